@@ -1,0 +1,36 @@
+"""chronicle reads the logs of training runs and tells what happened.
+
+    import chronicle
+
+    attempts = chronicle.read("logs/")            # list[Attempt], columns of numpy
+    timeline = chronicle.stitch(attempts)         # restarts and rollbacks joined
+    diagnosis = chronicle.classify(timeline)      # verdict, findings, what could not be judged
+    timeline.frame()                              # pandas, long form
+
+Names are loaded when they are first used, so that ``import chronicle.classify`` in a trainer costs
+numpy and nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from chronicle.classify import Monitor as Monitor
+    from chronicle.classify import classify as classify
+    from chronicle.readers import read as read
+    from chronicle.timeline import stitch as stitch
+
+__version__ = "0.1.0"
+__all__ = ["Monitor", "__version__", "classify", "read", "stitch"]
+
+_HOME = {"read": "readers", "stitch": "timeline", "Monitor": "classify"}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "classify":  # the package itself: it is callable, see chronicle/classify/__init__.py
+        return importlib.import_module("chronicle.classify")
+    if name in _HOME:
+        return getattr(importlib.import_module(f"chronicle.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'chronicle' has no attribute {name!r}")

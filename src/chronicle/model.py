@@ -1,0 +1,307 @@
+"""The words of chronicle as types: what readers give, what the timeline holds, what a diagnosis says.
+
+Every type is a frozen dataclass of plain values and numpy arrays. Nothing here reads a file,
+draws or decides; every other module takes these types and returns these types.
+
+Conventions: steps are int64, values float64 (NaN and inf are data), times are Unix seconds UTC as
+float64 with NaN where the log has no time. Names that end in ``_samples`` count logged points,
+names that end in ``_steps`` are differences on the step axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Steps = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Facts = Mapping[str, Any]
+
+
+class Role(StrEnum):
+    """What a metric is, whatever it is called in the log."""
+
+    LOSS = "loss"
+    DATASET_LOSS = "dataset-loss"
+    VALIDATION_LOSS = "validation-loss"
+    GRAD_NORM = "grad-norm"
+    LEARNING_RATE = "learning-rate"
+    THROUGHPUT = "throughput"
+    STEP_TIME = "step-time"
+    LOSS_SCALE = "loss-scale"
+    RATIO = "ratio"
+    ATTENTION_LOGIT = "attention-logit"
+    OUTPUT_LOGIT = "output-logit"
+    TOKENS = "tokens"
+    SAMPLES = "samples"
+    BATCH_SIZE = "batch-size"
+    EPOCH = "epoch"
+    SCORE = "score"
+    VALIDATION_SCORE = "validation-score"
+    UPDATE_NORM = "update-norm"
+    OTHER = "other"
+
+
+class Verdict(StrEnum):
+    """The judgement over a run or a pattern, in the words of the field's own gallery."""
+
+    GOOD = "good"
+    UNEXPECTED = "unexpected"
+    WORRYING = "worrying"
+    BAD = "bad"
+
+    @property
+    def rank(self) -> int:
+        """How much attention it asks for: good 0, unexpected 1, worrying 2, bad 3 (`--fail-on`)."""
+        return list(Verdict).index(self)
+
+
+class JoinKind(StrEnum):
+    """How one attempt follows another."""
+
+    RESUME = "resume"  # the step goes on
+    ROLLBACK = "rollback"  # the step goes back: what was overtaken is dead
+    RELAUNCH = "relaunch"  # the step goes back to the very start
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One metric as logged by one attempt: three arrays of one length, in the order of the log.
+
+    ``unit`` is None where nobody declared one (pages then say "unit not declared").
+    ``dataset`` names the data set of a DATASET_LOSS, and is empty for every other role.
+    """
+
+    metric: str
+    role: Role
+    steps: Steps
+    values: Floats
+    times: Floats
+    unit: str | None = None
+    dataset: str = ""
+
+    def __post_init__(self) -> None:
+        if not len(self.steps) == len(self.values) == len(self.times):
+            raise ValueError(f"series {self.metric!r}: steps, values and times differ in length")
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing in a log that could not be used, or that speaks of a fault of the machine.
+
+    ``where`` is ``file``, ``file:line`` or ``file@byte``; ``what`` says what is wrong and what
+    became of it; ``count`` is how many records it stands for.
+    """
+
+    where: str
+    what: str
+    count: int = 1
+    at_time: float = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """What one log says, whole: one uninterrupted process of a run.
+
+    ``name`` is the path of the log relative to what was read; ``sources`` are the files it came from.
+    ``axis`` is what ``steps`` count: "step", "epoch", "sample", "token" or "row" (none was logged).
+    ``truncated`` is true where the last record is cut: a live log, or a process that was killed.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    series: Mapping[str, Series]
+    facts: Facts = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    truncated: bool = False
+    axis: str = "step"
+
+    def by_role(self, role: Role) -> list[Series]:
+        """All series of a role, in the order of the log."""
+        return [s for s in self.series.values() if s.role is role]
+
+
+@dataclass(frozen=True)
+class Join:
+    """Where attempt ``after`` (an index into Timeline.attempts) takes over from attempt ``before``.
+
+    ``from_step`` is the last step of the earlier attempt, ``to_step`` the first of the later one;
+    ``discarded_steps`` were trained and then overtaken; ``gap_s`` is the wall clock between the two
+    (None where the log has no times); ``evidence`` says why these two were joined.
+    """
+
+    kind: JoinKind
+    before: int
+    after: int
+    from_step: int
+    to_step: int
+    discarded_steps: int
+    gap_s: float | None = None
+    at_time: float | None = None
+    evidence: Facts = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Track(Series):
+    """One metric over all attempts: the points of every attempt one after the other.
+
+    ``attempt`` (int32[n]) is the index of the attempt a point comes from; ``live`` (bool[n]) is False
+    for points that a later attempt overtook.
+    """
+
+    attempt: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """One training from its first launch to its end: attempts in order, joins, stitched tracks.
+
+    ``copies`` are attempts that hold the same values at the same steps as another one (one run logged
+    in two formats); they are named here and judged once. ``doubts`` say in a sentence each what the
+    stitching could not decide, and which key of run.toml decides it.
+    """
+
+    run_id: str
+    attempts: tuple[Attempt, ...]
+    joins: tuple[Join, ...]
+    series: Mapping[str, Track]
+    copies: tuple[Attempt, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    def by_role(self, role: Role) -> list[Track]:
+        """All tracks of a role, in the order of the log."""
+        return [s for s in self.series.values() if s.role is role]
+
+    def frame(self) -> pd.DataFrame:
+        """Long form, one row a point: metric, role, attempt, live, step, value, time (UTC)."""
+        from chronicle.timeline import frame
+
+        return frame(self)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One occurrence of a pattern, with its evidence.
+
+    ``metric`` and ``attempt`` (name) are None where the finding speaks of several. ``end_step`` is None
+    while it is not over. ``severity`` (0..1) is how much it costs the run, ``confidence`` (0..1) how sure
+    the classifier is. Keys of ``evidence`` end in their unit: ``height_nats``, ``recovery_steps``, ``gap_s``.
+    ``criteria`` are the tests the rule made, ``runner_up`` the pattern it would be otherwise, and
+    ``runner_up_if`` what would change the answer.
+    """
+
+    pattern: str
+    metric: str | None
+    attempt: str | None
+    start_step: int
+    peak_step: int | None
+    end_step: int | None
+    severity: float
+    confidence: float
+    evidence: Facts = field(default_factory=dict)
+    criteria: tuple[Criterion, ...] = ()
+    runner_up: str | None = None
+    runner_up_if: str = ""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One test of a rule: what was measured, against what, and whether it holds (None: not assessed)."""
+
+    name: str
+    value: float | None
+    unit: str
+    threshold: str
+    met: bool | None
+
+
+@dataclass(frozen=True)
+class NotAssessed:
+    """A pattern that could not be judged, and the roles whose series were not logged."""
+
+    pattern: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the classifier says of a run. ``patterns`` are sorted ids; findings are in order of severity.
+
+    ``because`` is one sentence: which finding or absence of findings makes the verdict.
+    """
+
+    verdict: Verdict
+    patterns: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    joins: tuple[Join, ...]
+    not_assessed: tuple[NotAssessed, ...]
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One row of a facts table. ``value`` None is shown as "not logged", ``unit`` None as "unit not declared"."""
+
+    quantity: str
+    value: Any
+    unit: str | None
+    how: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """What somebody of the team wrote about a run; plain text, never interpreted."""
+
+    text: str
+    at_time: str = ""
+    kind: str = ""
+    step: int | None = None
+    author: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One drawn figure: files by theme and width, with their size in CSS pixels.
+
+    ``name`` is "whole", "finding-1", ...; ``files`` maps "light", "dark", "light-narrow", "dark-narrow"
+    (or "any" for a thumbnail) to (path relative to the entry's folder, width_px, height_px).
+    """
+
+    name: str
+    files: Mapping[str, tuple[str, int, int]]
+    alt: str
+    caption: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """What chronicle knows of one run: the durable product; every page derives from it."""
+
+    schema: str
+    run_id: str
+    title: str
+    verdict: Verdict
+    headline: str
+    diagnosis: Diagnosis
+    facts: tuple[Fact, ...]
+    costs: tuple[Fact, ...]
+    notes: tuple[Note, ...]
+    figures: tuple[Figure, ...]
+    warnings: tuple[str, ...]
+    about: Facts  # run.toml's own words: project, source, licence, quote, tags, synthetic ...
+    attempts: tuple[Facts, ...]  # name, sources, first_step, last_step, points, started, ended, truncated
+    metrics: tuple[Facts, ...]  # metric, role, unit, points, first_step, last_step
+    inputs_sha256: str
+    classifier_version: str
