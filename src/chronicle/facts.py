@@ -1,0 +1,155 @@
+"""The tables of an entry: what was logged, what was spent in vain, which attempts and metrics there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from chronicle.config import RunConfig
+from chronicle.model import Attempt, Fact, Role, Timeline, Track
+from chronicle.timeline import discarded
+from chronicle.words import count, instant, level, plural
+
+
+def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
+    """The facts table: what was logged, then what the logs and run.toml say of themselves."""
+    tracks = list(timeline.series.values())
+    yield Fact(
+        "Points logged", sum(len(t) for t in tracks), "points", f"counted, {plural(len(tracks), 'metric')}"
+    )
+    axis = timeline.attempts[0].axis if timeline.attempts else "step"
+    ends = [(int(t.steps.min()), int(t.steps.max())) for t in tracks if len(t)]
+    first_last = f"{count(min(a for a, _ in ends))} – {count(max(b for _, b in ends))}" if ends else None
+    yield Fact(f"First and last {axis}", first_last, f"{axis}s", "as logged")
+    yield Fact(
+        "Attempts", len(timeline.attempts), "attempts", ", ".join(a.name for a in timeline.attempts)[:200]
+    )
+    loss = judged_loss(timeline)
+    if loss is not None:
+        yield from _loss_facts(loss)
+    seconds = _wall_seconds(timeline)
+    yield Fact("Wall clock", _hours(seconds), "h", "first to last time in the log, gaps included")
+    yield Fact("Tokens", _tokens(timeline, config), "tokens", _tokens_how(timeline, config))
+    yield Fact("Accelerators", config.gpus or None, "accelerators", "run.toml" if config.gpus else "")
+    for name, value in config.facts.items():
+        yield Fact(name, value, "", "run.toml")
+    yield from _logged_facts(timeline.attempts)
+
+
+def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
+    """What was trained and thrown away, in steps, hours, tokens and accelerator hours where derivable."""
+    lost = discarded(timeline)
+    steps, seconds = lost["discarded_steps"], lost["discarded_s"]
+    yield Fact("Steps discarded", steps, "steps", f"of {count(lost['total_steps'])} trained, sum over joins")
+    if not steps:
+        return
+    yield Fact("Hours discarded", _hours(seconds), "h", "wall clock of the discarded steps")
+    tokens = steps * config.tokens_per_step or None
+    yield Fact("Tokens discarded", tokens, "tokens", "tokens_per_step of run.toml" if tokens else "")
+    gpu_hours = _hours(seconds * config.gpus) if seconds is not None and config.gpus else None
+    yield Fact("GPU hours discarded", gpu_hours, "GPU h", "hours × gpus of run.toml" if gpu_hours else "")
+
+
+def judged_loss(timeline: Timeline) -> Track | None:
+    """The loss a page shows first: training loss before validation loss, most points, shortest name."""
+    for role in (Role.LOSS, Role.VALIDATION_LOSS, Role.DATASET_LOSS):
+        tracks = timeline.by_role(role)
+        if tracks:
+            return min(tracks, key=lambda t: (-len(t), len(t.metric), t.metric))
+    return None
+
+
+def _loss_facts(loss: Track) -> Iterator[Fact]:
+    live = loss.values[loss.live & np.isfinite(loss.values)]
+    steps = loss.steps[loss.live & np.isfinite(loss.values)]
+    if not len(live):
+        yield Fact(f"{loss.metric}, finite values", 0, "points", "counted")
+        return
+    low = int(np.argmin(live))
+    yield Fact(
+        f"{loss.metric}, first and last", f"{level(live[0])}, {level(live[-1])}", loss.unit, "live points"
+    )
+    yield Fact(f"{loss.metric}, lowest", level(live[low]), loss.unit, f"at step {count(steps[low])}")
+
+
+def _logged_facts(attempts: Sequence[Attempt]) -> Iterator[Fact]:
+    """Facts that the logs state of themselves, at most 30; the same one of several attempts is listed once."""
+    seen: set[tuple[str, str]] = set()
+    for attempt in attempts:
+        for name, value in attempt.facts.items():
+            if (
+                not isinstance(value, str | int | float | bool)
+                or (name, str(value)) in seen
+                or len(seen) >= 30
+            ):
+                continue
+            seen.add((name, str(value)))
+            yield Fact(str(name)[:80], str(value)[:200], "", attempt.name)
+
+
+def _wall_seconds(timeline: Timeline) -> float | None:
+    times = [t.times[np.isfinite(t.times)] for t in timeline.series.values()]
+    every = np.concatenate(times) if times else np.empty(0)
+    return float(every.max() - every.min()) if len(every) > 1 else None
+
+
+def _hours(seconds: float | None) -> float | None:
+    return None if seconds is None else float(f"{seconds / 3600:.3g}")
+
+
+def _tokens(timeline: Timeline, config: RunConfig) -> float | None:
+    logged = [t.values[np.isfinite(t.values)] for t in timeline.by_role(Role.TOKENS)]
+    highest = [float(v.max()) for v in logged if len(v)]
+    if highest:
+        return max(highest)
+    steps = [int(t.steps.max()) for t in timeline.series.values() if len(t)]
+    return max(steps) * config.tokens_per_step if steps and config.tokens_per_step else None
+
+
+def _tokens_how(timeline: Timeline, config: RunConfig) -> str:
+    if timeline.by_role(Role.TOKENS):
+        return "highest logged"
+    return "last step × tokens_per_step of run.toml" if config.tokens_per_step else ""
+
+
+def attempt_row(attempt: Attempt) -> Mapping[str, Any]:
+    """One row of the attempts table; times are ISO 8601 in UTC, empty where the log has none."""
+    steps = [s.steps for s in attempt.series.values() if len(s)]
+    times = [s.times[np.isfinite(s.times)] for s in attempt.series.values()]
+    seconds = np.concatenate([t for t in times if len(t)]) if any(len(t) for t in times) else None
+    return {
+        "name": attempt.name,
+        "first_step": min((int(s.min()) for s in steps), default=None),
+        "last_step": max((int(s.max()) for s in steps), default=None),
+        "points": sum(len(s) for s in attempt.series.values()),
+        "started": instant(float(seconds.min())) if seconds is not None else "",
+        "ended": instant(float(seconds.max())) if seconds is not None else "",
+        "truncated": attempt.truncated,
+        "axis": attempt.axis,
+        "faults": [f"{f.where}: {f.what}" for f in attempt.faults[:20]],
+    }
+
+
+def metric_row(track: Track) -> Mapping[str, Any]:
+    """One row of the metrics table."""
+    return {
+        "metric": track.metric,
+        "role": track.role.value,
+        "unit": track.unit,
+        "points": len(track),
+        "first_step": int(track.steps.min()) if len(track) else None,
+        "last_step": int(track.steps.max()) if len(track) else None,
+    }
+
+
+def faults_told(timeline: Timeline) -> Iterator[str]:
+    """What the readers could not use, a sentence each."""
+    for attempt in timeline.attempts:
+        for fault in attempt.faults[:10]:
+            yield f"{fault.where}: {fault.what}" + (
+                f" ({count(fault.count)} times)" if fault.count > 1 else ""
+            )
+        if attempt.truncated:
+            yield f"{attempt.name}: the last record is cut (a live log, or a process that was killed)"

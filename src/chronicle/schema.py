@@ -1,0 +1,145 @@
+"""The published JSON: a diagnosis (`chronicle classify --json`) and an entry (entry.json), and their schemas.
+
+Both are derived from the dataclasses of `chronicle.model`, so that types, JSON and JSON Schema cannot part.
+NaN and infinity, which JSON does not have, are written as null.
+
+Versions:
+    chronicle/diagnosis/1   the first
+    chronicle-entry/1       the first
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from chronicle.model import Diagnosis, Entry, Finding
+
+DIAGNOSIS = "chronicle/diagnosis/1"
+ENTRY = "chronicle-entry/1"
+
+_RENAMED: dict[tuple[type, str], str] = {
+    (Finding, "metric"): "series"
+}  # the published name of a finding's metric
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+T = TypeVar("T")
+
+
+def diagnosis_json(run_id: str, diagnosis: Diagnosis) -> dict[str, Any]:
+    """The object that `chronicle classify --json` prints for one run."""
+    return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis)}
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """The content of entry.json."""
+    result: dict[str, Any] = to_json(entry)
+    return result
+
+
+def entry_from_json(data: Mapping[str, Any]) -> Entry:
+    """The entry that `entry_json` wrote.
+
+    Raises:
+        ValueError: another schema version, or not an entry at all.
+    """
+    if data.get("schema") != ENTRY:
+        raise ValueError(f"schema is {data.get('schema')!r}, not {ENTRY!r}")
+    try:
+        entry: Entry = _build(Entry, data)
+        return entry
+    except (KeyError, TypeError, AttributeError) as err:
+        raise ValueError(f"not an entry: {err!r}") from err
+
+
+def to_json(value: Any) -> Any:
+    """Plain JSON values: dataclasses as objects, tuples as lists, numpy scalars as numbers, NaN as null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {_name(type(value), f.name): to_json(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): to_json(v) for k, v in value.items()}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, np.ndarray | np.generic):
+        return to_json(value.tolist())
+    if isinstance(value, list | tuple):
+        return [to_json(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def json_schema(what: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of "diagnosis" or "entry"."""
+    kind: type = {"diagnosis": Diagnosis, "entry": Entry}[what]
+    schema = _object_schema(kind)
+    if kind is Diagnosis:
+        schema["properties"] = {
+            "schema": {"const": DIAGNOSIS},
+            "run": {"type": "string"},
+            **schema["properties"],
+        }
+        schema["required"] = list(schema["properties"])
+    else:
+        schema["properties"]["schema"] = {"const": ENTRY}
+    title = {"title": f"chronicle {what}", "$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {**title, **schema}
+
+
+def _name(kind: type, field: str) -> str:
+    return _RENAMED.get((kind, field), field)
+
+
+def _build(kind: Any, value: Any) -> Any:
+    """A value of type ``kind`` from its JSON; the inverse of `to_json`."""
+    origin, args = get_origin(kind), get_args(kind)
+    if value is None or kind is Any:
+        return value
+    if origin in (Union, types.UnionType):
+        return _build(next(a for a in args if a is not type(None)), value)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        named = {f.name: _build(hints[f.name], value[_name(kind, f.name)]) for f in fields(kind)}  # type: ignore[arg-type]
+        return kind(**named)  # type: ignore[operator]
+    if origin is tuple:
+        kinds = [args[0]] * len(value) if args[-1] is Ellipsis else args
+        return tuple(_build(k, v) for k, v in zip(kinds, value, strict=True))
+    if origin is not None and args:
+        return {k: _build(args[1], v) for k, v in value.items()}
+    return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
+
+
+def _object_schema(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    properties = {_name(kind, f.name): _schema_of(hints[f.name]) for f in fields(kind)}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _schema_of(kind: Any) -> dict[str, Any]:
+    origin, args = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return {}
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_schema_of(a) for a in args]}
+    if is_dataclass(kind):
+        return _object_schema(kind)
+    if origin is tuple:
+        if args[-1] is Ellipsis:
+            return {"type": "array", "items": _schema_of(args[0])}
+        return {"type": "array", "prefixItems": [_schema_of(a) for a in args], "minItems": len(args)}
+    if origin is not None and args:
+        return {"type": "object", "additionalProperties": _schema_of(args[1])}
+    if issubclass(kind, Enum):
+        return {"enum": [member.value for member in kind]}
+    return {"type": [_PLAIN[kind], "null"] if kind is float else _PLAIN[kind]}

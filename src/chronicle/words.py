@@ -1,0 +1,44 @@
+"""Numbers and times as pages and the command line write them."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+NARROW_SPACE = "\u202f"  # no-break: "58 897" never falls apart at the end of a line
+
+
+def count(number: float) -> str:
+    """A whole number with its thousands apart: ``58 897``."""
+    return f"{number:,.0f}".replace(",", NARROW_SPACE)
+
+
+def level(value: float | None) -> str:
+    """A measured value with three or four significant digits: ``2.26``, ``0.0131``, ``1.2e-05``, ``NaN``."""
+    if value is None or math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    size = abs(value)
+    if size >= 1e6 or 0 < size < 1e-3:
+        text = f"{value:.2e}"
+    elif size >= 1000:
+        text = count(value)
+    else:
+        text = f"{value:.4g}" if size >= 100 else f"{value:.3g}" if size < 1 else f"{value:.2f}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 attempt``, ``3 attempts``."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def instant(seconds: float | None) -> str:
+    """Unix seconds as ISO 8601 in UTC to the second; empty where there is none (or it is out of range)."""
+    if seconds is None or not math.isfinite(seconds):
+        return ""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        return ""
