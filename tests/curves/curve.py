@@ -122,7 +122,7 @@ class Curve:
     def spike(
         self, at: float, height: float = 15, rise: int = 2, fall: float = 8, residue: float = 0
     ) -> Self:
-        """Up within ``rise`` samples, back with time constant ``fall``; a share ``residue`` stays for ever."""
+        """Up within ``rise`` samples, back with time constant ``fall``; ``residue`` (share) stays."""
         a, end = self.i(at), int(self.i(at) + rise + 3 * fall)
         self.lift += height * self.scale * self.pulse(a, rise, fall, residue)
         kind = "fast" if 3 * fall * self.every <= 150 or 3 * fall <= 8 else "slow"

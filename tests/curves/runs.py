@@ -96,7 +96,7 @@ def repeat_data(
 
 
 def lower_after_resume(seed: int, height: float = 10.0, **kind: float) -> Run:
-    """A resume after which the loss is lower for good, and so is the validation loss: better, not old data."""
+    """A resume after which the loss is lower for good, and so is validation: better, not old data."""
 
     def change(c: Curve, k: int) -> None:
         if k:

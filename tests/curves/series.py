@@ -50,7 +50,7 @@ def epochs(c: Curve, count: int = 3, gain: float = 0.0) -> Curve:
 def batch_size(
     c: Curve, ramp: Sequence[float] = (0.2, 0.4, 0.6), factor: float = 2.0, gain: float = 3.0
 ) -> Curve:
-    """The batch grows by ``factor`` at each place: noise falls as 1/sqrt(batch), the loss by ``gain`` scales."""
+    """The batch grows by ``factor`` at each place: noise falls as 1/sqrt(batch), loss by ``gain``."""
     size = np.full(c.n, 64.0)
     for at in ramp:
         a = c.i(at)
@@ -164,7 +164,7 @@ def loss_scale(c: Curve, collapse_at: float | None = None, warmup: int = 12, per
 
 
 def logits(c: Curve, attention_end: float = 40.0, output_drift: float = 0.0, start: float = 0.3) -> Curve:
-    """Largest attention logit, growing exponentially from 30 at ``start`` to ``attention_end`` at the end; and
+    """Largest attention logit, growing exponentially from 30 at ``start`` to ``attention_end``; and
     the mean log-normaliser of the output softmax, which leaves its level by ``output_drift``."""
     k = np.clip((np.arange(c.n) - c.i(start)) / max(c.n - c.i(start), 1), 0, 1)
     c.log(
