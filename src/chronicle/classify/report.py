@@ -1,0 +1,77 @@
+"""How a rule says what it found: criteria, confidence and the runner-up, in one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from chronicle.classify.view import AttemptView
+from chronicle.model import Criterion, Facts, Finding, Series
+
+
+def criterion(name: str, value: float | None, unit: str, threshold: str, met: bool | None) -> Criterion:
+    """One test, its value rounded to what a reader can use; ``met`` None means not assessed."""
+    return Criterion(name, None if value is None else tidy(value), unit, threshold, met)
+
+
+def found(
+    pattern: str,
+    where: AttemptView | None,
+    series: Series | None,
+    steps: tuple[float, float | None, float | None],
+    *,
+    severity: float,
+    confidence: float,
+    evidence: Facts,
+    criteria: Iterable[Criterion] = (),
+    runner_up: tuple[str, str] | None = None,
+) -> Finding:
+    """A finding; ``steps`` are (start, peak, end), ``runner_up`` is (pattern, what would change the answer)."""
+    start, peak, end = (None if s is None else int(s) for s in steps)
+    assert start is not None
+    other, why = runner_up or (None, "")
+    return Finding(
+        pattern=pattern,
+        metric=series.metric if series is not None else None,
+        attempt=where.name if where is not None else None,
+        start_step=start,
+        peak_step=peak,
+        end_step=end,
+        severity=unit_share(severity),
+        confidence=unit_share(confidence),
+        evidence={k: tidy(v) for k, v in evidence.items()},
+        criteria=tuple(criteria),
+        runner_up=other,
+        runner_up_if=why,
+    )
+
+
+def renamed(
+    finding: Finding, pattern: str, *, why: str, evidence: Facts, criteria: Iterable[Criterion]
+) -> Finding:
+    """The same event under the name that its context gives it; the shape stays as the runner-up.
+
+    It keeps metric, attempt and start_step, by which a family's REPLACES recognises the shape it explains.
+    """
+    return replace(
+        finding,
+        pattern=pattern,
+        evidence={**finding.evidence, **{k: tidy(v) for k, v in evidence.items()}},
+        criteria=(*finding.criteria, *criteria),
+        runner_up=finding.pattern,
+        runner_up_if=why,
+    )
+
+
+def unit_share(x: float) -> float:
+    """Clipped to 0..1, two decimals; NaN is 0."""
+    return round(min(max(x, 0.0), 1.0), 2) if math.isfinite(x) else float(x == math.inf)
+
+
+def tidy(value: Any) -> Any:
+    """Five significant digits for a float, plain int and float for numpy scalars, all else as it is."""
+    if hasattr(value, "item"):
+        value = value.item()
+    return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value

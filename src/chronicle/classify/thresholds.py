@@ -1,0 +1,42 @@
+"""Every number that a rule or the kernel compares with, in one table: unit, default, reason.
+
+All are in noise scales (of log loss), samples, steps, or log units; none depends on the unit of a loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from chronicle.classify.context_thresholds import ContextThresholds, limit
+
+
+@dataclass(frozen=True)
+class Thresholds(ContextThresholds):
+    """Thresholds of the classifier. Change some with `dataclasses.replace(DEFAULTS, rise=0.05)`."""
+
+    cusum: float = limit(15.0, "noise scales, summed", "three clipped samples stay below it: no pair opens")
+    allowance: float = limit(1.0, "noise scales", "half of the smallest shift one level should see itself")
+    clip: float = limit(6.0, "noise scales", "one sample counts at most this much: outliers are no evidence")
+    tail: float = limit(1e-6, "probability a sample", "two of three samples beyond it: one in a million")
+    rise: float = limit(0.025, "log units", "0.05 nats at a loss of 2: less is of no use to anybody")
+    memory: float = limit(16.0, "samples of a level", "four blocks of the next coarser level")
+    trend_memory: float = limit(8.0, "samples of a level", "half the memory: noise is measured against it")
+    swallow: float = limit(2.5, "noise scales", "a reference needs more than 16 samples to follow a step")
+    active: float = limit(16.0, "samples", "as long as the memory: then the event is pending")
+    back: float = limit(0.15, "share of the height", "back when this much of a small event is left")
+    back_cap: float = limit(0.03, "log units", "of a tall event this much at most may be left")
+    back_noise: float = limit(0.8, "noise scales", "of a small event in noise this much may be left")
+    drop: float = limit(0.12, "log units", "a sustained fall below this is ordinary learning")
+    lone_sparse: float = limit(8.0, "noise scales", "a spike of one sample, logged every 5 steps or rarer")
+    lone_dense: float = limit(20.0, "noise scales", "a spike of one sample, logged at every step")
+    end_share: float = limit(0.25, "share of cusum", "at the end there is one test, not one a step")
+
+
+DEFAULTS = Thresholds()
+
+
+def table() -> list[tuple[str, float, str, str]]:
+    """(name, default, unit, reason) of every threshold, in the order of definition."""
+    return [
+        (f.name, getattr(DEFAULTS, f.name), f.metadata["unit"], f.metadata["why"]) for f in fields(Thresholds)
+    ]

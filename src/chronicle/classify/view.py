@@ -1,0 +1,175 @@
+"""What a rule looks at: the timeline by attempts and roles, with kernel results worked out once.
+
+A rule gets a `View` and yields findings. It reads series in the order of the log, rows that were never
+written removed; it never changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar, cast
+
+import numpy as np
+
+from chronicle.classify import detect
+from chronicle.classify.detect import Event
+from chronicle.classify.thresholds import Thresholds
+from chronicle.model import Attempt, Finding, Floats, Role, Series, Timeline
+
+T = TypeVar("T")
+
+MIN_POINTS = 8  # fewer points than this are no series to judge
+
+
+@dataclass(frozen=True, eq=False)
+class AttemptView:
+    """One attempt. ``live_until`` is its last step that no later attempt overtook (None: all of it is dead)."""
+
+    index: int
+    name: str
+    attempt: Attempt
+    series: Mapping[str, Series]
+    live_until: int | None
+
+    def by_role(self, *roles: Role) -> list[Series]:
+        """Series of any of these roles with at least one point, in the order of the log."""
+        return [s for s in self.series.values() if s.role in roles and len(s)]
+
+    def first(self, role: Role, points: int = 1) -> Series | None:
+        """The series of a role with most points (the first of equals), or None below ``points``."""
+        found = [s for s in self.by_role(role) if len(s) >= points]
+        return max(found, key=len) if found else None
+
+    def is_live(self, step: int) -> bool:
+        """Whether this attempt's point at ``step`` is part of the run's course."""
+        return self.live_until is not None and step <= self.live_until
+
+    @cached_property
+    def loss(self) -> Series | None:
+        """The judged loss: training loss with most points (within a tenth), then shortest name; else validation."""
+        for role in (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS):
+            found = [s for s in self.by_role(role) if len(s) >= MIN_POINTS]
+            if found:
+                most = max(map(len, found))
+                return min((s for s in found if len(s) >= 0.9 * most), key=lambda s: len(s.metric))
+        return None
+
+    @cached_property
+    def dataset_losses(self) -> list[Series]:
+        """Losses by data set that are logged at least a fifth as often as the judged loss, without that one."""
+        if self.loss is None:
+            return []
+        need = max(MIN_POINTS, 0.2 * len(self.loss))
+        return [s for s in self.by_role(Role.DATASET_LOSS) if s is not self.loss and len(s) >= need]
+
+    @cached_property
+    def validation_loss(self) -> Series | None:
+        return self.first(Role.VALIDATION_LOSS)
+
+    @cached_property
+    def learning_rate(self) -> Series | None:
+        return self.first(Role.LEARNING_RATE)
+
+    @cached_property
+    def grad_norm(self) -> Series | None:
+        return self.first(Role.GRAD_NORM)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The whole run. Results of the kernel are kept, so rules may ask as often as they like."""
+
+    timeline: Timeline
+    thresholds: Thresholds
+    attempts: tuple[AttemptView, ...]
+    _memo: dict[tuple[object, ...], object] = field(default_factory=dict, repr=False)
+
+    def attempt_of(self, series: Series) -> AttemptView:
+        """The attempt that logged this series."""
+        return next(a for a in self.attempts if any(s is series for s in a.series.values()))
+
+    def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
+        """Kernel events of a series of any role; ``sign`` -1 looks for dips."""
+        return self._once(("events", series, sign), lambda: detect.events(series, self.thresholds, sign))
+
+    def findings(self, series: Series, sign: float = 1.0) -> tuple[Finding, ...]:
+        """Events of a series as findings of loss shapes (spikes, divergence, level shift, NaN, frozen)."""
+        from chronicle.classify.rules.shapes import typed
+
+        return self._once(("findings", series, sign), lambda: tuple(typed(self, series, sign)))
+
+    def noise(self, series: Series) -> float:
+        """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""
+        return self._once(("noise", series), lambda: detect.noise_scale(series, self.thresholds))
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        if key not in self._memo:
+            self._memo[key] = make()
+        return cast(T, self._memo[key])
+
+
+def look(timeline: Timeline, thresholds: Thresholds) -> View:
+    """The view of a timeline."""
+    attempts = tuple(
+        AttemptView(i, a.name, a, written(a.series), _live_until(timeline, i))
+        for i, a in enumerate(timeline.attempts)
+    )
+    return View(timeline, thresholds, attempts)
+
+
+def written(series: Mapping[str, Series]) -> dict[str, Series]:
+    """Without rows that were never written: every one of at least two series says NaN at that step.
+
+    A NaN that one series has alone is data.
+    """
+    steps = [s.steps for s in series.values()]
+    if len(steps) < 2 or all(np.isfinite(s.values).all() for s in series.values()):
+        return dict(series)
+    finite = np.concatenate([s.steps[~np.isnan(s.values)] for s in series.values()])
+    where, count = np.unique(np.concatenate([np.unique(s) for s in steps]), return_counts=True)
+    missing = np.setdiff1d(where[count >= 2], finite)
+    if not len(missing):
+        return dict(series)
+    kept = {name: ~np.isin(s.steps, missing) for name, s in series.items()}
+    return {name: _only(s, kept[name]) for name, s in series.items() if kept[name].any()}
+
+
+def value_at(series: Series, step: float) -> float:
+    """The value at a step, linear between logged points, the nearest one outside; NaN for an empty series."""
+    ok = np.isfinite(series.values)
+    if not ok.any():
+        return float("nan")
+    return float(np.interp(step, series.steps[ok], series.values[ok]))
+
+
+def index_at(series: Series, step: float) -> int:
+    """Index of the last sample at or before a step (0 before the first)."""
+    return max(int(np.searchsorted(series.steps, step, side="right")) - 1, 0)
+
+
+def step_gap(series: Series) -> float:
+    """Median distance of two logged points in steps (1 where there is nothing to measure)."""
+    gaps = np.diff(series.steps)
+    gaps = gaps[gaps > 0]
+    return float(np.median(gaps)) if len(gaps) else 1.0
+
+
+def log_values(series: Series) -> Floats:
+    """Natural log of the positive finite values, NaN elsewhere."""
+    with np.errstate(all="ignore"):
+        return np.where(np.isfinite(series.values) & (series.values > 0), np.log(series.values), np.nan)
+
+
+def _only(series: Series, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Series:
+    return replace(series, steps=series.steps[mask], values=series.values[mask], times=series.times[mask])
+
+
+def _live_until(timeline: Timeline, attempt: int) -> int | None:
+    last = [
+        int(track.steps[mine].max())
+        for track in timeline.series.values()
+        if (mine := (track.attempt == attempt) & track.live).any()
+    ]
+    return max(last, default=None)
