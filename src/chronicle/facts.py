@@ -75,7 +75,7 @@ def _loss_facts(loss: Track) -> Iterator[Fact]:
 
 
 def _logged_facts(attempts: Sequence[Attempt]) -> Iterator[Fact]:
-    """Facts that the logs state of themselves, at most 30; the same one of several attempts is listed once."""
+    """What the logs state of themselves, at most 30 facts; one that several attempts share is listed once."""
     seen: set[tuple[str, str]] = set()
     for attempt in attempts:
         for name, value in attempt.facts.items():

@@ -14,6 +14,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+from chronicle.errors import UsageError
 from chronicle.model import Note
 
 KINDS = ("hypothesis", "tried", "decision", "lesson")
@@ -55,11 +56,24 @@ def write_note(file: Path, note: Note) -> None:
 
 def line_of(note: Note) -> str:
     """The line of notes.md that holds a note; `read_notes` gives it back unchanged."""
-    head = [note.at_time or datetime.now().astimezone().isoformat(timespec="minutes")]
+    head = [note.at_time or iso_time(None)]
     head += [word for word in (note.author, note.kind) if word]
     head += [f"step {note.step}"] if note.step is not None else []
     first, *rest = note.text.strip().splitlines() or [""]
     return "\n".join([f"- {' · '.join(head)}: {first}", *(f"  {line}" for line in rest)])
+
+
+def iso_time(at: str | None) -> str:
+    """``at`` as ISO 8601 to the minute, with the zone of this machine if it names none; now if None.
+
+    Raises:
+        UsageError: not ISO 8601.
+    """
+    try:
+        moment = datetime.fromisoformat(at) if at else datetime.now()
+    except ValueError:
+        raise UsageError(f"--at {at!r} is not ISO 8601. Example: 2026-11-18T22:41+01:00") from None
+    return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="minutes")
 
 
 def _note(match: re.Match[str]) -> Note:

@@ -57,7 +57,10 @@ def _put(target: Path, content: str | bytes | Path) -> bool:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
-    shutil.copy2(content, target)  # keeps the time, which is what `_same` compares next time
+    try:
+        os.link(content, target)  # a thousand runs have ten thousand figures: no need to hold them twice
+    except OSError:
+        shutil.copy2(content, target)  # keeps the time, which is what `_same` compares next time
     return True
 
 

@@ -1,0 +1,193 @@
+"""chronicle build: every run to its entry (cached, in parallel), then all entries to one site.
+
+work/                     the folder of mkdocs.yml: a workspace, or <out>/.chronicle for bare paths
+  build/entries/<run>/    entry.json, figures, series.csv, key    the cache and the durable product
+  build/docs/             what the site engine reads
+out/                      the site
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from chronicle.config import WorkspaceConfig
+from chronicle.errors import ConfigError, MissingExtra
+from chronicle.fingerprint import newest
+from chronicle.model import Entry
+from chronicle.pages import SiteData, assets, load_gallery, pages
+from chronicle.produce import Outcome, Product, produce
+from chronicle.shipped import shipped
+from chronicle.site import build_site, claim
+from chronicle.workspace import RunFolder, Workspace
+from chronicle.write import write_tree
+
+Progress = Callable[[Outcome, int], None]
+_FEW = 3  # so few runs are read sooner than a pool of processes has started
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build did. ``unreadable`` holds (log or run, what is wrong with it)."""
+
+    outcomes: tuple[Outcome, ...]
+    site: Path
+    pages_changed: int
+    engine_said: str
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [o.entry for o in self.outcomes if o.entry]
+
+    @property
+    def unreadable(self) -> list[tuple[str, str]]:
+        return [(o.run_id, p) for o in self.outcomes for p in o.problems]
+
+    @property
+    def reused(self) -> int:
+        return sum(o.cached for o in self.outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `chronicle build --json` prints."""
+        runs = [
+            {"run": e.run_id, "verdict": e.verdict, "patterns": list(e.diagnosis.patterns)}
+            for e in self.entries
+        ]
+        unreadable = [{"run": run, "problem": problem} for run, problem in self.unreadable]
+        return {"schema": "chronicle/build/1", "site": str(self.site), "runs": runs, "unreadable": unreadable}
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a build works: ``root`` holds mkdocs.yml; the site goes to ``out``."""
+
+    root: Path
+    out: Path
+
+    @property
+    def mkdocs(self) -> Path:
+        return self.root / "mkdocs.yml"
+
+    @property
+    def entries(self) -> Path:
+        return self.root / "build" / "entries"
+
+    @property
+    def docs(self) -> Path:
+        return self.root / "build" / "docs"
+
+
+def places(workspace: Workspace | None, out: Path | None) -> Places:
+    """A workspace works in itself; bare paths work in a hidden folder of the site they make.
+
+    Raises:
+        ConfigError: the workspace has no mkdocs.yml.
+    """
+    if workspace is None:
+        site = (out or Path("chronicle-site")).resolve()
+        claim(site)
+        work = site / ".chronicle"
+        work.mkdir(exist_ok=True)
+        shutil.copyfile(shipped("mkdocs.yml"), work / "mkdocs.yml")
+        return Places(work, site)
+    if not (workspace.root / "mkdocs.yml").is_file():
+        raise ConfigError("mkdocs.yml", "", f"is missing in {workspace.root}. Remedy: chronicle init .")
+    return Places(workspace.root, (out or workspace.root / workspace.config.out).resolve())
+
+
+def build(
+    workspace: Workspace,
+    runs: Sequence[RunFolder],
+    where: Places,
+    *,
+    engine: str,
+    strict: bool,
+    jobs: int,
+    progress: Progress = lambda outcome, total: None,
+) -> Report:
+    """Reads, classifies and draws what changed, writes all pages and runs the site engine.
+
+    Raises:
+        MissingExtra: the packages of a site are not installed.
+        SiteError: the engine failed. Whatever is wrong with one run is in the report instead.
+    """
+    _needs_site()
+    outcomes = make_entries(runs, workspace.config, where.entries, jobs, progress)
+    data = SiteData(
+        entries=[o.entry for o in outcomes if o.entry],
+        patterns=load_gallery(workspace.galleries),
+        unreadable=[(o.run_id, p) for o in outcomes for p in o.problems],
+        title=workspace.config.title,
+        templates=workspace.templates,
+    )
+    changed = write_tree(where.docs, _site_files(data, where, outcomes))
+    said = build_site(engine, where.mkdocs, where.out, strict=strict, epoch=newest(runs))
+    return Report(tuple(outcomes), where.out, changed, said)
+
+
+def make_entries(
+    runs: Sequence[RunFolder], config: WorkspaceConfig, store: Path, jobs: int, progress: Progress
+) -> list[Outcome]:
+    """The map step: the outcome of every run, in the order given; runs are independent of each other."""
+    _forget(store, {run.run_id for run in runs})
+    products = [Product(run, config, store / run.run_id) for run in runs]
+    fresh = {p.run.run_id: o for p in products if (o := p.cached()) is not None}
+    todo = [p for p in products if p.run.run_id not in fresh]
+    for outcome in fresh.values():
+        progress(outcome, len(runs))
+    for outcome in _map(todo, jobs):
+        fresh[outcome.run_id] = outcome
+        progress(outcome, len(runs))
+    return [fresh[run.run_id] for run in runs]
+
+
+def _map(todo: list[Product], jobs: int) -> Iterator[Outcome]:
+    workers = min(jobs or os.cpu_count() or 1, len(todo))
+    if workers <= 1 or len(todo) <= _FEW:
+        yield from map(produce, todo)
+        return
+    # spawn: a forked child would inherit the locks of threads that numba or BLAS may have started
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from _completed(pool, todo)
+
+
+def _completed(pool: Executor, todo: list[Product]) -> Iterator[Outcome]:
+    for future in as_completed([pool.submit(produce, product) for product in todo]):
+        yield future.result()
+
+
+def _forget(store: Path, run_ids: set[str]) -> None:
+    """Entries of runs that are gone: their logs were removed, so their pages go too."""
+    for folder in store.iterdir() if store.is_dir() else []:
+        if folder.name not in run_ids:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _site_files(
+    data: SiteData, where: Places, outcomes: Iterable[Outcome]
+) -> Iterator[tuple[str, str | bytes | Path]]:
+    for page in pages(data):
+        yield page.path, page.text
+    yield from assets(data)
+    for outcome in outcomes:
+        folder = where.entries / outcome.run_id
+        for file in outcome.files:
+            yield f"runs/{outcome.run_id}/{file}", folder / file
+    guide = shipped("docs")
+    for path in sorted(guide.rglob("*")):
+        if path.is_file() and not path.name.startswith("."):
+            yield f"guide/{path.relative_to(guide).as_posix()}", path
+
+
+def _needs_site() -> None:
+    import importlib.util
+
+    for module, package in [("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")]:
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtra("chronicle build", "site", package)

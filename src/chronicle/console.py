@@ -1,0 +1,125 @@
+"""What the command line prints: plain words, a block a run, colour only where a terminal shows it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from chronicle.entry import headline
+from chronicle.model import Diagnosis, Entry, Finding, Timeline, Verdict
+from chronicle.patterns import BY_ID
+from chronicle.words import count, plural
+
+if TYPE_CHECKING:
+    from chronicle.build import Report
+    from chronicle.produce import Outcome
+
+SHAPES = {Verdict.GOOD: "●", Verdict.UNEXPECTED: "◆", Verdict.WORRYING: "▲", Verdict.BAD: "■"}
+_KEPT = " \n\u202f"
+COLOURS = {
+    Verdict.GOOD: "green",
+    Verdict.UNEXPECTED: "magenta",
+    Verdict.WORRYING: "yellow",
+    Verdict.BAD: "red",
+}
+
+
+def badge(verdict: Verdict) -> str:
+    """The verdict as shape, word and colour."""
+    return click.style(f"{SHAPES[verdict]} {verdict}", fg=COLOURS[verdict])
+
+
+def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[str]:
+    """The lines of `chronicle classify` for one run."""
+    yield f"{click.style(printable(run_id), bold=True)}  {badge(diagnosis.verdict)}"
+    yield f"  {printable(headline(timeline, diagnosis))}"
+    for finding in diagnosis.findings:
+        yield f"  {printable(finding_line(finding))}"
+    for reason, patterns in _by_missing(diagnosis).items():
+        yield f"  not assessed, {reason}: {', '.join(patterns)}"
+    for doubt in timeline.doubts:
+        yield f"  in doubt: {printable(doubt)}"
+
+
+def finding_line(finding: Finding) -> str:
+    """One finding: shape, pattern, where, how sure."""
+    shape = SHAPES[BY_ID[finding.pattern].verdict]
+    end = "…" if finding.end_step is None else count(finding.end_step)
+    where = [finding.metric or "", finding.attempt or ""]
+    place = " · ".join(w for w in where if w)
+    return (
+        f"{shape} {finding.pattern:<24} steps {count(finding.start_step)} – {end}  "
+        f"severity {finding.severity:.2f}  confidence {finding.confidence:.2f}  {place}"
+    )
+
+
+def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
+    """The lines of `chronicle list`: id, verdict, patterns, title; or what keeps a run from having them."""
+    rows = list(rows)
+    width = max((len(run_id) for run_id, _, _ in rows), default=0)
+    for run_id, entry, state in rows:
+        if entry is None:
+            yield f"{run_id:<{width}}  {state}"
+        else:
+            verdict = badge(entry.verdict) + " " * (12 - len(entry.verdict))
+            patterns = ", ".join(entry.diagnosis.patterns)
+            yield printable(f"{run_id:<{width}}  ") + verdict + printable(f"{entry.title}  [{patterns}]")
+
+
+def tally(entries: Iterable[Entry]) -> str:
+    """``45 runs: 6 good, 7 unexpected, 12 worrying, 20 bad``."""
+    verdicts = Counter(e.verdict for e in entries)
+    parts = [f"{count(verdicts[v])} {v}" for v in Verdict if verdicts[v]]
+    total = plural(sum(verdicts.values()), "run")
+    return f"{total}: {', '.join(parts)}" if parts else total
+
+
+def told_build(report: Report) -> Iterator[str]:
+    """The last lines of `chronicle build`."""
+    yield tally(report.entries) + (f" ({count(report.reused)} unchanged)" if report.reused else "")
+    if report.unreadable:
+        yield f"{plural(len(report.unreadable), 'log')} could not be read: see the page Unreadable logs"
+    yield f"Open {report.site / 'index.html'}"
+
+
+def complain(problem: str) -> None:
+    """One problem on stderr."""
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem)}", err=True)
+
+
+def exit_code(verdicts: Iterable[Verdict], fail_on: str, unreadable: bool) -> int:
+    """1 where a verdict is as grave as ``fail_on`` (empty: never) or something was unreadable, else 0."""
+    grave = bool(fail_on) and any(v.rank >= Verdict(fail_on).rank for v in verdicts)
+    return int(grave or unreadable)
+
+
+@contextmanager
+def progress(total: int, verbose: bool, silent: bool) -> Iterator[Callable[[Outcome, int], None]]:
+    """A bar on stderr, on a terminal only; with ``verbose`` a line for every run instead."""
+    if silent or verbose or not sys.stderr.isatty():
+        yield _say_outcome if verbose and not silent else lambda outcome, total: None
+        return
+    with click.progressbar(length=total, label="runs", file=sys.stderr, show_pos=True) as bar:
+        yield lambda outcome, total: bar.update(1)
+
+
+def _say_outcome(outcome: Outcome, total: int) -> None:
+    state = "unchanged" if outcome.cached else "read" if outcome.entry else "unreadable"
+    click.echo(printable(f"{outcome.run_id}: {state}"), err=True)
+
+
+def printable(text: str) -> str:
+    """Text from a log made safe for a terminal: control and direction characters become their escapes."""
+    return "".join(c if c.isprintable() or c in _KEPT else repr(c)[1:-1] for c in text)
+
+
+def _by_missing(diagnosis: Diagnosis) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for item in diagnosis.not_assessed:
+        reasons.setdefault(f"{' and '.join(item.missing)} not logged", []).append(item.pattern)
+    return reasons

@@ -1,0 +1,195 @@
+"""One run from its logs to its entry on disk: read, stitch, classify, draw, write. Cached by content."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import chronicle
+from chronicle.classify import DEFAULTS, Thresholds, classify
+from chronicle.classify import VERSION as CLASSIFIER
+from chronicle.config import RunConfig, WorkspaceConfig, unknown
+from chronicle.entry import make_entry
+from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead
+from chronicle.fingerprint import fingerprint
+from chronicle.model import Attempt, Diagnosis, Entry, Role, Timeline
+from chronicle.notes import read_notes
+from chronicle.readers import read_all
+from chronicle.schema import diagnosis_json, entry_from_json, entry_json
+from chronicle.timeline import stitch
+from chronicle.workspace import RunFolder
+
+_KEY, _ENTRY, _DATA = "key", "entry.json", "series.csv"
+_DATA_POINTS = 50_000  # a page's CSV holds at most so many points; a longer run is thinned, and says so
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run: its entry, or what is wrong with its logs; ``files`` belong to its page."""
+
+    run_id: str
+    entry: Entry | None
+    problems: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    cached: bool = False
+
+
+@dataclass(frozen=True)
+class Product:
+    """One run and the folder its entry is kept in. Small and picklable: a worker gets nothing else."""
+
+    run: RunFolder
+    config: WorkspaceConfig
+    folder: Path
+
+    def key(self) -> str:
+        shared = (self.config.roles, self.config.units, self.config.thresholds)
+        versions = (chronicle.__version__, CLASSIFIER, _draw_version())
+        return fingerprint(self.run, (versions, shared, self.run.config), self.folder)
+
+    def cached(self) -> Outcome | None:
+        """The entry made before, if it was made from just this; an unusable cache counts as none."""
+        try:
+            if (self.folder / _KEY).read_text() != self.key():
+                return None
+            entry = entry_from_json(json.loads((self.folder / _ENTRY).read_text("utf-8")))
+            files = _files(entry)
+            if not all((self.folder / f).is_file() for f in files):
+                return None
+        except (OSError, ValueError):
+            return None
+        return Outcome(self.run.run_id, entry, files=files, cached=True)
+
+
+def produce(product: Product) -> Outcome:
+    """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised."""
+    run = product.run
+    try:
+        timeline, diagnosis, problems = diagnose(run, product.config)
+    except ChronicleError as err:
+        shutil.rmtree(product.folder, ignore_errors=True)
+        return Outcome(run.run_id, None, (str(err),))
+    key = product.key()
+    for old in product.folder.iterdir():
+        if old.name != "inputs.json":
+            old.unlink()
+    entry = _write(product, timeline, diagnosis, problems, key)
+    if not problems:  # an entry with an unreadable log is tried again next time
+        (product.folder / _KEY).write_text(key)
+    return Outcome(run.run_id, entry, tuple(problems), _files(entry))
+
+
+def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
+    """Reads, stitches and classifies a run; also what was wrong with single logs of it.
+
+    Raises:
+        ChronicleError: nothing of the run could be read, or its configuration is wrong.
+    """
+    if run.problem:
+        raise run.problem
+    attempts, problems = read_run(run, config)
+    order: Sequence[str] | None = run.config.order or None
+    timeline = stitch(attempts, run_id=run.run_id, order=order, relation=run.config.relation or None)
+    return timeline, classify(timeline, thresholds(config)), problems
+
+
+def predict(folder: Path) -> dict[str, Any]:
+    """The diagnosis of one labelled case, as `chronicle score` asks for it: the folder is one run."""
+    _, diagnosis, _ = diagnose(RunFolder(folder.name, (folder,)), WorkspaceConfig())
+    return diagnosis_json(folder.name, diagnosis)
+
+
+def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
+    """What the last build in the workspace ``root`` said of a run, and "built" or "not built"."""
+    try:
+        text = (root / "build" / "entries" / run_id / _ENTRY).read_text("utf-8")
+        return entry_from_json(json.loads(text)), "built"
+    except (OSError, ValueError):
+        return None, "not built"
+
+
+def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], list[str]]:
+    """All attempts of a run, with roles and units as its configuration declares them, and the problems."""
+    aliases = [(name, Role(role)) for name, role in [*run.config.roles.items(), *config.roles.items()]]
+    attempts: list[Attempt] = []
+    problems: list[LogError | NothingToRead] = []
+    for log in run.logs:
+        reading = read_all(log, aliases=aliases)
+        named = [replace(a, name=f"{log.name}/{a.name}") for a in reading.attempts]
+        attempts += reading.attempts if len(run.logs) == 1 else named
+        problems += reading.problems
+    if not attempts:
+        raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {_named(run)}")
+    units = {**config.units, **run.config.units}
+    return [_with_units(a, units) for a in attempts], [str(p) for p in problems]
+
+
+def thresholds(config: WorkspaceConfig) -> Thresholds:
+    """The classifier's thresholds with those of chronicle.toml; ConfigError for a name it does not have."""
+    valid = vars(DEFAULTS) if hasattr(DEFAULTS, "__dict__") else dict.fromkeys(DEFAULTS.__slots__)
+    for name in config.thresholds:
+        if name not in valid:
+            raise ConfigError("chronicle.toml", f"thresholds.{name}", unknown(name, valid))
+    return replace(DEFAULTS, **config.thresholds)
+
+
+def _write(
+    product: Product, timeline: Timeline, diagnosis: Diagnosis, problems: list[str], key: str
+) -> Entry:
+    from chronicle.draw import draw
+
+    run, config, folder = product.run, product.run.config, product.folder
+    entry = make_entry(
+        run.run_id,
+        timeline,
+        diagnosis,
+        config,
+        notes=read_notes(run.notes_file) if run.notes_file else (),
+        figures=draw(timeline, diagnosis, folder, title=_title(run, config)),
+        warnings=problems,
+        inputs_sha256=key,
+        classifier_version=CLASSIFIER,
+    )
+    _write_data(timeline, folder / _DATA)
+    text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
+    (folder / _ENTRY).write_text(text, "utf-8", errors="replace")
+    return entry
+
+
+def _write_data(timeline: Timeline, file: Path) -> None:
+    """The points of a run as CSV in long form; of a long run every k-th point of each metric."""
+    frame = timeline.frame()
+    if len(frame) > _DATA_POINTS:
+        place_in_metric = frame.groupby("metric", sort=False, observed=True).cumcount()
+        frame = frame[place_in_metric % -(-len(frame) // _DATA_POINTS) == 0]
+    frame.to_csv(file, index=False, lineterminator="\n", errors="replace")
+
+
+def _files(entry: Entry) -> tuple[str, ...]:
+    drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
+    return (*drawn, _ENTRY, _DATA)
+
+
+def _with_units(attempt: Attempt, units: Mapping[str, str]) -> Attempt:
+    if not units.keys() & attempt.series.keys():
+        return attempt
+    series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
+    return replace(attempt, series=series)
+
+
+def _title(run: RunFolder, config: RunConfig) -> str:
+    return config.title or run.run_id
+
+
+def _named(run: RunFolder) -> str:
+    return ", ".join(str(log) for log in run.logs) or str(run.folder)
+
+
+def _draw_version() -> str:
+    from chronicle.draw import DRAW_VERSION
+
+    return str(DRAW_VERSION)

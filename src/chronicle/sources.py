@@ -1,0 +1,49 @@
+"""From paths on the command line to the runs they hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from chronicle.errors import NothingToRead, UsageError
+from chronicle.readers import runs_below
+from chronicle.workspace import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
+
+
+def expand(paths: Sequence[Path]) -> list[RunFolder]:
+    """The runs below ``paths``: logs, folders of logs, run folders (with a run.toml) and workspaces.
+
+    Two runs of the same id are told apart by a number.
+
+    Raises:
+        UsageError: a path that does not exist.
+        NothingToRead: no path holds a log.
+    """
+    runs = [run for path in paths for run in _runs_at(path)]
+    if not runs:
+        raise NothingToRead(f"no log in {', '.join(map(str, paths))}")
+    return list(_distinct(runs))
+
+
+def _runs_at(path: Path) -> Iterator[RunFolder]:
+    if not path.exists() and not path.is_symlink():
+        raise UsageError(f"no such file or folder: {path}")
+    if (path / RUN_CONFIG).is_file():
+        yield run_in(path.resolve())
+    elif (path / CONFIG).is_file():
+        workspace = Workspace.find(path)
+        yield from workspace.runs() if workspace else ()
+    elif path.is_dir() and any(path.glob(f"*/{RUN_CONFIG}")):
+        yield from (run_in(f.resolve()) for f in sorted(path.iterdir()) if f.is_dir())
+    else:
+        yield from (RunFolder(safe_id(s.run_id), tuple(s.paths)) for s in runs_below(path))
+
+
+def _distinct(runs: list[RunFolder]) -> Iterator[RunFolder]:
+    seen: Counter[str] = Counter()
+    for run in runs:
+        seen[run.run_id] += 1
+        number = seen[run.run_id]
+        yield run if number == 1 else replace(run, run_id=f"{run.run_id}-{number}")
