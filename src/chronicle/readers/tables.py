@@ -1,0 +1,202 @@
+"""From columns to an attempt: which column counts the steps, which tells the time, the rest are metrics.
+
+Every reader of rows (CSV, JSON lines, ...) hands its columns to `attempt`; what a row without a step, a
+step that is no whole number or a clock in milliseconds means is decided here, once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.errors import BadLog
+from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+
+# Names of the step column by rank, with what they count; compared without case, blanks and dots.
+STEP_NAMES: tuple[tuple[str, str], ...] = (
+    ("global_step", "step"),
+    ("update_step", "step"),
+    ("optimizer_step", "step"),
+    ("num_updates", "step"),
+    ("current_steps", "step"),
+    ("train_step", "step"),
+    ("training_step", "step"),
+    ("step", "step"),
+    ("steps", "step"),
+    ("iteration", "step"),
+    ("iterations", "step"),
+    ("iter", "step"),
+    ("update", "step"),
+    ("updates", "step"),
+    ("_step", "step"),
+    ("total_timesteps", "step"),
+    ("timesteps_total", "step"),
+    ("timesteps", "step"),
+    ("timestepssofar", "step"),
+    ("samples_count", "sample"),
+    ("consumed_samples", "sample"),
+    ("samples", "sample"),
+    ("consumed_tokens", "token"),
+    ("tokens_seen", "token"),
+    ("tokens", "token"),
+    ("epoch", "epoch"),
+)
+TIME_NAMES = (
+    "timestamp",
+    "_timestamp",
+    "wall_time",
+    "datetime",
+    "date_time",
+    "date",
+    "time",
+    "ts",
+    "time_ms",
+)
+
+_RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
+_UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The cells of one column: ``values`` stand in ``rows``; other rows have none. NaN is data.
+
+    ``values`` are int64 where all are whole numbers, float64 where they are numbers, else object (text).
+    """
+
+    values: NDArray[Any]
+    rows: Steps
+
+
+def plain(name: str) -> str:
+    """A column name as it is compared: lower case, blanks, dots and dashes as underscores."""
+    return re.sub(r"[\s.\-]+", "_", name.strip().lower())
+
+
+def step_rank(name: str) -> int | None:
+    """How well a name says that the column counts steps (0 is best); None where it does not."""
+    whole, last = plain(name), plain(re.split(r"[/.]", name)[-1])
+    if whole in _RANK:
+        return _RANK[whole]
+    return len(_RANK) + _RANK[last] if last in _RANK and last != "epoch" else None
+
+
+def attempt(
+    path: Path,
+    n_rows: int,
+    columns: Mapping[str, Column],
+    *,
+    name: str = "",
+    facts: Mapping[str, Any] | None = None,
+    faults: Iterable[Fault] = (),
+    truncated: bool = False,
+) -> Attempt:
+    """An attempt from the columns of a table, metrics in their order (roles are given later).
+
+    A row without a step stands at the step of the row before it. Text columns give the clock where they
+    hold ISO 8601 times, a fact where they hold one and the same text throughout.
+
+    Raises:
+        BadLog: no column holds a number.
+    """
+    numbers = {name: c for name, c in columns.items() if c.values.dtype != object and len(c.rows)}
+    texts = {name: c for name, c in columns.items() if c.values.dtype == object}
+    counter, axis = _axis(numbers)
+    steps, has_step, step_faults = _steps(path, numbers.get(counter), n_rows)
+    clock, times = _times(columns, n_rows)
+    series = {}
+    for metric, column in numbers.items():
+        known = has_step[column.rows]
+        rows = column.rows[known]
+        if metric in (counter, clock) or not len(rows):
+            continue
+        values = column.values[known].astype(np.float64)
+        series[metric] = Series(metric, Role.OTHER, steps[rows], values, times[rows])
+    if not series:
+        raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
+    constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
+    return Attempt(
+        name or path.name,
+        (str(path),),
+        series,
+        {**constant, **(facts or {})},
+        (*faults, *step_faults),
+        truncated,
+        axis,
+    )
+
+
+def _axis(columns: Mapping[str, Column]) -> tuple[str, str]:
+    """Name of the column that counts the steps and what it counts; ("", "row") where none does."""
+    ranked = sorted((rank, name) for name in columns if (rank := step_rank(name)) is not None)
+    whole = [(rank, name) for rank, name in ranked if _counts(columns[name].values)]
+    growing = [(rank, name) for rank, name in whole if np.ptp(columns[name].values) > 0]
+    for rank, name in growing or whole:
+        return name, STEP_NAMES[rank % len(STEP_NAMES)][1]
+    return "", "row"
+
+
+def _counts(values: NDArray[Any]) -> bool:
+    """Whether these are whole numbers that fit 64 bits (cells that are no number aside)."""
+    if values.dtype == np.int64:
+        return True
+    values = values[np.isfinite(values)]
+    return len(values) > 0 and bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**63)))
+
+
+def _steps(
+    path: Path, column: Column | None, n_rows: int
+) -> tuple[Steps, NDArray[np.bool_], tuple[Fault, ...]]:
+    """Steps of all rows, which rows have one, and what was wrong."""
+    if column is None:
+        return np.arange(n_rows, dtype=np.int64), np.ones(n_rows, bool), ()
+    finite = np.isfinite(column.values)
+    broken = int(np.count_nonzero(~finite))
+    source = np.full(n_rows, -1)
+    source[column.rows[finite]] = np.flatnonzero(finite)
+    source = np.maximum.accumulate(source)
+    steps = np.where(finite, column.values, 0).astype(np.int64)[source]
+    faults = (Fault(str(path), "step is no number; taken from the row before", broken),) if broken else ()
+    return steps, source >= 0, faults
+
+
+def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
+    """Name of the wall-clock column ("" without one) and Unix seconds of all rows, NaN where unknown."""
+    times = np.full(n_rows, np.nan)
+    for wanted in TIME_NAMES:
+        for name, column in columns.items():
+            if plain(name) != wanted:
+                continue
+            seconds = (iso_seconds if column.values.dtype == object else unix)(column.values)
+            if seconds is not None:
+                times[column.rows] = seconds
+                return name, times
+    return "", times
+
+
+def unix(values: NDArray[Any]) -> Floats | None:
+    """Seconds since 1970 from a clock in s, ms, µs or ns; None where the numbers are no dates (1973-5138)."""
+    middle = float(np.median(values)) if len(values) else float("nan")
+    for low, high, per_second in _UNIX_UNITS:
+        if low <= middle < high:
+            return np.asarray(values / per_second, np.float64)
+    return None
+
+
+def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
+    """Unix seconds from ISO 8601 texts, UTC where they name no zone; None where most are something else."""
+    times = np.full(len(cells), np.nan)
+    for row, cell in enumerate(cells):
+        try:
+            moment = datetime.fromisoformat(cell.strip())
+            times[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            continue
+    return times if 2 * np.count_nonzero(~np.isnan(times)) > len(cells) else None

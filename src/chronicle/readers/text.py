@@ -1,0 +1,47 @@
+"""Lines of a text log: encoding by its mark, line numbers, and whether the last line has no end."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from pathlib import Path
+
+HEAD_BYTES = 8192
+
+
+def head(path: Path) -> bytes:
+    """The first few KB, enough to know a format by."""
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+def encoding_of(start: bytes) -> str:
+    """UTF-16 where its mark says so, else UTF-8 with or without a mark."""
+    return "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+
+
+def head_lines(path: Path) -> list[str]:
+    """Whole lines at the start of the file; [] where the bytes are no text. One long line is given cut."""
+    start = head(path)
+    encoding = encoding_of(start)
+    if encoding != "utf-16" and b"\0" in start:
+        return []
+    lines = start.decode(encoding, errors="replace").splitlines()
+    return lines[:-1] if len(start) == HEAD_BYTES and len(lines) > 1 else lines
+
+
+class Lines:
+    """Iterates over the lines of a file, without their ends.
+
+    ``number`` is the number of the line last given, from 1; ``unfinished`` is True after the last line
+    if it has no line end: it is being written, or was cut.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.number, self.unfinished = path, 0, False
+
+    def __iter__(self) -> Iterator[str]:
+        with self.path.open(encoding=encoding_of(head(self.path)), errors="replace") as file:
+            for self.number, line in enumerate(file, 1):
+                self.unfinished = not line.endswith("\n")
+                yield line if self.unfinished else line[:-1]
