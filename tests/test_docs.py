@@ -1,0 +1,56 @@
+"""The guide is a contract: what the code has, the guide has, and what the guide shows, works."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from tests.docs_text import DOCS, PARTS, between
+
+from chronicle.config import RunConfig, WorkspaceConfig, from_table
+from chronicle.patterns import PATTERNS
+from chronicle.readers import READERS
+
+PAGES = sorted(DOCS.rglob("*.md"))
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_generated_part_is_up_to_date(name: str) -> None:
+    page, make = PARTS[name]
+    shown = between(name, (DOCS / page).read_text("utf-8"))[2].strip()
+    assert shown == make().strip(), "run: python -m tests.docs_text"
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)
+def test_format_is_documented(reader) -> None:
+    assert reader.NAME in (DOCS / "formats.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
+def test_pattern_is_documented(pattern) -> None:
+    assert f"`{pattern.id}`" in (DOCS / "design.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page) -> None:
+    for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        if target.startswith("../patterns/"):
+            assert target.removeprefix("../patterns/").removesuffix(".md") in {p.id for p in PATTERNS} | {
+                "index"
+            }
+        else:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_examples_of_configuration_are_valid() -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", (DOCS / "configuration.md").read_text("utf-8"), re.S)
+    workspace, run = map(tomllib.loads, blocks)
+    assert from_table(WorkspaceConfig, workspace, "chronicle.toml").fail_on == "bad"
+    assert from_table(RunConfig, run, "run.toml").gpus == 64
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (DOCS / "index.md").read_text("utf-8")
+    missing = [p.name for p in PAGES if p.name != "index.md" and f"({p.name})" not in index]
+    assert missing == []
