@@ -1,0 +1,57 @@
+"""Stitching: from what single logs say to the one training they are parts of.
+
+`stitch` takes attempts in any order and answers with a `Timeline`: logs that hold several attempts cut
+apart, copies of one log in two formats set aside, attempts in the order they ran, joins between them, and
+every point marked live or dead. docs/timeline.md has the rules in words; each stage below is one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chronicle.errors import UsageError
+from chronicle.model import Timeline
+from chronicle.timeline.copies import one_of_each
+from chronicle.timeline.inputs import attempts_from
+from chronicle.timeline.joins import relate
+from chronicle.timeline.order import in_order
+from chronicle.timeline.split import split
+from chronicle.timeline.tracks import discarded, frame, live, tracks
+
+__all__ = ["discarded", "frame", "live", "stitch"]
+
+RELATIONS = ("attempts", "seeds")
+
+
+def stitch(
+    what: Any, *, run_id: str = "run", order: Sequence[str] | None = None, relation: str | None = None
+) -> Timeline:
+    """The timeline of one run.
+
+    Args:
+        what: attempts (what `chronicle.read` gives), one attempt, a pandas DataFrame (one column a metric
+            and the step in a column or the index; or long, as `frame` makes it), or a mapping of metric to
+            values or to (steps, values).
+        run_id: what the run is called.
+        order: names of attempts in the order they ran; those not named follow in the order found out.
+        relation: "attempts" (parts of one training) or "seeds" (trainings of their own) says what logs over
+            the same steps are; None or "" finds it out.
+
+    Raises:
+        UsageError: ``what`` is none of these, ``order`` names no attempt, or ``relation`` is another word.
+    """
+    if relation and relation not in RELATIONS:
+        raise UsageError(f"relation must be one of {', '.join(map(repr, RELATIONS))}, not {relation!r}")
+    parts = [part for attempt in attempts_from(what) for part in split(attempt)]
+    kept, copies = one_of_each(parts)
+    attempts, order_doubts = in_order(kept, order or ())
+    lineage, joins, join_doubts = relate(attempts, relation or None)
+    return Timeline(
+        run_id=run_id,
+        attempts=tuple(attempts),
+        joins=tuple(joins),
+        series=tracks(attempts, lineage, joins),
+        copies=tuple(copies),
+        doubts=(*order_doubts, *join_doubts),
+    )

@@ -1,0 +1,127 @@
+"""What `stitch` takes, turned into attempts: attempts, a pandas DataFrame, or plain arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from chronicle.errors import UsageError
+from chronicle.model import Attempt, Floats, Role, Series, Steps
+from chronicle.roles import assign
+
+STEP_NAMES = ("step", "steps", "global_step", "_step", "iteration", "iter", "epoch")
+_TAKES = (
+    "stitch takes attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to "
+    "values or (steps, values)"
+)
+
+
+def attempts_from(what: Any) -> list[Attempt]:
+    """The attempts in whatever was given.
+
+    Raises:
+        UsageError: it is nothing that can be stitched; the message says what is wrong and what is taken.
+    """
+    if isinstance(what, Attempt):
+        return [what]
+    if isinstance(what, Mapping):
+        return [_from_mapping(what)]
+    pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas was imported
+    if pandas is not None and isinstance(what, pandas.DataFrame):
+        return _from_frame(what)
+    attempts = list(what) if isinstance(what, Iterable) and not isinstance(what, str | bytes) else [what]
+    strange = next((a for a in attempts if not isinstance(a, Attempt)), None)
+    if strange is not None:
+        raise UsageError(f"{_TAKES}; not {type(strange).__name__}")
+    return attempts
+
+
+def _from_mapping(columns: Mapping[Any, Any]) -> Attempt:
+    series = {str(m): _series(str(m), *_pair(str(m), given)) for m, given in columns.items()}
+    return Attempt(name="data", sources=(), series=assign(series))
+
+
+def _pair(metric: str, given: Any) -> tuple[Steps, Floats]:
+    """Steps and values; bare values are counted from 0."""
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise UsageError(f"metric {metric!r}: a tuple must be (steps, values), not {len(given)} items")
+        return _steps(metric, given[0]), _numbers(metric, given[1])
+    values = _numbers(metric, given)
+    return np.arange(len(values), dtype=np.int64), values
+
+
+def _numbers(metric: str, given: Any) -> Floats:
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as err:
+        raise UsageError(f"metric {metric!r}: values must be numbers ({err})") from err
+    if values.ndim != 1:
+        raise UsageError(f"metric {metric!r}: values must have one dimension, not {values.ndim}")
+    return values
+
+
+def _steps(metric: str, given: Any) -> Steps:
+    """Whole steps, exact up to 2**63 - 1 (a detour through float64 would round them)."""
+    try:
+        raw = np.asarray(given)
+        whole = raw.astype(np.int64) if raw.dtype.kind in "iub" else np.rint(raw.astype(np.float64))
+    except (TypeError, ValueError, OverflowError) as err:
+        raise UsageError(f"metric {metric!r}: steps must be whole numbers ({err})") from err
+    if (
+        whole.ndim != 1
+        or not np.isfinite(whole).all()
+        or (whole.dtype.kind == "f" and (abs(whole) > 2**62).any())
+    ):
+        raise UsageError(f"metric {metric!r}: steps must be one dimension of finite whole numbers")
+    return whole.astype(np.int64)
+
+
+def _series(metric: str, steps: Steps, values: Floats, times: Floats | None = None) -> Series:
+    if len(steps) != len(values):
+        raise UsageError(f"metric {metric!r}: {len(steps)} steps and {len(values)} values")
+    return Series(metric, Role.OTHER, steps, values, np.full(len(steps), np.nan) if times is None else times)
+
+
+def _from_frame(table: Any) -> list[Attempt]:
+    if {"metric", "step", "value"} <= set(table.columns):
+        return _from_long(table)
+    names = [c for c in table.columns if str(c).strip().lower() in STEP_NAMES]
+    step = min(names, key=lambda c: STEP_NAMES.index(str(c).strip().lower()), default=None)
+    index = table[step] if step is not None else table.index
+    steps = _steps(str(step or "index"), index)
+    series: dict[str, Series] = {}
+    for position, column in enumerate(table.columns):
+        if column == step or table.iloc[:, position].dtype.kind not in "ifub":
+            continue
+        values = _numbers(str(column), table.iloc[:, position])
+        logged = ~np.isnan(values)  # a blank cell is no measurement, as in a wide CSV
+        series[str(column)] = _series(str(column), steps[logged], values[logged])
+    if not series:
+        raise UsageError("the DataFrame has no column of numbers beside the step")
+    return [Attempt(name="data", sources=(), series=assign(series))]
+
+
+def _from_long(table: Any) -> list[Attempt]:
+    """A table as `frame` makes it; ``attempt``, ``role`` and ``time`` may be missing."""
+    by = table["attempt"].astype(str) if "attempt" in table.columns else np.full(len(table), "data")
+    attempts = []
+    for name, rows in table.groupby(by, sort=False):
+        series = {}
+        for metric, part in rows.groupby("metric", sort=False):
+            times = _unix(part["time"]) if "time" in part.columns else None
+            steps, values = _steps(str(metric), part["step"]), _numbers(str(metric), part["value"])
+            series[str(metric)] = _series(str(metric), steps, values, times)
+        attempts.append(Attempt(name=str(name), sources=(), series=assign(series)))
+    return attempts
+
+
+def _unix(column: Any) -> Floats:
+    import pandas as pd
+
+    instants = pd.to_datetime(column, utc=True)
+    seconds = (instants - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+    return np.asarray(seconds, dtype=np.float64)

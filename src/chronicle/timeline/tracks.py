@@ -1,0 +1,156 @@
+"""Tracks: every metric over all attempts, each point live or dead; and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.model import Attempt, Floats, Join, JoinKind, Steps, Timeline, Track
+from chronicle.timeline.clock import clock
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Mask = NDArray[np.bool_]
+
+
+def tracks(attempts: Sequence[Attempt], lineage: Sequence[int], joins: Sequence[Join]) -> dict[str, Track]:
+    """One track a metric: the points of every attempt one after the other, with the live mask."""
+    metrics = dict.fromkeys(m for a in attempts for m in a.series)
+    return {m: _track(m, attempts, lineage, joins) for m in metrics}
+
+
+def _track(metric: str, attempts: Sequence[Attempt], lineage: Sequence[int], joins: Sequence[Join]) -> Track:
+    logged = [(k, a.series[metric]) for k, a in enumerate(attempts) if metric in a.series]
+    first = logged[0][1]
+    steps = np.concatenate([s.steps for _, s in logged])
+    attempt = np.concatenate([np.full(len(s), k, np.int32) for k, s in logged])
+    return Track(
+        metric=metric,
+        role=first.role,
+        steps=steps,
+        values=np.concatenate([s.values for _, s in logged]),
+        times=np.concatenate([s.times for _, s in logged]),
+        unit=next((s.unit for _, s in logged if s.unit), None),
+        dataset=first.dataset,
+        attempt=attempt,
+        live=live_mask(steps, attempt, lineage, joins),
+    )
+
+
+def live_mask(
+    steps: Steps, attempt: NDArray[np.int32], lineage: Sequence[int], joins: Sequence[Join]
+) -> Mask:
+    """Which points no later attempt of the same training overtook.
+
+    A point is dead where a later attempt starts at or before its step; where a resume logs the same step
+    once more; and everywhere before a relaunch. Walks back from the last attempt, so every point is
+    looked at once for the bound and once for equal steps.
+    """
+    live = np.ones(len(steps), bool)
+    bound: dict[int, int] = {}  # by lineage: lowest first step of the attempts seen so far that overtook
+    again: dict[int, Steps] = {}  # by lineage: steps logged by the attempts seen so far
+    by_after = {j.after: j for j in joins}
+    for k in range(len(lineage) - 1, -1, -1):
+        tree = lineage[k]
+        mine = slice(*np.searchsorted(attempt, [k, k + 1]))
+        if tree in bound:
+            live[mine] &= steps[mine] < bound[tree]
+        if tree in again:
+            live[mine] &= ~np.isin(steps[mine], again[tree])
+        again[tree] = np.union1d(again[tree], steps[mine]) if tree in again else np.unique(steps[mine])
+        join = by_after.get(k)
+        if join is not None and join.kind is not JoinKind.RESUME:
+            lowest = np.iinfo(np.int64).min if join.kind is JoinKind.RELAUNCH else join.to_step
+            bound[tree] = min(bound.get(tree, join.to_step), lowest)
+    return live
+
+
+def live(track: Track) -> tuple[Steps, Floats]:
+    """Steps and values of the live points, in the order of their steps."""
+    rows = np.flatnonzero(track.live)
+    rows = rows[np.argsort(track.steps[rows], kind="stable")]
+    return track.steps[rows], track.values[rows]
+
+
+def discarded(timeline: Timeline) -> Mapping[str, Any]:
+    """What was trained and thrown away.
+
+    ``discarded_steps`` (sum over joins), ``discarded_s`` (wall clock of the dead points; None where it was
+    not logged), ``live_steps`` (span of the live course, summed over separate trainings), ``total_steps``.
+    """
+    lost = sum(j.discarded_steps for j in timeline.joins)
+    live_steps = sum(_live_span(timeline, lineage) for lineage in _lineages(timeline))
+    seconds = [_dead_seconds(timeline, k) for k in range(len(timeline.attempts))]
+    known = [s for s in seconds if s is not None]
+    return {
+        "discarded_steps": lost,
+        "discarded_s": sum(known) if known else None,
+        "live_steps": live_steps,
+        "total_steps": live_steps + lost,
+    }
+
+
+def _lineages(timeline: Timeline) -> list[list[int]]:
+    """Attempts by separate training: those that no join leads into begin one."""
+    joined = {j.after for j in timeline.joins}
+    found: list[list[int]] = []
+    for k, attempt in enumerate(timeline.attempts):
+        if clock(attempt) is None:
+            continue
+        if k in joined and found:
+            found[-1].append(k)
+        else:
+            found.append([k])
+    return found
+
+
+def _live_span(timeline: Timeline, attempts: Sequence[int]) -> int:
+    ends: list[int] = []
+    for k in attempts:
+        ticks = clock(timeline.attempts[k])
+        if ticks is not None:
+            track = timeline.series[ticks.metric]
+            steps = track.steps[track.live & (track.attempt == k)]
+            ends += [int(steps.min()), int(steps.max())] if len(steps) else []
+    return max(ends) - min(ends) if ends else 0
+
+
+def _dead_seconds(timeline: Timeline, k: int) -> float | None:
+    """Wall clock of an attempt from its last live point (else its first) to its end; None if unknown."""
+    ticks = clock(timeline.attempts[k])
+    if ticks is None:
+        return None
+    track = timeline.series[ticks.metric]
+    mine = (track.attempt == k) & np.isfinite(track.times)
+    dead, alive = track.times[mine & ~track.live], track.times[mine & track.live]
+    if not len(dead):
+        return None
+    start = alive[alive <= dead.min()]
+    return float(dead.max() - (start.max() if len(start) else dead.min()))
+
+
+def frame(timeline: Timeline) -> pd.DataFrame:
+    """Long form, one row a point: run, attempt (name), metric, role, live, step, value, time (UTC)."""
+    import pandas as pd
+
+    names = np.array([a.name for a in timeline.attempts], dtype=object)
+    columns = [
+        {
+            "run": timeline.run_id,
+            "attempt": names[t.attempt],
+            "metric": t.metric,
+            "role": t.role.value,
+            "live": t.live,
+            "step": t.steps,
+            "value": t.values,
+            "time": pd.to_datetime(t.times, unit="s", utc=True),
+        }
+        for t in timeline.series.values()
+        if len(t)
+    ]
+    empty = dict.fromkeys(("run", "attempt", "metric", "role", "live", "step", "value", "time"), ())
+    return pd.concat(map(pd.DataFrame, columns), ignore_index=True) if columns else pd.DataFrame(empty)
