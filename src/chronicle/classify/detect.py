@@ -1,16 +1,28 @@
-"""Run the kernel over a series: values in, events out."""
+"""Run the kernel over a series: values in, events out; whole or one value at a time."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
+
+from chronicle.classify.kernel import compiled as fast
+from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel import step as plain
+from chronicle.classify.kernel.layout import Memory
 from chronicle.classify.thresholds import Thresholds
-from chronicle.model import Series
+from chronicle.model import Floats, Series
+
+COMPILE_FROM = 20_000  # samples: below, plain Python is done before numba is imported
 
 
 class Kind(StrEnum):
-    """What the kernel saw."""
+    """What the kernel saw, in the order of layout.IS_BACK ..."""
 
     BACK = "back"  # a rise that came back to its extrapolated baseline
     OPEN = "open"  # a rise that had not come back when the log (or its finite part) ended
@@ -20,14 +32,21 @@ class Kind(StrEnum):
     FROZEN = "frozen"  # a stretch of bit-equal values
 
 
+KINDS = tuple(Kind)
+
+
 @dataclass(frozen=True)
 class Event:
-    """One event of one series. Indices count samples of the series; heights are in log units, sign applied.
+    """One event of one series. Indices count its samples; heights are in log units, sign applied.
 
-    ``end`` is None while it is not over. ``height`` is peak over baseline, ``residual`` what was left of it at
-    the end, ``noise`` the one-sample noise scale, ``score`` the evidence in noise scales, ``level_samples``
-    how many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height that
-    was gained in one jump (1 jump, 0 ramp).
+    ``end`` is None while it is not over. ``back`` is the first sample with less than 15 % of the height left.
+    ``height`` is peak over baseline (NONFINITE, FROZEN: samples), ``residual`` what was left of it at the
+    end, ``noise`` the one-sample noise scale, ``score`` the evidence in noise scales, ``level_samples`` how
+    many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height that was
+    gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned NaN or Inf,
+    ``growth`` the level at the end over the level when it was first left open, ``falling`` how much the level
+    still comes down at the end as a share of the height, ``last`` the last sample over the baseline,
+    ``before`` (DROP) what the same time before it had gained.
     """
 
     kind: Kind
@@ -39,20 +58,113 @@ class Event:
     noise: float
     score: float
     level_samples: int
+    baseline: float
+    into_nan: bool
+    back: int
     abruptness: float
-    baseline: float  # transformed level before it
-    into_nan: bool  # open because the values turned NaN or Inf
-    growth: float  # level at the end over the level when it was first left open, log units
-    falling: float  # how much the level still comes down at the end, share of the height
-    last: float  # last sample over the baseline, log units
-    before: float  # a drop: what the same time before it had gained, log units
+    growth: float
+    falling: float
+    last: float
+    before: float
 
 
-def events(series: Series, thresholds: Thresholds, sign: float = 1.0) -> tuple[Event, ...]:
-    """All kernel events of a series in order of onset; ``sign`` -1 turns it over (throughput, score, ratio dips)."""
-    return ()
+class Detector:
+    """The kernel with its memory, for one series; memory does not grow with the series.
+
+    ``sign`` -1 turns the series over (throughput, score, dips of a ratio); ``sparse``: fewer than one step in
+    five is logged, so that a spike is one point. ``engine`` None compiles when that pays off.
+    """
+
+    def __init__(
+        self, thresholds: Thresholds, *, sign: float = 1.0, sparse: bool = False, engine: Any = plain
+    ) -> None:
+        self.engine = engine
+        self.memory = blank(thresholds.kernel() + (sign, float(sparse)), arrays=engine is not plain)
+        self._one: Any = [0.0] if engine is plain else np.zeros(1)
+        engine.start(self.memory)
+
+    def update(self, value: float) -> list[Event]:
+        """Take one logged value; returns the events that it closed."""
+        self._one[0] = value
+        self.engine.run(self.memory, self._one, 0)
+        return self._drain() if self.memory.state[at.EMITTED] else []
+
+    def extend(self, values: Floats) -> list[Event]:
+        """Take many logged values."""
+        given = values if self.engine is not plain else values.tolist()
+        found, i = [], 0
+        while i < len(given):
+            i = self.engine.run(self.memory, given, i)
+            found += self._drain()
+        return found
+
+    def finish(self) -> list[Event]:
+        """The log is over: returns what was open."""
+        self.engine.finish(self.memory)
+        return self._drain()
+
+    @property
+    def noise(self) -> float:
+        """One-sample noise scale now, in log units."""
+        return float(self.memory.levels[0][at.NOISE])
+
+    def _drain(self) -> list[Event]:
+        rows = int(self.memory.state[at.EMITTED])
+        self.memory.state[at.EMITTED] = 0.0
+        return [event(self.memory.out[j]) for j in range(rows)]
 
 
-def noise_scale(series: Series, thresholds: Thresholds) -> float:
-    """One-sample noise of the series in log units, as the kernel knows it at the end."""
-    return 0.0
+def blank(config: Iterable[float], *, arrays: bool) -> Memory:
+    """Zeroed memory: lists of floats for plain Python, arrays for compiled code."""
+    shapes = (at.STATE, (at.LEVELS, at.LEVEL), at.RING, (at.SLOTS, at.EVENT), (at.WARM, 2))
+    parts = [np.zeros(s) for s in shapes] + [np.array(list(config)), np.zeros((at.ROWS, at.OUT))]
+    return Memory(*(parts if arrays else [p.tolist() for p in parts]))
+
+
+def event(row: Any) -> Event:
+    """A row of kernel output as an Event."""
+    f = [float(x) for x in row]
+    end = int(f[at.OUT_END])
+    return Event(
+        kind=KINDS[int(f[at.OUT_KIND])],
+        onset=int(f[at.OUT_ONSET]),
+        peak=int(f[at.OUT_PEAK]),
+        end=None if end < 0 else end,
+        height=f[at.OUT_HEIGHT],
+        residual=f[at.OUT_RESIDUAL],
+        noise=f[at.OUT_NOISE],
+        score=f[at.OUT_SCORE],
+        level_samples=4 ** int(f[at.OUT_LEVEL]),
+        baseline=f[at.OUT_BASE],
+        into_nan=f[at.OUT_NAN] > 0,
+        back=int(f[at.OUT_BACK]),
+        abruptness=f[at.OUT_ABRUPT],
+        growth=f[at.OUT_GROWTH],
+        falling=f[at.OUT_FALLING],
+        last=f[at.OUT_LAST],
+        before=f[at.OUT_BEFORE],
+    )
+
+
+def engine_for(samples: int) -> SimpleNamespace | Any:
+    """The compiled kernel where numba is installed and either loaded already or worth its start-up time."""
+    ready = "numba" in sys.modules and fast.compiled.cache_info().currsize
+    return fast.compiled() if fast.available() and (ready or samples >= COMPILE_FROM) else plain
+
+
+def is_sparse(steps: Any) -> bool:
+    """Whether fewer than one step in five is logged (median gap of at least five steps)."""
+    gaps = np.diff(steps)
+    gaps = gaps[gaps > 0]
+    return bool(len(gaps) and np.median(gaps) >= 5)
+
+
+def detect(
+    series: Series, thresholds: Thresholds, sign: float = 1.0, engine: Any = None
+) -> tuple[tuple[Event, ...], float]:
+    """All events of a series in order of onset, and its noise scale at the end."""
+    detector = Detector(
+        thresholds, sign=sign, sparse=is_sparse(series.steps), engine=engine or engine_for(len(series))
+    )
+    found = detector.extend(series.values) + detector.finish()
+    return tuple(sorted(found, key=lambda e: (e.onset, e.peak))), detector.noise

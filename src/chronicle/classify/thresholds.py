@@ -30,8 +30,16 @@ class Thresholds(ContextThresholds):
     lone_sparse: float = limit(8.0, "noise scales", "a spike of one sample, logged every 5 steps or rarer")
     lone_dense: float = limit(20.0, "noise scales", "a spike of one sample, logged at every step")
     end_share: float = limit(0.25, "share of cusum", "at the end there is one test, not one a step")
+    calm_tail: float = limit(
+        1e-5, "probability a sample", "the series' own excursions: one in 100,000 passes"
+    )
+
+    def kernel(self) -> tuple[float, ...]:
+        """The kernel's part, in the order of kernel/layout.py."""
+        return tuple(float(getattr(self, name)) for name in KERNEL)
 
 
+KERNEL = tuple(f.name for f in fields(Thresholds) if f.name in Thresholds.__annotations__)
 DEFAULTS = Thresholds()
 
 

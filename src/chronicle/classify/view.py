@@ -13,8 +13,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from chronicle.classify import detect
-from chronicle.classify.detect import Event
+from chronicle.classify.detect import Event, detect
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Attempt, Finding, Floats, Role, Series, Timeline
 
@@ -92,7 +91,7 @@ class View:
 
     def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
         """Kernel events of a series of any role; ``sign`` -1 looks for dips."""
-        return self._once(("events", series, sign), lambda: detect.events(series, self.thresholds, sign))
+        return self._kernel(series, sign)[0]
 
     def findings(self, series: Series, sign: float = 1.0) -> tuple[Finding, ...]:
         """Events of a series as findings of loss shapes (spikes, divergence, level shift, NaN, frozen)."""
@@ -102,7 +101,10 @@ class View:
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""
-        return self._once(("noise", series), lambda: detect.noise_scale(series, self.thresholds))
+        return self._kernel(series, 1.0)[1]
+
+    def _kernel(self, series: Series, sign: float) -> tuple[tuple[Event, ...], float]:
+        return self._once(("kernel", series, sign), lambda: detect(series, self.thresholds, sign))
 
     def _once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
         if key not in self._memo:

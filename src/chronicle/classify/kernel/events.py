@@ -1,0 +1,249 @@
+"""The life of an event: opened, ACTIVE (all references frozen), PENDING (judged beside new ones), over.
+
+An event is active until it is back, or until it is clear that it will take long: 16 samples after its peak, or
+twice its rise. Then it is pending: its baseline is kept and extrapolated, the references are set on the new
+level, and detection goes on. So nothing ever times out, and a spike inside a slow recovery is still seen.
+"""
+
+from __future__ import annotations
+
+import math
+
+from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel.layout import Memory, Row
+from chronicle.classify.kernel.levels import calm_excursion, set_level
+from chronicle.classify.kernel.lookback import abruptness, first_above, oldest, rise_start, still_falling
+
+
+def baseline(event: Row, i: float) -> float:
+    """The level before the event, moved on along its trend in log samples, no further than it was seen."""
+    until = min(i, event[at.ONSET] + event[at.SPAN])
+    return event[at.BASE] + event[at.SLOPE] * math.log((until + 8.0) / (event[at.ONSET] + 8.0))
+
+
+def tolerance(cfg: Row, height: float, noise: float) -> float:
+    """How far above the baseline still counts as back: a share of the height, capped, or within the noise."""
+    return max(min(cfg[at.BACK] * height, cfg[at.BACK_CAP]), cfg[at.BACK_NOISE] * noise)
+
+
+def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base: float) -> Row:
+    """Write an event row to the output and return it, so that the caller can add to it."""
+    row = mem.out[int(mem.state[at.EMITTED])]
+    mem.state[at.EMITTED] += 1.0
+    row[at.OUT_KIND] = kind
+    row[at.OUT_ONSET] = event[at.ONSET]
+    row[at.OUT_PEAK] = event[at.PEAK]
+    row[at.OUT_END] = end
+    row[at.OUT_HEIGHT] = event[at.HEIGHT]
+    row[at.OUT_RESIDUAL] = residual
+    row[at.OUT_NOISE] = mem.levels[0][at.NOISE]
+    row[at.OUT_SCORE] = event[at.SCORE]
+    row[at.OUT_LEVEL] = event[at.SEEN_BY]
+    row[at.OUT_BASE] = base
+    row[at.OUT_NAN] = 0.0
+    row[at.OUT_BACK] = end
+    row[at.OUT_ABRUPT] = event[at.ABRUPT]
+    row[at.OUT_GROWTH] = event[at.SMOOTH] - event[at.LEFT]
+    row[at.OUT_FALLING] = 0.0
+    row[at.OUT_LAST] = mem.state[at.LAST] - base
+    row[at.OUT_BEFORE] = 0.0
+    return row
+
+
+def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: float) -> None:
+    """Open an event that level k saw; y is its sample of that level, seen the evidence."""
+    event = mem.open[0]
+    for field in range(at.EVENT):
+        event[field] = 0.0
+    base_level = baseline_level(mem, k)
+    q = mem.levels[base_level]
+    event[at.BASE] = min(q[at.MEAN], 2.0 * q[at.TREND] - q[at.TREND2]) if q[at.FRESH] >= 8.0 else q[at.MEAN]
+    set_slope(mem, event, base_level, i)
+    event[at.SCORE] = seen
+    event[at.SEEN_BY] = float(k)
+    event[at.SMOOTH] = y
+    event[at.PEAK] = i
+    noise = mem.levels[0][at.NOISE]
+    if onset < 0.0:
+        onset = locate(mem, k, event[at.BASE] + 1.5 * noise, i)
+    event[at.ONSET] = max(onset, 0.0)
+    if k > 0:
+        event[at.HEIGHT] = y - event[at.BASE]
+    else:
+        highest(mem, event, i)
+    mem.state[at.ACTIVE] = 1.0
+    mem.state[at.Z] = 0.0
+    mem.state[at.Z_BEFORE] = 0.0
+    clear_evidence(mem)
+
+
+def baseline_level(mem: Memory, k: int) -> int:
+    """The level that knows the baseline: means of at least four samples, unless they lag above the finer one."""
+    coarse = max(k, 1) if mem.levels[1][at.COUNT] >= 6.0 else 0
+    return k if mem.levels[coarse][at.MEAN] > mem.levels[k][at.MEAN] else coarse
+
+
+def set_slope(mem: Memory, event: Row, k: int, i: float) -> None:
+    """Slope of the baseline in log samples, from the coarsest level that knows one; none if within its noise.
+
+    An exponentially weighted mean with a memory that grows as n/4 lags 0.8 of it, hence 1.25.
+    """
+    while k + 1 < at.LEVELS and mem.levels[k + 1][at.FRESH] >= 12.0:
+        k += 1
+    q = mem.levels[k]
+    memory = min(max(q[at.FRESH] / 4.0, 2.0), mem.config[at.MEMORY]) * at.BLOCK[k]
+    fall = q[at.MEAN2] - q[at.MEAN]
+    if fall > 2.0 * q[at.NOISE]:
+        event[at.SLOPE] = -1.25 * fall / memory * max(i + 8.0 - memory, 8.0)
+    event[at.SPAN] = 4.0 * memory
+
+
+def locate(mem: Memory, k: int, edge: float, i: float) -> float:
+    """Onset: where the CUSUM last left zero; on a coarse level, the first clear sample after that."""
+    onset = mem.levels[k][at.UP_ONSET]
+    if k == 0:
+        return onset
+    clear = first_above(mem.ring, max(onset - at.BLOCK[k], oldest(i)), i, edge)
+    return clear if clear >= 0.0 else onset
+
+
+def highest(mem: Memory, event: Row, i: float) -> None:
+    """Height and peak over the single samples since the onset."""
+    for j in range(int(max(event[at.ONSET], oldest(i))), int(i) + 1):
+        if mem.ring[j % at.RING] - event[at.BASE] > event[at.HEIGHT]:
+            event[at.HEIGHT] = mem.ring[j % at.RING] - event[at.BASE]
+            event[at.PEAK] = float(j)
+
+
+def clear_evidence(mem: Memory) -> None:
+    """Forget what the levels had added up: the event has it now."""
+    for k in range(at.LEVELS):
+        q = mem.levels[k]
+        q[at.UP] = 0.0
+        q[at.DOWN] = 0.0
+        q[at.SUM] = 0.0
+        q[at.COLLECTED] = 0.0
+
+
+def follow_active(mem: Memory, y: float, i: float) -> None:
+    """One sample while an event is active: is it higher, is it back, has it gone on for long?"""
+    event = mem.open[0]
+    cfg, noise = mem.config, mem.levels[0][at.NOISE]
+    base = baseline(event, i)
+    event[at.SMOOTH] += (y - event[at.SMOOTH]) / 3.0
+    top = (y if event[at.SEEN_BY] == 0.0 else event[at.SMOOTH]) - base
+    if top > event[at.HEIGHT]:
+        event[at.HEIGHT] = top
+        event[at.PEAK] = i
+    over = event[at.SMOOTH] - base
+    within = tolerance(cfg, event[at.HEIGHT], noise)
+    if over > max(cfg[at.BACK] * event[at.HEIGHT], within):
+        event[at.LAST_HIGH] = i
+    if over > within:
+        event[at.BACK_COUNT] = 0.0
+    else:
+        if event[at.BACK_COUNT] == 0.0:
+            event[at.BACK_SINCE] = i
+        event[at.BACK_COUNT] += 1.0
+        if event[at.BACK_COUNT] >= max(2.0, 0.25 * (event[at.BACK_SINCE] - event[at.PEAK])):
+            close_active(mem, over, base, i)
+            return
+    if i - event[at.PEAK] >= max(cfg[at.HOLD], 2.0 * (event[at.PEAK] - event[at.ONSET])):
+        make_pending(mem, i)
+
+
+def close_active(mem: Memory, over: float, base: float, i: float) -> None:
+    """The active event is back: report it and go on with the references as they were."""
+    event, noise = mem.open[0], mem.levels[0][at.NOISE]
+    event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
+    if event[at.HEIGHT] < mem.config[at.CLIP] * noise:  # it never left what single samples do: learn from it
+        q = mem.levels[int(event[at.SEEN_BY])]
+        calm_excursion(q, event[at.SCORE])
+        q[at.CALM_RATE] += 0.001
+    event[at.ONSET] = rise_start(mem.ring, event, i, noise, True)
+    event[at.LEFT] = event[at.SMOOTH]
+    row = emit(mem, at.IS_BACK, event, event[at.BACK_SINCE], over, base)
+    row[at.OUT_BACK] = max(event[at.LAST_HIGH] + 1.0, event[at.PEAK])
+    mem.state[at.ACTIVE] = 0.0
+    clear_evidence(mem)
+
+
+def make_pending(mem: Memory, i: float) -> None:
+    """The active event takes long: keep it as pending, and judge what comes by the new level."""
+    if mem.state[at.PENDING] >= at.SLOTS - 1.0:
+        remove_pending(
+            mem, 2
+        )  # all slots are taken: the second oldest goes, the oldest is the one that matters
+    mem.state[at.PENDING] += 1.0
+    event, noise = mem.open[0], mem.levels[0][at.NOISE]
+    event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
+    event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
+    event[at.LEFT] = event[at.SMOOTH]
+    kept = mem.open[int(mem.state[at.PENDING])]
+    for field in range(at.EVENT):
+        kept[field] = event[field]
+    mem.state[at.ACTIVE] = 0.0
+    restart_levels(mem, event[at.SMOOTH])
+
+
+def remove_pending(mem: Memory, slot: int) -> None:
+    """Take a pending event out of its slot and close the gap."""
+    for j in range(slot, int(mem.state[at.PENDING])):
+        for field in range(at.EVENT):
+            mem.open[j][field] = mem.open[j + 1][field]
+    mem.state[at.PENDING] -= 1.0
+
+
+def restart_levels(mem: Memory, level: float) -> None:
+    """Set the references of every level on a new level; noise scales stay."""
+    clear_evidence(mem)
+    for k in range(at.LEVELS):
+        q = mem.levels[k]
+        if q[at.COUNT] > 0.0:
+            set_level(q, level)
+            q[at.FRESH] = 6.0
+
+
+def follow_pending(mem: Memory, y: float, i: float) -> None:
+    """One sample for every pending event: has the level come back to its extrapolated baseline?"""
+    noise = mem.levels[0][at.NOISE]
+    slot = 1
+    while slot <= int(mem.state[at.PENDING]):
+        event = mem.open[slot]
+        event[at.SMOOTH] += (y - event[at.SMOOTH]) / min(max((i - event[at.ONSET]) / 4.0, 8.0), 256.0)
+        base = baseline(event, i)
+        if event[at.SMOOTH] - base <= tolerance(mem.config, event[at.HEIGHT], noise):
+            emit(mem, at.IS_BACK, event, i, event[at.SMOOTH] - base, base)
+            remove_pending(mem, slot)
+        else:
+            slot += 1
+
+
+def close_all(mem: Memory, into_nan: float) -> None:
+    """The log, or the finite part of it, is over: report everything open as it stands."""
+    i, noise = mem.state[at.INDEX] - 1.0, mem.levels[0][at.NOISE]
+    for slot in range(1, int(mem.state[at.PENDING]) + 1):
+        event = mem.open[slot]
+        event[at.SMOOTH] = mem.state[at.SHORT]
+        close_open(mem, event, into_nan, i)
+    mem.state[at.PENDING] = 0.0
+    if mem.state[at.ACTIVE] > 0.0:
+        event = mem.open[0]
+        event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
+        if i - event[at.PEAK] < 2.0 and event[at.HEIGHT] < 12.0 * noise:
+            event[at.ABRUPT] = min(
+                event[at.ABRUPT], 0.5
+            )  # still rising and small: nobody can call it a jump yet
+        event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
+        event[at.LEFT] = event[at.SMOOTH]
+        close_open(mem, event, into_nan, i)
+        mem.state[at.ACTIVE] = 0.0
+    clear_evidence(mem)
+
+
+def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
+    """Report one event that is not over."""
+    base = baseline(event, i)
+    row = emit(mem, at.IS_OPEN, event, -1.0, event[at.SMOOTH] - base, base)
+    row[at.OUT_NAN] = into_nan
+    row[at.OUT_FALLING] = still_falling(mem.ring, event[at.PEAK], i, event[at.HEIGHT])

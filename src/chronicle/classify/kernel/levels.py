@@ -1,0 +1,131 @@
+"""One level of the pyramid: references without lag, a noise scale, a CUSUM upwards and one downwards.
+
+Every level is the same detector on means of 4**k samples: what is slow, small or long for one level is an
+ordinary shift on a coarser one, so there is no special rule for gradual divergence or small level shifts.
+"""
+
+from __future__ import annotations
+
+import math
+
+from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel.layout import Memory, Row
+
+
+def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[float, bool, bool]:
+    """Take one sample of level k. Returns (excess over the reference in noise scales, alarm up, alarm down)."""
+    q = mem.levels[k]
+    if q[at.COUNT] == 0.0:
+        first_sample(mem, k, y)
+        return 0.0, False, False
+    noise = q[at.NOISE]
+    ahead = 2.0 * q[at.MEAN] - q[at.MEAN2]  # the reference moved on along its own trend
+    z_up = (
+        y - max(q[at.MEAN], ahead)
+    ) / noise  # on a falling curve: lags above it, so convexity raises no alarm
+    z_down = (min(q[at.MEAN], ahead) - y) / noise
+    up, down = False, False
+    if q[at.FRESH] >= 6.0 or (k == 0 and q[at.COUNT] >= 8.0):
+        up = rise_evidence(mem, q, z_up, i - at.BLOCK[k] + 1.0) and y - q[at.MEAN] > mem.config[at.RISE]
+        down = watch_down and k <= 2 and fall_evidence(mem, q, z_down, i - at.BLOCK[k] + 1.0)
+        down = down and q[at.MEAN] - y > 0.5 * mem.config[at.DROP]
+    follow(mem.config, q, y, 32.0 if k == 0 else 12.0)
+    return z_up, up, down
+
+
+def first_sample(mem: Memory, k: int, y: float) -> None:
+    """Start a level; its noise is a little more than averaging white noise would leave."""
+    q = mem.levels[k]
+    set_level(q, y)
+    if k > 0:
+        q[at.NOISE] = 0.6 * mem.levels[k - 1][at.NOISE]
+    q[at.COUNT] = 1.0
+    q[at.FRESH] = 1.0
+
+
+def set_level(q: Row, y: float) -> None:
+    """Put all references of a level on y."""
+    q[at.MEAN] = y
+    q[at.MEAN2] = y
+    q[at.TREND] = y
+    q[at.TREND2] = y
+
+
+def warming(q: Row) -> float:
+    """Thresholds are doubled at the start of a level and single from its 24th sample on."""
+    return 1.0 + max(0.0, 1.0 - q[at.FRESH] / 24.0)
+
+
+def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
+    """Winsorised CUSUM upwards: True when its sum passes the threshold.
+
+    The threshold is never below what this series' own excursions ask for: where the CUSUM often climbs and
+    comes back by itself (bimodal batches, autocorrelated noise) its exponential tail is extrapolated.
+    """
+    cfg = mem.config
+    if q[at.UP] <= 0.0:
+        q[at.UP_ONSET] = since
+        q[at.UP_TOP] = 0.0
+    q[at.UP] = max(0.0, q[at.UP] + min(max(z, -3.0), cfg[at.CLIP]) - cfg[at.ALLOWANCE])
+    q[at.UP_TOP] = max(q[at.UP_TOP], q[at.UP])
+    ended = q[at.UP] <= 0.0 and q[at.UP_TOP] > at.CALM_FROM
+    if ended:
+        calm_excursion(q, q[at.UP_TOP])
+    q[at.CALM_RATE] += ((1.0 if ended else 0.0) - q[at.CALM_RATE]) / 1000.0
+    return q[at.UP] > max(cfg[at.CUSUM], calm_threshold(cfg, q)) * warming(q)
+
+
+def calm_excursion(q: Row, top: float) -> None:
+    """The CUSUM rose to ``top`` and came back with no event: that is what this series does when healthy."""
+    q[at.CALM_MEAN] += (min(top - at.CALM_FROM, 60.0) - q[at.CALM_MEAN]) * 0.1
+
+
+def calm_threshold(cfg: Row, q: Row) -> float:
+    """Height that an excursion passes once in 1 / CALM_TAIL samples, by their exponential tail so far."""
+    return at.CALM_FROM + q[at.CALM_MEAN] * math.log(
+        max(q[at.CALM_RATE], cfg[at.CALM_TAIL]) / cfg[at.CALM_TAIL]
+    )
+
+
+def fall_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
+    """Winsorised CUSUM downwards: True when it passes the threshold."""
+    cfg = mem.config
+    if q[at.DOWN] <= 0.0:
+        q[at.DOWN_ONSET] = since
+    if q[at.FRESH] >= 24.0:
+        q[at.DOWN] = max(0.0, q[at.DOWN] + min(max(z, -3.0), cfg[at.CLIP]) - cfg[at.ALLOWANCE])
+    return q[at.DOWN] > cfg[at.CUSUM] * warming(q)
+
+
+def follow(cfg: Row, q: Row, y: float, settled: float) -> None:
+    """Move the references and the noise scale of a level towards one sample."""
+    memory = min(max(q[at.FRESH] / 4.0, 2.0), cfg[at.MEMORY])
+    ahead = 2.0 * q[at.TREND] - q[at.TREND2]
+    follow_mean(cfg, q, y, ahead, 1.0 / memory)
+    follow_trend(q, y, ahead, 1.0 / min(memory, cfg[at.TREND_MEMORY]))
+    follow_noise(q, y - ahead, min(max(q[at.COUNT] / 2.0, settled), 400.0))
+    q[at.COUNT] += 1.0
+    q[at.FRESH] += 1.0
+
+
+def follow_trend(q: Row, y: float, ahead: float, gain: float) -> None:
+    """Short reference, clipped at four noise scales; three samples far below it re-acquire the level."""
+    lower, upper = ahead - 4.0 * q[at.NOISE], ahead + 4.0 * q[at.NOISE]
+    q[at.BELOW] = q[at.BELOW] + 1.0 if y < lower else 0.0
+    taken = min(y if q[at.BELOW] >= 3.0 else max(y, lower), upper)
+    q[at.TREND] += gain * (taken - q[at.TREND])
+    q[at.TREND2] += gain * (q[at.TREND] - q[at.TREND2])
+
+
+def follow_mean(cfg: Row, q: Row, y: float, ahead: float, gain: float) -> None:
+    """Long reference: it follows a fall as fast as the short one, a rise slowly, so that it cannot swallow it."""
+    lower = min(ahead, q[at.MEAN]) - 4.0 * q[at.NOISE]
+    upper = q[at.MEAN] + cfg[at.SWALLOW] * q[at.NOISE]
+    q[at.MEAN] += gain * (min(max(y, lower), upper) - q[at.MEAN])
+    q[at.MEAN2] += gain * (q[at.MEAN] - q[at.MEAN2])
+
+
+def follow_noise(q: Row, residual: float, memory: float) -> None:
+    """Noise is measured against the short trend (a trend is not noise), in bounded multiplicative steps."""
+    z = residual / (1.1 * q[at.NOISE])
+    q[at.NOISE] = max(at.FLOOR, q[at.NOISE] * math.exp(0.5 * (min(z * z, 4.0) / 0.9205 - 1.0) / memory))

@@ -1,0 +1,357 @@
+"""One step of the kernel: take one logged value. Batch is this function in a loop, nothing else.
+
+Order of a finite sample: warm-up buffer, then pending events, then a fall on trial, then either the active event
+(everything else is frozen) or the levels and what their evidence opens.
+"""
+
+from __future__ import annotations
+
+import math
+
+from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel.events import (
+    close_all,
+    emit,
+    follow_active,
+    follow_pending,
+    open_event,
+    restart_levels,
+)
+from chronicle.classify.kernel.layout import Memory, Row
+from chronicle.classify.kernel.levels import observe, warming
+from chronicle.classify.kernel.lookback import drop_samples, gained, mean_of, oldest
+
+
+def start(mem: Memory) -> None:
+    """Set the memory of a series that has no sample yet; all of it must be zero."""
+    state = mem.state
+    state[at.BAD_SINCE] = -1.0
+    state[at.DROP_ONSET] = -1.0
+    state[at.OVER_RATE] = 0.003
+    state[at.OVER_MEAN] = 0.4
+    state[at.SAME_VALUE] = math.nan
+    state[at.BEST] = 1e18
+
+
+def step(mem: Memory, value: float) -> None:
+    """Take one logged value, NaN and Inf included. At most SLOTS + 2 event rows are added to ``mem.out``."""
+    state = mem.state
+    i = state[at.INDEX]
+    state[at.INDEX] = i + 1.0
+    if not abs(value) < math.inf:
+        not_finite(mem, i)
+        return
+    if state[at.BAD_COUNT] > 0.0:
+        end_not_finite(mem, i - 1.0)
+    same_value(mem, value, i)
+    if state[at.STARTED] == 0.0:
+        slot = mem.warm[int(state[at.WARMED])]
+        slot[0] = value
+        slot[1] = i
+        state[at.WARMED] += 1.0
+        if state[at.WARMED] == at.WARM:
+            replay(mem)
+        return
+    if state[at.DOMAIN] == 0.0 and value < 0.0:
+        leave_log_domain(mem)
+    judge(mem, transform(mem, value), i)
+
+
+def finish(mem: Memory) -> None:
+    """The log is over: judge a short log, apply the end-of-log test, report all that is open."""
+    state = mem.state
+    if state[at.STARTED] == 0.0 and state[at.WARMED] > 0.0:
+        replay(mem)
+    if frozen(state):
+        report_run(mem, at.IS_FROZEN, state[at.SAME_SINCE], -1.0, state[at.SAME_COUNT])
+    if state[at.BAD_COUNT] > 0.0:
+        report_run(mem, at.IS_NONFINITE, state[at.BAD_SINCE], -1.0, state[at.BAD_COUNT])
+    elif state[at.STARTED] > 0.0:
+        last_word(mem)
+        close_all(mem, 0.0)
+
+
+def run(mem: Memory, values: Row, start_at: int) -> int:
+    """Steps over values from an index on until the output is nearly full; returns the index of the next one."""
+    i = start_at
+    while i < len(values) and mem.state[at.EMITTED] < 0.5 * at.ROWS:
+        step(mem, values[i])
+        i += 1
+    return i
+
+
+def transform(mem: Memory, value: float) -> float:
+    """The value in log units, or asinh units of a typical size where the series crosses zero; sign applied."""
+    if mem.state[at.DOMAIN] == 0.0:
+        return mem.config[at.SIGN] * math.log(max(value, 1e-12))
+    x = min(abs(value) / mem.state[at.UNIT], 1e150)
+    size = math.log(x + math.sqrt(x * x + 1.0))
+    return mem.config[at.SIGN] * (size if value >= 0.0 else -size)
+
+
+def leave_log_domain(mem: Memory) -> None:
+    """A series that was positive turns negative: go on in asinh units, at the same place."""
+    state = mem.state
+    state[at.DOMAIN] = 1.0
+    state[at.UNIT] = math.exp(min(max(mem.config[at.SIGN] * mem.levels[0][at.MEAN], -300.0), 300.0))
+    restart_levels(mem, mem.config[at.SIGN] * 0.881373587019543)  # asinh(1)
+    mem.state[at.PENDING] = 0.0
+    mem.state[at.ACTIVE] = 0.0
+    for k in range(at.LEVELS):
+        mem.levels[k][at.NOISE] *= 0.7  # d asinh(x) = 0.7 d log(x) at x = 1
+
+
+def not_finite(mem: Memory, i: float) -> None:
+    """A NaN or Inf: what is open ends in it."""
+    state = mem.state
+    if state[at.BAD_COUNT] == 0.0:
+        state[at.BAD_SINCE] = i
+        if state[at.STARTED] == 0.0 and state[at.WARMED] >= 8.0:
+            replay(mem)
+        if state[at.STARTED] > 0.0:
+            state[at.INDEX] = i  # the finite part ended one sample ago
+            close_all(mem, 1.0)
+            state[at.INDEX] = i + 1.0
+    state[at.BAD_COUNT] += 1.0
+
+
+def end_not_finite(mem: Memory, last: float) -> None:
+    """The values are finite again."""
+    report_run(mem, at.IS_NONFINITE, mem.state[at.BAD_SINCE], last, mem.state[at.BAD_COUNT])
+    mem.state[at.BAD_COUNT] = 0.0
+
+
+def same_value(mem: Memory, value: float, i: float) -> None:
+    """Keep count of bit-equal values in a row."""
+    state = mem.state
+    if value == state[at.SAME_VALUE]:
+        state[at.SAME_COUNT] += 1.0
+        return
+    if frozen(state):
+        report_run(mem, at.IS_FROZEN, state[at.SAME_SINCE], i - 1.0, state[at.SAME_COUNT])
+    state[at.SAME_LONGEST] = max(state[at.SAME_LONGEST], state[at.SAME_COUNT])
+    state[at.SAME_VALUE] = value
+    state[at.SAME_SINCE] = i
+    state[at.SAME_COUNT] = 1.0
+
+
+def frozen(state: Row) -> bool:
+    """32 equal values in a row, and eight times what this series had shown before (quantised logs repeat)."""
+    return state[at.SAME_COUNT] >= 32.0 and state[at.SAME_COUNT] >= 8.0 * state[at.SAME_LONGEST]
+
+
+def report_run(mem: Memory, kind: float, first: float, last: float, samples: float) -> None:
+    """Report a stretch of NaN, Inf or equal values."""
+    event = mem.open[0] if mem.state[at.ACTIVE] == 0.0 else mem.open[at.SLOTS - 1]
+    row = emit(mem, kind, event, last, 0.0, 0.0)
+    row[at.OUT_ONSET] = first
+    row[at.OUT_PEAK] = first
+    row[at.OUT_HEIGHT] = samples
+    row[at.OUT_SCORE] = 99.0
+
+
+def replay(mem: Memory) -> None:
+    """Scale the first samples together, then judge them one by one: short logs are judged from their start."""
+    state, count = mem.state, int(mem.state[at.WARMED])
+    positive = True
+    for j in range(count):
+        positive = positive and mem.warm[j][0] > 0.0
+    if not positive:
+        sizes = sorted([abs(mem.warm[j][0]) for j in range(count)])
+        state[at.DOMAIN] = 1.0
+        state[at.UNIT] = max(sizes[count // 2], 1e-12)
+    first = [transform(mem, mem.warm[j][0]) for j in range(count)]
+    mem.levels[0][at.NOISE] = 1.2 * first_noise(first)
+    state[at.SHORT] = first[0]
+    state[at.LAST] = first[0]
+    state[at.STARTED] = 1.0
+    for j in range(count):
+        judge(mem, first[j], mem.warm[j][1])
+
+
+def first_noise(values: list[float]) -> float:
+    """Noise scale of a few samples: median deviation from the median of five neighbours, or its clipped mean."""
+    count = len(values)
+    off = [0.0] * count
+    for j in range(count):
+        near = sorted(values[max(j - 2, 0) : min(j + 3, count)])
+        half = len(near) // 2
+        middle = near[half] if len(near) % 2 == 1 else 0.5 * (near[half - 1] + near[half])
+        off[j] = abs(values[j] - middle)
+    ranked = sorted(off)
+    median = 0.5 * (ranked[(count - 1) // 2] + ranked[count // 2])
+    total = 0.0
+    for j in range(count):
+        total += min(off[j], 4.0 * median + 1e-3)
+    return max(1.4826 * median, 0.6 * total / count, at.FLOOR)
+
+
+def judge(mem: Memory, y: float, i: float) -> None:
+    """One finite, transformed sample with index i."""
+    state = mem.state
+    before = state[at.LAST]
+    state[at.SEEN] += 1.0
+    state[at.LAST] = y
+    mem.ring[int(i) % at.RING] = y
+    state[at.SHORT] += (y - state[at.SHORT]) / min(8.0, state[at.SEEN])
+    if state[at.DROP_ONSET] < 0.0:
+        state[at.BEST] = min(state[at.BEST], state[at.SHORT])
+    follow_pending(mem, y, i)
+    judge_drop(mem, i)
+    if state[at.ACTIVE] > 0.0:
+        follow_active(mem, y, i)
+    else:
+        watch(mem, y, before, i)
+
+
+def judge_drop(mem: Memory, i: float) -> None:
+    """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting, and a new best level?
+
+    The new best keeps the return of a spike from being called an improvement.
+    """
+    state, onset = mem.state, mem.state[at.DROP_ONSET]
+    if onset < 0.0 or i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
+        return
+    state[at.DROP_ONSET] = -1.0
+    first = max(onset - 16.0, oldest(i))
+    if onset - first < 1.0 or state[at.PENDING] > 0.0 or state[at.ACTIVE] > 0.0:
+        return
+    before = mean_of(mem.ring, first, onset)
+    drop = before - state[at.SHORT]
+    if drop >= mem.config[at.DROP] and state[at.SHORT] < state[at.DROP_BEST] - 0.5 * mem.config[at.DROP]:
+        report_drop(mem, onset, before, drop, i)
+        restart_levels(mem, state[at.SHORT])
+
+
+def report_drop(mem: Memory, onset: float, before: float, drop: float, i: float) -> None:
+    """Report a sustained fall with the time it took and what the same time before had gained."""
+    took = drop_samples(mem.ring, onset, i, before, drop)
+    row = emit(mem, at.IS_DROP, mem.open[0], onset + took, drop, before)
+    row[at.OUT_ONSET] = onset
+    row[at.OUT_PEAK] = onset + took
+    row[at.OUT_HEIGHT] = drop
+    row[at.OUT_SCORE] = drop / mem.levels[0][at.NOISE]
+    row[at.OUT_LEVEL] = 0.0
+    noise = 2.0 * mem.levels[0][at.NOISE] / math.sqrt(max(took, 8.0))
+    row[at.OUT_BEFORE] = max(gained(mem.ring, onset, took, i), noise)
+
+
+def watch(mem: Memory, y: float, before: float, i: float) -> None:
+    """A quiet sample: feed the pyramid, look at the tail, open what has enough evidence."""
+    q = mem.levels[0]
+    reference = q[at.MEAN]
+    z, k, value, fall = climb(mem, y, i)
+    edge = max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
+    onset = -1.0
+    if k < 0 and mem.state[at.SEEN] > 8.0:
+        onset = two_of_three(mem, y, reference, z, edge, i)
+        if onset >= 0.0:
+            k, value = 0, y
+        else:
+            lone_spike(mem, before, y, reference, z, edge, i)
+    learn_tail(mem, z, edge)
+    if fall >= 0 and mem.state[at.DROP_ONSET] < 0.0:
+        mem.state[at.DROP_ONSET] = mem.levels[fall][at.DOWN_ONSET]
+        mem.state[at.DROP_BEST] = mem.state[at.BEST]
+        for j in range(3):
+            mem.levels[j][at.DOWN] = 0.0
+    if k >= 0:
+        open_event(mem, k, value, max(mem.levels[k][at.UP], z), onset, i)
+
+
+def climb(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
+    """Feed a sample to level 0 and, when groups are full, their means to the levels above.
+
+    Returns (excess at level 0, lowest level with an alarm upwards or -1, its sample, lowest downwards or -1).
+    """
+    q, clip = mem.levels[0], mem.config[at.CLIP] * mem.levels[0][at.NOISE]
+    ref = max(q[at.MEAN], 2.0 * q[at.MEAN] - q[at.MEAN2])
+    clipped = min(max(y, ref - clip), ref + clip) if q[at.COUNT] > 0.0 else y
+    z0, up, value, down = 0.0, -1, y, -1
+    sample = y
+    quiet = mem.state[at.PENDING] == 0.0
+    for k in range(at.LEVELS):
+        z, is_up, is_down = observe(mem, k, sample, i, quiet)
+        if k == 0:
+            z0 = z
+        if is_up and up < 0:
+            up, value = k, sample
+        if is_down and down < 0:
+            down = k
+        q = mem.levels[k]
+        q[at.SUM] += clipped if k == 0 else sample
+        q[at.COLLECTED] += 1.0
+        if q[at.COLLECTED] < at.GROUP:
+            break
+        sample = q[at.SUM] / at.GROUP
+        q[at.SUM] = 0.0
+        q[at.COLLECTED] = 0.0
+    return z0, up, value, down
+
+
+def tail_edge(mem: Memory, probability: float) -> float:
+    """Excess that a healthy sample passes with this probability: exponential tail beyond TAIL_FROM."""
+    state = mem.state
+    return at.TAIL_FROM + 1.35 * state[at.OVER_MEAN] * math.log(max(state[at.OVER_RATE], 1e-5) / probability)
+
+
+def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float, i: float) -> float:
+    """Onset of an abrupt event: two of the last three samples are beyond the tail. -1 if not."""
+    state = mem.state
+    if z <= edge or y - reference <= mem.config[at.RISE]:
+        return -1.0
+    if state[at.Z] > edge:
+        return i - 1.0
+    return i - 2.0 if state[at.Z_BEFORE] > edge else -1.0
+
+
+def lone_spike(
+    mem: Memory, before: float, y: float, reference: float, z: float, edge: float, i: float
+) -> None:
+    """The sample before this one stood alone: far beyond the tail, ordinary before and after."""
+    state, cfg = mem.state, mem.config
+    need = (cfg[at.LONE_SPARSE] if cfg[at.SPARSE] > 0.0 else cfg[at.LONE_DENSE]) * warming(mem.levels[0])
+    least = cfg[at.RISE] * (3.0 if cfg[at.SPARSE] > 0.0 else 10.0)
+    height = before - reference
+    if (
+        state[at.Z] > max(edge, need)
+        and z < max(3.0, 0.25 * state[at.Z])
+        and state[at.Z_BEFORE] < 3.0
+        and height > least
+    ):
+        event = mem.open[0]
+        for field in range(at.EVENT):
+            event[field] = 0.0
+        event[at.ONSET] = i - 1.0
+        event[at.PEAK] = i - 1.0
+        event[at.HEIGHT] = height
+        event[at.SCORE] = state[at.Z]
+        event[at.ABRUPT] = 1.0
+        emit(mem, at.IS_LONE, event, i, y - reference, reference)
+
+
+def learn_tail(mem: Memory, z: float, edge: float) -> None:
+    """Keep the rate and the mean excess of samples beyond TAIL_FROM, online."""
+    state = mem.state
+    over = z > at.TAIL_FROM
+    if over and z < 2.0 * edge:
+        state[at.OVER_MEAN] += (min(z - at.TAIL_FROM, 8.0) - state[at.OVER_MEAN]) * 0.03
+    state[at.OVER_RATE] += ((1.0 if over else 0.0) - state[at.OVER_RATE]) / 1000.0
+    state[at.Z_BEFORE] = state[at.Z]
+    state[at.Z] = z
+
+
+def last_word(mem: Memory) -> None:
+    """At the end of the log: one test, not one a step, so a quarter of the evidence is enough."""
+    state, q, cfg = mem.state, mem.levels[0], mem.config
+    if state[at.ACTIVE] > 0.0 or state[at.PENDING] > 0.0 or state[at.LAST] - q[at.MEAN] <= cfg[at.RISE]:
+        return
+    i = state[at.INDEX] - 1.0
+    rising = q[at.UP] > cfg[at.END_SHARE] * cfg[at.CUSUM] and state[at.SHORT] - state[at.BEST] > q[at.NOISE]
+    if rising and state[at.Z] > max(4.0, tail_edge(mem, 1e-3)):
+        open_event(mem, 0, state[at.LAST], q[at.UP], q[at.UP_ONSET], i)
+    elif (
+        state[at.Z] > 2.0 * max(cfg[at.CLIP], tail_edge(mem, cfg[at.TAIL]))
+        and state[at.LAST] - q[at.MEAN] > 10.0 * cfg[at.RISE]
+    ):
+        open_event(mem, 0, state[at.LAST], state[at.Z], i, i)
