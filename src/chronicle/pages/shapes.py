@@ -128,7 +128,7 @@ SHAPES: dict[str, Sketch] = {
     "output-logit-drift": Sketch(
         "The mean log Z of the output softmax leaves its level and keeps moving; the loss creeps up later.",
         (Curve((fall(0.66, 0.36, 5), bend(0.62, 0.3))),),
-        (Label(0.3, 0.42, "settled level", 1, strip=True), Label(0.66, 0.1, "leaves it", 2, "end", strip=True),
+        (Label(0.3, 0.42, "settled", 1, strip=True), Label(0.66, 0.1, "leaves it", 2, "end", strip=True),
          Label(0.9, 0.74, "loss creeps up", 3, "end")),
         (Curve((line(0.8, 0.8), bend(0.42, -0.75, 1.4)), rough=0.04),),
         rule=0.8, strip_name="mean log Z",
