@@ -1,33 +1,162 @@
-"""What a metric is, by its name: an ordered alias table, first match wins."""
+"""What a metric is, by its name, and by its neighbours where the name alone does not tell.
+
+`role_of` looks a name up in the ordered alias table; `assign` sees all series of a log, and decides what one
+name cannot tell: is ``loss_python`` a data set, or a part of the loss?
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
+import numpy as np
+
+from chronicle.aliases import A_LOSS, ALIASES, COMPONENTS, CORPORA, EVALUATED, TOTALS
+from chronicle.errors import UsageError
 from chronicle.model import Role, Series
 
+_COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in ALIASES)
+_LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
+_LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
+_UNITS = (
+    (r"\btflops?\b", "TFLOP/s"),
+    (r"\b(tokens?|toks?)\b", "tokens/s"),
+    (r"\b(words?|wps)\b", "words/s"),
+    (r"\b(samples?|examples?)\b", "samples/s"),
+    (r"\b(its?|iters?|iterations?|steps?)\b", "steps/s"),
+)
 
+
+def plain(metric: str) -> str:
+    """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", metric)
+    return " ".join(re.findall(r"[^\W_]+", words.lower()))
+
+
+@lru_cache(maxsize=4096)
 def role_of(metric: str) -> Role:
-    """First version; the alias table follows."""
-    name = metric.lower()
-    for pattern, role in (
-        (r"grad.?norm|gnorm", Role.GRAD_NORM),
-        (r"(^|/)(lr|learning.rate)", Role.LEARNING_RATE),
-        (r"(val|eval|test).*loss", Role.VALIDATION_LOSS),
-        (r"loss", Role.LOSS),
-        (r"ratio", Role.RATIO),
-        (r"flops", Role.THROUGHPUT),
-    ):
-        if re.search(pattern, name):
-            return role
-    return Role.OTHER
+    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown name."""
+    name = plain(metric)
+    role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
+    if role not in (Role.LOSS, Role.DATASET_LOSS):
+        return role
+    parts = set(_loss_parts(name))
+    if not parts:
+        return Role.LOSS
+    if role is Role.LOSS and parts & COMPONENTS:
+        return Role.OTHER
+    return Role.DATASET_LOSS if parts & CORPORA else role
+
+
+def dataset_of(metric: str) -> str:
+    """The data set that a loss is named after, as it is spelled: "train/per_token_loss/code" gives "code"."""
+    match = _LOSS_NAME.fullmatch(metric)
+    for side in reversed(match.groups() if match else ()):
+        side = side.strip("/_. -")
+        while lead := _LEAD.match(side):
+            side = side[lead.end() :].strip("/_. -")
+        if set(plain(side).split()) - TOTALS:
+            return side
+    return metric
+
+
+def unit_of(metric: str, role: Role) -> str | None:
+    """The unit that the name states, for times, rates and counts; None where it states none."""
+    name = plain(metric)
+    if role is Role.STEP_TIME:
+        return (
+            "ms"
+            if re.search(r"\bms\b", name)
+            else "s"
+            if re.search(r"\b(s|sec|secs|seconds)\b", name)
+            else None
+        )
+    if role is Role.THROUGHPUT and re.search(r"\b(s|sec|secs|second|wps|tflops?)\b", name):
+        return next((unit for pattern, unit in _UNITS if re.search(pattern, name)), None)
+    return {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}.get(role)
 
 
 def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] = ()) -> dict[str, Series]:
-    """The series with role, data set and unit set; an override (regular expression, role) wins."""
+    """The series of one log with role, data set and unit set.
+
+    ``overrides`` are (regular expression of the whole name, role); the first that matches wins over
+    the table.
+
+    Raises:
+        UsageError: an override is no regular expression.
+    """
+    given = {name: role for name in series if (role := _override(name, overrides)) is not None}
+    roles = _losses({name: role_of(name) for name in series} | given, given)
+    roles = _grad_norms(roles)
+    for name, one in series.items():
+        if roles[name] is Role.STEP_TIME and plain(name) == "time" and _only_grows(one):
+            roles[name] = Role.OTHER
+    roles |= given
     return {
-        name: replace(s, role=next((r for p, r in overrides if re.fullmatch(p, name)), role_of(name)))
-        for name, s in series.items()
+        name: replace(
+            one,
+            role=roles[name],
+            unit=one.unit or unit_of(name, roles[name]),
+            dataset=dataset_of(name) if roles[name] is Role.DATASET_LOSS else "",
+        )
+        for name, one in series.items()
     }
+
+
+def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None:
+    for pattern, role in overrides:
+        try:
+            if re.fullmatch(pattern, metric):
+                return Role(role)
+        except re.error as err:
+            raise UsageError(f"roles: {pattern!r} is no regular expression ({err})") from err
+    return None
+
+
+def _loss_parts(name: str) -> list[str]:
+    """The words beside "loss" that are not merely another way to say the whole loss."""
+    words = name.replace("cross entropy", "loss").split()
+    return [w for w in words if w not in TOTALS and not w.isdigit() and not re.fullmatch(A_LOSS, w)]
+
+
+def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
+    """Decides by the whole log what the losses with an unknown word in their name are.
+
+    Beside parts of a loss such a one is a part; several of them, or one beside a known data set, are data
+    sets; one alone beside a total is a part. Where no total is logged, the parts are all there is to judge.
+    """
+    roles = dict(roles)
+    losses = [name for name, role in roles.items() if role is Role.LOSS and name not in given]
+    unknown = [name for name in losses if set(_loss_parts(plain(name))) - COMPONENTS]
+    parts = [
+        name for name, role in roles.items() if role is Role.OTHER and _is_part(name) and name not in given
+    ]
+    total = len(unknown) < sum(role is Role.LOSS for role in roles.values())
+    known = sum(role is Role.DATASET_LOSS for role in roles.values())
+    if not parts and len(unknown) + known > 1:
+        roles |= dict.fromkeys(unknown, Role.DATASET_LOSS)
+    elif total:
+        roles |= dict.fromkeys(unknown, Role.OTHER)
+    if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()):
+        roles |= dict.fromkeys(parts, Role.LOSS)
+    return roles
+
+
+def _is_part(metric: str) -> bool:
+    name = plain(metric)
+    return bool(re.search(A_LOSS, name)) and not re.search(EVALUATED, name)
+
+
+def _grad_norms(roles: Mapping[str, Role]) -> dict[str, Role]:
+    """Of several gradient norms those with the fewest words are the global ones, the others one layer's."""
+    n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is Role.GRAD_NORM}
+    fewest = min(n_words.values(), default=0)
+    return dict(roles) | {name: Role.OTHER for name, n in n_words.items() if n > fewest}
+
+
+def _only_grows(series: Series) -> bool:
+    """Whether this is a clock since the start, not a duration: it never falls, and rises."""
+    values = series.values[np.isfinite(series.values)]
+    return len(values) > 2 and bool(np.all(np.diff(values) >= 0)) and bool(values[-1] > values[0])

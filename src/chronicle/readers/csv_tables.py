@@ -138,7 +138,7 @@ class _Table:
 
 
 def looks_whole(cell: str, above: Sequence[str]) -> bool:
-    """Whether a cell without an end is as long, part by part, as the cells above it: digits, decimals, exponent."""
+    """Whether a cell without an end has as many digits, decimals and exponent digits as those above."""
     parts = [re.fullmatch(r"\s*[+-]?(\d*)\.?(\d*)(?:[eE][+-]?(\d*))?\s*", text) for text in (cell, *above)]
     sizes = [[len(part or "") for part in match.groups()] for match in parts if match]
     if parts[0] is None or not above:

@@ -109,7 +109,7 @@ def flat(
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
-    """Columns from flat rows, in the order in which their names first come; text beside numbers is left out."""
+    """Columns from flat rows, in the order of their first cells; text among numbers is left out."""
     cells: dict[str, tuple[list[int], list[Any]]] = {}
     for index, row in enumerate(rows):
         for key, value in row.items():
