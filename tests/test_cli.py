@@ -1,0 +1,135 @@
+"""Every command as a person calls it: what it prints, in full, and how it ends."""
+
+import json
+import subprocess
+import sys
+import time
+
+import jsonschema
+import numpy as np
+import pytest
+
+from chronicle.cli import cli
+
+
+def healthy(file, points=400, seed=1):
+    steps = np.arange(1, points + 1)
+    noise = np.random.default_rng(seed).normal(0, 0.01, points)
+    loss = 2 + 3 * steps**-0.4 + noise
+    file.write_text("step,loss\n" + "".join(f"{s},{v:.5f}\n" for s, v in zip(steps, loss, strict=True)))
+    return file
+
+
+@pytest.mark.parametrize("command", cli.commands)
+def test_every_command_has_help(chronicle, command):
+    ran = chronicle(command, "--help")
+    assert ran.code == 0
+    assert ran.out.startswith(f"Usage: chronicle {command} ")
+
+
+def test_help_is_fast():
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "chronicle", "--help"], check=True, capture_output=True)
+    assert time.perf_counter() - start < 2  # ten times what it takes: a guard against heavy imports
+    code = (
+        "import sys; import chronicle.cli; print(sorted({'numpy','pandas','matplotlib'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout == "[]\n"
+
+
+def test_a_mistyped_command(chronicle):
+    ran = chronicle("clasify", "x")
+    assert ran.code == 2
+    assert "No such command 'clasify'" in ran.err
+
+
+def test_no_workspace(chronicle):
+    ran = chronicle("build")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: no chronicle.toml here or above. Name logs to build, or: chronicle init DIR\n"
+    assert chronicle("list").err == "error: no chronicle.toml here or above. Remedy: chronicle init DIR\n"
+
+
+def test_nothing_to_read(chronicle, tmp_path):
+    (tmp_path / "empty").mkdir()
+    ran = chronicle("classify", "empty")
+    assert ran.code == 3
+    assert ran.err.startswith("error: ") and "empty" in ran.err
+
+
+def test_no_such_path(chronicle):
+    ran = chronicle("classify", "nowhere.csv")
+    assert (ran.code, ran.err) == (2, "error: no such file or folder: nowhere.csv\n")
+
+
+def test_classify_prints_json_that_fits_its_schema(chronicle, tmp_path):
+    log = healthy(tmp_path / "a.csv")
+    ran = chronicle("classify", log, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    diagnosis = json.loads(ran.out)
+    jsonschema.validate(diagnosis, json.loads(chronicle("schema", "diagnosis").out))
+    assert (diagnosis["schema"], diagnosis["run"]) == ("chronicle/diagnosis/1", "a.csv")
+    assert (diagnosis["verdict"], diagnosis["patterns"]) == ("good", ["near-perfect"])
+    assert {"pattern": "grad-norm-precursor", "missing": ["grad-norm"]} in diagnosis["not_assessed"]
+
+
+def test_one_bad_log_does_not_stop_the_others(chronicle, tmp_path):
+    healthy(tmp_path / "a.csv")
+    (tmp_path / "b.jsonl").write_text("")
+    ran = chronicle("classify", "a.csv", "b.jsonl", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["run"] == "a.csv"
+    assert ran.err.startswith("error: ") and "b.jsonl" in ran.err and "empty" in ran.err
+
+
+def test_fail_on(chronicle, tmp_path):
+    log = healthy(tmp_path / "a.csv")
+    assert chronicle("classify", log, "--fail-on", "unexpected").code == 0
+    assert chronicle("classify", log, "--fail-on", "good").code == 1
+
+
+def test_no_colour_in_a_pipe(chronicle, tmp_path):
+    assert "\x1b" not in chronicle("classify", healthy(tmp_path / "a.csv")).out
+
+
+def test_hostile_names_are_printed_harmlessly(chronicle, tmp_path):
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\x1b[2J\u202e\n" + "".join(f"{i},{2 + i % 3}\n" for i in range(60)))
+    ran = chronicle("classify", log)
+    assert "\x1b" not in ran.out and "\u202e" not in ran.out
+
+
+def test_a_threshold_that_does_not_exist(chronicle, tmp_path):
+    (tmp_path / "chronicle.toml").write_text("[thresholds]\nnot_one = 3\n")
+    ran = chronicle("classify", healthy(tmp_path / "a.csv"))
+    assert ran.code == 2
+    assert ran.err.startswith("error: chronicle.toml: thresholds.not_one: unknown key.")
+
+
+def test_the_life_of_a_workspace(chronicle, tmp_path, monkeypatch):
+    log = healthy(tmp_path / "a.csv")
+    ran = chronicle("init", "team")
+    assert ran.code == 0
+    assert ran.out == (
+        "made team/chronicle.toml\nmade team/mkdocs.yml\nmade team/.gitignore\nNext: chronicle add LOG, in team\n"
+    )
+    monkeypatch.chdir(tmp_path / "team")
+    assert chronicle("build").code == 3
+    added = chronicle("add", log, "--name", "run-7", "--fact", "project=Atlas")
+    assert added.code == 0
+    assert "not built" in chronicle("list").out
+    noted = chronicle(
+        "note", "run-7", "it was *fine*", "--kind", "lesson", "--step", "30", "--at", "2026-11-20T09:30Z"
+    )
+    assert noted.code == 0
+    text = (tmp_path / "team" / "runs" / "run-7" / "notes.md").read_text("utf-8")
+    assert text == "- 2026-11-20T09:30+00:00 · lesson · step 30: it was *fine*\n"
+    assert chronicle("note", "run-8", "x").err.endswith("Did you mean 'run-7'?\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(chronicle, shell):
+    ran = chronicle("completion", shell)
+    assert ran.code == 0
+    assert "_CHRONICLE_COMPLETE" in ran.out
