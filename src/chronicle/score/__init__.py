@@ -1,0 +1,116 @@
+"""How well a classifier sees what people saw: `chronicle score DIR` over labelled runs.
+
+A labelled run is a folder with its logs and a label.toml (or label.json). A case passes if the verdict is
+accepted, every required pattern is named and no forbidden one. Findings are matched to labelled events by
+onset; what is left over on healthy stretches are false alarms, given per 100,000 healthy logged points.
+
+    from chronicle.score import score_folder
+    print(score_folder(Path("runs"), predict).table())
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from chronicle.errors import ChronicleError
+from chronicle.model import Verdict
+from chronicle.score import table as _table
+from chronicle.score.labels import LABEL_FILES, Event, Label, label_file, labelled, load_label
+from chronicle.score.match import CaseResult, EventResult, FalsePositive, judge
+from chronicle.score.totals import EventTotals, NameTotals, PatternTotals, Totals, VerdictTotals, total
+from chronicle.workspace import NOTES
+
+__all__ = [
+    "CaseResult",
+    "Event",
+    "EventResult",
+    "EventTotals",
+    "FalsePositive",
+    "Label",
+    "NameTotals",
+    "PatternTotals",
+    "Score",
+    "Totals",
+    "VerdictTotals",
+    "judge",
+    "label_file",
+    "labelled",
+    "load_label",
+    "one_answer",
+    "score_folder",
+    "total",
+    "unlabelled",
+]
+
+SCHEMA = "chronicle/score/1"
+
+
+@dataclass(frozen=True)
+class Score:
+    """The result of every case and the sums over all."""
+
+    cases: tuple[CaseResult, ...]
+    totals: Totals
+
+    def table(self, *, cases: bool = True) -> str:
+        """The score as text: one line a case, then the totals."""
+        return _table.table(self.cases, self.totals, cases=cases)
+
+    def to_json(self) -> dict[str, Any]:
+        """The score as plain values, for ``json.dumps``."""
+        cases = [{**asdict(r), "passed": r.passed} for r in self.cases]
+        return {"schema": SCHEMA, "totals": asdict(self.totals), "cases": cases}
+
+
+def score_folder(cases_folder: Path, predict: Callable[[Path], Mapping[str, Any]]) -> Score:
+    """Scores ``predict`` on every labelled run below ``cases_folder``.
+
+    ``predict`` takes the folder of a run and returns its diagnosis as `classify --json` prints it. It must
+    not look at the label: `unlabelled` makes a copy without one. If it raises a ChronicleError, the case
+    counts as not answered, and its result carries the message.
+
+    Raises:
+        NothingToRead: there is no labelled run.
+        ConfigError: a label is wrong.
+    """
+    labels = [(folder, load_label(folder)) for folder in labelled(cases_folder)]
+    results = tuple(_result(folder, label, predict) for folder, label in labels)
+    return Score(results, total(results))
+
+
+def _result(folder: Path, label: Label, predict: Callable[[Path], Mapping[str, Any]]) -> CaseResult:
+    try:
+        diagnosis = predict(folder)
+    except ChronicleError as err:
+        return judge(label, {}, error=str(err))
+    return judge(label, diagnosis)
+
+
+@contextmanager
+def unlabelled(folder: Path) -> Iterator[Path]:
+    """A passing copy of a run's folder, called ``run``, without its label and its notes.
+
+    Neither the label nor a telling name can help whoever reads the copy.
+    """
+    with tempfile.TemporaryDirectory(prefix="chronicle-score-") as scratch:
+        copy = Path(scratch) / "run"
+        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(*LABEL_FILES, NOTES))
+        yield copy
+
+
+def one_answer(diagnoses: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One diagnosis for a folder that was read as several runs: the gravest verdict, all the rest."""
+    if not diagnoses:
+        return {}
+    gravest = max(diagnoses, key=lambda d: Verdict(d["verdict"]).rank)
+    return {
+        **gravest,
+        "patterns": sorted({p for d in diagnoses for p in d["patterns"]}),
+        "findings": [f for d in diagnoses for f in d["findings"]],
+    }

@@ -1,0 +1,171 @@
+"""Labels: what people saw in a run, in the file label.toml or label.json of its folder."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chronicle.errors import ConfigError, NothingToRead
+from chronicle.model import Verdict
+from chronicle.patterns import BY_ID
+from chronicle.workspace import OUR_FILES
+
+LABEL_FILES = ("label.toml", "label.json")
+
+# The event shows in the loss as a step: what follows it is judged on its own.
+STEP_LIKE = frozenset({"level-shift", "repeat-data"})
+# The loss is healthy through the event: it hides no false alarm.
+LOSS_IS_HEALTHY = frozenset({"overfitting", "plateau", "hang", "lr-decay-drop"})
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing to be found. Steps are those of the log; ``end_step`` None: not over when the log ends.
+
+    ``also_ok`` are other names that are right for it; an ``optional`` event is real but debatable:
+    finding or missing it changes nothing.
+    """
+
+    pattern: str
+    start_step: float
+    tolerance_steps: float
+    peak_step: float | None = None
+    end_step: float | None = None
+    also_ok: tuple[str, ...] = ()
+    series: str | None = None
+    attempt: str | None = None
+    optional: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All patterns that are a right name for the event."""
+        return (self.pattern, *self.also_ok)
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """First and last step that belong to the event: an extra finding between them is no false alarm."""
+        peak = self.peak_step or self.start_step
+        if self.pattern in STEP_LIKE:
+            last = max(peak, self.start_step)
+        else:
+            last = float("inf") if self.end_step is None else max(self.start_step, peak, self.end_step)
+        return self.start_step - self.tolerance_steps, last + self.tolerance_steps
+
+
+@dataclass(frozen=True)
+class Label:
+    """What is right for a run.
+
+    ``required`` patterns must be found ("a|b": one of the two is enough), ``forbidden`` ones must not.
+    ``main_series`` are the series that are judged; ``steps_healthy`` counts their finite logged points
+    outside every event. ``files`` is how many logs the run has. ``seed_picture`` names the published
+    picture that a digitised curve was read from: a picture passes if all its curves do.
+    """
+
+    id: str
+    verdict: str
+    verdict_also_ok: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    main_series: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+    steps_healthy: int = 0
+    seed_picture: str | None = None
+    files: int = 1
+
+    @property
+    def masking(self) -> tuple[Event, ...]:
+        """Events inside whose windows the main series is not healthy."""
+        return tuple(
+            e
+            for e in self.events
+            if e.pattern not in LOSS_IS_HEALTHY and (e.series is None or e.series in self.main_series)
+        )
+
+
+def label_file(folder: Path) -> Path | None:
+    """The label of a run's folder, if it has one."""
+    return next((folder / name for name in LABEL_FILES if (folder / name).is_file()), None)
+
+
+def labelled(folder: Path) -> list[Path]:
+    """The folders below ``folder`` that hold a label, by name; NothingToRead where there is none."""
+    found = sorted(f for f in folder.iterdir() if f.is_dir() and label_file(f)) if folder.is_dir() else []
+    if not found:
+        raise NothingToRead(
+            f"{folder}: no labelled runs. A labelled run is a folder with its logs and a label.toml"
+        )
+    return found
+
+
+def load_label(folder: Path) -> Label:
+    """The label in a run's folder.
+
+    Raises:
+        ConfigError: it cannot be read, lacks a verdict, or names a verdict or pattern that does not exist.
+    """
+    file = label_file(folder)
+    if file is None:
+        raise NothingToRead(f"{folder}: no label.toml")
+    name = f"{folder.name}/{file.name}"
+    try:
+        text = file.read_text("utf-8-sig")
+        table = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+        label = _label(folder, table)
+    except KeyError as err:
+        raise ConfigError(name, str(err.args[0]), "is missing") from err
+    except (OSError, ValueError, TypeError, AttributeError) as err:
+        raise ConfigError(name, "", f"is no label: {err}") from err
+    _check(name, label)
+    return label
+
+
+def _label(folder: Path, table: Mapping[str, Any]) -> Label:
+    own = {*OUR_FILES, *LABEL_FILES}
+    return Label(
+        id=folder.name,
+        verdict=table["verdict"],
+        **{k: tuple(table.get(k, ())) for k in ("verdict_also_ok", "required", "allowed", "forbidden")},
+        main_series=tuple(table.get("main_series", ())),
+        events=tuple(_event(e) for e in table.get("events", ())),
+        steps_healthy=table.get("steps_healthy", 0),
+        seed_picture=table.get("seed_picture"),
+        files=sum(f.is_file() and f.name not in own for f in folder.rglob("*")),
+    )
+
+
+def _event(table: Mapping[str, Any]) -> Event:
+    known = {k: table.get(k) for k in ("peak_step", "end_step", "series", "attempt")}
+    return Event(
+        pattern=table["pattern"],
+        start_step=table["start_step"],
+        tolerance_steps=table["tolerance_steps"],
+        also_ok=tuple(table.get("also_ok", ())),
+        optional=bool(table.get("optional", False)),
+        **known,
+    )
+
+
+def _check(name: str, label: Label) -> None:
+    verdicts = [str(v) for v in Verdict]
+    for verdict in (label.verdict, *label.verdict_also_ok):
+        if verdict not in verdicts:
+            raise ConfigError(name, "verdict", f"{verdict!r} is none of {', '.join(verdicts)}")
+    for key, patterns in _patterns(label):
+        for pattern in patterns:
+            if pattern not in BY_ID:
+                near = difflib.get_close_matches(str(pattern), BY_ID, 1, 0.0)[0]
+                raise ConfigError(name, key, f"{pattern!r} is no pattern. Did you mean {near!r}?")
+
+
+def _patterns(label: Label) -> Iterable[tuple[str, Iterable[str]]]:
+    yield "required", (p for entry in label.required for p in entry.split("|"))
+    yield "allowed", label.allowed
+    yield "forbidden", label.forbidden
+    yield "events", (p for e in label.events for p in e.names)
