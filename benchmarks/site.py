@@ -4,7 +4,7 @@
 
 Distinct logs are made, read, classified and drawn once each; the other runs are copies of them, with their
 entries in the cache, so that what is timed is the reduce step: all entries to all pages to the site.
-`--write` puts the result into docs/speed-site.md.
+`--write` puts the table into docs/speed.md.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks.page import put
 
 DISTINCT = 20
 
@@ -103,7 +105,7 @@ def index_bytes(work: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--write", action="store_true", help="put the result into docs/speed-site.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(options.runs, Path(folder))
@@ -111,11 +113,7 @@ def main() -> None:
     table = "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
     print(table)
     if options.write:
-        page = Path(__file__).parent.parent / "docs" / "speed-site.md"
-        day = time.strftime("%Y-%m-%d")
-        page.write_text(
-            f"# Speed: a site\n\n`python -m benchmarks.site`, {day}, 2 cores.\n\n{table}\n", "utf-8"
-        )
+        put("site", "python -m benchmarks.site", table)
 
 
 if __name__ == "__main__":
