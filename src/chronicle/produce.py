@@ -20,6 +20,8 @@ from chronicle.model import Attempt, Diagnosis, Entry, Role, Timeline
 from chronicle.notes import read_notes
 from chronicle.readers import read_all
 from chronicle.schema import diagnosis_json, entry_from_json, entry_json
+from chronicle.score import one_answer, unlabelled
+from chronicle.sources import expand
 from chronicle.timeline import stitch
 from chronicle.workspace import RunFolder
 
@@ -98,9 +100,11 @@ def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnos
 
 
 def predict(folder: Path) -> dict[str, Any]:
-    """The diagnosis of one labelled case, as `chronicle score` asks for it: the folder is one run."""
-    _, diagnosis, _ = diagnose(RunFolder(folder.name, (folder,)), WorkspaceConfig())
-    return diagnosis_json(folder.name, diagnosis)
+    """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
+    with unlabelled(folder) as copy:
+        runs = expand([copy])
+        made = [diagnosis_json(run.run_id, diagnose(run, WorkspaceConfig())[1]) for run in runs]
+    return one_answer(made)
 
 
 def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
