@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 from tests.docs_text import DOCS, PARTS, between
+from tests.test_cli import healthy
 
 from chronicle.config import RunConfig, WorkspaceConfig, from_table
 from chronicle.patterns import PATTERNS
@@ -54,3 +55,14 @@ def test_every_page_is_in_the_index() -> None:
     index = (DOCS / "index.md").read_text("utf-8")
     missing = [p.name for p in PAGES if p.name != "index.md" and f"({p.name})" not in index]
     assert missing == []
+
+
+def test_the_readme_s_python_runs(tmp_path, monkeypatch) -> None:
+    (tmp_path / "logs").mkdir()
+    healthy(tmp_path / "logs" / "run-7", points=60)
+    monkeypatch.chdir(tmp_path)
+    block = re.search(r"```python\n(.*?)```", (DOCS.parent / "README.md").read_text("utf-8"), re.S)
+    assert block
+    scope: dict[str, object] = {}
+    exec(block[1], scope)
+    assert scope["diagnosis"].patterns

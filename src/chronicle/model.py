@@ -252,7 +252,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Fact:
-    """One row of a facts table. ``value`` None is shown as "not logged", ``unit`` None as "unit not declared"."""
+    """One row of a facts table. ``value`` None is shown as "not logged", ``unit`` None as not declared."""
 
     quantity: str
     value: Any
