@@ -1,0 +1,73 @@
+"""From text to pages: the one place where strings from logs, notes and configurations become HTML.
+
+Every value that a template prints passes through `as_html` (it is Jinja's ``finalize``), so nothing a log
+says can become markup: neither HTML, nor Markdown, nor a template, nor an attribute list. What cannot be
+shown (control characters, lone surrogates, marks that reorder text) is shown as U+FFFD, and what is too
+long is cut with a word about how much.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import quote
+
+LONGEST = 2_000  # characters; a page is for reading, the whole text stays in entry.json
+
+_BREAKS = re.compile("(?:\r\n|[\t\n\x0b\x0c\r\x85\u2028\u2029])+")
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
+)
+_ADDRESS = re.compile(r"https?://[^\s<>\"']{1,1000}")
+_MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'`*_[]{}\\#|~!^"})
+
+
+class Html(str):
+    """Text that is HTML already. Only this module and templates make it."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
+def plain(text: Any) -> str:
+    """One line of text that every program can show."""
+    line = _UNSEEN.sub("\ufffd", _BREAKS.sub(" ", str(text)))
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}… ({len(line) - LONGEST} more characters)"
+
+
+def as_html(value: Any) -> Html:
+    """A value as HTML that Markdown leaves alone as well; `Html` and rendered templates stay as they are."""
+    if hasattr(value, "__html__"):
+        return Html(value.__html__())
+    return Html(plain(value).translate(_MARKUP))
+
+
+def lines(text: str) -> Html:
+    """Text of several lines, each on its own."""
+    return Html("<br>".join(as_html(line) for line in text.strip().splitlines()))
+
+
+def linked(text: Any) -> Html:
+    """Text that is a web address as a link; all other text, other kinds of address among it, as text."""
+    shown = as_html(text)
+    whole = _ADDRESS.fullmatch(str(text).strip())
+    return Html(f'<a href="{shown}" rel="noopener noreferrer">{shown}</a>') if whole else shown
+
+
+def yaml_string(text: str) -> Html:
+    """A quoted YAML value for the front matter. Themes print it unescaped, so it is escaped here."""
+    return Html(json.dumps(as_html(text), ensure_ascii=False))
+
+
+def slug(run_id: str) -> str:
+    """The folder of a run's page. A valid run id stays as it is; no other one leads anywhere else."""
+    name = quote(run_id.encode("utf-8", "surrogateescape"), safe="")
+    return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
+def address(run_id: str) -> str:
+    """The same folder as part of a link."""
+    return quote(slug(run_id))

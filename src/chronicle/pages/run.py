@@ -1,0 +1,109 @@
+"""runs/<id>/index.md: what is known of one run, the sentence first, then the picture, then the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from chronicle.model import Criterion, Entry, Figure, Finding, Verdict
+from chronicle.pages import words
+from chronicle.pages.cards import card, figure, similar
+from chronicle.pages.data import Page, PatternPage, Render, SiteData
+from chronicle.pages.escape import slug
+from chronicle.pages.marks import gravest, lettered, numbered
+from chronicle.patterns import PATTERNS
+
+# A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
+KEY, TABLES, ROWS, NOTES, CAUSES = 40, 6, 60, 40, 3
+
+ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A finding as the page tells it."""
+
+    number: int
+    title: str
+    verdict: Verdict
+    where: str
+    measured: Sequence[str]
+    criteria: Sequence[Criterion]
+    runner_up: str
+    runner_up_if: str
+    figure: Figure | None
+
+
+def pages(site: SiteData, render: Render) -> Iterator[Page]:
+    """One page a run."""
+    for entry in site.entries:
+        yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
+
+
+def _values(site: SiteData, entry: Entry) -> dict[str, object]:
+    told = {number: _told(site, entry, number, finding) for number, finding in numbered(entry.diagnosis)}
+    ranked = [told[number] for number, _ in gravest(entry.diagnosis)]
+    joins = [(letter, join.kind, words.join_words(join), words.gap(join.gap_s))
+             for letter, join in lettered(entry.diagnosis)]  # fmt: skip
+    return {
+        "base": "../../",
+        "site": site,
+        "entry": entry,
+        "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
+        "words": words,
+        "whole": figure(entry, "whole"),
+        "key": list(told.values())[:KEY],
+        "joins": joins[:KEY],
+        "unlisted": max(0, len(told) - KEY) + max(0, len(joins) - KEY),
+        "zooms": [finding for finding in ranked if finding.figure],
+        "reasons": [finding for finding in ranked if finding.criteria][:TABLES],
+        "absent": _absent(site, entry),
+        "unassessed": _unassessed(site, entry),
+        "costs": [fact for fact in entry.costs if fact.value != 0],
+        "helpful": helpful(site, entry),
+        "similar": [card(other) for other in similar(site, entry)],
+        "rows": ROWS,
+        "notes": NOTES,
+    }
+
+
+def _told(site: SiteData, entry: Entry, number: int, finding: Finding) -> Told:
+    where = [finding.metric, finding.attempt if len(entry.attempts) > 1 else None, words.span(finding)]
+    return Told(
+        number=number,
+        title=site.pattern_title(finding.pattern),
+        verdict=site.pattern_verdict(finding.pattern),
+        where=", ".join(word for word in where if word),
+        measured=list(words.evidence(finding)),
+        criteria=finding.criteria,
+        runner_up=finding.runner_up or "",
+        runner_up_if=finding.runner_up_if,
+        figure=figure(entry, f"finding-{number}"),
+    )
+
+
+def _absent(site: SiteData, entry: Entry) -> list[PatternPage]:
+    """Patterns that ask for attention, were judged and were not found."""
+    away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
+    judged = [pattern.id for pattern in PATTERNS if pattern.id not in away]
+    pages = [site.page_of[pattern] for pattern in judged if pattern in site.page_of]
+    return [page for page in pages if page.verdict is not Verdict.GOOD]
+
+
+def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
+    """What was not logged, and the patterns that nobody can judge without it."""
+    by_missing: dict[tuple[str, ...], list[str]] = {}
+    for item in entry.diagnosis.not_assessed:
+        by_missing.setdefault(item.missing, []).append(site.pattern_title(item.pattern))
+    return [
+        (", ".join(words.role_words(role) for role in missing), ", ".join(titles))
+        for missing, titles in by_missing.items()
+    ]
+
+
+def helpful(site: SiteData, entry: Entry) -> list[PatternPage]:
+    """The pattern pages whose causes and remedies a run's page quotes: those of its gravest findings."""
+    order = dict.fromkeys(finding.pattern for _, finding in gravest(entry.diagnosis))
+    found = [site.page_of[p] for p in [*order, *entry.diagnosis.patterns] if p in site.page_of]
+    useful = [page for page in dict.fromkeys(found) if page.verdict is not Verdict.GOOD and page.causes]
+    return useful[:CAUSES]

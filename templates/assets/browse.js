@@ -1,0 +1,173 @@
+/* Faceted browsing over window.chronicleEntries (entries.js). OR inside a facet, AND across facets.
+   The whole state is the URL's hash, so that any page can link into a filtered view. */
+(() => {
+  "use strict";
+  const root = document.getElementById("browse");
+  const FIELDS = ["id", "title", "verdict", "patterns", "project", "joins", "source", "points",
+                  "measure", "meta", "href", "thumb"];
+  const all = (window.chronicleEntries || []).map((row, place) =>
+    Object.assign({ place }, ...FIELDS.map((name, i) => ({ [name]: row[i] }))));
+  const titles = window.chroniclePatterns || {};
+
+  const FACETS = [
+    { key: "verdict", name: "Verdict", of: e => [e.verdict] },
+    { key: "pattern", name: "Pattern", of: e => e.patterns },
+    { key: "project", name: "Project", of: e => [e.project] },
+    { key: "join", name: "Restarts", of: e => e.joins },
+    { key: "source", name: "Source", of: e => [e.source] },
+  ];
+  const VERDICTS = ["good", "worrying", "bad", "unexpected"];
+  const SORT = {
+    bad: (a, b) => a.place - b.place,
+    size: (a, b) => b.points - a.points || a.place - b.place,
+    name: (a, b) => a.title.localeCompare(b.title, undefined, { numeric: true }),
+  };
+  const ROWS = 7, PAGE = 24;
+
+  const state = { words: "", sort: "bad", shown: PAGE };
+  const label = (facet, value) => facet.key === "pattern" ? titles[value] || value : value;
+  const make = (tag, properties = {}, ...children) => {
+    const { verdict, ...rest } = properties;
+    const element = Object.assign(document.createElement(tag), rest);
+    if (verdict) element.dataset.v = verdict;
+    element.append(...children);
+    return element;
+  };
+  const find = selector => root.querySelector(selector);
+  const side = find(".ch-facets"), grid = find(".ch-cards"), chips = find(".ch-chips"), more = find(".ch-more"),
+        box = find("input[type=search]"), order = find("select"), status = find("[role=status]");
+
+  all.forEach(e => {
+    e.text = [e.id, e.title, e.measure, e.project, e.verdict, ...e.patterns.map(p => titles[p] || p)]
+      .join(" ").toLowerCase();
+  });
+
+  function read() {
+    const hash = new URLSearchParams(location.hash.slice(1));
+    FACETS.forEach(f => { f.chosen = new Set(hash.getAll(f.key).flatMap(v => split(f, v))); });
+    state.words = hash.get("q") || "";
+    state.sort = hash.get("sort") in SORT ? hash.get("sort") : "bad";
+    state.shown = PAGE;
+  }
+
+  /* Several values stand in one key, between commas; a value that holds a comma itself is taken whole. */
+  function split(facet, text) {
+    return facet.values.includes(text) ? [text] : text.split(",").filter(Boolean);
+  }
+
+  function write() {
+    const hash = new URLSearchParams();
+    FACETS.forEach(f => [...f.chosen].forEach(v => hash.append(f.key, v)));
+    if (state.words) hash.set("q", state.words);
+    if (state.sort !== "bad") hash.set("sort", state.sort);
+    history.replaceState(null, "", "#" + hash);
+  }
+
+  function matches(entry, except) {
+    const words = state.words.toLowerCase().split(/\s+/);
+    return words.every(w => entry.text.includes(w)) &&
+      FACETS.every(f => f === except || !f.chosen.size || f.of(entry).some(v => f.chosen.has(v)));
+  }
+
+  function change() {
+    state.shown = PAGE;
+    write();
+    draw();
+  }
+
+  /* Rows are built once; afterwards only their count and state change, so that focus is never lost. */
+  function build(facet) {
+    const seen = new Map();
+    all.forEach(e => facet.of(e).forEach(v => seen.set(v, (seen.get(v) || 0) + 1)));
+    facet.values = facet.key === "verdict" ? VERDICTS.filter(v => seen.has(v))
+      : [...seen.keys()].sort((a, b) => seen.get(b) - seen.get(a) || a.localeCompare(b));
+    const set = make("fieldset", {}, make("legend", { textContent: facet.name }));
+    facet.rows = facet.values.map((value, i) => {
+      const input = make("input", { type: "checkbox" });
+      input.onchange = () => { facet.chosen[input.checked ? "add" : "delete"](value); change(); };
+      const count = make("span", { className: "ch-count" });
+      const text = make("span", { textContent: label(facet, value) });
+      if (facet.key === "verdict") Object.assign(text, { className: "ch-verdict" }).dataset.v = value;
+      const row = make("label", { className: i < ROWS ? "" : "ch-rest" }, input, text, count);
+      set.append(row);
+      return { value, input, count, row };
+    });
+    if (facet.values.length > ROWS) set.append(unfold(set, facet.values.length));
+    if (facet.values.length) side.append(set);
+  }
+
+  function unfold(set, number) {
+    const button = make("button", { type: "button", className: "ch-link", textContent: `all ${number}` });
+    button.onclick = () => {
+      button.textContent = set.classList.toggle("ch-all") ? "fewer" : `all ${number}`;
+    };
+    return button;
+  }
+
+  function card(entry) {
+    const picture = entry.thumb
+      ? make("img", { className: "ch-thumb", src: entry.thumb, width: 320, height: 160, alt: "", loading: "lazy" })
+      : make("span", { className: "ch-thumb" });
+    return make("li", {}, make("a", { className: "ch-card", href: entry.href }, picture,
+      make("span", { className: "ch-verdict", verdict: entry.verdict }, entry.verdict),
+      make("strong", {}, entry.title),
+      make("span", { className: "ch-measure" }, entry.measure),
+      make("span", { className: "ch-meta" }, entry.meta)));
+  }
+
+  function chip(text, className, remove) {
+    const button = make("button", { type: "button", className, textContent: text });
+    button.onclick = () => { remove(); change(); box.focus(); };
+    return button;
+  }
+
+  function drawChips() {
+    chips.replaceChildren(...FACETS.flatMap(f =>
+      [...f.chosen].map(v => chip(`${label(f, v)} ×`, "ch-chip", () => f.chosen.delete(v)))));
+    if (chips.children.length || state.words)
+      chips.append(chip("clear all", "ch-link", () => {
+        FACETS.forEach(f => f.chosen.clear());
+        state.words = box.value = "";
+      }));
+  }
+
+  function draw() {
+    const hits = all.filter(e => matches(e)).sort(SORT[state.sort]);
+    for (const facet of FACETS) {          // a count says how many runs a click would give
+      const pool = all.filter(e => matches(e, facet));
+      for (const { value, input, count, row } of facet.rows) {
+        const number = pool.filter(e => facet.of(e).includes(value)).length;
+        count.textContent = number;
+        input.checked = facet.chosen.has(value);
+        row.classList.toggle("ch-none", !number && !input.checked);
+      }
+    }
+    grid.replaceChildren(...hits.slice(0, state.shown).map(card));
+    status.textContent = `${hits.length} of ${all.length} runs`;
+    more.hidden = hits.length <= state.shown;
+    more.textContent = `Show ${Math.min(PAGE, hits.length - state.shown)} more`;
+    drawChips();
+  }
+
+  function follow() {
+    read();
+    box.value = state.words;
+    order.value = state.sort;
+    draw();
+  }
+
+  FACETS.forEach(build);
+  side.onsubmit = () => false;
+  box.oninput = () => { state.words = box.value.trim(); change(); };
+  order.onchange = () => { state.sort = order.value; change(); };
+  more.onclick = () => {
+    const first = state.shown;
+    state.shown += PAGE;
+    draw();
+    grid.children[first].querySelector("a").focus();
+  };
+  find("details").open = matchMedia("(min-width: 60em)").matches;
+  addEventListener("hashchange", follow);
+  follow();
+  root.classList.add("ch-on");
+})();

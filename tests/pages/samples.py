@@ -1,0 +1,174 @@
+"""Entries and sites for tests of pages: small, complete and without any log behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from chronicle.model import (
+    Criterion,
+    Diagnosis,
+    Entry,
+    Fact,
+    Figure,
+    Finding,
+    Join,
+    JoinKind,
+    NotAssessed,
+    Note,
+    Verdict,
+)
+from chronicle.pages import PatternPage, SiteData, load
+from chronicle.patterns import PATTERNS
+from chronicle.shipped import shipped
+
+
+def picture(name: str, alt: str, caption: str = "") -> Figure:
+    """A figure of four files, as draw makes them."""
+    sizes = {"light": (900, 300), "dark": (900, 300), "light-narrow": (344, 260), "dark-narrow": (344, 260)}
+    return Figure(name, {k: (f"{name}-{k}.webp", *size) for k, size in sizes.items()}, alt, caption)
+
+
+THUMB = Figure("thumb", {"any": ("thumb.webp", 480, 240)}, "")
+
+SPIKE = Finding(
+    pattern="spike-no-full-recovery",
+    metric="train/loss",
+    attempt="attempt-1.jsonl",
+    start_step=58_897,
+    peak_step=58_901,
+    end_step=None,
+    severity=0.8,
+    confidence=0.7,
+    evidence={"before_nats": 2.26, "peak_nats": 4.17, "recovery_steps": None},
+    criteria=(
+        Criterion("Rise above the extrapolated trend", 1.91, "nats", "≥ 6 scales", True),
+        Criterion("Back at the trend for 100 steps", None, "steps", "≤ 2 000 steps", False),
+        Criterion("Validation loss agrees", None, "nats", "≤ 2 scales", None),
+    ),
+    runner_up="divergence-after-spike",
+    runner_up_if="if the loss went on rising for 400 steps more",
+)
+DIP = Finding("spike-fast-recovery", "train/loss", "attempt-1.jsonl", 22_308, 22_310, 22_402, 0.1, 0.9)
+
+
+def rollback() -> Entry:
+    """A run of two attempts with one rollback, two findings, notes, and most of what a page can show."""
+    joins = (Join(JoinKind.ROLLBACK, 0, 1, 61_400, 56_000, 5_400, 27_000.0),)
+    return Entry(
+        schema="chronicle-entry/1",
+        run_id="demo-rollback",
+        title="A rollback with a lower learning rate",
+        verdict=Verdict.BAD,
+        headline="Loss went 2.26 → 4.17 nats/token at step 58\u202f897, not over when the log ends.",
+        diagnosis=Diagnosis(
+            verdict=Verdict.BAD,
+            patterns=("spike-fast-recovery", "spike-no-full-recovery"),
+            findings=(SPIKE, DIP),
+            joins=joins,
+            not_assessed=(NotAssessed("grad-norm-precursor", ("grad-norm",)),),
+            because="One spike was not recovered.",
+        ),
+        facts=(
+            Fact("Points logged", 106_080, "points", "counted"),
+            Fact("Lowest train/loss", 2.14, None, "at step 99\u202f000"),
+            Fact("Tokens", None, "tokens", ""),
+        ),
+        costs=(Fact("Steps discarded", 5_400, "steps", "of 106\u202f080 trained, sum over joins"),),
+        notes=(Note("Back to 56 000.\nNot 58 500.", "2026-11-18T22:41+01:00", "decision", 58_900, "ada"),),
+        figures=(
+            picture("whole", "Loss over 100 thousand steps", "train/loss, whole run."),
+            picture("finding-2", "The spike at step 58\u202f897", "Same steps on every panel."),
+            THUMB,
+        ),
+        warnings=("attempt-2.jsonl: the last record is cut",),
+        about={"project": "Atlas", "licence": "CC0-1.0", "source": "https://example.org/log", "data": "log"},
+        attempts=(_attempt("attempt-1.jsonl", 0, 61_400), _attempt("attempt-2.jsonl", 56_000, 100_000)),
+        metrics=(
+            {
+                "metric": "train/loss",
+                "role": "loss",
+                "unit": "nats/token",
+                "points": 106_080,
+                "first_step": 0,
+                "last_step": 100_000,
+            },
+        ),
+        inputs_sha256="0" * 64,
+        classifier_version="1",
+    )
+
+
+def healthy(run_id: str = "calm", **changes: Any) -> Entry:
+    """A run of one attempt in which nothing happened."""
+    quiet = Diagnosis(Verdict.GOOD, ("near-perfect",), (), (), (), "Nothing disturbed the loss.")
+    entry = replace(
+        rollback(),
+        run_id=run_id,
+        title=f"Calm run {run_id}",
+        verdict=Verdict.GOOD,
+        headline="The loss fell from 4.00 to 2.00 nats/token.",
+        diagnosis=quiet,
+        costs=(Fact("Steps discarded", 0, "steps", ""),),
+        notes=(),
+        figures=(picture("whole", "Loss falls"), THUMB),
+        warnings=(),
+        attempts=(_attempt("log.csv", 0, 5_000),),
+    )
+    return replace(entry, **changes)
+
+
+def many(number: int) -> list[Entry]:
+    """Runs with findings, projects, joins and long words, no two alike."""
+    shown = [p for p in PATTERNS if p.id != "near-perfect"]
+    return [_varied(i, shown[i % len(shown)].id) for i in range(number)]
+
+
+def site(entries: Sequence[Entry], **changes: Any) -> SiteData:
+    """A site with the shipped templates and gallery."""
+    whole = SiteData(entries, gallery(), (), "chronicle", (shipped("templates"),))
+    return replace(whole, **changes)
+
+
+@cache
+def gallery() -> tuple[PatternPage, ...]:
+    """The shipped pattern pages."""
+    return tuple(load(shipped("gallery")))
+
+
+def _varied(i: int, pattern: str) -> Entry:
+    from chronicle.patterns import BY_ID
+
+    base, verdict = rollback(), BY_ID[pattern].verdict
+    findings = tuple(
+        replace(
+            SPIKE, pattern=pattern, start_step=1000 * k + i, end_step=1000 * k + i + 90 if k % 2 else None
+        )
+        for k in range(1, 2 + i % 7)
+    )
+    diagnosis = replace(base.diagnosis, verdict=verdict, patterns=(pattern,), findings=findings)
+    return replace(
+        base,
+        run_id=f"run-{i:04d}-with-a-rather-long-name",
+        title=f"Run {i}: {BY_ID[pattern].title.lower()} under the {i}th configuration",
+        verdict=verdict,
+        diagnosis=diagnosis,
+        about={**base.about, "project": f"Project {i % 12}"},
+        figures=(picture("whole", "Loss"), picture("finding-1", "Finding"), THUMB),
+    )
+
+
+def _attempt(name: str, first: int, last: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "first_step": first,
+        "last_step": last,
+        "points": last - first,
+        "started": "",
+        "ended": "",
+        "truncated": False,
+        "axis": "step",
+        "faults": [],
+    }
