@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from chronicle.classify.kernel.layout import Memory
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
-COMPILE_FROM = 20_000  # samples: below, plain Python is done before numba is imported
+COMPILE_FROM = 100_000  # samples: below, plain Python is done before numba is imported
 
 
 class Kind(StrEnum):
@@ -42,11 +43,11 @@ class Event:
     ``end`` is None while it is not over. ``back`` is the first sample with less than 15 % of the height left.
     ``height`` is peak over baseline (NONFINITE, FROZEN: samples), ``residual`` what was left of it at the
     end, ``noise`` the one-sample noise scale, ``score`` the evidence in noise scales, ``level_samples`` how
-    many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height that was
-    gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned NaN or Inf,
-    ``growth`` the level at the end over the level when it was first left open, ``falling`` how much the level
-    still comes down at the end as a share of the height, ``last`` the last sample over the baseline,
-    ``before`` (DROP) what the same time before it had gained.
+    many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height that
+    was gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned NaN or
+    Inf, ``growth`` the level at the end over the level when it was first left open, ``falling`` how much
+    the level still comes down at the end as a share of the height, ``last`` the last sample over the
+    baseline, ``before`` (DROP) what the same time before it had gained.
     """
 
     kind: Kind
@@ -71,17 +72,32 @@ class Event:
 class Detector:
     """The kernel with its memory, for one series; memory does not grow with the series.
 
-    ``sign`` -1 turns the series over (throughput, score, dips of a ratio); ``sparse``: fewer than one step in
-    five is logged, so that a spike is one point. ``engine`` None compiles when that pays off.
+    ``sign`` -1 turns the series over (throughput, score, dips of a ratio). ``engine`` is the plain kernel
+    or the compiled one.
     """
 
-    def __init__(
-        self, thresholds: Thresholds, *, sign: float = 1.0, sparse: bool = False, engine: Any = plain
-    ) -> None:
+    def __init__(self, thresholds: Thresholds, *, sign: float = 1.0, engine: Any = plain) -> None:
         self.engine = engine
-        self.memory = blank(thresholds.kernel() + (sign, float(sparse)), arrays=engine is not plain)
+        self.memory = blank((*thresholds.kernel(), sign, 0.0), arrays=engine is not plain)
         self._one: Any = [0.0] if engine is plain else np.zeros(1)
         engine.start(self.memory)
+
+    def sparse(self, steps: Any) -> None:
+        """Tell by the first steps whether fewer than one in five is logged: then a spike is one point."""
+        gaps = np.diff(np.array(steps[: at.WARM]))
+        gaps = gaps[gaps > 0]
+        self.memory.config[at.SPARSE] = float(len(gaps) > 0 and float(np.median(gaps)) >= 5.0)
+
+    def opened(self) -> tuple[float, ...]:
+        """Changes when an event opens, becomes pending, is over, or turns into NaN."""
+        state = self.memory.state
+        return float(state[at.ACTIVE]), float(state[at.PENDING]), float(state[at.BAD_COUNT] > 0.0)
+
+    def __deepcopy__(self, memo: Any) -> Detector:
+        twin = object.__new__(Detector)
+        twin.engine, twin._one = self.engine, copy.copy(self._one)
+        twin.memory = Memory._make(copy.deepcopy(part) for part in self.memory)
+        return twin
 
     def update(self, value: float) -> list[Event]:
         """Take one logged value; returns the events that it closed."""
@@ -117,8 +133,9 @@ class Detector:
 def blank(config: Iterable[float], *, arrays: bool) -> Memory:
     """Zeroed memory: lists of floats for plain Python, arrays for compiled code."""
     shapes = (at.STATE, (at.LEVELS, at.LEVEL), at.RING, (at.SLOTS, at.EVENT), (at.WARM, 2))
-    parts = [np.zeros(s) for s in shapes] + [np.array(list(config)), np.zeros((at.ROWS, at.OUT))]
-    return Memory(*(parts if arrays else [p.tolist() for p in parts]))
+    parts: list[Any] = [np.zeros(s) for s in shapes]
+    parts += [np.array(list(config)), np.zeros((at.ROWS, at.OUT))]
+    return Memory._make(parts if arrays else [p.tolist() for p in parts])
 
 
 def event(row: Any) -> Event:
@@ -152,19 +169,11 @@ def engine_for(samples: int) -> SimpleNamespace | Any:
     return fast.compiled() if fast.available() and (ready or samples >= COMPILE_FROM) else plain
 
 
-def is_sparse(steps: Any) -> bool:
-    """Whether fewer than one step in five is logged (median gap of at least five steps)."""
-    gaps = np.diff(steps)
-    gaps = gaps[gaps > 0]
-    return bool(len(gaps) and np.median(gaps) >= 5)
-
-
 def detect(
     series: Series, thresholds: Thresholds, sign: float = 1.0, engine: Any = None
 ) -> tuple[tuple[Event, ...], float]:
     """All events of a series in order of onset, and its noise scale at the end."""
-    detector = Detector(
-        thresholds, sign=sign, sparse=is_sparse(series.steps), engine=engine or engine_for(len(series))
-    )
+    detector = Detector(thresholds, sign=sign, engine=engine or engine_for(len(series)))
+    detector.sparse(series.steps)
     found = detector.extend(series.values) + detector.finish()
     return tuple(sorted(found, key=lambda e: (e.onset, e.peak))), detector.noise

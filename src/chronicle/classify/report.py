@@ -28,7 +28,7 @@ def found(
     criteria: Iterable[Criterion] = (),
     runner_up: tuple[str, str] | None = None,
 ) -> Finding:
-    """A finding; ``steps`` are (start, peak, end), ``runner_up`` is (pattern, what would change the answer)."""
+    """A finding; ``steps``: start, peak, end; ``runner_up``: pattern, and what would change the answer."""
     start, peak, end = (None if s is None else int(s) for s in steps)
     assert start is not None
     other, why = runner_up or (None, "")

@@ -34,12 +34,32 @@ class Thresholds(ContextThresholds):
         1e-5, "probability a sample", "the series' own excursions: one in 100,000 passes"
     )
 
+    # ---- shapes of events
+    jump: float = limit(0.6, "share of the height", "gained at once; a ramp of 16 samples gives 0.3")
+    spike_rise: float = limit(8.0, "samples", "a spike peaks within this; what goes on rising is a ramp")
+    spike_height: float = limit(0.25, "log units", "a jump as tall as this is a spike however long it rises")
+    fast_steps: float = limit(150.0, "steps", "back within it is fast (published: 30 to 150)")
+    fast_samples: float = limit(8.0, "samples", "where few steps are logged: nobody can see it faster")
+    fast_share: float = limit(0.01, "share of the run so far", "fast by eye on a curve of the whole run")
+    left: float = limit(0.1, "share of the height", "less is left at the end: nearly back")
+    lost: float = limit(0.6, "share of the height", "more is left at the end: it diverged")
+    grown: float = limit(0.25, "share of the height", "gained since it was pending: still growing")
+    twice: float = limit(0.693, "log units", "twice the trend is lost, however high the peak was")
+    # ---- the whole run
+    quantised: float = limit(0.05, "share of the samples", "fewer distinct values: quantised")
+    noisy: float = limit(0.05, "log units", "one-sample noise above which a healthy run is called noisy")
+    bad_end: float = limit(0.1, "log units", "a run that ends this far above its trend is bad")
+    spike_rate: float = limit(1.0, "fast spikes in 10k steps", "more worry (Qwen: 0.2 good, 4.3 bad)")
+    learned: float = limit(0.03, "log units", "less than this below the start: it never learned")
+    dying: float = limit(0.75, "share of the attempts", "this many end above their own minimum: failed")
+
     def kernel(self) -> tuple[float, ...]:
         """The kernel's part, in the order of kernel/layout.py."""
         return tuple(float(getattr(self, name)) for name in KERNEL)
 
 
-KERNEL = tuple(f.name for f in fields(Thresholds) if f.name in Thresholds.__annotations__)
+_OWN = tuple(Thresholds.__annotations__)
+KERNEL = _OWN[: _OWN.index("calm_tail") + 1]
 DEFAULTS = Thresholds()
 
 

@@ -24,7 +24,7 @@ MIN_POINTS = 8  # fewer points than this are no series to judge
 
 @dataclass(frozen=True, eq=False)
 class AttemptView:
-    """One attempt. ``live_until`` is its last step that no later attempt overtook (None: all of it is dead)."""
+    """One attempt. ``live_until`` is its last step that no later attempt overtook (None: all is dead)."""
 
     index: int
     name: str
@@ -47,7 +47,7 @@ class AttemptView:
 
     @cached_property
     def loss(self) -> Series | None:
-        """The judged loss: training loss with most points (within a tenth), then shortest name; else validation."""
+        """The judged loss: the training loss with most points, then shortest name; else validation loss."""
         for role in (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS):
             found = [s for s in self.by_role(role) if len(s) >= MIN_POINTS]
             if found:
@@ -57,7 +57,7 @@ class AttemptView:
 
     @cached_property
     def dataset_losses(self) -> list[Series]:
-        """Losses by data set that are logged at least a fifth as often as the judged loss, without that one."""
+        """Losses by data set, logged at least a fifth as often as the judged loss, without that one."""
         if self.loss is None:
             return []
         need = max(MIN_POINTS, 0.2 * len(self.loss))

@@ -1,7 +1,7 @@
 """The same kernel, compiled: numba runs the source of step.py and its neighbours as it stands.
 
-The functions are cloned into one namespace of their own, so the originals stay plain Python (the oracle of the
-tests) and numba, which takes a third of a second to import, is imported only when a long log needs it.
+The functions are cloned into one namespace of their own, so the originals stay plain Python (the oracle of
+the tests) and numba, which takes a third of a second to import, is imported only when a long log needs it.
 """
 
 from __future__ import annotations

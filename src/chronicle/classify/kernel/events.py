@@ -1,8 +1,9 @@
 """The life of an event: opened, ACTIVE (all references frozen), PENDING (judged beside new ones), over.
 
-An event is active until it is back, or until it is clear that it will take long: 16 samples after its peak, or
-twice its rise. Then it is pending: its baseline is kept and extrapolated, the references are set on the new
-level, and detection goes on. So nothing ever times out, and a spike inside a slow recovery is still seen.
+An event is active until it is back, or until it is clear that it will take long: 16 samples after its peak,
+or twice its rise. Then it is pending: its baseline is kept and extrapolated, the references are set on the
+new level, and detection goes on. So nothing ever times out, and a spike inside a slow recovery is still
+seen.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
 
 
 def baseline_level(mem: Memory, k: int) -> int:
-    """The level that knows the baseline: means of at least four samples, unless they lag above the finer one."""
+    """The level that knows the baseline: means of four samples or more, unless they lag above."""
     coarse = max(k, 1) if mem.levels[1][at.COUNT] >= 6.0 else 0
     return k if mem.levels[coarse][at.MEAN] > mem.levels[k][at.MEAN] else coarse
 

@@ -8,7 +8,7 @@ A name like HEIGHT is a place in a row; the comment behind it says what stands t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 LEVELS = 11  # levels of the pyramid: the coarsest sees means of 4**10 samples
 GROUP = 4  # samples of a level in one sample of the next
@@ -141,16 +141,27 @@ TAIL_FROM = 3.0  # where the tail of the one-sample residual begins [noise scale
 CALM_FROM = 4.0  # where the tail of CUSUM excursions begins [noise scales]
 
 
-Row = Any  # a row (or several) of floats: numpy array or list
+class Row(Protocol):
+    """A row of floats: a list, or a numpy array where the kernel is compiled."""
+
+    def __getitem__(self, place: int, /) -> float: ...
+    def __setitem__(self, place: int, value: float, /) -> None: ...
+    def __len__(self) -> int: ...
+
+
+class Rows(Protocol):
+    """Several rows."""
+
+    def __getitem__(self, row: int, /) -> Row: ...
 
 
 class Memory(NamedTuple):
-    """Everything the kernel knows of one series; about 20 KB, whatever its length."""
+    """Everything the kernel knows of one series; about 30 KB, whatever its length."""
 
-    state: Any  # float[STATE]
-    levels: Any  # float[LEVELS][LEVEL]
-    ring: Any  # float[RING], the last samples [log]
-    open: Any  # float[SLOTS][EVENT]
-    warm: Any  # float[WARM][2], value and index of the first samples
-    config: Any  # float[19]
-    out: Any  # float[ROWS][OUT]
+    state: Row  # [STATE]
+    levels: Rows  # [LEVELS][LEVEL]
+    ring: Row  # [RING], the last samples [log]
+    open: Rows  # [SLOTS][EVENT]
+    warm: Rows  # [WARM][2], value and index of the first samples
+    config: Row  # the thresholds above
+    out: Rows  # [ROWS][OUT]

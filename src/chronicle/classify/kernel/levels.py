@@ -13,7 +13,7 @@ from chronicle.classify.kernel.layout import Memory, Row
 
 
 def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[float, bool, bool]:
-    """Take one sample of level k. Returns (excess over the reference in noise scales, alarm up, alarm down)."""
+    """Take one sample of level k. Returns (excess in noise scales, alarm up, alarm down)."""
     q = mem.levels[k]
     if q[at.COUNT] == 0.0:
         first_sample(mem, k, y)
@@ -118,7 +118,7 @@ def follow_trend(q: Row, y: float, ahead: float, gain: float) -> None:
 
 
 def follow_mean(cfg: Row, q: Row, y: float, ahead: float, gain: float) -> None:
-    """Long reference: it follows a fall as fast as the short one, a rise slowly, so that it cannot swallow it."""
+    """Long reference: follows a fall as fast as the short one, a rise slowly, or it would swallow it."""
     lower = min(ahead, q[at.MEAN]) - 4.0 * q[at.NOISE]
     upper = q[at.MEAN] + cfg[at.SWALLOW] * q[at.NOISE]
     q[at.MEAN] += gain * (min(max(y, lower), upper) - q[at.MEAN])

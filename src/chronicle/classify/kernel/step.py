@@ -1,7 +1,7 @@
 """One step of the kernel: take one logged value. Batch is this function in a loop, nothing else.
 
-Order of a finite sample: warm-up buffer, then pending events, then a fall on trial, then either the active event
-(everything else is frozen) or the levels and what their evidence opens.
+Order of a finite sample: warm-up buffer, then pending events, then a fall on trial, then either the active
+event (everything else is frozen) or the levels and what their evidence opens.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def finish(mem: Memory) -> None:
 
 
 def run(mem: Memory, values: Row, start_at: int) -> int:
-    """Steps over values from an index on until the output is nearly full; returns the index of the next one."""
+    """Step over values from an index on until the output is half full; returns the index of the next."""
     i = start_at
     while i < len(values) and mem.state[at.EMITTED] < 0.5 * at.ROWS:
         step(mem, values[i])
@@ -81,7 +81,7 @@ def run(mem: Memory, values: Row, start_at: int) -> int:
 
 
 def transform(mem: Memory, value: float) -> float:
-    """The value in log units, or asinh units of a typical size where the series crosses zero; sign applied."""
+    """The value in log units, or asinh units of a typical size where it crosses zero; sign applied."""
     if mem.state[at.DOMAIN] == 0.0:
         return mem.config[at.SIGN] * math.log(max(value, 1e-12))
     x = min(abs(value) / mem.state[at.UNIT], 1e150)
@@ -151,7 +151,7 @@ def report_run(mem: Memory, kind: float, first: float, last: float, samples: flo
 
 
 def replay(mem: Memory) -> None:
-    """Scale the first samples together, then judge them one by one: short logs are judged from their start."""
+    """Scale the first samples together, then judge them one by one: short logs are judged as well."""
     state, count = mem.state, int(mem.state[at.WARMED])
     positive = True
     for j in range(count):
@@ -170,7 +170,7 @@ def replay(mem: Memory) -> None:
 
 
 def first_noise(values: list[float]) -> float:
-    """Noise scale of a few samples: median deviation from the median of five neighbours, or its clipped mean."""
+    """Noise of a few samples: median deviation from the median of five neighbours, or its clipped mean."""
     count = len(values)
     off = [0.0] * count
     for j in range(count):

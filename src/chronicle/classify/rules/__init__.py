@@ -14,6 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from chronicle.classify.rules import (
+    course,
+    datasets,
+    failed,
+    gradients,
+    numerics,
+    quantised,
+    resume,
+    schedule,
+    shapes,
+    speed,
+    uturn,
+)
 from chronicle.classify.view import View
 from chronicle.model import Finding
 
@@ -21,9 +34,13 @@ from chronicle.model import Finding
 class Rule(Protocol):
     """What a rule module offers."""
 
-    PATTERNS: tuple[str, ...]
+    @property
+    def PATTERNS(self) -> tuple[str, ...]: ...
 
     def find(self, view: View) -> Iterator[Finding]: ...
 
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (
+    *(shapes, uturn, failed, quantised),
+    *(course, datasets, resume, schedule, numerics, gradients, speed),
+)

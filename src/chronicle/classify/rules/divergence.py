@@ -1,0 +1,47 @@
+"""Divergence: the loss leaves its trend for good, after a spike or without one.
+
+Sees: rises that were not over when the log ended, or when its values turned NaN.
+Rule: most of the height is left (60 %, or twice the trend) or the level has grown since; after a spike if
+most of the height was gained in one jump that peaked within 8 samples or is taller than 0.25 log units,
+else without one.
+Blind to: rises of less than 2.5 %, and a turn so recent that fewer than a handful of samples show it.
+False alarm: a healthy run is stopped: the most expensive of all. Source: OPT 2.5; BigScience tr8 (104B) logs.
+"""
+
+from __future__ import annotations
+
+from chronicle.classify.report import criterion
+from chronicle.classify.rules.shape import Shape
+from chronicle.model import Finding
+
+AFTER, NO_SPIKE = "divergence-after-spike", "divergence-no-spike"
+PATTERNS = (AFTER, NO_SPIKE)
+
+
+def claim(shape: Shape) -> Finding | None:
+    """The finding, if this event is a divergence."""
+    if not shape.is_open:
+        return None
+    if not (shape.event.into_nan or shape.grows or (shape.lost and not (shape.is_jump and shape.is_step))):
+        return None
+    e, limits = shape.event, shape.limits
+    rise = e.peak - e.onset
+    tests = [
+        criterion(
+            "grown since it left the trend",
+            e.growth,
+            "log units",
+            f"> {limits.grown} of the height",
+            shape.grows,
+        ),
+        criterion("left at the end", e.residual, "log units", f">= {limits.lost} of the height", shape.lost),
+        criterion(
+            "rise", rise, "samples", f"<= {limits.spike_rise:g} for a spike", rise <= limits.spike_rise
+        ),
+        criterion("ends in NaN or Inf", float(e.into_nan), "", "yes", e.into_nan),
+    ]
+    why = (
+        "the rise had begun with a jump" if not shape.is_spike else "the rise had been a ramp without a jump"
+    )
+    names = (AFTER, NO_SPIKE) if shape.is_spike else (NO_SPIKE, AFTER)
+    return shape.finding(names[0], 0.8 + 0.2 * min(e.residual, 1.0), (names[1], why), tests)

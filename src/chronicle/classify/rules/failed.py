@@ -1,0 +1,98 @@
+"""Failed run: it never learned, or attempt after attempt dies.
+
+Sees: a loss whose second half is where its first values were; a run of which nearly every attempt ends risen.
+Rule: the log starts with the run and the median of its second half is not 3 % below its first two values;
+or at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above their own
+minimum.
+Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning that starts at the
+floor.
+Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chronicle.classify.measure import positive
+from chronicle.classify.report import criterion, found
+from chronicle.classify.rules import uturn
+from chronicle.classify.view import AttemptView, View
+from chronicle.model import Finding
+
+FAILED = "failed-run"
+PATTERNS = (FAILED,)
+FEWEST = 16  # points of an attempt that is long enough to have learned
+ATTEMPTS = 3
+
+
+def find(view: View) -> Iterator[Finding]:
+    """At most one finding: of the whole run, or of an attempt that never learned."""
+    dying = list(every_attempt_dies(view))
+    yield from dying
+    if not dying:
+        yield from (f for a in view.attempts for f in never_learned(view, a))
+
+
+def never_learned(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """The loss of a whole log stays where it began."""
+    loss = attempt.loss
+    if loss is None:
+        return
+    steps, y = positive(loss)
+    if len(y) < FEWEST or steps[0] > 0.02 * steps[-1]:
+        return
+    gain = float(np.mean(y[:2]) - np.median(y[len(y) // 2 :]))
+    least = view.thresholds.learned
+    if gain >= least:
+        return
+    yield found(
+        FAILED,
+        attempt,
+        loss,
+        (steps[0], None, None),
+        severity=0.9,
+        confidence=0.6 + 0.3 * min(1.0, len(y) / 200),
+        evidence={"gained_log": gain, "points_samples": len(y)},
+        criteria=[criterion("second half below the start", gain, "log units", f">= {least}", False)],
+        runner_up=("plateau", "the loss had fallen first and then stood still"),
+    )
+
+
+def every_attempt_dies(view: View) -> Iterator[Finding]:
+    """Three attempts and more, nearly all of which end above their own minimum or in NaN."""
+    long = [a for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST]
+    if len(long) < ATTEMPTS:
+        return
+    dead = [a for a in long if dies(view, a)]
+    share = len(dead) / len(long)
+    if share < view.thresholds.dying:
+        return
+    starts = [int(a.loss.steps[0]) for a in dead if a.loss is not None]
+    yield found(
+        FAILED,
+        None,
+        dead[0].loss,
+        (min(starts), None, None),
+        severity=1.0,
+        confidence=0.6 + 0.4 * share,
+        evidence={"attempts": len(long), "died": len(dead)},
+        criteria=[
+            criterion("attempts", len(long), "attempts", f">= {ATTEMPTS}", True),
+            criterion("of them ending risen or in NaN", share, "share", f">= {view.thresholds.dying}", True),
+        ],
+        runner_up=("divergence-no-spike", "one attempt had come through"),
+    )
+
+
+def dies(view: View, attempt: AttemptView) -> bool:
+    """Whether this attempt ends in NaN, in an open divergence, or risen above its minimum."""
+    assert attempt.loss is not None
+    ends = ("nan-inf", "divergence-after-spike", "divergence-no-spike")
+    if any(
+        f.pattern in ends and (f.end_step is None or f.end_step >= attempt.loss.steps[-1])
+        for f in view.findings(attempt.loss)
+    ):
+        return True
+    return uturn.risen(view, attempt.loss) is not None

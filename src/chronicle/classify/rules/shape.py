@@ -1,0 +1,170 @@
+"""What the shape families ask of an event, each answer with its criterion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from chronicle.classify.detect import Event, Kind
+from chronicle.classify.report import criterion, found
+from chronicle.classify.thresholds import Thresholds
+from chronicle.classify.view import AttemptView
+from chronicle.model import Criterion, Finding, Series
+
+BEFORE = 8  # samples whose median is the level before an event
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """An event in its series. Spans in steps, heights in log units; see detect.Event."""
+
+    event: Event
+    series: Series
+    attempt: AttemptView
+    limits: Thresholds
+
+    @cached_property
+    def is_rise(self) -> bool:
+        return self.event.kind in (Kind.BACK, Kind.OPEN, Kind.LONE)
+
+    @cached_property
+    def is_open(self) -> bool:
+        return self.event.kind is Kind.OPEN
+
+    @cached_property
+    def is_jump(self) -> bool:
+        """Most of the height came at once."""
+        return self.event.kind is Kind.LONE or self.event.abruptness >= self.limits.jump
+
+    @cached_property
+    def is_spike(self) -> bool:
+        """A jump that peaks soon, or is tall."""
+        soon = self.event.peak - self.event.onset <= self.limits.spike_rise
+        return self.is_jump and (soon or self.event.height >= self.limits.spike_height)
+
+    @cached_property
+    def nearly_back(self) -> bool:
+        return self.event.residual <= max(self.limits.left * self.event.height, 1.5 * self.event.noise)
+
+    @cached_property
+    def after_samples(self) -> int:
+        """Samples between the peak and the end of the series."""
+        return len(self.series) - 1 - self.event.peak
+
+    @cached_property
+    def coming_down(self) -> bool:
+        """A spike past its middle height that still falls, or whose peak is too recent to say more."""
+        falls = self.event.falling > 0.15 or self.after_samples < BEFORE
+        return self.is_spike and self.event.last < 0.5 * self.event.height and falls
+
+    @cached_property
+    def grows(self) -> bool:
+        """The level has risen since it was clear that the event would take long."""
+        return self.event.growth > max(self.limits.grown * self.event.height, 2.0 * self.event.noise)
+
+    @cached_property
+    def lost(self) -> bool:
+        """Most of the height is left, or the level is twice the trend."""
+        e = self.event
+        return e.residual >= self.limits.lost * e.height or e.residual >= self.limits.twice
+
+    @cached_property
+    def is_step(self) -> bool:
+        """A small jump that stays: half of its height (the peak of a step holds two noise scales) is left."""
+        e = self.event
+        return e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.spike_height
+
+    @cached_property
+    def recovery_steps(self) -> float:
+        """Steps from the onset until less than 15 % of the height was left (NaN while open)."""
+        return math.nan if self.is_open else self.step(self.event.back) - self.step(self.event.onset)
+
+    @cached_property
+    def fast_limit_steps(self) -> float:
+        """Recovery within this is fast."""
+        so_far = self.step(self.event.onset) - min(int(self.series.steps[0]), 0)
+        return max(self.limits.fast_steps, self.limits.fast_share * so_far)
+
+    @cached_property
+    def is_fast(self) -> bool:
+        few = self.event.back - self.event.onset <= self.limits.fast_samples
+        return few or self.recovery_steps <= self.fast_limit_steps
+
+    def step(self, index: int) -> int:
+        """The step of a sample, clipped to the series."""
+        return int(self.series.steps[min(max(index, 0), len(self.series) - 1)])
+
+    @cached_property
+    def confidence(self) -> float:
+        """How sure it is that something happened: evidence and height, each against its own noise."""
+        e = self.event
+        return 0.5 + 0.5 * (1.0 - math.exp(-max(e.score, 0.0) / 20.0)) * min(1.0, e.height / (4.0 * e.noise))
+
+    def value(self, first: int, last: int) -> float:
+        """Median of the finite values from one sample to another, in the unit of the series."""
+        part = self.series.values[max(first, 0) : max(last, 1)]
+        part = part[np.isfinite(part)]
+        return float(np.median(part)) if len(part) else math.nan
+
+    def tests(self) -> list[Criterion]:
+        """The criteria that every shape is judged by."""
+        e, limits = self.event, self.limits
+        share = e.residual / e.height if e.height > 0 else 0.0
+        return [
+            criterion(
+                "height over the trend", e.height, "log units", f">= {limits.rise}", e.height >= limits.rise
+            ),
+            criterion(
+                "evidence",
+                e.score,
+                "noise scales",
+                f">= {limits.cusum:g} or two samples beyond the tail",
+                True,
+            ),
+            criterion("gained in one jump", e.abruptness, "of the height", f">= {limits.jump}", self.is_jump),
+            criterion(
+                "left of the height",
+                share,
+                "of the height",
+                f"<= {limits.left}",
+                self.nearly_back or not self.is_open,
+            ),
+        ]
+
+    def finding(
+        self,
+        pattern: str,
+        severity: float,
+        runner_up: tuple[str, str],
+        tests: Iterable[Criterion] = (),
+        **evidence: Any,
+    ) -> Finding:
+        """The finding of this event, with what all shapes have in common."""
+        e = self.event
+        measured = {
+            "height_log": e.height,
+            "residual_log": e.residual,
+            "noise_log": e.noise,
+            "score_noise_scales": e.score,
+            "scale_samples": e.level_samples,
+            "rise_samples": e.peak - e.onset,
+            "before_loss": self.value(e.onset - BEFORE, e.onset),
+            "peak_loss": self.value(e.peak, e.peak + 1),
+        }
+        end = None if e.end is None else self.step(e.end)
+        return found(
+            pattern,
+            self.attempt,
+            self.series,
+            (self.step(e.onset), self.step(e.peak), end),
+            severity=severity,
+            confidence=self.confidence,
+            evidence={**measured, **evidence},
+            criteria=(*self.tests(), *tests),
+            runner_up=runner_up,
+        )

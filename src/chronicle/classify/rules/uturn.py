@@ -1,0 +1,97 @@
+"""U-turn at the end of a log: too late or too slow to have added up in the kernel.
+
+Sees: a loss that ends above its own earlier minimum, on some scale of averaging.
+Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last block lies above
+the lowest one by 3 %, by six standard errors and by one noise scale; the lowest is neither of the first or
+last two blocks; stretches of findings that are over are left out, and nothing else is open.
+Blind to: series that cross zero, and logs of fewer than 48 points.
+False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before the
+end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from chronicle.classify.report import criterion, found
+from chronicle.classify.view import View, log_values
+from chronicle.model import Finding, Series
+
+NO_SPIKE = "divergence-no-spike"
+PATTERNS = (NO_SPIKE,)
+FEWEST = 48
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Where the loss turned and how far it rose, log units; ``block`` in samples."""
+
+    start: int
+    rise: float
+    errors: float
+    block: int
+
+
+def find(view: View) -> Iterator[Finding]:
+    """At most one finding an attempt, of its judged loss."""
+    for attempt in view.attempts:
+        if attempt.loss is None or any(f.end_step is None for f in view.findings(attempt.loss)):
+            continue
+        turn = risen(view, attempt.loss)
+        if turn is None:
+            continue
+        yield found(
+            NO_SPIKE,
+            attempt,
+            attempt.loss,
+            (turn.start, attempt.loss.steps[-1], None),
+            severity=0.7 + min(turn.rise, 0.3),
+            confidence=0.5 + 0.5 * (1.0 - 6.0 / max(turn.errors, 6.0)),
+            evidence={"rise_log": turn.rise, "residual_log": turn.rise, "block_samples": turn.block},
+            criteria=[
+                criterion("end over the minimum", turn.rise, "log units", ">= 0.03", turn.rise >= 0.03),
+                criterion("end over the minimum", turn.errors, "standard errors", ">= 6", turn.errors >= 6),
+            ],
+            runner_up=("plateau", "the level had stood still instead of rising"),
+        )
+
+
+def risen(view: View, loss: Series) -> Turn | None:
+    """The first scale on which the loss ends above its minimum, or None."""
+    y = log_values(loss)
+    finite = np.isfinite(y)
+    if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
+        return None
+    for f in view.findings(loss):
+        if f.end_step is not None and f.end_step < loss.steps[-1]:
+            finite &= (loss.steps < f.start_step) | (loss.steps > f.end_step)
+    if finite.sum() < FEWEST:
+        return None
+    steps, y, block = loss.steps[finite], y[finite], 8
+    while block <= len(y) // 6:
+        turn = last_block(steps, y, block, view.noise(loss))
+        if turn is not None:
+            return turn
+        block *= 2
+    return None
+
+
+def last_block(steps: np.ndarray, y: np.ndarray, block: int, noise: float) -> Turn | None:
+    """The test on one scale. Its error comes from differences of neighbours: a trend is not noise."""
+    count = min(len(y) // block, 64)
+    first = len(y) - count * block
+    medians = np.median(y[first:].reshape(count, block), axis=1)
+    steps_between = np.diff(medians)
+    spread = 1.4826 * float(np.median(np.abs(steps_between - np.median(steps_between)))) / np.sqrt(2)
+    error = max(spread, 1.25 * noise / np.sqrt(block))
+    low = int(np.argmin(medians))
+    rise = float(medians[-1] - medians[low])
+    if not 2 <= low <= count - 3 or medians[-2] - medians[low] <= 0.3 * rise:
+        return None
+    if not (rise > max(0.03, 6 * error, noise) or rise > max(np.log(2), 3 * error)):
+        return None
+    up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
+    return Turn(int(steps[first + up * block]), rise, rise / error, block)

@@ -1,0 +1,123 @@
+"""From findings to a diagnosis: who explains whom, the verdict, its reason, and what could not be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from chronicle.classify.rules import RULES, healthy
+from chronicle.classify.view import MIN_POINTS, View
+from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
+from chronicle.patterns import BY_ID, PATTERNS, Pattern
+
+WHOLE_RUN = frozenset({"failed-run", "near-perfect", "noisy-healthy", "repeat-data"})
+PROPERTIES = frozenset({"quantised-loss"})  # of the log, not of the run: they leave a good run good
+ODD = frozenset({"grokking", "repeat-data", "reinitialised"})  # the event that explains what else is seen
+
+
+def diagnose(view: View) -> Diagnosis:
+    """The diagnosis of a run: every rule asked once, the verdict rests on the live course."""
+    found = collect(view)
+    live = [f for f in found if is_live(view, f)]
+    verdict = judge(view, live)
+    if verdict is Verdict.GOOD:
+        found += list(healthy.judge(view, [f for f in live if f.pattern not in PROPERTIES]))
+    found.sort(key=lambda f: (-f.severity, f.start_step, f.pattern, f.metric or "", f.attempt or ""))
+    patterns = tuple(sorted({f.pattern for f in found}))
+    missing = tuple(not_assessed(view, patterns))
+    reason = because(view, verdict, [f for f in found if f.pattern in WHOLE_RUN or is_live(view, f)])
+    return Diagnosis(verdict, patterns, tuple(found), view.timeline.joins, missing, reason)
+
+
+def collect(view: View) -> list[Finding]:
+    """Findings of all rules in their order; a family takes the place of the shapes that it explains."""
+    found: list[Finding] = []
+    for rule in RULES:
+        new = list(rule.find(view))
+        replaces = getattr(rule, "REPLACES", ())
+        named = {(f.metric, f.attempt, f.start_step) for f in new}
+        found = [
+            f for f in found if not (f.pattern in replaces and (f.metric, f.attempt, f.start_step) in named)
+        ]
+        found += new
+    return found
+
+
+def is_live(view: View, finding: Finding) -> bool:
+    """Whether a finding lies on the run's course: not in a branch that a later attempt overtook."""
+    mine = [a for a in view.attempts if finding.attempt in (None, a.name)]
+    return finding.pattern == "failed-run" or any(a.is_live(finding.start_step) for a in mine)
+
+
+def judge(view: View, live: Iterable[Finding]) -> Verdict:
+    """Bad before unexpected and worrying before good."""
+    live = list(live)
+    if any(verdict_of(view, f) is Verdict.BAD for f in live):
+        return Verdict.BAD
+    if any(f.pattern in ODD for f in live):
+        return Verdict.UNEXPECTED
+    if any(verdict_of(view, f) is Verdict.WORRYING for f in live) or too_many_spikes(view, live):
+        return Verdict.WORRYING
+    if not any(a.loss is not None for a in view.attempts):
+        return Verdict.UNEXPECTED
+    return Verdict.GOOD
+
+
+def verdict_of(view: View, finding: Finding) -> Verdict:
+    """The pattern's own verdict; a spike that is nearly back worries, it is not bad."""
+    verdict = BY_ID[finding.pattern].verdict
+    if finding.pattern == "spike-no-full-recovery":
+        left = float(finding.evidence.get("residual_log", 0.0))
+        return Verdict.BAD if left >= view.thresholds.bad_end else Verdict.WORRYING
+    return verdict
+
+
+def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
+    """More fast spikes than a good run has, on one metric; two at least."""
+    losses = [a.loss for a in view.attempts if a.loss is not None]
+    steps = max((int(s.steps.max()) for s in losses), default=0) - min(
+        (int(s.steps.min()) for s in losses), default=0
+    )
+    spikes = [
+        f for f in live if f.pattern == "spike-fast-recovery" and f.metric in {s.metric for s in losses}
+    ]
+    return len(spikes) >= 2 and len(spikes) * 1e4 > view.thresholds.spike_rate * max(steps, 1)
+
+
+def not_assessed(view: View, named: Sequence[str]) -> Iterable[NotAssessed]:
+    """Every pattern that was not named and could not have been: its series or attempts are missing."""
+    for pattern in PATTERNS:
+        missing = lacking(view, pattern)
+        if missing and pattern.id not in named:
+            yield NotAssessed(pattern.id, missing)
+
+
+def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
+    """Roles that no attempt logged often enough to be judged, and "attempts" where there are too few."""
+    roles = [str(role) for role in pattern.needs if not logged(view, role)]
+    return (*roles, "attempts") if len(view.attempts) < pattern.needs_attempts else tuple(roles)
+
+
+def logged(view: View, role: Role) -> bool:
+    """Whether any attempt has a series of this role that is long enough."""
+    if role is Role.LOSS:
+        return any(a.loss is not None for a in view.attempts)
+    return any(a.first(role, MIN_POINTS) is not None for a in view.attempts)
+
+
+def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
+    """One sentence: which finding, or which absence of findings, makes the verdict."""
+    if verdict is Verdict.GOOD:
+        count = sum(f.pattern == "spike-fast-recovery" for f in live)
+        spikes = f"{count} spike{'s' * (count > 1)} came back fast" if count else "nothing stood out"
+        return f"Good: {spikes}, and nothing worrying was found on the live course."
+    guilty = [f for f in live if verdict_of(view, f) is verdict]
+    if verdict is Verdict.UNEXPECTED:
+        guilty = [f for f in live if f.pattern in ODD]
+    if guilty:
+        first, where = guilty[0], f" of {guilty[0].metric}" if guilty[0].metric else ""
+        more = f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
+        what = BY_ID[first.pattern].title.lower()
+        return f"{verdict.title()}: {what}{where} from step {first.start_step:,}{more}."
+    if verdict is Verdict.WORRYING:
+        return "Worrying: more fast spikes than a good run has."
+    return "Unexpected: no loss was logged that could be judged."
