@@ -115,10 +115,8 @@ def test_sources_can_be_found_and_name_a_licence_where_a_picture_is_read_off(pat
 
 
 @pytest.mark.parametrize("pattern_id", IDS)
-def test_links_of_the_body_lead_to_pages_of_the_gallery(pattern_id: str) -> None:
-    folder = GALLERY / BY_ID[pattern_id].verdict.value
-    for target in re.findall(r"\]\(([^)#]+)", page(pattern_id)[1]):
-        assert target.startswith("https://") or (folder / target).is_file(), target
+def test_the_body_has_no_relative_links_because_the_site_lays_pages_out_anew(pattern_id: str) -> None:
+    assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)]+)", page(pattern_id)[1]))
 
 
 def test_no_sentence_stands_on_two_pages() -> None:
@@ -129,4 +127,4 @@ def test_no_sentence_stands_on_two_pages() -> None:
 def test_pages_hold_no_markup_that_a_browser_would_run() -> None:
     for i in IDS:
         head, body = page(i)
-        assert not re.search(r"<\s*[a-zA-Z]", yaml.safe_dump(head, allow_unicode=True) + body), i
+        assert not re.search(r"<[a-zA-Z/!?]", yaml.safe_dump(head, allow_unicode=True) + body), i
