@@ -17,3 +17,40 @@ def limit(default: float, unit: str, why: str) -> Any:
 @dataclass(frozen=True)
 class ContextThresholds:
     """Thresholds across series, attempts and the whole run; see the table in docs/classifier.md."""
+
+    known_t: float = limit(
+        4.5, "standard errors", "a step at a place known beforehand: 1 in 300,000 by chance"
+    )
+    join_t: float = limit(5.0, "standard errors", "a few windows are tried at each join")
+    same_time: float = limit(
+        8.0, "samples", "onsets of one event differ by what the kernel's onset may be off"
+    )
+    same_share: float = limit(0.2, "share of the longer event", "slow events start less sharply")
+    shares_in: float = limit(
+        4.0, "standard errors", "a source whose loss moved as well (z >= 4 in the field)"
+    )
+    ratio_bump: float = limit(0.01, "log units", "a bump of the loss under a skewed mixture: 1 %")
+    lead_most: float = limit(64.0, "samples", "published leads are 1 to 40 steps; later ones may be chance")
+    lead_chance: float = limit(0.1, "probability", "that a rise of the gradient norm falls there by chance")
+    rate_p: float = limit(0.01, "probability", "that a constant spike rate shows such a trend")
+    rate_events: float = limit(6.0, "spikes", "fewer have no trend that a test could see")
+    halvings: float = limit(
+        4.0, "halvings, net", "of the loss scale within 50 samples; one per 1,000 is normal"
+    )
+    logit_high: float = limit(100.0, "logit", "where attention logits are clipped by those who clip them")
+    logit_growth: float = limit(1.5, "factor over the second half", "a level that stands still is no growth")
+    drift: float = limit(5.0, "nats of log Z", "a factor of 150 in the normaliser of the output softmax")
+    join_rise: float = limit(0.015, "log units", "a loss at a join higher than this: 0.03 nats at 2")
+    join_fall: float = limit(0.015, "log units", "a loss lower than expected while old data are read")
+    lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")
+    lr_falls: float = limit(1.3, "factor", "a learning rate that falls by less is a schedule's daily work")
+    first_level: float = limit(0.15, "share of what was learned", "back at the first level, within this")
+    flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
+    flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
+    overfit_rise: float = limit(0.02, "log units", "validation loss over its minimum, and over 4 errors")
+    lag: float = limit(5.0, "times the steps that training took", "delay of generalisation (Power et al.)")
+    slower: float = limit(0.03, "log units", "3 %: the alarm band of published logs")
+    slow_steps: float = limit(50.0, "steps", "shorter is a pause")
+    slow_samples: float = limit(8.0, "samples", "a median of fewer may be chance")
+    hang_times: float = limit(20.0, "times the median", "an evaluation takes less")
+    hang_s: float = limit(300.0, "seconds", "shorter is a pause, however long the steps")

@@ -1,0 +1,138 @@
+"""What rules measure with: straight lines of log values over log steps, and how far samples lie off one.
+
+A loss falls about like a power of the step, so a short stretch of log(loss) is a straight line over
+log(step). The line is fitted robustly (outliers count as far as 2.5 noise scales), its errors are widened
+by the autocorrelation of the residuals, and a place is judged by ``t``: the median distance from the line
+over its standard error. All distances are in log units: 0.05 is 5 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from chronicle.classify.view import log_values
+from chronicle.model import Floats, Series
+
+HUBER = 2.5  # [noise scales] a residual counts at most this much in a fit
+MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for normal noise
+FLOOR = 1e-4  # [log units] no series is judged more finely than 0.01 %
+
+
+@dataclass(frozen=True)
+class Line:
+    """``y = level + slope * (x - centre)`` over x = log(step), from ``n`` samples spread ``width`` in x."""
+
+    level: float
+    slope: float
+    centre: float
+    width: float
+    n: int
+    noise: float  # one-sample noise scale, log units
+    inflation: float  # factor on standard errors by autocorrelation
+
+    def at(self, steps: Floats) -> Floats:
+        """The line at these steps, log units."""
+        return self.level + self.slope * (log_step(steps) - self.centre)
+
+    def error(self, steps: Floats) -> float:
+        """Standard error of the line in the middle of these steps, log units."""
+        off = float(np.mean(log_step(steps))) - self.centre
+        return (
+            self.noise
+            * self.inflation
+            * float(np.sqrt(1 / self.n + (off / max(self.width, 1e-9)) ** 2 / self.n))
+        )
+
+
+@dataclass(frozen=True)
+class Excess:
+    """How far samples lie over (under: negative) a line: ``height`` in log units, ``t`` in its errors."""
+
+    height: float
+    t: float
+
+
+def positive(series: Series) -> tuple[Floats, Floats]:
+    """Steps and log values of the finite positive samples; both empty where a fiftieth is not positive."""
+    y = log_values(series)
+    ok = np.isfinite(y)
+    if ok.sum() < 0.98 * np.isfinite(series.values).sum():
+        return np.empty(0), np.empty(0)
+    return series.steps[ok].astype(float), y[ok]
+
+
+def log_step(steps: Floats) -> Floats:
+    """Natural log of the step, 0 below one."""
+    return np.log(np.maximum(steps, 1.0))
+
+
+def scale(residuals: Floats) -> float:
+    """Robust spread: 1.4826 times the median absolute deviation from the median, at least FLOOR."""
+    if not len(residuals):
+        return FLOOR
+    return max(1.4826 * float(np.median(np.abs(residuals - np.median(residuals)))), FLOOR)
+
+
+def inflation(residuals: Floats, noise: float) -> float:
+    """Factor by which autocorrelated samples widen the error of their mean, 1 to 4.4 (AR(1), rho to 0.9)."""
+    r = np.clip(residuals, -3 * noise, 3 * noise)
+    square = float(np.dot(r, r))
+    rho = float(np.dot(r[1:], r[:-1])) / square if square > 0 else 0.0
+    rho = min(max(rho, 0.0), 0.9)
+    return float(np.sqrt((1 + rho) / (1 - rho)))
+
+
+def fit(steps: Floats, y: Floats) -> Line | None:
+    """The robust line through samples, or None below 4 of them; level only below 8."""
+    n = len(y)
+    if n < 4:
+        return None
+    x = log_step(steps)
+    centre, width = float(np.mean(x)), float(np.std(x))
+    level, slope = float(np.median(y)), 0.0
+    weight = np.ones(n)
+    for _ in range(6 if n >= 8 and width > 1e-9 else 0):
+        mean_x, mean_y = np.average(x, weights=weight), np.average(y, weights=weight)
+        slope = float(np.sum(weight * (x - mean_x) * (y - mean_y)) / np.sum(weight * (x - mean_x) ** 2))
+        level = float(mean_y + slope * (centre - mean_x))
+        r = y - level - slope * (x - centre)
+        weight = np.minimum(1.0, HUBER * scale(r) / np.maximum(np.abs(r), 1e-12))
+    r = y - level - slope * (x - centre)
+    noise = scale(r)
+    return Line(level, slope, centre, width, n, noise, inflation(r, noise))
+
+
+def excess(line: Line, steps: Floats, y: Floats) -> Excess:
+    """The median height of samples over a line, and its t (0, 0 where there are none)."""
+    if not len(y):
+        return Excess(0.0, 0.0)
+    height = float(np.median(y - line.at(steps)))
+    own = MEDIAN_ERROR * line.noise * line.inflation / np.sqrt(len(y))
+    return Excess(height, height / float(np.hypot(own, line.error(steps))))
+
+
+def step_at(steps: Floats, y: Floats, i: int, window_samples: int = 32, skip_samples: int = 0) -> Excess:
+    """How far the ``window_samples`` after sample ``i`` lie over the line through those before it."""
+    before = slice(max(i - window_samples, 0), i)
+    after = slice(i + skip_samples, i + skip_samples + window_samples)
+    line = fit(steps[before], y[before])
+    return excess(line, steps[after], y[after]) if line else Excess(0.0, 0.0)
+
+
+def running(y: Floats, width: int, how: Callable[..., Floats] = np.median) -> Floats:
+    """Centred running median (or other statistic) of odd ``width``, shorter at both ends."""
+    n, half = len(y), width // 2
+    if n < width or width < 3:
+        return y.copy()
+    inner = how(np.lib.stride_tricks.sliding_window_view(y, 2 * half + 1), axis=-1)
+    head = [float(how(y[: i + half + 1])) for i in range(half)]
+    tail = [float(how(y[i - half :])) for i in range(n - half, n)]
+    return np.concatenate([head, inner, tail])
+
+
+def sure(t: float, limit: float) -> float:
+    """Confidence from evidence ``t`` against its limit: 0.63 at the limit, 0.86 at twice of it."""
+    return 1.0 - float(np.exp(-abs(t) / limit))

@@ -1,0 +1,281 @@
+"""The run as a whole: does it still learn, and what does it learn?
+
+plateau
+    Sees: learning that stops before its time.
+    Rule: log(loss) over log(step) has a knee, better than any smooth bend by 6 standard errors; the slope
+    after it is a tenth of the slope before or less, and lasts for a quarter of the log or more. A learning
+    rate that has come down explains it.
+    Blind to: a curve that has always been flat, and smooth convergence. False alarm: a search for frozen
+    parameters in a run that has converged. Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
+
+overfitting
+    Sees: validation loss that turns upward while training loss goes on falling.
+    Rule: the minimum of the validation loss lies before nine tenths of the run; its last points (three or
+    more) are 2 % and four errors above it; the training loss is lower than it was then, by 2 % or more.
+    Blind to: runs without validation. False alarm: a run is stopped too early.
+    Source: fast.ai; Muennighoff et al. 2305.16264 (epochs).
+
+grokking
+    Sees: generalisation long after training is done; or an abrupt and lasting fall that nothing explains.
+    Rule: the held-out score (or loss) is near chance when the training one is saturated, and arrives after
+    five times as many steps or more. For a single loss: the kernel's drop took less than 3 % of the steps so
+    far, gained five times what the same time before had gained, and begins after the first tenth of the log.
+    Blind to: slow generalisation. False alarm: a finding that people would like to be true.
+    Source: Power et al. 2201.02177; the sudden fall of a Llama-2 run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chronicle.classify.detect import Event, Kind
+from chronicle.classify.measure import fit, log_step, positive, running, scale, sure
+from chronicle.classify.report import criterion, found
+from chronicle.classify.view import AttemptView, View
+from chronicle.model import Finding, Floats, Role, Series
+
+PATTERNS = ("plateau", "overfitting", "grokking")
+KNEES = 24  # places at which a knee is tried
+LEAST = 64  # [samples] of a loss in which a knee or a sudden drop can be told
+
+
+def find(view: View) -> Iterator[Finding]:
+    for attempt in view.attempts:
+        yield from plateau(view, attempt)
+        yield from overfitting(view, attempt)
+        late = list(late_generalisation(view, attempt))
+        yield from late or sudden_improvement(view, attempt)
+
+
+# ---- learning that stops -----------------------------------------------------------------------------
+
+
+def plateau(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    loss = attempt.loss
+    if loss is None:
+        return
+    steps, y = positive(loss)
+    if len(y) < LEAST or steps[-1] < 4 * max(steps[0], 1.0):
+        return
+    x, y_bins, error = binned(steps, y)
+    knee = bend(x, y_bins, error)
+    limits = view.thresholds
+    if knee is None or knee[1] < limits.flat_t or lr_comes_down(attempt, float(np.exp(knee[0])), steps[-1]):
+        return
+    place, t, before, after = knee
+    start = float(np.exp(place))
+    if before >= 0 or after < before * limits.flat_share or after > abs(before) * limits.flat_share:
+        return
+    if steps[-1] - start < 0.25 * (steps[-1] - steps[0]) or any(
+        e.onset > np.searchsorted(loss.steps, start)
+        for e in view.events(loss)
+        if e.kind in (Kind.OPEN, Kind.DROP)
+    ):
+        return
+    yield found(
+        "plateau",
+        attempt,
+        loss,
+        (start, None, None),
+        severity=0.4,
+        confidence=0.8 * sure(t, limits.flat_t),
+        evidence={"slope_before_log_per_log_step": before, "slope_after_log_per_log_step": after},
+        criteria=[
+            criterion("knee against a smooth bend", t, "standard errors", f">= {limits.flat_t:g}", True),
+            criterion("slope after over before", after / before, "share", f"<= {limits.flat_share:g}", True),
+            criterion(
+                "lasts for", (steps[-1] - start) / (steps[-1] - steps[0]), "share of the log", ">= 0.25", True
+            ),
+        ],
+        runner_up=("near-perfect", "if the curve had bent smoothly, as converging ones do"),
+    )
+
+
+def binned(steps: Floats, y: Floats, bins: int = 48) -> tuple[Floats, Floats, float]:
+    """Medians in equal bins of log step (the first twentieth left out), and the error of one."""
+    x = log_step(steps)
+    edges = np.linspace(np.log(max(steps[0] + 0.05 * (steps[-1] - steps[0]), 1.0)), x[-1] + 1e-9, bins + 1)
+    where = np.digitize(x, edges) - 1
+    kept = [k for k in range(bins) if np.sum(where == k) >= 3]
+    centres = np.array([np.median(x[where == k]) for k in kept])
+    values = np.array([np.median(y[where == k]) for k in kept])
+    second = np.diff(values, 2) if len(values) > 4 else np.zeros(1)
+    return centres, values, max(scale(second) / np.sqrt(6), 2e-4)
+
+
+def bend(x: Floats, y: Floats, error: float) -> tuple[float, float, float, float] | None:
+    """The best knee of two straight lines: (place, t against a parabola, slope before, slope after)."""
+    n = len(x)
+    if n < 16:
+        return None
+    parabola = float(np.sum((y - np.polyval(np.polyfit(x - x.mean(), y, 2), x - x.mean())) ** 2))
+    best: tuple[float, float, float, float] | None = None
+    for place in np.linspace(x[4], x[-5], KNEES):
+        design = np.stack([np.ones(n), x - place, np.maximum(x - place, 0)], axis=1)
+        coefficients, *_ = np.linalg.lstsq(design, y, rcond=None)
+        left = float(np.sum((y - design @ coefficients) ** 2))
+        t = float(np.sqrt(max(parabola - left, 0.0)) / error)
+        if best is None or t > best[1]:
+            before, change = float(coefficients[1]), float(coefficients[2])
+            best = (float(place), t, before, before + change)
+    return best
+
+
+def lr_comes_down(attempt: AttemptView, start: float, end: float) -> bool:
+    """Whether the learning rate fell by a third or more in the flat stretch or just before it."""
+    rate = attempt.learning_rate
+    if rate is None:
+        return False
+    seen = rate.values[(rate.steps >= 0.9 * start) & (rate.steps <= end) & np.isfinite(rate.values)]
+    return len(seen) > 1 and bool(seen[-1] < 0.67 * seen[0])
+
+
+# ---- validation --------------------------------------------------------------------------------------
+
+
+def overfitting(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    loss = attempt.loss
+    for validation in attempt.by_role(Role.VALIDATION_LOSS):
+        steps, y = positive(validation)
+        if loss is None or validation is loss or len(y) < 6:
+            continue
+        smooth = running(y, 3 if len(y) < 30 else 5)
+        low = int(np.argmin(smooth))
+        last = smooth[-3:]
+        rise = float(np.min(last) - smooth[low])
+        noise = scale(np.diff(y, 2)) / np.sqrt(6)
+        need = max(view.thresholds.overfit_rise, 4 * noise)
+        if len(y) - low <= 3 or steps[low] > steps[0] + 0.9 * (steps[-1] - steps[0]) or rise < need:
+            continue
+        gain = train_gain(loss, steps[low], steps[-1])
+        if gain is None or gain < view.thresholds.overfit_rise:
+            continue
+        yield found(
+            "overfitting",
+            attempt,
+            validation,
+            (steps[low], steps[-1], None),
+            severity=0.3 + rise,
+            confidence=0.5 + 0.5 * sure(rise, need),
+            evidence={"minimum_step": int(steps[low]), "rise_log": rise, "training_fall_log": gain},
+            criteria=[
+                criterion("validation over its minimum", rise, "log units", f">= {need:.3g}", True),
+                criterion(
+                    "training loss fell meanwhile",
+                    gain,
+                    "log units",
+                    f">= {view.thresholds.overfit_rise:g}",
+                    True,
+                ),
+            ],
+            runner_up=("divergence-no-spike", "if the training loss had risen as well"),
+        )
+        return
+
+
+def train_gain(loss: Series, start: float, end: float) -> float | None:
+    """How much the training loss fell between two steps (medians around them), log units."""
+    steps, y = positive(loss)
+    near = max(0.1 * (end - start), 1.0)
+    there = y[np.abs(steps - start) <= near]
+    here = y[steps >= end - near]
+    return float(np.median(there) - np.median(here)) if len(there) and len(here) else None
+
+
+# ---- improvement ---------------------------------------------------------------------------------------
+
+
+def late_generalisation(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Held-out score (or loss) against the one of training: which was learned when?"""
+    train = [s for s in attempt.by_role(Role.SCORE) if len(s) >= 8]
+    held = [s for s in attempt.by_role(Role.VALIDATION_SCORE) if len(s) >= 8]
+    pairs = [(t, v, 1.0) for t in train for v in held]
+    if attempt.loss is not None and attempt.validation_loss is not None:
+        pairs.append((attempt.loss, attempt.validation_loss, -1.0))
+    for trained, tested, sign in pairs:
+        if trained is tested:
+            continue
+        times = learned_at(trained, sign, 0.95), learned_at(tested, sign, 0.9), learned_at(tested, sign, 0.1)
+        if None in times:
+            continue
+        saturated, arrived, leaves = (float(t) for t in times if t is not None)
+        if leaves < view.thresholds.lag * max(saturated, float(trained.steps[1])) or not apart(
+            trained, tested, sign
+        ):
+            continue
+        yield found(
+            "grokking",
+            attempt,
+            tested,
+            (leaves, leaves, arrived),
+            severity=0.5,
+            confidence=0.9,
+            evidence={"train_saturated_step": saturated, "delay_times": leaves / max(saturated, 1.0)},
+            criteria=[criterion("delay", leaves / max(saturated, 1.0), "times", f">= {view.thresholds.lag:g}", True)],
+            runner_up=("lr-decay-drop", "if the training had not been done before"),
+        )  # fmt: skip
+        return
+
+
+def learned_at(series: Series, sign: float, share: float) -> float | None:
+    """The first step at which this share of the way from the first to the best value was made for good."""
+    ok = np.isfinite(series.values)
+    steps, v = series.steps[ok], sign * running(series.values[ok], 3)
+    if len(v) < 8 or v.max() - v[0] <= 0:
+        return None
+    goal = v[0] + share * (v.max() - v[0])
+    return float(steps[int(np.argmax(v >= goal))])
+
+
+def apart(trained: Series, tested: Series, sign: float) -> bool:
+    """Whether both went from nothing to nearly all: scores from below 0.5 to above 0.9 (held-out: 0.6), losses
+    to a fifth of where they began (held-out: to a half of their highest)."""
+    t, v = (s.values[np.isfinite(s.values)] for s in (trained, tested))
+    if sign > 0:
+        return bool(t.max() >= 0.9 and v.max() >= 0.6 and v[:2].max() <= 0.5)
+    return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v.max())
+
+
+def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    loss = attempt.loss
+    if loss is None or len(loss) < LEAST:
+        return
+    for drop in view.events(loss):
+        if drop.kind is not Kind.DROP or not abrupt(loss, drop) or not lasts(loss, drop):
+            continue
+        height = abs(drop.height)
+        end = drop.end if drop.end is not None else len(loss) - 1
+        yield found(
+            "grokking",
+            attempt,
+            loss,
+            (loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end]),
+            severity=height,
+            confidence=0.7,
+            evidence={"drop_log": height, "drop_samples": end - drop.onset, "gain_before_log": drop.before},
+            criteria=[
+                criterion("fall", height, "log units", f">= {view.thresholds.drop:g}", True),
+                criterion(
+                    "gain in the same time before", drop.before, "log units", "a fifth of it or less", True
+                ),
+            ],
+            runner_up=("lr-decay-drop", "if the learning rate had fallen there"),
+        )
+
+
+def abrupt(loss: Series, drop: Event) -> bool:
+    """Whether it took 3 % of the steps so far (or 8 samples), after the first tenth of the log."""
+    a, b = drop.onset, drop.end if drop.end is not None else len(loss) - 1
+    lasted, so_far = float(loss.steps[b] - loss.steps[a]), float(loss.steps[a] - loss.steps[0])
+    quick = lasted <= 0.03 * so_far or b - a <= 8
+    return quick and a >= max(LEAST, 0.1 * len(loss)) and abs(drop.height) >= 5 * max(drop.before, 0.0)
+
+
+def lasts(loss: Series, drop: Event) -> bool:
+    """Whether at least half of the fall is kept until the end of the log, against the line before it."""
+    steps, y = positive(loss)
+    line = fit(steps[max(drop.onset - LEAST, 0) : drop.onset], y[max(drop.onset - LEAST, 0) : drop.onset])
+    after = y[drop.onset :][-max(len(y[drop.onset :]) // 2, 4) :]
+    return line is not None and bool(np.median(after) <= line.level - 0.5 * abs(drop.height))

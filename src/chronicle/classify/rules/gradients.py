@@ -1,0 +1,197 @@
+"""What comes before spikes: the gradient norm, and the spikes before.
+
+grad-norm-precursor
+    Sees: the gradient norm rising before the loss does.
+    Rule: a rise of log(gradient norm) begins 1 to 64 samples before an upward event of the loss, the loss is
+    still on its line in between, and a rise would fall there by chance in fewer than one of ten runs, given
+    how many rises the gradient norm has in this run.
+    Blind to: leads below one logging interval, and norms logged after clipping.
+    False alarm: trust in a warning that is none; so the share of rises without a spike is said.
+    Source: GLM-130B 3, OLMo 2 3, BLOOM (4 steps; 1 of 4 rises had a spike).
+
+rising-spike-rate
+    Sees: spikes that come more often, or taller, as the run goes on.
+    Rule: Laplace's test for a trend in the times of at least 6 spikes (p < 0.01, second half twice the
+    first), or Kendall's for their heights (p < 0.01, last third twice the first).
+    Blind to: fewer than 6 spikes. False alarm: the schedule made them (a rising learning rate).
+    Source: OLMo 2 3 (rising rates before divergence).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from chronicle.classify.detect import Event, Kind
+from chronicle.classify.measure import excess, fit, positive, sure
+from chronicle.classify.report import criterion, found
+from chronicle.classify.view import AttemptView, View
+from chronicle.model import Finding, Floats, Series
+
+PATTERNS = ("grad-norm-precursor", "rising-spike-rate")
+RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
+LEAST_LEAD_T = 4.0  # [standard errors] the gradient norm is up, and the loss is not, between the two onsets
+START_SHARE = 0.05  # share of the run left out of the rate: detection is still warming up
+
+
+def find(view: View) -> Iterator[Finding]:
+    for attempt in view.attempts:
+        yield from precursors(view, attempt)
+    yield from rising_rate(view)
+
+
+# ---- gradient norm ---------------------------------------------------------------------------------
+
+
+def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    loss, norm = attempt.loss, attempt.grad_norm
+    if loss is None or norm is None or len(norm) < 0.5 * len(loss):
+        return
+    rises = [e for e in view.events(norm) if e.kind in RISES]
+    spikes = [e for e in view.events(loss) if e.kind in RISES]
+    pairs = [(r, s) for s in spikes if (r := leading(view, rises, s, norm, loss)) is not None]
+    if not pairs:
+        return
+    rate = len(rises) / len(norm)
+    chance = 1 - (1 - min(rate, 1.0)) ** view.thresholds.lead_most
+    luck = tail(len(pairs), len(spikes), chance)
+    if luck > view.thresholds.lead_chance:
+        return
+    for rise, spike in pairs:
+        yield precursor(view, attempt, norm, loss, rise, spike, len(rises), len(pairs), luck)
+
+
+def leading(view: View, rises: Sequence[Event], spike: Event, norm: Series, loss: Series) -> Event | None:
+    """The rise of the gradient norm that leads a spike of the loss, if one does."""
+    onset = loss.steps[spike.onset]
+    at = int(np.searchsorted(norm.steps, onset))
+    before = [r for r in rises if at - view.thresholds.lead_most <= r.onset < at]
+    for rise in reversed(before):
+        lead = slice(rise.onset, at)
+        if off_line(norm, norm.steps[lead]) >= LEAST_LEAD_T > abs(off_line(loss, norm.steps[lead])):
+            return rise
+    return None
+
+
+def off_line(
+    series: Series, at: np.ndarray[tuple[int], np.dtype[np.int64]], before_samples: int = 64
+) -> float:
+    """t of the samples in these steps against the line through those before."""
+    steps, y = positive(series)
+    a, b = np.searchsorted(steps, at[0]), np.searchsorted(steps, at[-1], side="right")
+    line = fit(steps[max(a - before_samples, 0) : a], y[max(a - before_samples, 0) : a])
+    return excess(line, steps[a:b], y[a:b]).t if line else 0.0
+
+
+def precursor(
+    view: View,
+    attempt: AttemptView,
+    norm: Series,
+    loss: Series,
+    rise: Event,
+    spike: Event,
+    rises: int,
+    followed: int,
+    luck: float,
+) -> Finding:
+    start, onset = int(norm.steps[rise.onset]), int(loss.steps[spike.onset])
+    return found(
+        "grad-norm-precursor",
+        attempt,
+        norm,
+        (start, norm.steps[rise.peak], onset),
+        severity=0.3,
+        confidence=0.5 + 0.5 * (1 - luck) * followed / max(rises, 1),
+        evidence={
+            "lead_steps": onset - start,
+            "rise_factor": math.exp(rise.height),
+            "loss_start_step": onset,
+            "rises_of_gradient_norm": rises,
+            "rises_before_a_spike": followed,
+        },
+        criteria=[
+            criterion("lead", onset - start, "steps", "> 0", True),
+            criterion(
+                "such leads by chance", luck, "probability", f"< {view.thresholds.lead_chance:g}", True
+            ),
+        ],
+    )
+
+
+def tail(hits: int, trials: int, p: float) -> float:
+    """Probability of at least ``hits`` of ``trials`` when each happens with probability ``p``."""
+    p = min(max(p, 0.0), 1.0)
+    return sum(math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(hits, trials + 1))
+
+
+# ---- rate -----------------------------------------------------------------------------------------
+
+
+def rising_rate(view: View) -> Iterator[Finding]:
+    places, heights, steps = live_spikes(view)
+    least = int(view.thresholds.rate_events)
+    keep = places >= START_SHARE
+    places, heights, steps = (places[keep] - START_SHARE) / (1 - START_SHARE), heights[keep], steps[keep]
+    n = len(places)
+    if n < least:
+        return
+    often = (normal_tail(laplace(places)), ratio(int(np.sum(places > 0.5)), int(np.sum(places <= 0.5))))
+    third = n // 3
+    taller = (normal_tail(kendall(heights)), float(np.median(heights[-third:]) / np.median(heights[:third])))
+    p, factor = min((q for q in (often, taller) if q[1] >= 2), default=(1.0, 1.0))
+    if p >= view.thresholds.rate_p:
+        return
+    what = "spikes in the second half" if (p, factor) == often else "height in the last third"
+    yield found(
+        "rising-spike-rate",
+        None,
+        None,
+        (steps[0], steps[int(np.argmax(heights))], steps[-1]),
+        severity=0.5,
+        confidence=sure(-math.log(max(p, 1e-12)), -math.log(view.thresholds.rate_p)),
+        evidence={"spikes": n, "p_value": p, "factor": factor, "of": what},
+        criteria=[
+            criterion("trend by chance", p, "probability", f"< {view.thresholds.rate_p:g}", True),
+            criterion(what, factor, "times the first", ">= 2", True),
+        ],
+    )
+
+
+def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
+    """Of all spikes on the run's course: place (share of the live points), height (log units) and step."""
+    rows: list[tuple[float, float, float]] = []
+    base = 0
+    for attempt in view.attempts:
+        loss = attempt.loss
+        if loss is None or attempt.live_until is None:
+            continue
+        for e in view.events(loss):
+            if e.kind in (Kind.BACK, Kind.LONE) and attempt.is_live(int(loss.steps[e.onset])):
+                rows.append((base + e.onset, e.height, float(loss.steps[e.onset])))
+        base += int(np.sum(loss.steps <= attempt.live_until))
+    table = np.array(sorted(rows), float).reshape(-1, 3)
+    return table[:, 0] / max(base, 1), table[:, 1], table[:, 2]
+
+
+def laplace(places: Floats) -> float:
+    """Laplace's trend statistic of events in (0, 1): standard normal if their rate is constant."""
+    return float((places.mean() - 0.5) * np.sqrt(12 * len(places)))
+
+
+def kendall(values: Floats) -> float:
+    """Kendall's trend statistic of a sequence, standard normal if there is no trend (no tie correction)."""
+    n = len(values)
+    score = float(np.sum(np.sign(values[None, :] - values[:, None])[np.triu_indices(n, 1)]))
+    return score / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+
+
+def normal_tail(z: float) -> float:
+    """Probability of a standard normal variable above ``z``."""
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+def ratio(late: int, early: int) -> float:
+    """Late over early counts, with one of each added so that none is a division by zero."""
+    return (late + 1) / (early + 1)

@@ -1,0 +1,180 @@
+"""Numbers inside the network that leave their range before the loss says so.
+
+loss-scale-collapse
+    Sees: a dynamic loss scale (fp16) that halves again and again.
+    Rule: within 50 samples it falls by 4 halvings net, after the search from its initial value is over; or
+    it ends below one.
+    Blind to: bf16 runs, which have no such series. False alarm: a restart for nothing.
+    Source: OPT 2.5 (healthy at 1 or more), GLM-130B (30 steps before the loss), Megatron's defaults.
+
+attention-logit-growth
+    Sees: the largest attention logit growing without bound.
+    Rule: its running median ends above 100 and at 1.5 times what it was in the middle of the log or more, or
+    it grew fourfold over the second half and ends above 50.
+    Blind to: heads that are not logged. False alarm: a look at QK-norm; small models idle at 30 to 60.
+    Source: Wortsman et al. 2309.14322; Kimi K2 (clipped at 100).
+
+output-logit-drift
+    Sees: the normaliser of the output softmax (log Z) leaving its level for good.
+    Rule: its last level is 5 nats and half its value away from the level after the start, and it moved on
+    through the second half of the log.
+    Blind to: drift of single tokens. False alarm: a z-loss nobody needed.
+    Source: Wortsman et al. 3.1.2; Marin 8B (lm_head grew during the cooldown).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chronicle.classify.measure import running, scale
+from chronicle.classify.report import criterion, found
+from chronicle.classify.view import AttemptView, View
+from chronicle.model import Finding, Floats, Role, Series
+
+PATTERNS = ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift")
+SCALE_WINDOW = 50  # [samples] in which halvings are counted
+HELD = 10  # [samples] without a halving: the search for the first loss scale is over
+START_SHARE = 0.1  # share of a log in which a level settles
+LEAST = 16  # [samples] for a growth to be told from noise
+
+
+def find(view: View) -> Iterator[Finding]:
+    for attempt in view.attempts:
+        for series in attempt.by_role(Role.LOSS_SCALE):
+            yield from loss_scale_collapse(view, attempt, series)
+        yield from strongest(
+            attention_logit_growth(view, attempt, s) for s in attempt.by_role(Role.ATTENTION_LOGIT)
+        )
+        yield from strongest(output_logit_drift(view, attempt, s) for s in attempt.by_role(Role.OUTPUT_LOGIT))
+
+
+def strongest(candidates: Iterator[Finding | None]) -> Iterator[Finding]:
+    """One finding for many layers: the gravest, which says how many layers there are like it."""
+    found_in = [f for f in candidates if f is not None]
+    if found_in:
+        worst = max(found_in, key=lambda f: f.severity)
+        yield worst
+
+
+def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
+    ok = np.isfinite(series.values) & (series.values >= 0)
+    steps, power = series.steps[ok], np.log2(np.maximum(series.values[ok], 2.0**-64))
+    begin = search_end(power)
+    power, steps = power[begin:], steps[begin:]
+    if len(power) < 2:
+        return
+    ahead = np.array([power[i : i + SCALE_WINDOW + 1].min() for i in range(len(power))])
+    fall = power - ahead
+    need = view.thresholds.halvings
+    below_one = bool(power[-1] < 0)
+    if fall.max() < need and not below_one:
+        return
+    first = int(np.argmax(fall >= min(need, fall.max())))
+    first += int(np.argmax(np.diff(power[first:]) < 0)) + 1 if len(power) > first + 1 else 0
+    lowest = int(np.argmin(power))
+    back = np.flatnonzero(power[lowest:] >= power[first - 1] - 1) if first else np.empty(0, int)
+    yield found(
+        "loss-scale-collapse",
+        attempt,
+        series,
+        (steps[first], steps[lowest], steps[lowest + back[0]] if len(back) else None),
+        severity=0.9 if below_one or not len(back) else 0.5,
+        confidence=0.95,
+        evidence={"halvings": float(fall.max()), "lowest_scale": float(2.0 ** power.min())},
+        criteria=[
+            criterion(
+                "net halvings in 50 samples",
+                float(fall.max()),
+                "halvings",
+                f">= {need:g}",
+                fall.max() >= need,
+            ),
+            criterion("scale at the end", float(2.0 ** power[-1]), "", ">= 1", not below_one),
+        ],
+    )
+
+
+def search_end(power: Floats) -> int:
+    """The first sample after the search from a high initial scale: it has held for 10 samples, or risen."""
+    falls = np.diff(power) < 0
+    for i in range(len(falls)):
+        if not falls[i : i + HELD].any() or power[i + 1] > power[i]:
+            return i
+    return 0 if len(power) and power[-1] < 0 else len(power)
+
+
+def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
+    steps, level = levels(series)
+    if len(level) < LEAST:
+        return None
+    middle, last = level[len(level) // 2], float(np.median(level[-max(len(level) // 16, 3) :]))
+    high, need = view.thresholds.logit_high, view.thresholds.logit_growth
+    growth = last / max(middle, 1e-9)
+    if not (last > high and growth >= need) and not (last > high / 2 and growth >= 4):
+        return None
+    start = leaves(level)
+    halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
+    return found(
+        "attention-logit-growth",
+        attempt,
+        series,
+        (steps[start], steps[int(np.argmax(level))], None),
+        severity=0.3 + 0.2 * float(np.log10(last / high)) + 0.1,
+        confidence=0.9 if last > high else 0.7,
+        evidence={
+            "last_logit": last,
+            "growth_factor": growth,
+            "doubling_steps": (steps[-1] - steps[start]) / halves,
+        },
+        criteria=[
+            criterion("largest logit at the end", last, "logit", f"> {high:g}", last > high),
+            criterion("growth over the second half", growth, "factor", f">= {need:g}", True),
+        ],
+    )
+
+
+def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
+    steps, level = levels(series)
+    if len(level) < LEAST:
+        return None
+    settled = int(len(level) * START_SHARE)
+    base = float(np.median(level[settled : settled + max(len(level) // 10, 3)]))
+    eighth = max(len(level) // 8, 3)
+    middle, last = float(np.median(level[len(level) // 2 :][:eighth])), float(np.median(level[-eighth:]))
+    noise = scale(np.diff(series.values[np.isfinite(series.values)])) / np.sqrt(2)
+    drift, late = last - base, last - middle
+    need = max(view.thresholds.drift, 0.5 * abs(base), 6 * noise)
+    if abs(drift) < need or drift * late <= 0 or abs(late) < 0.2 * abs(drift):
+        return None
+    away = np.abs(level - base) > 0.1 * abs(drift)
+    still = np.flatnonzero(~away[settled:])
+    start = settled + int(still[-1]) if len(still) else settled
+    return found(
+        "output-logit-drift",
+        attempt,
+        series,
+        (steps[start], steps[-1], None),
+        severity=0.4,
+        confidence=0.8,
+        evidence={"drift_nats": drift, "level_before": base, "level_now": last},
+        criteria=[
+            criterion("distance from the level after the start", abs(drift), "nats", f">= {need:.3g}", True),
+            criterion("of it in the second half", late / drift, "share", ">= 0.2", True),
+        ],
+    )
+
+
+def levels(series: Series) -> tuple[Floats, Floats]:
+    """Steps and the running median of nine samples of what is finite."""
+    ok = np.isfinite(series.values)
+    return series.steps[ok].astype(float), running(series.values[ok], 9)
+
+
+def leaves(level: Floats) -> int:
+    """The last sample at which a growing level was within a quarter of its lowest value after the start."""
+    begin = int(len(level) * START_SHARE)
+    top = begin + int(np.argmax(level[begin:]))
+    low = level[begin : top + 1].min()
+    return begin + int(np.flatnonzero(level[begin : top + 1] <= 1.25 * low)[-1])

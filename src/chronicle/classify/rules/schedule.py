@@ -1,0 +1,294 @@
+"""What was planned, and whether it was kept: learning rate, batch size, epochs.
+
+lr-not-restored
+    Sees: a learning rate that is another one after a resume.
+    Rule: the first values of the attempt differ by 5 % from the earlier attempt's at equal steps (or from the
+    extension of its last values). A lower one after a rollback is a team's usual remedy and no finding,
+    unless it warms up again.
+    Blind to: a schedule that differs later only. False alarm: a change that somebody made on purpose.
+    Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
+
+lr-decay-drop
+    Sees: a fall of the loss that the learning rate explains.
+    Rule: within a few samples of a fall of the learning rate by 1.3 or more, or after the beginning of a
+    linear decay, the loss leaves its line downwards by 4.5 standard errors and 1.5 %.
+    Blind to: smooth decays from the first step (cosine). False alarm: none that costs anything.
+    Source: Marin 8B (train and eval fall in each decay).
+
+batch-ramp
+    Sees: steps and calmer noise that a growing batch makes.
+    Rule: the batch size grows by a half or more, and the noise of the loss falls as one over its root, within
+    30 %; or the loss steps down where it grows.
+    Blind to: ramps that are not logged. Source: BLOOM (192 to 2048 samples over 20 B tokens).
+
+level-shift (epoch edge)
+    Sees: a step down where an epoch begins: samples are read the second time.
+    Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %.
+    Source: fast.ai, "learning jumps" (2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chronicle.classify.detect import Event, Kind
+from chronicle.classify.measure import Excess, positive, scale, step_at, sure
+from chronicle.classify.report import criterion, found
+from chronicle.classify.view import AttemptView, View, index_at, step_gap
+from chronicle.model import Finding, Floats, JoinKind, Role, Series
+
+PATTERNS = ("lr-not-restored", "lr-decay-drop", "batch-ramp", "level-shift")
+REPLACES = ("grokking", "level-shift")
+LEAST = 16  # [samples] of a loss on either side of a planned change
+EDGES = 24  # more epochs than this in one log are no steps that anybody sees
+
+
+def find(view: View) -> Iterator[Finding]:
+    for attempt in view.attempts:
+        yield from lr_not_restored(view, attempt)
+        yield from lr_decay_drops(view, attempt)
+        yield from batch_ramp(view, attempt)
+        yield from epoch_edges(view, attempt)
+
+
+# ---- a schedule that was lost ----------------------------------------------------------------------
+
+
+def lr_not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    join = next((j for j in view.timeline.joins if j.after == attempt.index), None)
+    rate = attempt.learning_rate
+    if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
+        return
+    earlier = [a for a in view.attempts[: attempt.index] if a.learning_rate is not None and covers(a, rate)]
+    expected = [e for a in earlier if (e := expected_rate(a.learning_rate, rate)) is not None]
+    now = float(np.median(rate.values[:3]))
+    if not expected or not np.isfinite(now):
+        return
+    before = min(expected, key=lambda e: abs(np.log(max(now, 1e-30) / e)))
+    factor = now / before
+    warms = warms_up(rate) and factor < 1 / view.thresholds.lr_falls
+    if abs(factor - 1) <= view.thresholds.lr_differs:
+        return
+    if factor < 1 and not warms and join.kind is JoinKind.ROLLBACK:
+        return
+    how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
+    yield found(
+        "lr-not-restored",
+        attempt,
+        rate,
+        (rate.steps[0], rate.steps[0], None),
+        severity=min(abs(np.log(max(factor, 1e-3))), 1.0),
+        confidence=0.95 if warms else 0.7 if factor > 1 else 0.5,
+        evidence={"lr_factor": factor, "lr_expected": before, "lr_found": now, "how": how},
+        criteria=[
+            criterion(
+                "difference", 100 * (factor - 1), "%", f"more than {100 * view.thresholds.lr_differs:g}", True
+            ),
+            criterion("warms up again", None, "", "from below the rate of the earlier attempt", warms),
+        ],
+    )
+
+
+def covers(attempt: AttemptView, rate: Series) -> bool:
+    """Whether an earlier attempt logged its learning rate before this one begins."""
+    old = attempt.learning_rate
+    gap = 12 * max(step_gap(rate), 1.0)
+    return old is not None and len(old) >= 4 and bool(old.steps[0] < rate.steps[0] <= old.steps[-1] + gap)
+
+
+def expected_rate(old: Series | None, rate: Series) -> float | None:
+    """The earlier attempt's learning rate where this one begins: logged, or its last values extended."""
+    if old is None:
+        return None
+    at = float(rate.steps[min(1, len(rate) - 1)])
+    ok = np.isfinite(old.values)
+    steps, values = old.steps[ok].astype(float), old.values[ok]
+    if not len(values):
+        return None
+    if at <= steps[-1] or len(values) < 4:
+        return positive_or_none(float(np.interp(at, steps, values)))
+    slope = np.polyfit(steps[-6:] - steps[-1], values[-6:], 1)
+    return positive_or_none(float(np.polyval(slope, at - steps[-1])))
+
+
+def positive_or_none(x: float) -> float | None:
+    return x if x > 0 else None
+
+
+def warms_up(rate: Series) -> bool:
+    """Whether the values rise through the first samples to twice the first one or more."""
+    head = rate.values[: max(8, len(rate) // 4)]
+    head = head[np.isfinite(head)]
+    top = int(np.argmax(head)) if len(head) else 0
+    return (
+        top >= 2
+        and bool(head[top] >= 2 * max(head[0], 0.0))
+        and bool(np.all(np.diff(head[: top + 1]) >= -1e-12))
+    )
+
+
+# ---- falls that the learning rate explains -----------------------------------------------------------
+
+
+def lr_decay_drops(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    loss, rate = attempt.loss, attempt.learning_rate
+    if loss is None or rate is None or len(rate) < LEAST:
+        return
+    steps, y = positive(loss)
+    if len(y) < 2 * LEAST:
+        return
+    for at in [*cliffs(rate, view.thresholds.lr_falls), *decay_begins(rate)]:
+        i = int(np.searchsorted(steps, at))
+        if not LEAST <= i <= len(y) - LEAST:
+            continue
+        fall = best_fall(steps, y, i)
+        if fall.t > -view.thresholds.known_t or fall.height > -view.thresholds.join_fall:
+            continue
+        yield from explained(
+            view, attempt, loss, "lr-decay-drop", float(at), fall, {"lr_factor": around(rate, at)}
+        )
+
+
+def cliffs(rate: Series, factor: float) -> list[float]:
+    """Steps at which the learning rate falls by ``factor`` between two logged points, not to the very end."""
+    v = rate.values
+    with np.errstate(all="ignore"):
+        falls = np.flatnonzero((v[:-1] > 0) & (v[1:] > 0) & (v[:-1] >= factor * v[1:]))
+    runs = falls[np.diff(falls, prepend=-9) > 1]
+    return [float(rate.steps[i + 1]) for i in runs] if len(runs) <= EDGES else []
+
+
+def decay_begins(rate: Series) -> list[float]:
+    """The step at which a long constant learning rate begins to fall, smoothly, to a third or less."""
+    v = rate.values
+    if not np.isfinite(v).all() or v.max() <= 0:
+        return []
+    flat = np.flatnonzero(v >= 0.999 * v.max())
+    last = int(flat[-1])
+    tail = v[last:]
+    gentle = len(tail) >= LEAST and bool(np.all(np.diff(tail) <= 0)) and tail[-1] <= v.max() / 3
+    slow = gentle and bool(tail[1] > 0.77 * tail[0])
+    return [float(rate.steps[last])] if slow and len(flat) >= 0.2 * len(v) else []
+
+
+def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
+    """The strongest step down after sample ``i``, of windows of 16, 32 and 64 samples a few samples on."""
+    tries = [
+        step_at(steps, y, i, w, skip) for w in (16, 32, 64) for skip in (2, w // 2) if w <= min(i, len(y) - i)
+    ]
+    return min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
+
+
+def around(rate: Series, at: float) -> float:
+    """Learning rate after over before a step."""
+    i = index_at(rate, at)
+    j = min(i + 2, len(rate) - 1)
+    before = float(rate.values[max(i - 2, 0)])
+    return float(rate.values[j]) / before if before > 0 else 1.0
+
+
+def explained(
+    view: View,
+    attempt: AttemptView,
+    loss: Series,
+    pattern: str,
+    at: float,
+    fall: Excess,
+    evidence: dict[str, object],
+) -> Iterator[Finding]:
+    """A planned change as a finding; it takes the step of the kernel's drop there, so that it replaces it."""
+    drops = [e for e in view.events(loss) if e.kind is Kind.DROP and near(loss, e, at)]
+    start = int(loss.steps[drops[0].onset]) if drops else int(at)
+    limits = view.thresholds
+    yield found(
+        pattern,
+        attempt,
+        loss,
+        (start, None, int(loss.steps[drops[0].end]) if drops and drops[0].end is not None else None),
+        severity=0.1,
+        confidence=sure(fall.t, limits.known_t),
+        evidence={**evidence, "drop_log": -fall.height},
+        criteria=[
+            criterion("fall of the loss there", -fall.t, "standard errors", f">= {limits.known_t:g}", True),
+            criterion("fall of the loss there", -fall.height, "log units", f">= {limits.join_fall:g}", True),
+        ],
+        runner_up=("grokking", "if nothing had been changed there"),
+    )
+
+
+def near(loss: Series, event: Event, at: float) -> bool:
+    """Whether a step lies within a drop of the loss, or 16 samples around its onset."""
+    i = index_at(loss, at)
+    return event.onset - LEAST <= i <= max(event.onset + LEAST, event.end or 0)
+
+
+# ---- batch size and epochs -----------------------------------------------------------------------------
+
+
+def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    loss, size = attempt.loss, attempt.first(Role.BATCH_SIZE)
+    if loss is None or size is None or len(size) < 2:
+        return
+    steps, y = positive(loss)
+    ok = np.isfinite(size.values) & (size.values > 0)
+    at, batch = size.steps[ok], size.values[ok]
+    grows = np.flatnonzero(np.diff(batch) > 0) + 1 if len(batch) else np.empty(0, int)
+    if not len(grows) or batch[grows[-1]] < 1.5 * batch[grows[0] - 1]:
+        return
+    a, b = int(np.searchsorted(steps, at[grows[0]])), int(np.searchsorted(steps, at[grows[-1]]))
+    if a < LEAST or len(y) - b < LEAST:
+        return
+    factor = float(batch[grows[-1]] / batch[grows[0] - 1])
+    calm = wiggle(y[b : b + 256]) / wiggle(y[max(a - 256, 0) : a])
+    expected = factor**-0.5
+    fits = 0.7 * expected <= calm <= 1.3 * expected and calm < 0.85
+    falls = [best_fall(steps, y, int(np.searchsorted(steps, at[g]))) for g in grows[:EDGES]]
+    deepest = min(falls, key=lambda e: e.t)
+    steps_down = deepest.t <= -view.thresholds.known_t and deepest.height <= -view.thresholds.join_fall
+    if not fits and not steps_down:
+        return
+    drops = [f for g, f in zip(grows, falls, strict=False) if f.t <= -view.thresholds.known_t]
+    evidence: dict[str, object] = {"batch_factor": factor, "noise_factor": calm, "ramps": len(grows)}
+    yield found(
+        "batch-ramp",
+        attempt,
+        loss,
+        (at[grows[0]], None, at[grows[-1]]),
+        severity=0.1,
+        confidence=0.9 if fits else 0.7,
+        evidence=evidence,
+        criteria=[
+            criterion("noise after over before", calm, "factor", f"{expected:.2g} within 30 %", fits),
+            criterion("steps down with the batch size", len(drops), "steps", "1 or more", steps_down),
+        ],
+    )
+    for g, fall in zip(grows, falls, strict=False):
+        shapes = [e for e in view.events(loss) if e.kind is Kind.DROP and near(loss, e, float(at[g]))]
+        if shapes:
+            yield from explained(view, attempt, loss, "batch-ramp", float(at[g]), fall, evidence)
+
+
+def wiggle(y: Floats) -> float:
+    """One-sample noise from the differences of neighbours."""
+    return scale(np.diff(y)) / np.sqrt(2)
+
+
+def epoch_edges(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    loss, epoch = attempt.loss, attempt.first(Role.EPOCH, LEAST)
+    if loss is None or epoch is None:
+        return
+    steps, y = positive(loss)
+    whole = np.floor(np.interp(steps, epoch.steps, epoch.values) + 1e-6) if len(steps) else np.empty(0)
+    edges = np.flatnonzero(np.diff(whole) == 1) + 1
+    if not 1 <= len(edges) <= EDGES:
+        return
+    half = max(len(steps) // (2 * (len(edges) + 1)), 4)
+    for i in edges:
+        tries = [step_at(steps, y, int(i) + d, min(half, 64), 1) for d in (0, 1, 2) if i + d < len(y)]
+        fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
+        if fall.t <= -view.thresholds.known_t and fall.height <= -view.thresholds.join_fall:
+            yield from explained(
+                view, attempt, loss, "level-shift", float(steps[i]), fall, {"epoch": float(whole[i])}
+            )

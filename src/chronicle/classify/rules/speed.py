@@ -1,0 +1,154 @@
+"""How fast the run goes, apart from how well it learns.
+
+throughput-drop
+    Sees: a lasting fall of the throughput, or rise of the time a step takes.
+    Rule: the kernel, turned over, sees it leave its level; the median of the stretch is 3 % off the median
+    before it, for 50 steps and 8 samples or more. A change of the batch size explains it.
+    Blind to: a run that is slow from its first step. False alarm: a node is searched for nothing.
+    Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
+
+hang
+    Sees: a run that stands still and goes on.
+    Rule: between two logged points passes 20 times the usual time and five minutes, and no other pause of
+    the attempt is nearly as long (evaluations and checkpoints come again and again).
+    Blind to: a hang that ends the attempt, which looks like any other end. False alarm: one long evaluation.
+    Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chronicle.classify.detect import Event, Kind
+from chronicle.classify.measure import positive
+from chronicle.classify.report import criterion, found
+from chronicle.classify.view import AttemptView, View, value_at
+from chronicle.model import Finding, Role, Series
+
+PATTERNS = ("throughput-drop", "hang")
+LEAST = 32  # [samples] for a level of the speed
+SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
+UNKNOWN_TIMES = 100.0  # [times the median] a hang must take where the unit of the step time is not declared
+
+
+def find(view: View) -> Iterator[Finding]:
+    for attempt in view.attempts:
+        seen: list[Finding] = []
+        for role, sign in ((Role.THROUGHPUT, -1.0), (Role.STEP_TIME, 1.0)):
+            for series in attempt.by_role(role):
+                for finding in drops(view, attempt, series, sign):
+                    if not any(overlap(finding, other) for other in seen):
+                        seen.append(finding)
+        yield from seen
+        yield from hangs(view, attempt)
+
+
+def overlap(a: Finding, b: Finding) -> bool:
+    """Whether two stretches share steps: throughput and step time say the same thing twice."""
+    end_a, end_b = (np.inf if f.end_step is None else f.end_step for f in (a, b))
+    return a.start_step <= end_b and b.start_step <= end_a
+
+
+def drops(view: View, attempt: AttemptView, series: Series, sign: float) -> Iterator[Finding]:
+    if len(series) < LEAST:
+        return
+    for event in view.events(series, sign):
+        if event.kind in (Kind.BACK, Kind.OPEN):
+            made = drop(view, attempt, series, sign, event)
+            if made is not None:
+                yield made
+
+
+def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Finding | None:
+    limits = view.thresholds
+    steps, y = positive(series)
+    start = float(series.steps[event.onset])
+    end = None if event.end is None else float(series.steps[event.end])
+    a = int(np.searchsorted(steps, start))
+    b = len(steps) if end is None else int(np.searchsorted(steps, end, side="right"))
+    slow, before = y[a:b], y[max(a - 256, 0) : a]
+    lasts = (steps[b - 1] - start) if b > a else 0.0
+    if min(len(slow), len(before)) < limits.slow_samples or lasts < limits.slow_steps:
+        return None
+    change = sign * float(np.median(slow) - np.median(before))
+    if change < limits.slower or batch_changed(
+        attempt, start, steps[max(a - 8, 0)], steps[min(a + 8, len(steps) - 1)]
+    ):
+        return None
+    share = 1 - float(np.exp(-change))
+    return found(
+        "throughput-drop",
+        attempt,
+        series,
+        (start, steps[a + int(np.argmax(sign * slow))], end),
+        severity=share,
+        confidence=0.9,
+        evidence={"slower_share": share, "slow_steps": lasts, "lost_share_steps": share * lasts},
+        criteria=[
+            criterion("fall of the speed", 100 * share, "%", f">= {100 * limits.slower:g}", True),
+            criterion("lasted", lasts, "steps", f">= {limits.slow_steps:g}", True),
+            criterion("lasted", len(slow), "samples", f">= {limits.slow_samples:g}", True),
+        ],
+        runner_up=("hang", "a single step that takes as long as all of these"),
+    )
+
+
+def batch_changed(attempt: AttemptView, at: float, before: float, after: float) -> bool:
+    """Whether the batch size is another one on the two sides of a step."""
+    sizes = attempt.first(Role.BATCH_SIZE)
+    return sizes is not None and not np.isclose(value_at(sizes, before), value_at(sizes, after), rtol=0.02)
+
+
+def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    series = attempt.loss or next(iter(attempt.series.values()), None)
+    if series is not None and len(series) >= LEAST // 2 and np.isfinite(series.times).all():
+        gaps = np.diff(series.times)
+        yield from standstill(view, attempt, series, gaps, np.diff(series.steps), 1.0)
+        return
+    for times in attempt.by_role(Role.STEP_TIME):
+        unit = SECONDS.get((times.unit or "").lower())
+        if len(times) >= LEAST // 2:
+            yield from standstill(view, attempt, times, times.values[1:], np.ones(len(times) - 1), unit)
+
+
+def standstill(
+    view: View,
+    attempt: AttemptView,
+    series: Series,
+    gaps: np.ndarray[tuple[int], np.dtype[np.float64]],
+    steps: np.ndarray[tuple[int], np.dtype[np.generic]],
+    unit_s: float | None,
+) -> Iterator[Finding]:
+    """Gaps far beyond the usual time a step; ``unit_s``: seconds in one unit of ``gaps`` (None: unknown)."""
+    limits = view.thresholds
+    ok = np.isfinite(gaps) & (gaps > 0) & (np.asarray(steps, float) > 0)
+    if ok.sum() < LEAST // 2:
+        return
+    usual = float(np.median(gaps[ok]))
+    least = max(limits.hang_times * usual, limits.hang_s / unit_s) if unit_s else UNKNOWN_TIMES * usual
+    for i in np.flatnonzero(ok & (gaps >= least)):
+        alike = int(np.sum(ok & (gaps >= 0.5 * gaps[i]))) - 1
+        if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / np.median(np.asarray(steps)[ok]):
+            continue
+        yield found(
+            "hang",
+            attempt,
+            series,
+            (series.steps[i], series.steps[i + 1], series.steps[i + 1]),
+            severity=0.5,
+            confidence=0.8 if unit_s else 0.5,
+            evidence={"gap_s": gaps[i] * unit_s} if unit_s else {"gap_times_median": gaps[i] / usual},
+            criteria=[
+                criterion(
+                    "time to the next point",
+                    gaps[i] / usual,
+                    "times the median",
+                    f">= {least / usual:.3g}",
+                    True,
+                ),
+                criterion("other pauses nearly as long", alike, "pauses", "<= 1", True),
+            ],
+            runner_up=("throughput-drop", "if the steps after it were slow as well"),
+        )
