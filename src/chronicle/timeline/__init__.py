@@ -2,7 +2,7 @@
 
 `stitch` takes attempts in any order and answers with a `Timeline`: logs that hold several attempts cut
 apart, copies of one log in two formats set aside, attempts in the order they ran, joins between them, and
-every point marked live or dead. docs/timeline.md has the rules in words; each stage below is one of them.
+every point marked live or dead. Each stage is a module of its own; docs/timeline.md has the rules in words.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from chronicle.errors import UsageError
 from chronicle.model import Timeline
 from chronicle.timeline.copies import one_of_each
 from chronicle.timeline.inputs import attempts_from
-from chronicle.timeline.joins import relate
+from chronicle.timeline.lineage import relate
 from chronicle.timeline.order import in_order
 from chronicle.timeline.split import split
 from chronicle.timeline.tracks import discarded, frame, live, tracks
 
 __all__ = ["discarded", "frame", "live", "stitch"]
 
-RELATIONS = ("attempts", "seeds")
+_RELATIONS = ("attempts", "seeds")
 
 
 def stitch(
     what: Any, *, run_id: str = "run", order: Sequence[str] | None = None, relation: str | None = None
 ) -> Timeline:
-    """The timeline of one run.
+    """The timeline of one run. Pure, and independent of the order in which attempts are given.
 
     Args:
         what: attempts (what `chronicle.read` gives), one attempt, a pandas DataFrame (one column a metric
-            and the step in a column or the index; or long, as `frame` makes it), or a mapping of metric to
-            values or to (steps, values).
+            and the step in a column or the index; or long, as `Timeline.frame` makes it), or a mapping of
+            metric to values or to (steps, values).
         run_id: what the run is called.
         order: names of attempts in the order they ran; those not named follow in the order found out.
         relation: "attempts" (parts of one training) or "seeds" (trainings of their own) says what logs over
@@ -41,17 +41,17 @@ def stitch(
     Raises:
         UsageError: ``what`` is none of these, ``order`` names no attempt, or ``relation`` is another word.
     """
-    if relation and relation not in RELATIONS:
-        raise UsageError(f"relation must be one of {', '.join(map(repr, RELATIONS))}, not {relation!r}")
-    parts = [part for attempt in attempts_from(what) for part in split(attempt)]
+    if relation and relation not in _RELATIONS:
+        raise UsageError(f"relation must be one of {', '.join(map(repr, _RELATIONS))}, not {relation!r}")
+    parts, split_doubts = split(attempts_from(what), told=bool(relation))
     kept, copies = one_of_each(parts)
-    attempts, order_doubts = in_order(kept, order or ())
-    lineage, joins, join_doubts = relate(attempts, relation or None)
+    attempts, order_doubts = in_order(kept, copies, order or ())
+    trainings, join_doubts = relate(attempts, relation or None, told=bool(order))
     return Timeline(
         run_id=run_id,
         attempts=tuple(attempts),
-        joins=tuple(joins),
-        series=tracks(attempts, lineage, joins),
+        joins=tuple(sorted((j for t in trainings for j in t.joins), key=lambda j: j.after)),
+        series=tracks(attempts, trainings),
         copies=tuple(copies),
-        doubts=(*order_doubts, *join_doubts),
+        doubts=(*split_doubts, *order_doubts, *join_doubts),
     )

@@ -3,19 +3,52 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 
 from chronicle.model import Attempt, Role, Series
 
-PART = re.compile(r"#(\d+)$")  # the mark of the k-th attempt in one log, see `split`
+PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log, see `split`
+SCHEDULES = frozenset(
+    (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
+)  # planned before the run: equal in two attempts, whatever happened in them
+
 _JUDGED = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _DENSE = 0.5  # a series this much as long as the clock tells the attempt's span too
 _WORTH = 0.05  # a loss with a smaller share of the points than this is a remark, no clock
 
 
+@dataclass(frozen=True)
+class Course:
+    """An attempt with at least one point, its place in the timeline, and what the rules ask of it."""
+
+    index: int
+    attempt: Attempt
+    clock: Series
+    first: int
+    last: int
+
+    @property
+    def name(self) -> str:
+        return self.attempt.name
+
+
+def course(attempt: Attempt, index: int = 0) -> Course | None:
+    """The course of an attempt, or None without points.
+
+    The span is that of the clock and of every series about as dense. A sparse series has no say: a sanity
+    check or a hyperparameter logged at step 0 by every process would make each resume a new start.
+    """
+    ticks = clock(attempt)
+    if ticks is None:
+        return None
+    dense = [s.steps for s in attempt.series.values() if len(s) >= max(1.0, _DENSE * len(ticks))]
+    return Course(index, attempt, ticks, min(int(s.min()) for s in dense), max(int(s.max()) for s in dense))
+
+
 def clock(attempt: Attempt) -> Series | None:
-    """The series that tells the attempt's course: the judged loss, else the series with most points."""
+    """The series that tells the attempt's course: the judged loss, else what has most points."""
     filled = [s for s in attempt.series.values() if len(s)]
     if not filled:
         return None
@@ -27,21 +60,8 @@ def clock(attempt: Attempt) -> Series | None:
     return min(filled, key=_rank)
 
 
-def _rank(series: Series) -> tuple[int, int, str]:
-    return (-len(series), len(series.metric), series.metric)
-
-
-def span(attempt: Attempt) -> tuple[int, int] | None:
-    """First and last step, by the clock and every series about as dense; None without points.
-
-    A sparse series has no say: a sanity check or a hyperparameter logged at step 0 by every process would
-    make each resume a start from nothing.
-    """
-    ticks = clock(attempt)
-    if ticks is None:
-        return None
-    dense = [s.steps for s in attempt.series.values() if len(s) >= _DENSE * len(ticks) and len(s)]
-    return min(int(s.min()) for s in dense), max(int(s.max()) for s in dense)
+def _rank(series: Series) -> tuple[bool, int, int, str]:
+    return (series.role in SCHEDULES, -len(series), len(series.metric), series.metric)
 
 
 def step_gap(series: Series) -> float:
@@ -61,4 +81,4 @@ def ran(attempt: Attempt) -> tuple[float, float] | None:
 
 def natural(name: str) -> tuple[tuple[int, str, int], ...]:
     """Sort key with numbers by value: run-2 before run-10."""
-    return tuple((1, "", int(w)) if w.isdecimal() else (0, w, 0) for w in re.split(r"(\d+)", name) if w)
+    return tuple((1, w, int(w)) if w.isdecimal() else (0, w, 0) for w in re.split(r"(\d+)", name) if w)

@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from chronicle.model import Attempt, Series
-from chronicle.timeline.clock import clock, natural, ran, span
+from chronicle.timeline.clock import SCHEDULES, clock, course, natural, ran
 from chronicle.timeline.split import same
 
 _COMMON_SAMPLES = 8  # fewer equal points than this may be chance
 _COMMON_SHARE = 0.6  # of the smaller of the two
+_AGREEING = 0.95  # share of the common points that must be equal
+_NOISE = 0.25  # two seeds differ by their noise; two roundings by much less than this share of it
 _SAME_TIME_S = 60.0  # the clocks of two loggers in one process differ by less
 
 
@@ -45,35 +47,37 @@ def is_copy(one: Attempt, other: Attempt) -> bool:
     if one.sources and one.sources == other.sources:
         return False  # two attempts of one file
     a, b = clock(one), clock(other)
-    return a is not None and b is not None and are_equal(a, b)
+    return a is not None and b is not None and a.role not in SCHEDULES and are_equal(a, b)
 
 
 def are_equal(a: Series, b: Series) -> bool:
-    """Same values at the same steps and, where both are known, the same times."""
+    """Same values, but for rounding, at the same steps and, where both are known, at the same times."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
-    if min(len(a), len(b)) < need:
-        return False
     _, i, j = np.intersect1d(a.steps, b.steps, return_indices=True)
-    if len(i) < need:
+    if len(i) < need or np.count_nonzero(same(a.values[i], b.values[j])) < max(need, _AGREEING * len(i)):
         return False
-    agree = same(a.values[i], b.values[j])
-    i, j = i[agree], j[agree]
-    told = np.unique(a.values[i][np.isfinite(a.values[i])])
-    if len(i) < need or len(told) < _COMMON_SAMPLES:
-        return False
-    apart = np.abs(a.times[i] - b.times[j])
-    apart = apart[np.isfinite(apart)]
-    return not len(apart) or float(np.median(apart)) <= _SAME_TIME_S
+    finite = np.isfinite(a.values[i]) & np.isfinite(b.values[j])
+    i, j = i[finite], j[finite]
+    if len(np.unique(a.values[i])) < _COMMON_SAMPLES:
+        return False  # a frozen metric is equal in every run
+    noise = np.median(np.abs(np.diff(a.values[i])))
+    apart_s = np.abs(a.times[i] - b.times[j])
+    apart_s = apart_s[np.isfinite(apart_s)]
+    return bool(
+        np.median(np.abs(a.values[i] - b.values[j])) <= _NOISE * noise
+        and (not len(apart_s) or np.median(apart_s) <= _SAME_TIME_S)
+    )
 
 
 def is_part(one: Attempt, other: Attempt) -> bool:
-    """Whether two logs are parts of one: no metric in common, over the same steps at the same time."""
+    """Whether two logs are parts of one: no metric in common, mostly the same steps, at the same time."""
     if set(one.series) & set(other.series) or one.axis != other.axis:
         return False
-    a, b = span(one), span(other)
-    if a is None or b is None or min(a[1], b[1]) <= max(a[0], b[0]):
+    a, b = course(one), course(other)
+    if a is None or b is None:
         return False
-    if 2 * (min(a[1], b[1]) - max(a[0], b[0])) < min(a[1] - a[0], b[1] - b[0]):
+    shared = min(a.last, b.last) - max(a.first, b.first)
+    if shared <= 0 or shared < _COMMON_SHARE * max(a.last - a.first, b.last - b.first):
         return False
     s, t = ran(one), ran(other)
     return s is None or t is None or min(s[1], t[1]) >= max(s[0], t[0])

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
 from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.roles import assign
 
 STEP_NAMES = ("step", "steps", "global_step", "_step", "iteration", "iter", "epoch")
+_FILLED = 0.5  # share of rows from which on a column is one that every row fills
+_TAIL_SAMPLES = 3  # blank cells at the end of a column that are no news
 _TAKES = (
     "stitch takes attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to "
     "values or (steps, values)"
@@ -91,37 +95,58 @@ def _from_frame(table: Any) -> list[Attempt]:
         return _from_long(table)
     names = [c for c in table.columns if str(c).strip().lower() in STEP_NAMES]
     step = min(names, key=lambda c: STEP_NAMES.index(str(c).strip().lower()), default=None)
-    index = table[step] if step is not None else table.index
-    steps = _steps(str(step or "index"), index)
+    steps = _steps(str(step or "index"), table.index if step is None else table[step])
+    columns = {str(c): table[c] for c in table.columns if c is not step and table[c].dtype.kind in "ifub"}
     series: dict[str, Series] = {}
-    for position, column in enumerate(table.columns):
-        if column == step or table.iloc[:, position].dtype.kind not in "ifub":
-            continue
-        values = _numbers(str(column), table.iloc[:, position])
-        logged = ~np.isnan(values)  # a blank cell is no measurement, as in a wide CSV
-        series[str(column)] = _series(str(column), steps[logged], values[logged])
+    for metric, column in columns.items():
+        values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        logged = _logged(values) if len(columns) > 1 else np.ones(len(values), bool)
+        series[metric] = _series(metric, steps[logged], values[logged])
     if not series:
         raise UsageError("the DataFrame has no column of numbers beside the step")
     return [Attempt(name="data", sources=(), series=assign(series))]
 
 
+def _logged(values: Floats) -> NDArray[np.bool_]:
+    """Which cells of a column were logged: a table has NaN for "not measured" and for a loss that is NaN.
+
+    NaN at the end of a column that was filled in most rows, for longer than ever before, is data.
+    """
+    filled = np.flatnonzero(~np.isnan(values))
+    logged = ~np.isnan(values)
+    if len(filled):
+        end = filled[-1] + 1
+        longest_gap = int(np.diff(filled, prepend=-1).max()) - 1
+        if len(filled) > _FILLED * end and len(values) - end > max(_TAIL_SAMPLES, 2 * longest_gap):
+            logged[end:] = True
+    return logged
+
+
 def _from_long(table: Any) -> list[Attempt]:
-    """A table as `frame` makes it; ``attempt``, ``role`` and ``time`` may be missing."""
-    by = table["attempt"].astype(str) if "attempt" in table.columns else np.full(len(table), "data")
-    attempts = []
-    for name, rows in table.groupby(by, sort=False):
-        series = {}
-        for metric, part in rows.groupby("metric", sort=False):
-            times = _unix(part["time"]) if "time" in part.columns else None
-            steps, values = _steps(str(metric), part["step"]), _numbers(str(metric), part["value"])
-            series[str(metric)] = _series(str(metric), steps, values, times)
-        attempts.append(Attempt(name=str(name), sources=(), series=assign(series)))
-    return attempts
+    """A table as `frame` makes it; run, attempt, role and time may be missing."""
+    if "run" in table.columns and table["run"].nunique() > 1:
+        raise UsageError("the DataFrame holds several runs: stitch one at a time, table[table.run == ...]")
+    names = table["attempt"].astype(str) if "attempt" in table.columns else np.full(len(table), "data")
+    return [
+        Attempt(name=str(name), sources=(), series=_series_of_long(rows))
+        for name, rows in table.groupby(names, sort=False)
+    ]
+
+
+def _series_of_long(rows: Any) -> dict[str, Series]:
+    series: dict[str, Series] = {}
+    roles: dict[str, Role] = {}
+    for key, part in rows.groupby("metric", sort=False):
+        metric = str(key)
+        times = _unix(part["time"]) if "time" in part.columns else None
+        series[metric] = _series(metric, _steps(metric, part["step"]), _numbers(metric, part["value"]), times)
+        if "role" in part.columns and part["role"].iloc[0] in list(Role):
+            roles[metric] = Role(part["role"].iloc[0])
+    return {m: replace(s, role=roles.get(m, s.role)) for m, s in assign(series).items()}
 
 
 def _unix(column: Any) -> Floats:
     import pandas as pd
 
     instants = pd.to_datetime(column, utc=True)
-    seconds = (instants - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return np.asarray(seconds, dtype=np.float64)
+    return np.asarray((instants - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64)

@@ -1,55 +1,77 @@
 """One log that holds several attempts, cut apart where its step goes back for good.
 
 A step goes back for five reasons. Rows out of order and repeated steps are put in order here; a rollback,
-a relaunch and another seed begin an attempt of their own, and `joins` tells which of them it is.
+a relaunch and another seed begin an attempt of their own, and `lineage` tells which of them it is.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Series, Steps
-from chronicle.timeline.clock import PART, clock
+from chronicle.timeline.clock import clock, step_gap
 
 Index = NDArray[np.intp]
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
 _RARE = 0.02  # share of rows up to which short returns are restarts; above it ranks write one log together
+_NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
 
 
-def split(attempt: Attempt) -> list[Attempt]:
-    """The attempts in one log, each with its rows in the order of its steps.
+_BLOCKS = (
+    "{name}: blocks of rows are out of order, and no step is in two of them: taken as one attempt and sorted. "
+    '`relation = "attempts"` in run.toml cuts the log where the step goes back.'
+)
+_SORTED = (
+    "{name}: the step goes back in {down} of {rows} rows: taken as rows out of order and sorted. If several "
+    "processes wrote this log, name the log of one of them in `paths` of run.toml."
+)
 
-    One attempt keeps its name; several are called ``name#1``, ``name#2`` in the order of the rows.
+
+def split(attempts: Sequence[Attempt], *, told: bool) -> tuple[list[Attempt], list[str]]:
+    """All attempts in the logs, each with its rows in the order of its steps, and the doubts.
+
+    One attempt keeps its name; several of one log are called ``name#1``, ``name#2`` in the order of the
+    rows. ``told`` is whether run.toml says how attempts relate: then a step that goes back cuts.
     """
-    ticks = clock(attempt)
-    if ticks is None:
-        return [attempt]
-    ordered = {m: _by_wall_clock(s) for m, s in attempt.series.items()}
-    ticks = ordered[ticks.metric]
-    cuts = starts(ticks) if not PART.search(attempt.name) else []
-    if not cuts:
-        return [replace(attempt, series={m: by_step(s) for m, s in ordered.items()})]
-    pieces = {m: belongs(s, ticks, cuts) for m, s in ordered.items()}
-    last = len(cuts)
+    parts: list[Attempt] = []
+    doubts: list[str] = []
+    for attempt in attempts:
+        happened = replace(attempt, series={m: _by_wall_clock(s) for m, s in attempt.series.items()})
+        ticks = clock(happened)
+        cuts = starts(ticks) if ticks is not None else []
+        if ticks is not None and not told and _separate_blocks(ticks.steps, cuts):
+            cuts = []
+            doubts.append(_BLOCKS.format(name=attempt.name))
+        elif ticks is not None and not cuts and (down := len(falls(ticks.steps))) > _rare(ticks):
+            doubts.append(_SORTED.format(name=attempt.name, down=down, rows=len(ticks)))
+        parts += _cut(happened, ticks, cuts)
+    return parts, doubts
+
+
+def _cut(attempt: Attempt, ticks: Series | None, cuts: list[int]) -> list[Attempt]:
+    if ticks is None or not cuts:
+        return [replace(attempt, series={m: by_step(s) for m, s in attempt.series.items()})]
+    piece = {m: belongs(s, ticks, cuts) for m, s in attempt.series.items()}
+    end = len(cuts)
     return [
         replace(
             attempt,
             name=f"{attempt.name}#{k + 1}",
             series={
-                m: by_step(pick(s, pieces[m] == k)) for m, s in ordered.items() if (pieces[m] == k).any()
+                m: by_step(pick(s, piece[m] == k)) for m, s in attempt.series.items() if (piece[m] == k).any()
             },
-            faults=attempt.faults if k == last else (),
-            truncated=attempt.truncated and k == last,
+            faults=attempt.faults if k == end else (),
+            truncated=attempt.truncated and k == end,
         )
-        for k in range(last + 1)
+        for k in range(end + 1)
     ]
 
 
@@ -60,14 +82,17 @@ def pick(series: Series, rows: NDArray[np.bool_] | Index) -> Series:
 
 def by_step(series: Series) -> Series:
     """Rows in the order of their steps; equal steps are sub-samples and keep the order of the log."""
-    if not len(falls(series.steps)):
-        return series
-    return pick(series, np.argsort(series.steps, kind="stable"))
+    return pick(series, np.argsort(series.steps, kind="stable")) if len(falls(series.steps)) else series
 
 
 def falls(steps: Steps) -> Index:
     """Rows whose step is lower than the row before. Compares, never subtracts: steps may be 2**63 - 1."""
     return np.flatnonzero(steps[1:] < steps[:-1]) + 1
+
+
+def same(a: float | Floats, b: float | Floats) -> NDArray[np.bool_]:
+    """Whether two values are one value, as far as the rounding of logs goes; NaN is NaN."""
+    return np.asarray(np.isclose(a, b, rtol=_SAME, atol=0.0, equal_nan=True))
 
 
 def _by_wall_clock(series: Series) -> Series:
@@ -85,81 +110,78 @@ def _not_growing(steps: Steps) -> int:
 
 def starts(series: Series) -> list[int]:
     """Rows of the clock at which a new attempt begins (never row 0)."""
-    steps = series.steps
-    down = falls(steps)
-    if not len(down) or len(down) > max(2, _SHUFFLED * len(steps)):
+    down = falls(series.steps)
+    if not len(down) or len(down) > max(2, _SHUFFLED * len(series)):
         return []
     cuts: list[int] = []
     short: list[int] = []
-    for row, end in zip(down, [*down[1:], len(steps)], strict=True):
-        begin = cuts[-1] if cuts else 0
-        kind = _kind_of_fall(series, begin, int(row), int(end))
+    begin, top = 0, int(series.steps[: down[0]].max())
+    for row, end in pairwise([*down.tolist(), len(series)]):
+        kind = _kind_of_fall(series, begin, top, row, end)
         if kind == "start":
-            cuts.append(int(row))
+            cuts.append(row)
+            begin, top = row, int(series.steps[end - 1])
         elif kind == "short":
-            short.append(int(row))
-    if len(short) <= max(3, _RARE * len(steps)):
-        cuts = sorted({*cuts, *short})
-    return [] if _blocks_out_of_order(steps, cuts) else cuts
+            short.append(row)
+        top = max(top, int(series.steps[end - 1]))  # between two falls the steps only grow
+    return sorted(cuts + short) if len(short) <= _rare(series) else cuts
 
 
-def _kind_of_fall(series: Series, begin: int, row: int, end: int) -> str:
-    """What the fall at ``row`` is, in the attempt since ``begin`` and before the next fall at ``end``:
-    "start" of an attempt, a "short" return (a start if those are rare), or "disorder"."""
-    steps, values = series.steps, series.values
-    top = steps[begin:row].max()
-    overtaken = int(np.count_nonzero(steps[begin:row] >= steps[row]))
-    again = steps[row:end]
-    back = int(np.argmax(again > top)) if (again > top).any() else len(again)
-    stray = back < len(again) and back <= _SHORT_SAMPLES  # a few late rows, then on from the top
-    if overtaken > _SHORT_SAMPLES and not stray:
+def _rare(series: Series) -> float:
+    return max(3.0, _RARE * len(series))
+
+
+def _kind_of_fall(series: Series, begin: int, top: int, row: int, end: int) -> str:
+    """What the fall at ``row`` is, in the attempt since ``begin`` that reached ``top``, before the next
+    fall at ``end``: "start" of an attempt, a "short" return (a start where those are rare), or "disorder"."""
+    near = slice(max(begin, row - _NEAR_SAMPLES), row)
+    overtaken = int(np.count_nonzero(series.steps[near] >= series.steps[row]))
+    back = int(np.searchsorted(series.steps[row:end], top, side="right"))
+    late = back < end - row and back <= _SHORT_SAMPLES  # a few rows too late, then on from the top
+    if overtaken > _SHORT_SAMPLES and not late:
         return "start"
-    old = {
-        int(s): float(v) for s, v in zip(steps[begin:row], values[begin:row], strict=True) if s >= steps[row]
-    }
-    told = [
-        (old[int(s)], float(v)) for s, v in zip(again[:back], values[row:end], strict=False) if int(s) in old
-    ]
-    return "short" if any(not same(a, b) for a, b in told) else "disorder"
+    return "short" if _trained_again(series, near, slice(row, row + back)) else "disorder"
 
 
-def same(a: float | Floats, b: float | Floats) -> NDArray[np.bool_] | np.bool_:
-    """Whether two values are one value, as far as the rounding of logs goes; NaN is NaN."""
-    return np.isclose(a, b, rtol=_SAME, atol=0.0, equal_nan=True)
+def _trained_again(series: Series, old: slice, new: slice) -> bool:
+    """Whether any step was logged twice with values that differ."""
+    _, i, j = np.intersect1d(series.steps[old], series.steps[new], return_indices=True)
+    return bool((~same(series.values[old][i], series.values[new][j])).any())
 
 
-def _blocks_out_of_order(steps: Steps, cuts: list[int]) -> bool:
-    """Whether the pieces cover separate steps: one attempt whose blocks of rows were put together wrongly."""
+def _separate_blocks(steps: Steps, cuts: list[int]) -> bool:
+    """Whether no two pieces share a step: one attempt whose blocks of rows were put together wrongly."""
     if not cuts:
         return False
     ranges = sorted((int(p.min()), int(p.max())) for p in np.split(steps, cuts))
-    return all(a[1] < b[0] for a, b in itertools.pairwise(ranges))
+    return all(a[1] < b[0] for a, b in pairwise(ranges))
 
 
 def belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
     """For each row of any series the number of the piece it belongs to, given the clock's cuts."""
-    if len(series) == len(ticks) and np.array_equal(series.steps, ticks.steps):
+    if np.array_equal(series.steps, ticks.steps):
         return np.searchsorted(cuts, np.arange(len(series)), side="right")
     if np.isfinite(series.times).all() and np.isfinite(ticks.times).all():
         # Half way through the pause: what is logged before the first step of an attempt is of that attempt.
         seams = [(ticks.times[c - 1] + ticks.times[c]) / 2 for c in cuts]
-        if all(a < b for a, b in itertools.pairwise(seams)):
+        if all(a < b for a, b in pairwise(seams)):
             return np.searchsorted(seams, series.times, side="right")
-    return np.fromiter(_by_own_falls(series.steps, ticks.steps, cuts), np.intp, len(series))
+    return np.fromiter(_by_own_falls(series.steps, ticks, cuts), np.intp, len(series))
 
 
-def _by_own_falls(steps: Steps, ticks: Steps, cuts: list[int]) -> Iterator[int]:
+def _by_own_falls(steps: Steps, ticks: Series, cuts: list[int]) -> Iterator[int]:
     """Walks a series that has a cadence of its own and no times: on to the next piece where its own step
     goes back, or where the piece at hand never got that far."""
-    pieces = [(int(p.min()), int(p.max())) for p in np.split(ticks, cuts)]
-    resampled = _not_growing(steps) > 2 * len(cuts)  # equal steps are the habit of this series
+    pieces = [(int(p.min()), int(p.max())) for p in np.split(ticks.steps, cuts)]
+    gap = step_gap(ticks)
+    habit = _not_growing(steps) > 2 * len(cuts)  # equal steps are how this series is logged
     k, before = 0, None
     for step in steps.tolist():
-        back = before is not None and (step < before or (step == before and not resampled))
-        beyond = step > pieces[k][1] and any(lo <= step <= hi for lo, hi in pieces[k + 1 :])
-        if k < len(cuts) and (beyond or (back and any(step <= hi for _, hi in pieces[k + 1 :]))):
+        back = before is not None and (step < before or (step == before and not habit))
+        beyond = step > pieces[k][1] + gap and any(lo <= step <= hi for lo, hi in pieces[k + 1 :])
+        if beyond or (back and any(step <= hi + gap for _, hi in pieces[k + 1 :])):
             k += 1
-            while k < len(cuts) and step > pieces[k][1]:
+            while k + 1 < len(pieces) and step > pieces[k][1] + gap:
                 k += 1
         before = step
         yield k

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Floats, Join, JoinKind, Steps, Timeline, Track
+from chronicle.model import Attempt, Floats, JoinKind, Steps, Timeline, Track
 from chronicle.timeline.clock import clock
+from chronicle.timeline.lineage import Training
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,17 +18,20 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 
-def tracks(attempts: Sequence[Attempt], lineage: Sequence[int], joins: Sequence[Join]) -> dict[str, Track]:
+def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
     """One track a metric: the points of every attempt one after the other, with the live mask."""
     metrics = dict.fromkeys(m for a in attempts for m in a.series)
-    return {m: _track(m, attempts, lineage, joins) for m in metrics}
+    return {m: _track(m, attempts, trainings) for m in metrics}
 
 
-def _track(metric: str, attempts: Sequence[Attempt], lineage: Sequence[int], joins: Sequence[Join]) -> Track:
+def _track(metric: str, attempts: Sequence[Attempt], trainings: Sequence[Training]) -> Track:
     logged = [(k, a.series[metric]) for k, a in enumerate(attempts) if metric in a.series]
     first = logged[0][1]
     steps = np.concatenate([s.steps for _, s in logged])
     attempt = np.concatenate([np.full(len(s), k, np.int32) for k, s in logged])
+    live = np.zeros(len(steps), bool)
+    for training in trainings:
+        _mark_live(live, steps, attempt, training)
     return Track(
         metric=metric,
         role=first.role,
@@ -37,36 +41,31 @@ def _track(metric: str, attempts: Sequence[Attempt], lineage: Sequence[int], joi
         unit=next((s.unit for _, s in logged if s.unit), None),
         dataset=first.dataset,
         attempt=attempt,
-        live=live_mask(steps, attempt, lineage, joins),
+        live=live,
     )
 
 
-def live_mask(
-    steps: Steps, attempt: NDArray[np.int32], lineage: Sequence[int], joins: Sequence[Join]
-) -> Mask:
-    """Which points no later attempt of the same training overtook.
+def _mark_live(live: Mask, steps: Steps, attempt: NDArray[np.int32], training: Training) -> None:
+    """Sets the points of a training's live course, walking back from its latest attempt.
 
-    A point is dead where a later attempt starts at or before its step; where a resume logs the same step
-    once more; and everywhere before a relaunch. Walks back from the last attempt, so every point is
-    looked at once for the bound and once for equal steps.
+    Overtaken are points at or after the first step of a later attempt that rolled back (all points, if it
+    started again), and steps that a later attempt logged once more.
     """
-    live = np.ones(len(steps), bool)
-    bound: dict[int, int] = {}  # by lineage: lowest first step of the attempts seen so far that overtook
-    again: dict[int, Steps] = {}  # by lineage: steps logged by the attempts seen so far
-    by_after = {j.after: j for j in joins}
-    for k in range(len(lineage) - 1, -1, -1):
-        tree = lineage[k]
+    joins = {j.after: j for j in training.joins}
+    bound: int | None = None  # lowest step that a rollback further on in the course went back to
+    again = np.empty(0, np.int64)
+    for k in training.path():
         mine = slice(*np.searchsorted(attempt, [k, k + 1]))
-        if tree in bound:
-            live[mine] &= steps[mine] < bound[tree]
-        if tree in again:
-            live[mine] &= ~np.isin(steps[mine], again[tree])
-        again[tree] = np.union1d(again[tree], steps[mine]) if tree in again else np.unique(steps[mine])
-        join = by_after.get(k)
-        if join is not None and join.kind is not JoinKind.RESUME:
-            lowest = np.iinfo(np.int64).min if join.kind is JoinKind.RELAUNCH else join.to_step
-            bound[tree] = min(bound.get(tree, join.to_step), lowest)
-    return live
+        on = ~np.isin(steps[mine], again)
+        if bound is not None:
+            on &= steps[mine] < bound
+        live[mine] = on
+        join = joins.get(k)
+        if join is None or join.kind is JoinKind.RELAUNCH:
+            return
+        again = np.union1d(again, steps[mine])
+        if join.kind is JoinKind.ROLLBACK:
+            bound = join.to_step if bound is None else min(bound, join.to_step)
 
 
 def live(track: Track) -> tuple[Steps, Floats]:

@@ -1,0 +1,208 @@
+"""Which attempt each attempt comes from, and which are trainings of their own.
+
+One training is a tree: an attempt goes on from the latest earlier one that reached its first step. The path
+from its root to its latest attempt is the live course; branches that were left are dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from chronicle.model import Attempt, Floats, Join, JoinKind, Series
+from chronicle.timeline.clock import Course, course, ran, step_gap
+from chronicle.timeline.joins import SEAM_SAMPLES, evidence, median
+
+_SAME_END = 0.02  # share of the length within which two trainings end at the same step
+_BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
+_HOLE = 0.1  # share of an attempt that may be missing at its end: the last lines of a killed process
+_START_SAMPLES = 8  # the first steps are as far apart as these many on average
+
+
+@dataclass
+class Training:
+    """One training while it is put together: ``tip`` is its latest attempt, ``source`` maps the index of an
+    attempt to the one it comes from, ``left`` names branches that nothing goes on from."""
+
+    root: Course
+    tip: Course
+    metrics: set[str]
+    source: dict[int, Course] = field(default_factory=dict)
+    joins: list[Join] = field(default_factory=list)
+    left: list[tuple[str, str]] = field(default_factory=list)
+
+    def path(self) -> list[int]:
+        """Indices of the attempts of the live course, latest first."""
+        way = [self.tip.index]
+        while way[-1] in self.source:
+            way.append(self.source[way[-1]].index)
+        return way
+
+    def follow(self, after: Course, chain: bool) -> None:
+        """Joins the next attempt in time to the one it comes from (with ``chain``: to the latest)."""
+        before = self.tip if chain else self._source_of(after)
+        branch = self._leave(before)
+        lost = branch + max(0, before.last - after.first)
+        self.joins.append(self._join(before, after, lost))
+        if before is not self.tip:
+            self.left.append((after.name, self.tip.name))
+        self.source[after.index] = before
+        self.tip = after
+        self.metrics |= set(after.attempt.series)
+
+    def _source_of(self, after: Course) -> Course:
+        node: Course | None = self.tip
+        while node is not None:
+            slack = max(2 * step_gap(node.clock), 2 * step_gap(after.clock), _HOLE * (node.last - node.first))
+            if node.last + slack >= after.first:
+                return node
+            node = self.source.get(node.index)
+        return self.tip  # nobody reached that far: what lies between was not logged
+
+    def _leave(self, before: Course) -> int:
+        """Steps of the branch that is left when the tip is not gone on from. What that branch had overtaken
+        is part of the course again, so the join into it has discarded nothing."""
+        if before is self.tip:
+            return 0
+        node = self.tip
+        while self.source[node.index] is not before:
+            node = self.source[node.index]
+        self.joins = [replace(j, discarded_steps=0) if j.after == node.index else j for j in self.joins]
+        return self.tip.last - node.first
+
+    def _join(self, before: Course, after: Course, discarded: int) -> Join:
+        ended, started = ran(before.attempt), ran(after.attempt)
+        return Join(
+            kind=self._kind(before, after),
+            before=before.index,
+            after=after.index,
+            from_step=before.last,
+            to_step=after.first,
+            discarded_steps=discarded,
+            gap_s=started[0] - ended[1] if started and ended else None,
+            at_time=started[0] if started else None,
+            evidence=evidence(before, after),
+        )
+
+    def _kind(self, before: Course, after: Course) -> JoinKind:
+        if after.first >= before.last:
+            return JoinKind.RESUME
+        return JoinKind.RELAUNCH if self.starts_again(after) else JoinKind.ROLLBACK
+
+    def starts_again(self, after: Course) -> bool:
+        """Whether the step is back where the training began: at its first steps, which are near zero.
+
+        A log that itself begins at a later step began from a checkpoint, and so did this attempt.
+        """
+        gap = 2 * max(_first_gap(self.root.clock), _first_gap(after.clock))
+        return after.first - self.root.first <= gap and self.root.first <= gap
+
+    def goes_on(self, after: Course) -> bool:
+        """Whether the loss at a start goes on from the end of the attempt before, not from the first level:
+        the counter of steps began anew, the weights did not."""
+        first, end, now = _head(self.root.clock), _tail(self.tip.clock), _head(after.clock)
+        return abs(now - end) < 0.25 * abs(now - first)
+
+
+def relate(attempts: Sequence[Attempt], relation: str | None, told: bool) -> tuple[list[Training], list[str]]:
+    """The trainings in the attempts (in the order they ran), and the doubts about them.
+
+    ``told`` is whether run.toml gave the order: then each attempt follows the one before.
+    """
+    trainings: list[Training] = []
+    doubts: list[str] = []
+    for index, attempt in enumerate(attempts):
+        after = course(attempt, index)
+        if after is None:
+            continue
+        training = _home(trainings, after)
+        if training is None or is_separate(training, after, relation):
+            if training is not None and relation is None:
+                doubts.append(_separate_doubt(training.tip, after))
+            trainings.append(Training(after, after, set(attempt.series)))
+            continue
+        if relation is None and after.first < training.tip.last and training.starts_again(after):
+            doubts.append(_again_doubt(training, after))
+        training.follow(after, chain=told)
+    doubts += [_left_doubt(*names) for training in trainings for names in training.left]
+    return trainings, doubts
+
+
+def _home(trainings: Sequence[Training], after: Course) -> Training | None:
+    """The latest training that logs a metric of this attempt, else the latest whose steps it goes on from."""
+    for training in reversed(trainings):
+        if training.metrics & set(after.attempt.series):
+            return training
+    return next((t for t in reversed(trainings) if after.first >= t.tip.last), None)
+
+
+def is_separate(training: Training, after: Course, relation: str | None) -> bool:
+    """Whether an attempt over steps that were trained before is a training of its own (another seed).
+
+    It is where both ran at the same time, or where both begin at the start and end at the same step.
+    """
+    before = training.tip
+    if relation == "attempts" or after.first >= before.last:
+        return False
+    if relation == "seeds" or side_by_side(before.attempt, after.attempt):
+        return True
+    length = max(before.last, after.last) - min(training.root.first, after.first)
+    end_together = abs(before.last - after.last) <= max(step_gap(before.clock), _SAME_END * length)
+    return end_together and training.starts_again(after) and not training.goes_on(after)
+
+
+def side_by_side(a: Attempt, b: Attempt) -> bool:
+    """Whether both processes ran at the same time."""
+    s, t = ran(a), ran(b)
+    if s is None or t is None:
+        return False
+    shorter = min(s[1] - s[0], t[1] - t[0])
+    return shorter > 0 and min(s[1], t[1]) - max(s[0], t[0]) > _BESIDE * shorter
+
+
+def _first_gap(series: Series) -> float:
+    steps = series.steps[: _START_SAMPLES + 1]
+    return max(1.0, (float(steps[-1]) - float(steps[0])) / max(1, len(steps) - 1))
+
+
+def _head(series: Series) -> float:
+    return _level(series.values[:SEAM_SAMPLES])
+
+
+def _tail(series: Series) -> float:
+    return _level(series.values[-SEAM_SAMPLES:])
+
+
+def _level(values: Floats) -> float:
+    """Median; infinite where there is nothing finite, so that no level is near it."""
+    level = median(values)
+    return float("inf") if np.isnan(level) else level
+
+
+def _separate_doubt(before: Course, after: Course) -> str:
+    why = "ran at the same time" if side_by_side(before.attempt, after.attempt) else "end at the same step"
+    return (
+        f"{before.name} and {after.name} cover the same steps and {why}: taken as separate trainings, "
+        f'both live. `relation = "attempts"` in run.toml makes them attempts of one training.'
+    )
+
+
+def _again_doubt(training: Training, after: Course) -> str:
+    loss = (
+        "the step starts again while the loss goes on (a counter that began anew?)"
+        if training.goes_on(after)
+        else "the step starts again"
+    )
+    return (
+        f"{after.name}: {loss}; taken as a relaunch that replaces {training.tip.name}. "
+        f'`relation = "seeds"` in run.toml keeps both live.'
+    )
+
+
+def _left_doubt(after: str, tip: str) -> str:
+    return (
+        f"{after} starts later than {tip} ended: taken as going on from an earlier attempt that reached its "
+        f"first step, which leaves {tip} dead. `order` in run.toml makes each attempt follow the one before."
+    )
