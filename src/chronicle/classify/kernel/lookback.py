@@ -66,9 +66,18 @@ def rise_start(ring: Row, event: Row, i: float, noise: float, is_jump: bool) -> 
     run = 0
     for j in range(int(max(start, oldest(i))), int(peak) + 1):
         run = run + 1 if ring[j % at.RING] > edge else 0
-        if run > 0 and run >= min(3, int(peak) - j + run):
+        if run >= 3 or (is_jump and run > 0 and j == int(peak)):
             return float(j - run + 1)
     return onset
+
+
+def lowest(ring: Row, start: float, i: float) -> float:
+    """Index of the lowest sample from start to i."""
+    best = float(int(start))
+    for j in range(int(start), int(i) + 1):
+        if ring[j % at.RING] < ring[int(best) % at.RING]:
+            best = float(j)
+    return best
 
 
 def gained(ring: Row, onset: float, samples: float, i: float) -> float:

@@ -19,7 +19,7 @@ from chronicle.classify.kernel.events import (
 )
 from chronicle.classify.kernel.layout import Memory, Row
 from chronicle.classify.kernel.levels import observe, warming
-from chronicle.classify.kernel.lookback import drop_samples, gained, mean_of, oldest
+from chronicle.classify.kernel.lookback import drop_samples, gained, lowest, mean_of, oldest
 
 
 def start(mem: Memory) -> None:
@@ -349,7 +349,8 @@ def last_word(mem: Memory) -> None:
     i = state[at.INDEX] - 1.0
     rising = q[at.UP] > cfg[at.END_SHARE] * cfg[at.CUSUM] and state[at.SHORT] - state[at.BEST] > q[at.NOISE]
     if rising and state[at.Z] > max(4.0, tail_edge(mem, 1e-3)):
-        open_event(mem, 0, state[at.LAST], q[at.UP], q[at.UP_ONSET], i)
+        turn = lowest(mem.ring, max(i - cfg[at.MEMORY], oldest(i)), i)
+        open_event(mem, 0, state[at.LAST], q[at.UP], turn, i)
     elif (
         state[at.Z] > 2.0 * max(cfg[at.CLIP], tail_edge(mem, cfg[at.TAIL]))
         and state[at.LAST] - q[at.MEAN] > 10.0 * cfg[at.RISE]

@@ -21,6 +21,7 @@ from chronicle.classify.rules import (
     gradients,
     numerics,
     quantised,
+    replay,
     resume,
     schedule,
     shapes,
@@ -42,5 +43,5 @@ class Rule(Protocol):
 
 RULES: tuple[Rule, ...] = (
     *(shapes, uturn, failed, quantised),
-    *(course, datasets, resume, schedule, numerics, gradients, speed),
+    *(course, datasets, resume, replay, schedule, numerics, gradients, speed),
 )

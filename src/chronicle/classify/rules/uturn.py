@@ -84,14 +84,16 @@ def last_block(steps: np.ndarray, y: np.ndarray, block: int, noise: float) -> Tu
     count = min(len(y) // block, 64)
     first = len(y) - count * block
     medians = np.median(y[first:].reshape(count, block), axis=1)
-    steps_between = np.diff(medians)
-    spread = 1.4826 * float(np.median(np.abs(steps_between - np.median(steps_between)))) / np.sqrt(2)
+    between = np.diff(medians)
+    spread = 1.4826 * float(np.median(np.abs(between - np.median(between)))) / np.sqrt(2)
     error = max(spread, 1.25 * noise / np.sqrt(block))
     low = int(np.argmin(medians))
     rise = float(medians[-1] - medians[low])
-    if not 2 <= low <= count - 3 or medians[-2] - medians[low] <= 0.3 * rise:
+    if not 2 <= low <= count - 4 or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None
-    if not (rise > max(0.03, 6 * error, noise) or rise > max(np.log(2), 3 * error)):
+    over = medians - np.minimum.accumulate(medians)
+    usual = float(np.max(over[2 : low + 1], initial=0.0))
+    if rise < max(0.01, 6 * error, noise, 1.5 * usual):
         return None
     up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
     return Turn(int(steps[first + up * block]), rise, rise / error, block)
