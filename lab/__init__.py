@@ -1,0 +1,1 @@
+"""Tiny real trainings with a known fault, which make specimens for runs/. See lab/README.md."""
