@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chronicle.classify.report import criterion
 from chronicle.classify.view import log_values
-from chronicle.model import Floats, Series
+from chronicle.model import Criterion, Floats, Series
 
 HUBER = 2.5  # [noise scales] a residual counts at most this much in a fit
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for normal noise
@@ -136,3 +137,13 @@ def running(y: Floats, width: int, how: Callable[..., Floats] = np.median) -> Fl
 def sure(t: float, limit: float) -> float:
     """Confidence from evidence ``t`` against its limit: 0.63 at the limit, 0.86 at twice of it."""
     return 1.0 - float(np.exp(-abs(t) / limit))
+
+
+def at_least(name: str, value: float, unit: str, least: float) -> Criterion:
+    """The test that a value is not below a limit."""
+    return criterion(name, value, unit, f">= {least:.3g}", bool(value >= least))
+
+
+def at_most(name: str, value: float, unit: str, most: float) -> Criterion:
+    """The test that a value is not above a limit."""
+    return criterion(name, value, unit, f"<= {most:.3g}", bool(value <= most))

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import fit, log_step, positive, running, scale, sure
+from chronicle.classify.measure import at_least, fit, log_step, positive, running, scale, sure
 from chronicle.classify.report import criterion, found
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
@@ -213,7 +213,7 @@ def late_generalisation(view: View, attempt: AttemptView) -> Iterator[Finding]:
             severity=0.5,
             confidence=0.9,
             evidence={"train_saturated_step": saturated, "delay_times": leaves / max(saturated, 1.0)},
-            criteria=[criterion("delay", leaves / max(saturated, 1.0), "times", f">= {view.thresholds.lag:g}", True)],
+            criteria=[at_least("delay", leaves / max(saturated, 1.0), "times", view.thresholds.lag)],
             runner_up=("lr-decay-drop", "if the training had not been done before"),
         )  # fmt: skip
         return
@@ -230,8 +230,11 @@ def learned_at(series: Series, sign: float, share: float) -> float | None:
 
 
 def apart(trained: Series, tested: Series, sign: float) -> bool:
-    """Whether both went from nothing to nearly all: scores from below 0.5 to above 0.9 (held-out: 0.6), losses
-    to a fifth of where they began (held-out: to a half of their highest)."""
+    """Whether both went from nothing to nearly all.
+
+    Scores from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth of the first value (held-out: to a
+    half of the highest).
+    """
     t, v = (s.values[np.isfinite(s.values)] for s in (trained, tested))
     if sign > 0:
         return bool(t.max() >= 0.9 and v.max() >= 0.6 and v[:2].max() <= 0.5)

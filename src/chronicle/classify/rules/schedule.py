@@ -272,7 +272,7 @@ def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def wiggle(y: Floats) -> float:
     """One-sample noise from the differences of neighbours."""
-    return scale(np.diff(y)) / np.sqrt(2)
+    return scale(np.diff(y)) / 2**0.5
 
 
 def epoch_edges(view: View, attempt: AttemptView) -> Iterator[Finding]:

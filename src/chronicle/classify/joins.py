@@ -1,0 +1,85 @@
+"""An attempt against the earlier one it goes on from: what the loss should have been, and what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from chronicle.classify.measure import Excess, Line, excess, fit, log_step, positive
+from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.model import Floats, Series
+
+BEFORE = 64  # [samples] of the earlier attempt that make a line at least
+HORIZON = 0.5  # [log steps] how long a stretch makes a line, and how far it is trusted beyond its end
+LEAST = 8  # [samples] on either side of a join
+
+
+@dataclass(frozen=True, eq=False)
+class Resume:
+    """An attempt that goes on from an earlier one, and the line it should have gone on along.
+
+    ``off`` is its log loss less that line; ``reach`` is the number of samples for which the line is trusted.
+    """
+
+    attempt: AttemptView
+    parent: AttemptView
+    loss: Series
+    line: Line
+    steps: Floats
+    off: Floats
+    reach: int
+
+    def over(self, a: int, b: int) -> Excess:
+        """Median height of the samples ``a`` to ``b`` over the line, and its t."""
+        return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
+
+
+def resumes(view: View, attempt: AttemptView) -> Iterator[Resume]:
+    """The attempt against that earlier attempt which its first samples fit best; none if it resumed none."""
+    loss = attempt.loss
+    if loss is None or attempt.index == 0:
+        return
+    steps, y = positive(loss)
+    if len(y) < LEAST:
+        return
+    own = fit(steps[2 * LEAST : BEFORE + 2 * LEAST], y[2 * LEAST : BEFORE + 2 * LEAST])
+    trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + HORIZON)), LEAST)
+    fits = [
+        Resume(attempt, parent, loss, wary(line, own), steps, y - line.at(steps), trusted)
+        for parent in view.attempts[: attempt.index]
+        if (line := best_line(parent, loss, steps, steps[:trusted])) is not None
+    ]
+    if fits:
+        yield min(fits, key=lambda r: abs(r.over(0, LEAST).height))
+
+
+def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) -> Line | None:
+    """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
+
+    It ends at the join or (a rollback) a few samples later, and is fitted to a short or a long stretch: a
+    stretch in which something happened is noisy, and loses.
+    """
+    if parent.loss is None:
+        return None
+    old_steps, old = positive(parent.loss)
+    gap = 12 * max(step_gap(loss), step_gap(parent.loss))
+    if len(old) < LEAST or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
+        return None
+    lines: list[Line] = []
+    for last in (steps[0], steps[LEAST - 1]):
+        b = int(np.searchsorted(old_steps, last))
+        long = int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - HORIZON))
+        for a in (max(b - BEFORE, 0), min(max(b - BEFORE, 0), long)):
+            line = fit(old_steps[a:b], old[a:b])
+            if line is not None and line.n >= LEAST:
+                lines.append(line)
+    return min(lines, key=lambda line: line.error(needed), default=None)
+
+
+def wary(line: Line, own: Line | None) -> Line:
+    """The line with the larger noise of both attempts: a short stretch is calm by chance now and then."""
+    if own is None or own.n < LEAST:
+        return line
+    return replace(line, noise=max(line.noise, own.noise), inflation=max(line.inflation, own.inflation))

@@ -1,0 +1,155 @@
+"""Data read twice after a resume.
+
+repeat-data
+    Sees: a loss that is falsely low after a resume, until new data come.
+    Rule: before a jump up within a resumed attempt the loss lies under the earlier attempt's line by half of
+    the jump and 4.5 standard errors, after the jump it is on that line (half of the jump away at most);
+    validation, where logged, does not jump. Without a jump: low from the first samples on, by 5 errors and
+    1.5 %, while validation stays on its own line.
+    Blind to: replays in another order, which make no jump, and a jump in a log that begins after the resume
+    (that is a level shift). False alarm: a data cursor is checked for nothing.
+    Source: Lightning #18780 (Llama-2 run: 0.13 and 0.25 nats too low for 250 steps each).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chronicle.classify.joins import BEFORE, Resume, resumes
+from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, excess, fit, positive, sure
+from chronicle.classify.report import criterion, found, renamed
+from chronicle.classify.view import View
+from chronicle.model import Finding
+
+PATTERNS = ("repeat-data",)
+REPLACES = (
+    *("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "level-shift"),
+    *("divergence-after-spike", "divergence-no-spike", "resume-spike"),
+)
+WINDOW = 16  # [samples] on either side of the jump
+JUMP_T = 5.0  # [standard errors] of a jump whose place is not known
+
+
+def find(view: View) -> Iterator[Finding]:
+    for attempt in view.attempts:
+        for join in resumes(view, attempt):
+            at = jump(join)
+            if at is not None:
+                yield from new_data(view, join, at)
+            else:
+                yield from still_low(view, join)
+
+
+def jump(join: Resume) -> int | None:
+    """The sample where the largest step up begins, if it is one and not a slope."""
+    n = min(len(join.off), join.reach)
+    error = MEDIAN_ERROR * join.line.noise * join.line.inflation
+    rises = {i: rise(join, i, WINDOW) / (error * np.sqrt(2 / min(WINDOW, i, n - i))) for i in range(4, n - 3)}
+    near = max(rises, key=lambda i: rises[i], default=0)
+    if not rises or rises[near] < JUMP_T:
+        return None
+    around = range(max(near - WINDOW, 4), min(near + WINDOW, n - 3))
+    at = max(around, key=lambda i: rise(join, i, 4))
+    return at if rise(join, at, 4) >= 0.5 * rise(join, at, WINDOW) > 0 else None
+
+
+def rise(join: Resume, i: int, window_samples: int) -> float:
+    """Median after sample ``i`` less median before it, log units over the line."""
+    w = min(window_samples, i, min(len(join.off), join.reach) - i)
+    return float(np.median(join.off[i : i + w]) - np.median(join.off[i - w : i]))
+
+
+def new_data(view: View, join: Resume, at: int) -> Iterator[Finding]:
+    """The jump at which a replay ends, if the loss was too low before it and is right after it."""
+    limits = view.thresholds
+    height = rise(join, at, WINDOW)
+    before = join.over(max(at - WINDOW, 0), at)
+    after = join.over(at + 1, min(at + 1 + WINDOW, join.reach))
+    surest = -min(before.t, join.over(0, min(WINDOW, at)).t)  # a line is vague far from the join
+    tests = [
+        at_least("jump", height, "log units", limits.join_fall),
+        at_least("under the line before it", -before.height, "log units", 0.5 * height),
+        at_least("under the line, then or at the join", surest, "standard errors", limits.known_t),
+        at_most("off the line after it", abs(after.height), "log units", 0.5 * height),
+        criterion("validation loss", None, "", "does not jump", validation_stays_at(join, at, height)),
+    ]
+    if any(t.met is False for t in tests):
+        return
+    evidence = {
+        "jump_log": height,
+        "low_log": -before.height,
+        "low_start_step": int(join.steps[0]),
+        "replayed_steps": int(join.steps[at] - join.steps[0]),
+        "after": join.parent.name,
+    }
+    why = "the loss had not been too low since the join"
+    reach = np.abs(join.steps - join.steps[at]) <= abs(join.steps[at] - join.steps[max(at - 8, 0)])
+    near = set(join.steps[reach].astype(int).tolist())
+    shapes = [f for f in view.findings(join.loss) if f.pattern in REPLACES and f.start_step in near]
+    if shapes:
+        first = min(shapes, key=lambda f: abs(f.start_step - join.steps[at]))
+        yield renamed(first, "repeat-data", why=why, evidence=evidence, criteria=tests)
+        return
+    yield found(
+        "repeat-data",
+        join.attempt,
+        join.loss,
+        (join.steps[at], join.steps[at], join.steps[at]),
+        severity=0.5 + height,
+        confidence=0.9,
+        evidence=evidence,
+        criteria=tests,
+        runner_up=("level-shift", why),
+    )
+
+
+def still_low(view: View, join: Resume) -> Iterator[Finding]:
+    """A replay that goes on to the end of the log: only validation can tell it from better data."""
+    limits = view.thresholds
+    low = join.over(0, WINDOW)
+    tests = [
+        at_least("first samples under the line", -low.t, "standard errors", limits.join_t),
+        at_least("first samples under the line", -low.height, "log units", limits.join_fall),
+        criterion("validation loss", None, "", "stays on its line", validation_stays(join, low.height)),
+        criterion("jump where new data begin", None, "", "seen", False),
+    ]
+    if not all(t.met for t in tests[:3]):
+        return
+    yield found(
+        "repeat-data",
+        join.attempt,
+        join.loss,
+        (join.steps[0], join.steps[0], None),
+        severity=0.4 - low.height,
+        confidence=0.6 * sure(low.t, limits.join_t),
+        evidence={"low_log": -low.height, "after": join.parent.name},
+        criteria=tests,
+        runner_up=("level-shift", "the validation loss had fallen as well"),
+    )
+
+
+def validation_stays_at(join: Resume, at: int, height: float) -> bool | None:
+    """Whether the validation loss rises by less than half of the jump there (None: cannot be seen)."""
+    validation = join.attempt.validation_loss
+    if validation is None or validation is join.loss:
+        return None
+    steps, y = positive(validation)
+    before, after = y[steps < join.steps[at]][-4:], y[steps >= join.steps[at]][:4]
+    if not len(before) or not len(after):
+        return None
+    return bool(np.median(after) - np.median(before) < 0.5 * height)
+
+
+def validation_stays(join: Resume, height: float) -> bool | None:
+    """Whether validation moved at the join by less than a third of the loss (None: cannot be seen)."""
+    here, there = join.attempt.validation_loss, join.parent.validation_loss
+    if here is None or there is None or here is join.loss:
+        return None
+    (steps, y), (old_steps, old) = positive(here), positive(there)
+    line = fit(old_steps[old_steps <= join.steps[0]][-BEFORE:], old[old_steps <= join.steps[0]][-BEFORE:])
+    near = steps <= join.steps[min(join.reach, len(join.steps)) - 1]
+    if line is None or near.sum() < 3:
+        return None
+    return abs(excess(line, steps[near], y[near]).height) <= abs(height) / 3
