@@ -21,6 +21,7 @@ from chronicle.model import (
     Verdict,
 )
 from chronicle.pages import PatternPage, SiteData, load
+from chronicle.pages.data import Cause, Lookalike, Source, Test
 from chronicle.patterns import PATTERNS
 from chronicle.shipped import shipped
 
@@ -42,9 +43,9 @@ SPIKE = Finding(
     end_step=None,
     severity=0.8,
     confidence=0.7,
-    evidence={"before_nats": 2.26, "peak_nats": 4.17, "recovery_steps": None},
+    evidence={"height_log": 0.612, "before_loss": 2.26, "peak_loss": 4.17, "recovery_steps": None},
     criteria=(
-        Criterion("Rise above the extrapolated trend", 1.91, "nats", "≥ 6 scales", True),
+        Criterion("rise above the extrapolated trend", 1.91, "nats", ">= 6 scales", True),
         Criterion("Back at the trend for 100 steps", None, "steps", "≤ 2 000 steps", False),
         Criterion("Validation loss agrees", None, "nats", "≤ 2 scales", None),
     ),
@@ -130,6 +131,32 @@ def site(entries: Sequence[Entry], **changes: Any) -> SiteData:
     """A site with the shipped templates and gallery."""
     whole = SiteData(entries, gallery(), (), "chronicle", (shipped("templates"),))
     return replace(whole, **changes)
+
+
+LOST = PatternPage(
+    id="spike-no-full-recovery",
+    title="Spike, not fully recovered",
+    verdict=Verdict.BAD,
+    lead="It came down, but not to where it was. Look at the trend, not at the level.",
+    also_called=("lasting spike",),
+    criteria=(Test("Left at the end", "≥ 6 scales", "training loss"),),
+    lookalikes=(
+        Lookalike("spike-fast-recovery", "Fast-recovering spike", Verdict.GOOD, "It is back at the trend."),
+        Lookalike(None, "Change of data", Verdict.GOOD, "It has no peak."),
+    ),
+    causes=(Cause("A bad batch", "guess", "Look at the batches before it."),),
+    now=("Roll back to before it.",),
+    prevent=("Clip updates.",),
+    sources=(Source("A book", "https://example.org/book", "Chapter 2."),),
+    specimens=("demo-rollback",),
+    body="See [that one](../good/spike-fast-recovery.md) and [the guide](../../docs/classifier.md).",
+)
+FAST = PatternPage("spike-fast-recovery", "Fast-recovering spike", Verdict.GOOD, "A peak. It frightens.")
+
+
+def small(*entries: Entry, **changes: Any) -> SiteData:
+    """A site with two pattern pages: small enough to be written out in a test."""
+    return site(entries, patterns=(FAST, LOST), **changes)
 
 
 @cache

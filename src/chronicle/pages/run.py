@@ -68,13 +68,15 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
 
 
 def _told(site: SiteData, entry: Entry, number: int, finding: Finding) -> Told:
+    units = {row["metric"]: row["unit"] or "" for row in entry.metrics}
+    measured = list(words.evidence(finding, units.get(finding.metric, "")))
     where = [finding.metric, finding.attempt if len(entry.attempts) > 1 else None, words.span(finding)]
     return Told(
         number=number,
         title=site.pattern_title(finding.pattern),
         verdict=site.pattern_verdict(finding.pattern),
-        where=", ".join(word for word in where if word),
-        measured=list(words.evidence(finding)),
+        where=": ".join([", ".join(word for word in where if word), *measured[:1]]),
+        measured=measured,
         criteria=finding.criteria,
         runner_up=finding.runner_up or "",
         runner_up_if=finding.runner_up_if,

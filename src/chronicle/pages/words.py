@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from chronicle.model import Criterion, Fact, Finding, Join, Role
 from chronicle.words import count, level
 
+# How the last word of an evidence key says its unit (see Finding.evidence), and how it is written.
 _UNITS = {
-    "nats": "nats",
-    "steps": "steps",
-    "samples": "samples",
-    "s": "s",
-    "h": "h",
-    "scales": "scales",
-    "tokens": "tokens",
-    "points": "points",
-    "step": "",
-    "ratio": "",
-    "share": "",
-    "count": "",
+    "nats": "{} nats",
+    "log": "{} log units",
+    "steps": "{} steps",
+    "step": "{}",
+    "samples": "{} samples",
+    "s": "{} s",
+    "h": "{} h",
+    "scales": "{} scales",
+    "tokens": "{} tokens",
+    "points": "{} points",
+    "share": "{} %",
+    "factor": "× {}",
+    "times": "× {}",
 }
 
 _ROLES = {
@@ -44,19 +46,27 @@ def span(finding: Finding) -> str:
 
 def measure(finding: Finding) -> str:
     """The one number a card has room for: ``2.26 → 4.17 at step 58 897 · not over``."""
-    change = _change(finding.evidence)
-    lead = change or next(iter(evidence(finding)), "")
-    over = "" if finding.end_step is not None else " · not over"
-    return f"{lead} at step {count(finding.start_step)}{over}".strip().replace("at step", "step", not lead)
+    lead = next(evidence(finding), "")
+    over = " · not over"
+    if finding.end_step is not None:
+        over = (
+            f" · {count(finding.end_step - finding.start_step)} steps"
+            if finding.end_step > finding.start_step
+            else ""
+        )
+    return f"{lead}{' at step' if lead else 'step'} {count(finding.start_step)}{over}"
 
 
-def evidence(finding: Finding) -> Iterator[str]:
-    """All that was measured: ``height 1.91 nats``, ``recovery 1 081 steps``."""
-    for key, value in finding.evidence.items():
-        said = _value(value)
-        if said:
-            name, unit = _named(key)
-            yield " ".join(word for word in (name, said, unit) if word)
+def evidence(finding: Finding, unit: str = "") -> Iterator[str]:
+    """All that was measured: ``2.26 → 4.17``, ``recovery 1 081 steps``; ``unit`` is that of the metric."""
+    facts = dict(finding.evidence)
+    before, peak = facts.get("before_loss"), facts.get("peak_loss")
+    if _is_number(before) and _is_number(peak):
+        yield f"{level(before)} → {level(peak)} {unit}".strip()
+        del facts["before_loss"], facts["peak_loss"]
+    for key, value in facts.items():
+        if _value(value):
+            yield _measured(key, value, unit)
 
 
 def join_words(join: Join) -> str:
@@ -96,6 +106,11 @@ def criterion_value(criterion: Criterion) -> str:
     return f"{_value(criterion.value)} {criterion.unit}".strip()
 
 
+def threshold(criterion: Criterion) -> str:
+    """What a criterion demands, with the signs of print: ``≥ 6 scales``."""
+    return criterion.threshold.replace(">=", "≥").replace("<=", "≤")
+
+
 def met_words(criterion: Criterion) -> tuple[str, str]:
     """The mark's name and the word of a criterion's outcome."""
     if criterion.met is None:
@@ -108,24 +123,24 @@ def role_words(role: str) -> str:
     return _ROLES.get(role, str(role).replace("-", " "))  # type: ignore[call-overload, no-any-return]
 
 
+def sentence(text: str) -> str:
+    """With a capital letter at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
 def steps(row: Mapping[str, Any]) -> str:
     """First and last step of a row of an attempts or metrics table: ``0 – 61 400``."""
     first, last = row.get("first_step"), row.get("last_step")
     return "none" if first is None or last is None else f"{count(first)} – {count(last)}"
 
 
-def _change(facts: Mapping[str, Any]) -> str:
-    before = next((v for k, v in facts.items() if k.startswith("before_") and _is_number(v)), None)
-    peak = next(
-        (v for k, v in facts.items() if k.startswith("peak_") and k != "peak_step" and _is_number(v)), None
-    )
-    return f"{level(before)} → {level(peak)}" if before is not None and peak is not None else ""
-
-
-def _named(key: str) -> tuple[str, str]:
-    words = key.split("_")
-    unit = _UNITS.get(words[-1])
-    return (" ".join(words), "") if unit is None or len(words) == 1 else (" ".join(words[:-1]), unit)
+def _measured(key: str, value: Any, unit: str) -> str:
+    *name, last = key.split("_")
+    form = "{} " + unit if last == "loss" else _UNITS.get(last)
+    if form is None or not name:
+        return f"{' '.join([*name, last])} {_value(value)}"
+    percent = last == "share" and _is_number(value)
+    return f"{' '.join(name)} {form.format(_value(100.0 * value if percent else value))}".strip()
 
 
 def _value(value: Any) -> str:
@@ -140,5 +155,5 @@ def _value(value: Any) -> str:
     return ", ".join(_value(v) for v in value) if isinstance(value, list | tuple) else str(value)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)

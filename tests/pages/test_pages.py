@@ -1,0 +1,358 @@
+"""Home, Browse, patterns and unreadable logs: the whole text of small ones, and their rules."""
+
+# ruff: noqa: E501 (the expected pages are written out as they are)
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, site, small
+
+from chronicle.model import Verdict
+from chronicle.pages import SiteData, assets, pages
+from chronicle.pages.browse import LISTED
+from chronicle.patterns import PATTERNS
+
+HOME = """\
+---
+title: "chronicle"
+hide: [navigation, toc]
+---
+<div class="ch-hero">
+<div>
+<h1>Learn to read a training curve</h1>
+<p class="ch-lead">What happened in 2 training runs: every spike, divergence, restart and surprise, named, drawn and kept.</p>
+<ul class="ch-tally">
+<li><a href="browse.html#verdict=good"><b>1</b> <span class="ch-verdict" data-v="good">good</span></a></li>
+<li><a href="browse.html#verdict=worrying"><b>0</b> <span class="ch-verdict" data-v="worrying">worrying</span></a></li>
+<li><a href="browse.html#verdict=bad"><b>1</b> <span class="ch-verdict" data-v="bad">bad</span></a></li>
+<li><a href="browse.html#verdict=unexpected"><b>0</b> <span class="ch-verdict" data-v="unexpected">unexpected</span></a></li>
+</ul>
+<p class="ch-small"><a href="unreadable.html">1 log could not be read</a></p>
+</div>
+<a class="ch-poster" data-search-exclude href="runs/demo-rollback/index.html" aria-label="A rollback with a lower learning rate: the page of the run"><figure class="ch-fig">
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-light-narrow.webp" width="344" height="260"><img src="runs/demo-rollback/whole-light.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-dark"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-dark-narrow.webp" width="344" height="260"><img src="runs/demo-rollback/whole-dark.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<figcaption>train/loss, whole run.</figcaption>
+</figure>
+<span class="ch-small">A rollback with a lower learning rate. Loss went 2.26 → 4.17 nats/token at step 58\u202f897, not over when the log ends.</span></a>
+</div>
+
+## Needs attention { #attention data-search-exclude }
+
+<ul class="ch-rows" data-search-exclude>
+<li><a class="ch-row" href="runs/demo-rollback/index.html"><img class="ch-thumb" src="runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span><strong>A rollback with a lower learning rate</strong><span class="t">2.26 → 4.17 at step 58\u202f897 · not over · Atlas · 106\u202f080 points</span></span><span class="ch-verdict" data-v="bad">bad</span></a></li>
+</ul>
+
+## Patterns { #patterns data-search-exclude }
+
+<section data-search-exclude>
+<div class="ch-quad">
+<div><h3 data-v="good"><span class="ch-verdict" data-v="good">good</span></h3><ul>
+<li><a href="patterns/spike-fast-recovery.html">Fast-recovering spike</a><a class="ch-count" href="browse.html#pattern=spike-fast-recovery" aria-label="Fast-recovering spike: 1 run">1</a></li>
+</ul></div>
+<div><h3 data-v="worrying"><span class="ch-verdict" data-v="worrying">worrying</span></h3><ul>
+</ul></div>
+<div><h3 data-v="bad"><span class="ch-verdict" data-v="bad">bad</span></h3><ul>
+<li><a href="patterns/spike-no-full-recovery.html">Spike, not fully recovered</a><a class="ch-count" href="browse.html#pattern=spike-no-full-recovery" aria-label="Spike, not fully recovered: 1 run">1</a></li>
+</ul></div>
+<div><h3 data-v="unexpected"><span class="ch-verdict" data-v="unexpected">unexpected</span></h3><ul>
+</ul></div>
+</div>
+
+</section>
+"""
+BROWSE = """\
+---
+title: Browse
+hide: [navigation, toc]
+---
+# Browse the runs
+
+<section id="browse" class="ch-browse" data-search-exclude>
+<details><summary>Filters</summary><form class="ch-facets" aria-label="Filters"></form></details>
+<div>
+<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter: spike nan adam …"><select aria-label="Sort"><option value="bad">Worst first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
+<div class="ch-chips"></div>
+<ul class="ch-cards"></ul>
+<button type="button" class="ch-more" hidden>Show more</button>
+</div>
+</section>
+<section class="ch-plain" data-search-exclude>
+<h2 data-v="bad"><span class="ch-verdict" data-v="bad">bad</span></h2>
+<ul>
+<li><a href="runs/demo-rollback/index.html">A rollback with a lower learning rate</a>: 2.26 → 4.17 at step 58\u202f897 · not over</li>
+</ul>
+<h2 data-v="good"><span class="ch-verdict" data-v="good">good</span></h2>
+<ul>
+<li><a href="runs/calm/index.html">Calm run calm</a>: no event up to step 5\u202f000</li>
+</ul>
+</section>
+<script src="assets/entries.js" defer></script><script src="assets/browse.js" defer></script>
+"""
+INDEX = """\
+---
+title: Patterns
+hide: [navigation, toc]
+---
+# Patterns
+
+<p class="ch-lead">What a training curve can do, by what it asks of you. The number is how many runs here show it.</p>
+
+<section data-search-exclude>
+<div class="ch-quad">
+<div><h3 data-v="good"><span class="ch-verdict" data-v="good">good</span></h3><ul>
+<li><a href="../patterns/spike-fast-recovery.html">Fast-recovering spike</a><a class="ch-count" href="../browse.html#pattern=spike-fast-recovery" aria-label="Fast-recovering spike: 1 run">1</a><p>A peak.</p></li>
+</ul></div>
+<div><h3 data-v="worrying"><span class="ch-verdict" data-v="worrying">worrying</span></h3><ul>
+</ul></div>
+<div><h3 data-v="bad"><span class="ch-verdict" data-v="bad">bad</span></h3><ul>
+<li><a href="../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a><a class="ch-count" href="../browse.html#pattern=spike-no-full-recovery" aria-label="Spike, not fully recovered: 1 run">1</a><p>It came down, but not to where it was.</p></li>
+</ul></div>
+<div><h3 data-v="unexpected"><span class="ch-verdict" data-v="unexpected">unexpected</span></h3><ul>
+</ul></div>
+</div>
+
+</section>
+"""
+PATTERN = """\
+---
+title: "Spike, not fully recovered"
+hide: [navigation]
+---
+<p class="ch-crumb" data-search-exclude><a href="index.html">Patterns</a> / bad / <code>spike-no-full-recovery</code></p>
+
+<div markdown="1">
+
+# Spike, not fully recovered { #pattern data-search-exclude }
+
+</div>
+
+<div class="ch-tags"><span class="ch-verdict big" data-v="bad">bad</span> <span class="ch-tag">also called: lasting spike</span></div>
+<p class="ch-lead">It came down, but not to where it was. Look at the trend, not at the level.</p>
+
+<div data-v="bad" data-search-exclude><svg/><svg/></div>
+
+## How to read it
+
+See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
+
+## How chronicle decides
+
+<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Criterion</th><th class="num">Threshold</th><th>Needs</th></tr></thead><tbody>
+<tr><th scope="row">Left at the end</th><td class="num" data-k="threshold">≥ 6 scales</td><td data-k="needs">training loss</td></tr>
+</tbody></table></div>
+
+## What looks like it
+
+<ul class="ch-alike" data-search-exclude>
+<li data-v="bad" class="this"><svg/><h3><span class="ch-verdict" data-v="bad">bad</span><br>Spike, not fully recovered</h3><p>This pattern.</p></li>
+<li data-v="good"><svg/><h3><span class="ch-verdict" data-v="good">good</span><br><a href="spike-fast-recovery.html">Fast-recovering spike</a></h3><p>It is back at the trend.</p></li>
+<li data-v="good"><h3><span class="ch-verdict" data-v="good">good</span><br>Change of data</h3><p>It has no peak.</p></li>
+</ul>
+
+## Likely causes
+
+<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>How to tell</th></tr></thead><tbody>
+<tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td>Look at the batches before it.</td></tr>
+</tbody></table></div>
+
+<div class="ch-two" markdown="1">
+<div markdown="1">
+
+## What to do now
+
+<ol class="ch-steps">
+<li>Roll back to before it.</li>
+</ol>
+
+</div>
+<div markdown="1">
+
+## How to prevent it
+
+<ol class="ch-steps">
+<li>Clip updates.</li>
+</ol>
+
+</div>
+</div>
+
+## Specimens
+
+<ul class="ch-cards" data-search-exclude>
+<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 at step 58\u202f897 · not over</span><span class="ch-meta">Atlas · 106\u202f080 points</span></a></li>
+</ul>
+
+## In your runs
+
+<p>1 run of 2 shows it, 1 finding. <a href="../browse.html#pattern=spike-no-full-recovery">Browse it</a></p>
+
+## Sources
+
+<ul class="ch-sources">
+<li>A book, <a href="https://example.org/book" rel="noopener noreferrer">https://example.org/book</a>. Chapter 2.</li>
+</ul>
+"""
+UNREADABLE = """\
+---
+title: Unreadable logs
+hide: [navigation, toc]
+search: {exclude: true}
+---
+# Unreadable logs
+
+<p class="ch-lead">Nothing could be made of these. The rest of the gallery is complete without them.</p>
+
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Run or log</th><th>What is wrong</th></tr></thead><tbody>
+<tr><th scope="row"><a href="runs/calm/index.html">calm</a></th><td>log.csv: no column of steps</td></tr>
+</tbody></table></div>
+"""
+ENTRIES = """\
+window.chroniclePatterns = {"near-perfect":"Near-perfect run","spike-fast-recovery":"Fast-recovering spike","spike-no-full-recovery":"Spike, not fully recovered"};
+window.chronicleEntries = [
+["demo-rollback","A rollback with a lower learning rate","bad",["spike-fast-recovery","spike-no-full-recovery"],"Atlas",["rollback"],"log",106080,"2.26 → 4.17 at step 58\u202f897 · not over","Atlas · 106\u202f080 points","runs/demo-rollback/index.html","runs/demo-rollback/thumb.webp"],
+["calm","Calm run calm","good",["near-perfect"],"Atlas",["none logged"],"log",106080,"no event up to step 5\u202f000","Atlas · 106\u202f080 points","runs/calm/index.html","runs/calm/thumb.webp"]
+];
+"""
+
+
+def made(data: SiteData) -> dict[str, str]:
+    """All pages by path."""
+    return {page.path: page.text for page in pages(data)}
+
+
+SMALL = small(rollback(), healthy(), unreadable=[("calm", "log.csv: no column of steps")])
+
+
+def test_the_pages_of_a_small_site() -> None:
+    assert list(made(SMALL)) == [
+        "index.md",
+        "browse.md",
+        "runs/demo-rollback/index.md",
+        "runs/calm/index.md",
+        "patterns/index.md",
+        "patterns/spike-fast-recovery.md",
+        "patterns/spike-no-full-recovery.md",
+        "unreadable.md",
+    ]
+
+
+def test_home_in_full() -> None:
+    assert made(SMALL)["index.md"] == HOME
+
+
+def test_browse_in_full() -> None:
+    assert made(SMALL)["browse.md"] == BROWSE
+
+
+def test_the_index_of_patterns_in_full() -> None:
+    assert made(SMALL)["patterns/index.md"] == INDEX
+
+
+def test_a_pattern_in_full() -> None:
+    page = made(SMALL)["patterns/spike-no-full-recovery.md"]
+    assert re.sub("<svg.*?</svg>", "<svg/>", page) == PATTERN
+
+
+def test_unreadable_logs_in_full() -> None:
+    assert made(SMALL)["unreadable.md"] == UNREADABLE
+
+
+def test_no_page_of_unreadable_logs_where_there_are_none() -> None:
+    pages_without = made(small(rollback()))
+    assert "unreadable.md" not in pages_without
+    assert "could not be read" not in pages_without["index.md"]
+
+
+def test_the_data_of_browse_in_full() -> None:
+    assert dict(assets(SMALL))["assets/entries.js"] == ENTRIES
+
+
+def test_the_data_of_browse_is_valid_and_complete() -> None:
+    data = site(many(70))
+    patterns, entries = dict(assets(data))["assets/entries.js"].split(";\nwindow.chronicleEntries = ")
+    titles = json.loads(patterns.removeprefix("window.chroniclePatterns = "))
+    rows = json.loads(entries.removesuffix(";\n"))
+    assert len(rows) == 70
+    assert {len(row) for row in rows} == {12}
+    assert {p for row in rows for p in row[3]} == set(titles)
+
+
+def test_an_empty_site_says_how_to_begin() -> None:
+    empty = made(small())
+    assert "<code>chronicle add LOG</code>" in empty["index.md"]
+    assert "ch-poster" not in empty["index.md"]
+    assert "<p>No run yet.</p>" in empty["browse.md"]
+
+
+def test_only_good_runs_need_no_attention() -> None:
+    assert "<p>Nothing: every run is good.</p>" in made(small(healthy()))["index.md"]
+
+
+def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
+    def ended(run_id: str, verdict: Verdict, when: str) -> object:
+        row = {**healthy().attempts[0], "ended": when}
+        return healthy(run_id, verdict=verdict, attempts=(row,))
+
+    runs = [
+        ended("old-bad", Verdict.BAD, "2026-01-01T00:00:00Z"),
+        ended("worry", Verdict.WORRYING, "2026-03-01T00:00:00Z"),
+        ended("new-bad", Verdict.BAD, "2026-02-01T00:00:00Z"),
+        healthy("fine"),
+    ]
+    rows = made(site(runs))["index.md"].split("ch-rows")[1].split("</ul>")[0]
+    assert re.findall(r'class="ch-row" href="runs/([a-z-]+)/', rows) == ["new-bad", "old-bad", "worry"]
+
+
+def test_home_shows_a_real_run_before_an_illustration() -> None:
+    shown = healthy("toy", about={"synthetic": True}), healthy("real")
+    assert 'class="ch-poster" data-search-exclude href="runs/real/' in made(site(shown))["index.md"]
+
+
+def test_plain_lists_go_on_over_pages_of_their_own() -> None:
+    data = made(site(many(2 * LISTED + 1)))
+    lists = [data[name] for name in ("browse.md", "browse-2.md", "browse-3.md")]
+    found = [run for page in lists for run in re.findall(r'<li><a href="runs/([^/]+)/', page)]
+    assert sorted(found) == [entry.run_id for entry in many(2 * LISTED + 1)]
+    assert '<b>list 2</b> <a href="browse-3.html">list 3</a>' in lists[1]
+    assert "search: {exclude: true}" in lists[1]
+
+
+def test_every_shipped_pattern_has_a_page_and_a_place_in_the_index() -> None:
+    data = made(site([rollback()]))
+    for page in gallery():
+        assert f"patterns/{page.id}.md" in data
+        assert f'href="../patterns/{page.id}.html"' in data["patterns/index.md"]
+    assert {page.id for page in gallery()} == {p.id for p in PATTERNS}
+
+
+def test_a_pattern_of_a_teams_own_is_a_pattern() -> None:
+    own = replace(FAST, id="our-own", title="Our own")
+    runs = [healthy(diagnosis=replace(healthy().diagnosis, patterns=("our-own",)))]
+    data = made(replace(small(), patterns=(own, LOST), entries=runs))
+    assert "<h1" not in data["patterns/our-own.md"]
+    assert "# Our own { #pattern data-search-exclude }" in data["patterns/our-own.md"]
+    assert '<a class="ch-tag" href="../../patterns/our-own.html">Our own</a>' in data["runs/calm/index.md"]
+
+
+def test_every_link_between_pages_leads_to_a_page() -> None:
+    data = site([*many(40), rollback()], unreadable=[("calm", "broken")])
+    everything = made(data)
+    for path, text in everything.items():
+        folder = path.rsplit("/", 1)[0] if "/" in path else ""
+        for link in re.findall(r'href="([^"#]+)\.html', text):
+            if not link.startswith("http"):
+                assert _resolved(folder, link) + ".md" in everything, (path, link)
+
+
+def _resolved(folder: str, link: str) -> str:
+    parts = folder.split("/") if folder else []
+    for part in link.split("/"):
+        if part == "..":
+            parts.pop()
+        else:
+            parts.append(part)
+    return "/".join(parts)

@@ -1,0 +1,245 @@
+"""A run's page: the whole text of a small one, and what it says where something is missing."""
+
+# ruff: noqa: E501 (the expected pages are written out as they are)
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.pages.samples import DIP, SPIKE, healthy, many, rollback, small
+
+from chronicle.model import Criterion, Entry, NotAssessed, Verdict
+from chronicle.pages import pages
+
+ROLLBACK = """\
+---
+title: "A rollback with a lower learning rate"
+hide: [navigation]
+---
+<p class="ch-crumb" data-search-exclude><a href="../../browse.html">Runs</a> / <a href="../../browse.html#project=Atlas">Atlas</a> / <code>demo-rollback</code></p>
+
+<div markdown="1">
+
+# A rollback with a lower learning rate { #run data-search-exclude }
+
+</div>
+
+<div class="ch-tags"><span class="ch-verdict big" data-v="bad">bad</span>
+<a class="ch-tag" href="../../patterns/spike-fast-recovery.html">Fast-recovering spike</a>
+<a class="ch-tag" href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a>
+</div>
+<p class="ch-lead">Loss went 2.26 → 4.17 nats/token at step 58\u202f897, not over when the log ends.</p>
+
+<section data-search-exclude>
+<figure class="ch-fig">
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="whole-light-narrow.webp" width="344" height="260"><img src="whole-light.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-dark"><source media="(max-width: 600px)" srcset="whole-dark-narrow.webp" width="344" height="260"><img src="whole-dark.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<figcaption>train/loss, whole run.</figcaption>
+</figure>
+
+<ol class="ch-key">
+<li><span class="ch-n" data-v="good">1</span><span><strong>Fast-recovering spike</strong> train/loss, attempt-1.jsonl, step 22\u202f308 to 22\u202f402</span></li>
+<li><span class="ch-n" data-v="bad">2</span><span><strong><a href="#finding-2">Spike, not fully recovered</a></strong> train/loss, attempt-1.jsonl, from step 58\u202f897, not over when the log ends: 2.26 → 4.17 nats/token</span></li>
+<li><span class="ch-n join">A</span><span><strong>Rollback</strong> 61\u202f400 → 56\u202f000, 5\u202f400 steps discarded, after 7.50 h</span></li>
+</ol>
+</section>
+
+## Finding 2: Spike, not fully recovered { #finding-2 data-search-exclude }
+
+<section data-search-exclude>
+<figure class="ch-fig">
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="finding-2-light-narrow.webp" width="344" height="260"><img src="finding-2-light.webp" width="900" height="300" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
+<picture class="ch-dark"><source media="(max-width: 600px)" srcset="finding-2-dark-narrow.webp" width="344" height="260"><img src="finding-2-dark.webp" width="900" height="300" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
+<figcaption>Same steps on every panel.</figcaption>
+</figure>
+
+<p class="ch-small">2.26 → 4.17 nats/token · height 0.612 log units</p>
+</section>
+
+## Facts { data-search-exclude }
+
+<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Quantity</th><th class="num">Value</th><th>Unit</th><th>How obtained</th></tr></thead><tbody>
+<tr><th scope="row">Points logged</th><td class="num">106\u202f080</td><td data-k="unit">points</td><td class="ch-no">counted</td></tr>
+<tr><th scope="row">Lowest train/loss</th><td class="num">2.14</td><td data-k="unit">unit not declared</td><td class="ch-no">at step 99\u202f000</td></tr>
+<tr><th scope="row">Tokens</th><td class="num ch-no">not logged</td><td data-k="unit"></td><td class="ch-no"></td></tr>
+</tbody></table></div>
+<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Attempt</th><th class="num">Steps</th><th class="num">Points</th><th>Started</th><th>Ended</th></tr></thead><tbody>
+<tr><th scope="row">1 · attempt-1.jsonl</th><td class="num" data-k="steps">0 – 61\u202f400</td><td class="num" data-k="points">61\u202f400</td><td data-k="started">not logged</td><td data-k="ended">not logged</td></tr>
+<tr><th scope="row">2 · attempt-2.jsonl</th><td class="num" data-k="steps">56\u202f000 – 100\u202f000</td><td class="num" data-k="points">44\u202f000</td><td data-k="started">not logged</td><td data-k="ended">not logged</td></tr>
+</tbody></table></div>
+<details class="ch-fold" data-search-exclude><summary>1 metric</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Metric</th><th>What it is</th><th>Unit</th><th class="num">Points</th><th class="num">Steps</th></tr></thead><tbody>
+<tr><th scope="row">train/loss</th><td>training loss</td><td data-k="unit">nats/token</td><td class="num" data-k="points">106\u202f080</td><td class="num" data-k="steps">0 – 100\u202f000</td></tr>
+</tbody></table></div></details>
+
+## What the logs leave open { data-search-exclude }
+
+<ul class="ch-doubts" data-search-exclude>
+<li>attempt-2.jsonl: the last record is cut</li>
+</ul>
+
+## Why this verdict { data-search-exclude }
+
+<section data-search-exclude>
+<p>One spike was not recovered.</p>
+<h3>Finding 2: Spike, not fully recovered</h3>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Criterion</th><th class="num">Value</th><th class="num">Threshold</th><th>Met</th></tr></thead><tbody>
+<tr><th scope="row">Rise above the extrapolated trend</th><td class="num" data-k="value">1.91 nats</td><td class="num" data-k="threshold">≥ 6 scales</td><td><span class="ch-pass">met</span></td></tr>
+<tr><th scope="row">Back at the trend for 100 steps</th><td class="num" data-k="value">never</td><td class="num" data-k="threshold">≤ 2 000 steps</td><td><span class="ch-fail">not met</span></td></tr>
+<tr><th scope="row">Validation loss agrees</th><td class="num" data-k="value">not logged</td><td class="num" data-k="threshold">≤ 2 scales</td><td><span class="ch-open">not assessed</span></td></tr>
+</tbody></table></div>
+<p><strong>Runner-up:</strong> Divergence after a spike, if the loss went on rising for 400 steps more</p>
+</section>
+
+## What the team says { data-search-exclude }
+
+<div class="ch-say" data-search-exclude>
+<p><time>2026-11-18T22:41+01:00</time> <span class="who">ada · decision · step 58\u202f900</span><br>Back to 56 000.<br>Not 58 500.</p>
+</div>
+<p class="ch-small" data-search-exclude>From <code>notes.md</code> in the folder of the run; chronicle reads this file and never changes it.</p>
+
+<div class="ch-two" markdown="1">
+<div markdown="1">
+
+## Looked for, not found { data-search-exclude }
+
+<section data-search-exclude>
+<ul>
+<li><em>Not assessed:</em> Gradient norm leads <span class="ch-no">(no gradient norm logged)</span></li>
+</ul>
+</section>
+
+</div>
+<div markdown="1">
+
+## What it cost { data-search-exclude }
+
+<section data-search-exclude>
+<table class="ch-table"><tbody>
+<tr><th scope="row">Steps discarded</th><td class="num">5\u202f400</td><td class="ch-no">of 106\u202f080 trained, sum over joins</td></tr>
+</tbody></table>
+</section>
+
+</div>
+</div>
+
+## Likely causes, and what to do { data-search-exclude }
+
+<section data-search-exclude>
+<h3><a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a></h3>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>How to tell</th></tr></thead><tbody>
+<tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td>Look at the batches before it.</td></tr>
+</tbody></table></div>
+<ol class="ch-steps">
+<li>Roll back to before it.</li>
+</ol>
+</section>
+
+## Cite and data { data-search-exclude }
+
+<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><tbody>
+<tr><th scope="row">Permalink</th><td><code>runs/demo-rollback/index.html</code></td></tr>
+<tr><th scope="row">Citation</th><td>chronicle, “A rollback with a lower learning rate”, run <code>demo-rollback</code></td></tr>
+<tr><th scope="row">Data</th><td><a href="series.csv">series.csv</a> · <a href="entry.json">entry.json</a></td></tr>
+<tr><th scope="row">Source</th><td><a href="https://example.org/log" rel="noopener noreferrer">https://example.org/log</a></td></tr>
+<tr><th scope="row">Licence</th><td>CC0-1.0</td></tr>
+<tr><th scope="row">Judged by</th><td>classifier 1</td></tr>
+</tbody></table></div>
+"""
+
+
+def page_of(entry: Entry, *others: Entry) -> str:
+    """The page of one run among others."""
+    made = {page.path: page.text for page in pages(small(entry, *others))}
+    return made[f"runs/{entry.run_id}/index.md"]
+
+
+def section(page: str, title: str) -> str:
+    """What stands under a heading."""
+    return page.split(f"\n## {title}", 1)[1].split("\n## ", 1)[0]
+
+
+def test_the_page_of_a_run_with_a_rollback_in_full() -> None:
+    assert page_of(rollback(), healthy()) == ROLLBACK
+
+
+def test_a_calm_run_has_no_empty_sections() -> None:
+    page = page_of(healthy())
+    titles = [line[3:].split(" {")[0] for line in page.splitlines() if line.startswith("## ")]
+    assert titles == ["Facts", "Why this verdict", "Looked for, not found", "What it cost", "Cite and data"]
+    assert "<p>Nothing was trained twice.</p>" in page
+    assert "ch-key" not in page
+
+
+def test_findings_keep_their_numbers_and_the_gravest_comes_first() -> None:
+    both = replace(rollback().diagnosis, findings=(replace(DIP, criteria=SPIKE.criteria), SPIKE))
+    why = section(page_of(replace(rollback(), diagnosis=both)), "Why this verdict")
+    assert why.index("<h3>Finding 2: Spike, not fully recovered</h3>") < why.index(
+        "<summary>Finding 1: Fast-recovering spike</summary>"
+    )
+
+
+def test_what_was_not_logged_is_grouped_by_what_is_missing() -> None:
+    missing = (
+        NotAssessed("grad-norm-precursor", ("grad-norm",)),
+        NotAssessed("overfitting", ("validation-loss",)),
+        NotAssessed("attention-logit-growth", ("attention-logit",)),
+    )
+    entry = replace(rollback(), diagnosis=replace(rollback().diagnosis, not_assessed=missing))
+    told = section(page_of(entry), "Looked for")
+    assert 'Gradient norm leads <span class="ch-no">(no gradient norm logged)</span>' in told
+    assert 'Overfitting <span class="ch-no">(no validation loss logged)</span>' in told
+    assert 'Attention-logit growth <span class="ch-no">(no attention logit logged)</span>' in told
+
+
+def test_marks_of_criteria_have_a_word_each() -> None:
+    page = page_of(rollback())
+    for mark, word in [("pass", "met"), ("fail", "not met"), ("open", "not assessed")]:
+        assert f'<span class="ch-{mark}">{word}</span>' in page
+
+
+def test_many_findings_do_not_make_an_endless_page() -> None:
+    findings = tuple(
+        replace(SPIKE, start_step=10 * i, criteria=(Criterion(f"test {i}", 1.0, "", ">= 0", True),) * 9)
+        for i in range(500)
+    )
+    page = page_of(replace(rollback(), diagnosis=replace(rollback().diagnosis, findings=findings)))
+    assert '<p class="ch-small">460 more stand in <a href="entry.json">entry.json</a>.</p>' in page
+    assert len(page.encode()) < 80_000
+
+
+def test_where_the_data_come_from_is_said() -> None:
+    for about, said in [
+        ({"data": "digitised picture"}, "Digitised from a published picture"),
+        ({"data": "synthetic"}, "Illustration. A generator made this run"),
+        ({"data": "tiny training"}, "A real training of a tiny model"),
+        ({"data": "log", "quote": "It spiked."}, "“It spiked.”"),
+    ]:
+        assert said in page_of(healthy(about=about))
+    assert "ch-note" not in page_of(healthy(about={}))
+
+
+def test_a_run_without_figures_has_a_page() -> None:
+    page = page_of(replace(rollback(), figures=()))
+    assert "<figure" not in page
+    assert "ch-key" in page
+
+
+def test_similar_runs_share_a_rare_pattern_first() -> None:
+    common = [healthy(f"calm-{i}") for i in range(9)]
+    mixed = replace(common[0].diagnosis, patterns=("grokking", "near-perfect"))
+    rare = healthy("rare", diagnosis=mixed, title="The rare one")
+    page = page_of(replace(healthy("mine"), diagnosis=mixed), *common, rare)
+    assert section(page, "Similar runs").index("The rare one") < section(page, "Similar runs").index(
+        "Calm run"
+    )
+
+
+def test_a_run_is_never_similar_to_itself() -> None:
+    for entry in many(30)[:3]:
+        page = page_of(entry, *many(30)[3:])
+        assert f'{entry.run_id}/index.html"><img' not in page
+
+
+def test_the_verdict_of_a_page_is_the_entrys() -> None:
+    for verdict in Verdict:
+        assert f'<span class="ch-verdict big" data-v="{verdict}">' in page_of(healthy(verdict=verdict))
