@@ -21,7 +21,7 @@ class ContextThresholds:
     known_t: float = limit(
         4.5, "standard errors", "a step at a place known beforehand: 1 in 300,000 by chance"
     )
-    join_t: float = limit(5.0, "standard errors", "a few windows are tried at each join")
+    join_t: float = limit(6.0, "standard errors", "three windows at each join; short stretches are calm")
     same_time: float = limit(
         8.0, "samples", "onsets of one event differ by what the kernel's onset may be off"
     )

@@ -58,8 +58,8 @@ def resumes(view: View, attempt: AttemptView) -> Iterator[Resume]:
 def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) -> Line | None:
     """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
 
-    It ends at the join or (a rollback) a few samples later, and is fitted to a short or a long stretch: a
-    stretch in which something happened is noisy, and loses.
+    It ends at the join or (a rollback) a few samples later, and is fitted to stretches of several lengths: one
+    in which something happened is noisy, and loses.
     """
     if parent.loss is None:
         return None
@@ -70,9 +70,9 @@ def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) 
     lines: list[Line] = []
     for last in (steps[0], steps[LEAST - 1]):
         b = int(np.searchsorted(old_steps, last))
-        long = int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - HORIZON))
-        for a in (max(b - BEFORE, 0), min(max(b - BEFORE, 0), long)):
-            line = fit(old_steps[a:b], old[a:b])
+        long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - HORIZON))
+        for n in {min(b, max(long, BEFORE)), *(BEFORE << k for k in range(6) if BEFORE << k < long)}:
+            line = fit(old_steps[b - n : b], old[b - n : b])
             if line is not None and line.n >= LEAST:
                 lines.append(line)
     return min(lines, key=lambda line: line.error(needed), default=None)

@@ -4,7 +4,7 @@ repeat-data
     Sees: a loss that is falsely low after a resume, until new data come.
     Rule: before a jump up within a resumed attempt the loss lies under the earlier attempt's line by half of
     the jump and 4.5 standard errors, after the jump it is on that line (half of the jump away at most);
-    validation, where logged, does not jump. Without a jump: low from the first samples on, by 5 errors and
+    validation, where logged, does not jump. Without a jump: low from the first samples on, by 6 errors and
     1.5 %, while validation stays on its own line.
     Blind to: replays in another order, which make no jump, and a jump in a log that begins after the resume
     (that is a level shift). False alarm: a data cursor is checked for nothing.
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.joins import BEFORE, Resume, resumes
+from chronicle.classify.joins import BEFORE, LEAST, Resume, resumes
 from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, excess, fit, positive, sure
 from chronicle.classify.report import criterion, found, renamed
 from chronicle.classify.view import View
@@ -46,11 +46,14 @@ def jump(join: Resume) -> int | None:
     """The sample where the largest step up begins, if it is one and not a slope."""
     n = min(len(join.off), join.reach)
     error = MEDIAN_ERROR * join.line.noise * join.line.inflation
-    rises = {i: rise(join, i, WINDOW) / (error * np.sqrt(2 / min(WINDOW, i, n - i))) for i in range(4, n - 3)}
+    rises = {
+        i: rise(join, i, WINDOW) / (error * np.sqrt(2 / min(WINDOW, i, n - i)))
+        for i in range(LEAST, n - LEAST)
+    }
     near = max(rises, key=lambda i: rises[i], default=0)
     if not rises or rises[near] < JUMP_T:
         return None
-    around = range(max(near - WINDOW, 4), min(near + WINDOW, n - 3))
+    around = range(max(near - WINDOW, LEAST), min(near + WINDOW, n - LEAST))
     at = max(around, key=lambda i: rise(join, i, 4))
     return at if rise(join, at, 4) >= 0.5 * rise(join, at, WINDOW) > 0 else None
 

@@ -2,7 +2,7 @@
 
 resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
-    Rule: the median of the first 4, 8 or 16 samples lies 5 standard errors and 1.5 % over the line of the
+    Rule: the median of the first 4, 8 or 16 samples lies 6 standard errors and 1.5 % over the line of the
     earlier attempt, and the excess at least halves later. A spike that the kernel sees within the first 8
     samples is one as well.
     Blind to: lost optimizer state that the loss does not show. False alarm: a search for lost state.
