@@ -74,6 +74,8 @@ SAID = [
     ("resume-spike", "join_rise", "≥ {} %"),
     ("repeat-data", "join_t", "≥ {} standard errors"),
     ("repeat-data", "join_fall", "≥ {} %"),
+    ("repeat-data", "known_t", "≥ {} standard errors"),
+    ("spike-no-full-recovery", "bad_end", "≥ {} in log loss"),
     ("lr-not-restored", "lr_differs", "more than {} %"),
     ("lr-decay-drop", "lr_falls", "factor of {}"),
     ("lr-decay-drop", "known_t", "≥ {} standard errors"),
