@@ -112,9 +112,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     if as_json:
         click.echo(_line(report.to_json()))
     elif not quiet:
-        click.echo(
-            "\n".join(console.told_build(report.entries, report.unreadable, report.reused, report.site))
-        )
+        click.echo("\n".join(console.told_build(report)))
     verdicts = [entry.verdict for entry in report.entries]
     sys.exit(console.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
 

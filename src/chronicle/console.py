@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -40,8 +41,10 @@ def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[
     yield f"  {printable(headline(timeline, diagnosis))}"
     for finding in diagnosis.findings:
         yield f"  {printable(finding_line(finding))}"
-    for reason, patterns in _by_missing(diagnosis).items():
-        yield f"  not assessed, {reason}: {', '.join(patterns)}"
+    if diagnosis.not_assessed:
+        wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
+        text = f"not assessed, for what was not logged: {', '.join(wants)}"
+        yield textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
     for doubt in timeline.doubts:
         yield f"  in doubt: {printable(doubt)}"
 
@@ -116,10 +119,3 @@ def _say_outcome(outcome: Outcome, total: int) -> None:
 def printable(text: str) -> str:
     """Text from a log made safe for a terminal: control and direction characters become their escapes."""
     return "".join(c if c.isprintable() or c in _KEPT else repr(c)[1:-1] for c in text)
-
-
-def _by_missing(diagnosis: Diagnosis) -> dict[str, list[str]]:
-    reasons: dict[str, list[str]] = {}
-    for item in diagnosis.not_assessed:
-        reasons.setdefault(f"{' and '.join(item.missing)} not logged", []).append(item.pattern)
-    return reasons
