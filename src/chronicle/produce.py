@@ -134,7 +134,7 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
 
 def thresholds(config: WorkspaceConfig) -> Thresholds:
     """The classifier's thresholds with those of chronicle.toml; ConfigError for a name it does not have."""
-    valid = vars(DEFAULTS) if hasattr(DEFAULTS, "__dict__") else dict.fromkeys(DEFAULTS.__slots__)
+    valid = [field.name for field in fields(DEFAULTS)]
     for name in config.thresholds:
         if name not in valid:
             raise ConfigError("chronicle.toml", f"thresholds.{name}", unknown(name, valid))
