@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.gallery_thresholds import GALLERY, SAID, criteria_of, path_of, pattern, restated
 
-from chronicle.classify.thresholds import DEFAULTS
 from chronicle.patterns import BY_ID, PATTERNS
 
-GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 IDS = [p.id for p in PATTERNS]
 KEYS = [
     "id",
@@ -29,72 +27,10 @@ KEYS = [
     "specimens",
 ]
 
-# (page, name in Thresholds, how its criteria say it)
-SAID = [
-    ("spike-fast-recovery", "rise", "≥ {} %"),
-    ("spike-fast-recovery", "cusum", "over {} noise scales"),
-    ("spike-fast-recovery", "back", "{} %"),
-    ("spike-fast-recovery", "back_cap", "{} %"),
-    ("spike-fast-recovery", "back_noise", "within {} noise scales"),
-    ("spike-fast-recovery", "fast_steps", "≤ {} steps"),
-    ("spike-fast-recovery", "fast_samples", "{} samples"),
-    ("spike-fast-recovery", "fast_share", "{} % of the run"),
-    ("spike-slow-recovery", "fast_steps", "over {} steps"),
-    ("spike-no-full-recovery", "left", "{} % of the height"),
-    ("spike-no-full-recovery", "lost", "{} % of the height"),
-    ("spike-no-full-recovery", "grown", "{} % of the height"),
-    ("divergence-after-spike", "spike_rise", "within {} samples"),
-    ("divergence-after-spike", "spike_height", "≥ {} in log loss"),
-    ("divergence-after-spike", "lost", "≥ {} %"),
-    ("divergence-after-spike", "grown", "{} % of the height"),
-    ("divergence-no-spike", "jump", "< {} % of the height"),
-    ("divergence-no-spike", "lost", "≥ {} %"),
-    ("level-shift", "jump", "≥ {} %"),
-    ("level-shift", "spike_height", "≤ {} in log loss"),
-    ("near-perfect", "spike_rate", "≤ {} in 10 000"),
-    ("near-perfect", "noisy", "≤ {} %"),
-    ("noisy-healthy", "noisy", "> {} %"),
-    ("failed-run", "dying", "≥ {} %"),
-    ("failed-run", "learned", "{} % below"),
-    ("quantised-loss", "quantised", "< {} %"),
-    ("grokking", "drop", "≥ {} %"),
-    ("multi-dataset-spike", "same_time", "within {} samples"),
-    ("multi-dataset-spike", "shares_in", "≥ {} standard errors"),
-    ("resume-ratio-skew", "known_t", "≥ {} standard errors"),
-    ("resume-ratio-skew", "ratio_bump", "≥ {} %"),
-    ("grad-norm-precursor", "lead_most", "1 to {} samples"),
-    ("grad-norm-precursor", "lead_chance", "probability < {}"),
-    ("rising-spike-rate", "rate_events", "≥ {}"),
-    ("rising-spike-rate", "rate_p", "p < {}"),
-    ("loss-scale-collapse", "halvings", "≥ {}"),
-    ("attention-logit-growth", "logit_high", "> {}"),
-    ("attention-logit-growth", "logit_growth", "factor of {}"),
-    ("output-logit-drift", "drift", "≥ {} nats"),
-    ("resume-spike", "join_t", "≥ {} standard errors"),
-    ("resume-spike", "join_rise", "≥ {} %"),
-    ("repeat-data", "join_t", "≥ {} standard errors"),
-    ("repeat-data", "join_fall", "≥ {} %"),
-    ("repeat-data", "known_t", "≥ {} standard errors"),
-    ("spike-no-full-recovery", "bad_end", "≥ {} in log loss"),
-    ("lr-not-restored", "lr_differs", "more than {} %"),
-    ("lr-decay-drop", "lr_falls", "factor of {}"),
-    ("lr-decay-drop", "known_t", "≥ {} standard errors"),
-    ("reinitialised", "first_level", "within {} %"),
-    ("plateau", "flat_t", "≥ {} standard errors"),
-    ("overfitting", "overfit_rise", "≥ {} %"),
-    ("grokking", "lag", "≥ {} times"),
-    ("throughput-drop", "slower", "≥ {} %"),
-    ("throughput-drop", "slow_steps", "≥ {} steps"),
-    ("throughput-drop", "slow_samples", "≥ {} samples"),
-    ("hang", "hang_times", "≥ {} times"),
-    ("hang", "hang_s", "≥ {} s"),
-]
-
 
 def page(pattern_id: str) -> tuple[dict[str, Any], str]:
     """Front matter and body of a page."""
-    path = GALLERY / BY_ID[pattern_id].verdict.value / f"{pattern_id}.md"
-    _, head, body = path.read_text(encoding="utf-8").split("---\n", 2)
+    _, head, body = path_of(pattern_id).read_text("utf-8").split("---\n", 2)
     return yaml.safe_load(head), body
 
 
@@ -196,10 +132,9 @@ def test_specimens_are_runs_of_this_repository(pattern_id: str) -> None:
 
 @pytest.mark.parametrize(("pattern_id", "threshold", "words"), SAID)
 def test_pages_state_the_thresholds_that_the_rules_use(pattern_id: str, threshold: str, words: str) -> None:
-    value = getattr(DEFAULTS, threshold)
-    shown = f"{100 * value:g}" if "{} %" in words else f"{value:g}"
-    stated = " | ".join(f"{c['criterion']}: {c['threshold']}" for c in page(pattern_id)[0]["criteria"])
-    assert re.search(re.escape(words.format(shown)) + r"(?![\d.]\d*)", stated), (threshold, value, stated)
+    text = path_of(pattern_id).read_text("utf-8")
+    assert len(re.findall(pattern(words), criteria_of(text))) == 1, "must be said once"
+    assert restated(text, threshold, words) == text, "run: python -m tests.gallery_thresholds"
 
 
 def test_pages_hold_no_markup_that_a_browser_would_run() -> None:
