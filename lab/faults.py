@@ -51,6 +51,11 @@ def lost(faults: Iterable[Fault], step: int) -> set[Kind]:
     return {f.kind for f in faults if f.kind in of_resume and f.at == step}
 
 
+def of_attempt(faults: Iterable[Fault], start: int) -> tuple[Fault, ...]:
+    """The faults of the attempt that began at ``start``: a loader repeats itself only after a resume."""
+    return tuple(f for f in faults if f.kind is not Kind.REPEAT or f.at == start)
+
+
 @dataclass(frozen=True)
 class Schedule:
     """A learning rate over steps: warm-up, then "constant", "cosine" to a tenth, "decay" (constant, then

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.faults import Kind, active, corrupted, learning_rate, lost, replayed, second_share
+from lab.faults import Kind, active, corrupted, learning_rate, lost, of_attempt, replayed, second_share
 from lab.logs import Log
 from lab.model import TinyGPT, losses
 from lab.recipes import Recipe
@@ -30,6 +30,7 @@ def train(recipe: Recipe, open_log: Callable[[int], Log]) -> int:
     resumed_at = {attempt.start for attempt in recipe.attempts}
     checkpoints = {}
     for number, attempt in enumerate(recipe.attempts):
+        trainer.faults = of_attempt(recipe.faults, attempt.start)
         if number:
             trainer.restore(checkpoints[attempt.start], lost(recipe.faults, attempt.start))
         log = open_log(number)
@@ -47,7 +48,7 @@ class Trainer:
     """Model, optimizer and loaders of one training, and the step that moves them on."""
 
     def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
+        self.recipe, self.faults = recipe, recipe.faults
         torch.manual_seed(recipe.seed)
         self.rng = np.random.default_rng(recipe.seed)
         self.scale = LossScale() if recipe.fp16 else None
@@ -100,11 +101,11 @@ class Trainer:
         started = time.perf_counter()
         r = self.recipe
         batch, of_second = self.batch(step)
-        rate = learning_rate(r.schedule, r.faults, step)
+        rate = learning_rate(r.schedule, self.faults, step)
         by_row = losses(self.model, batch)
-        loss = by_row.mean() * (math.nan if active(r.faults, Kind.NAN, step) else 1.0)
+        loss = by_row.mean() * (math.nan if active(self.faults, Kind.NAN, step) else 1.0)
         grad_norm = self.update(loss, rate)
-        if slow := active(r.faults, Kind.SLOW, step):
+        if slow := active(self.faults, Kind.SLOW, step):
             for _ in range(int(slow.amount)):
                 losses(self.model, batch)
         shown = loss.detach().bfloat16() if r.logs_bfloat16 else loss.detach()
@@ -121,13 +122,13 @@ class Trainer:
         """The rows of a step, int64[batch, context + 1], and which of them are of the second source."""
         r = self.recipe
         count = r.batch_at(step)
-        share = second_share(r.sums_share, r.faults, step)
+        share = second_share(r.sums_share, self.faults, step)
         second = int(self.rng.binomial(count, share)) if share else 0
         parts = []
         for stream, name, n in zip(self.streams, SOURCES, (count - second, second), strict=False):
-            start = replayed(r.faults, step, stream.cursor, count)
+            start = replayed(self.faults, step, stream.cursor, count)
             rows = stream.take(n) if start is None else stream.at(start, n)
-            parts.append(corrupted(rows, name, r.faults, step, self.rng))
+            parts.append(corrupted(rows, name, self.faults, step, self.rng))
         return _tokens(np.concatenate(parts)), torch.arange(count) >= count - second
 
     def update(self, loss: Tensor, rate: float) -> float:

@@ -107,14 +107,14 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe(
         "repeat-data",
         "A loader that starts its shard again on every resume",
-        "after the resumes at 300 and 460 the loader serves the same 40 steps of data four times",
-        "Three attempts. After each resume the loader gives the same 40 steps of data again, four times: "
+        "after the resumes at 400 and 560 the loader serves the same 16 steps of data ten times",
+        "Three attempts. After each resume the loader gives the same 16 steps of data again, ten times: "
         "the loss sinks below what it honestly is, and jumps back when new data arrives. The first resume "
         "was after a crash; the second was a rollback to just before the jump, and shows it once more.",
         "events",
-        (Attempt(0, 320), Attempt(300, 560), Attempt(460, 800)),
-        Schedule(3e-3, 800, "constant"),
-        (Fault(Kind.REPEAT, 300, 160, 40), Fault(Kind.REPEAT, 460, 160, 40)),
+        (Attempt(0, 420), Attempt(400, 660), Attempt(560, 860)),
+        Schedule(3e-3, 860, "constant"),
+        (Fault(Kind.REPEAT, 400, 160, 16), Fault(Kind.REPEAT, 560, 160, 16)),
         ("data loader", "resume", "rollback"),
         width=128,
     ),
@@ -215,7 +215,7 @@ RECIPES: tuple[Recipe, ...] = (
         "Attention logits that grow without bound",
         "learning rate 0.03 without normalisation of queries and keys",
         "A high learning rate and nothing that bounds queries and keys: the largest attention logit grows "
-        "from 0.1 to thousands. No spike and no NaN; the run only ends worse than it should.",
+        "from 0.1 to more than a thousand. No divergence and no NaN, so the loss alone shows nothing.",
         "events",
         _one(700),
         Schedule(3e-2, 700, "constant"),

@@ -55,8 +55,8 @@ def story(n_bytes: int, seed: int) -> Bytes:
 
 
 def sums(n_bytes: int, seed: int) -> Bytes:
-    """``n_bytes`` of sums such as ``12+7=19;``: another source of data, easier than the story."""
-    a, b = np.random.default_rng(seed).integers(0, 100, (2, n_bytes // 6 + 1))
+    """``n_bytes`` of sums such as ``3+4=7;``: another source of data, easier than the story."""
+    a, b = np.random.default_rng(seed).integers(0, 10, (2, n_bytes // 6 + 1))
     text = "".join(f"{x}+{y}={x + y};" for x, y in zip(a, b, strict=True))
     return np.frombuffer(text.encode("ascii")[:n_bytes], dtype=np.uint8)
 
@@ -78,7 +78,8 @@ class Stream:
     def at(self, start: int, count: int) -> Bytes:
         """``count`` rows from position ``start`` on; the cursor stays where it is."""
         size = len(self.rows)
-        return np.stack([self.rows[self._order(i // size)[i % size]] for i in range(start, start + count)])
+        chosen = [self._order(i // size)[i % size] for i in range(start, start + count)]
+        return self.rows[np.array(chosen, dtype=np.int64)]
 
     def _order(self, epoch: int) -> NDArray[np.int64]:
         if getattr(self, "_shuffled", (None,))[0] != epoch:

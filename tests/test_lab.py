@@ -12,7 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab.faults import Fault, Kind, Schedule, corrupted, learning_rate, lost, replayed, second_share
+from lab.faults import (
+    Fault,
+    Kind,
+    Schedule,
+    corrupted,
+    learning_rate,
+    lost,
+    of_attempt,
+    replayed,
+    second_share,
+)
 from lab.logs import CsvLog, JsonLog, StateLog
 from lab.recipes import RECIPES, Recipe
 from lab.scale import LossScale
@@ -42,6 +52,7 @@ def test_a_stream_serves_every_row_once_an_epoch_in_another_order() -> None:
     first, second = stream.take(12)[:, 0], stream.take(12)[:, 0]
     assert sorted(first) == sorted(second) == list(range(12))
     assert list(first) != list(second)
+    assert stream.take(0).shape == (0, 1)
 
 
 def test_a_resumed_stream_goes_on_where_its_cursor_was() -> None:
@@ -97,6 +108,11 @@ def test_a_repeating_loader_serves_the_last_segment_again_and_again() -> None:
     segment = [step * rows for step in range(260, 300)]
     assert read == segment * 4
     assert replayed(faults, 299, cursor, rows) is None is replayed(faults, 460, cursor, rows)
+
+
+def test_a_loader_repeats_itself_only_in_the_attempt_that_resumed() -> None:
+    faults = [Fault(Kind.REPEAT, 300, 160, 40), Fault(Kind.REPEAT, 460, 160, 40), Fault(Kind.NAN, 480)]
+    assert of_attempt(faults, 300) == (faults[0], faults[2])
 
 
 def test_garbage_hits_its_source_and_its_steps() -> None:
