@@ -84,19 +84,20 @@ def baseline_level(mem: Memory, k: int) -> int:
     return k if mem.levels[coarse][at.MEAN] > mem.levels[k][at.MEAN] else coarse
 
 
-def set_slope(mem: Memory, event: Row, k: int, i: float) -> None:
-    """Slope of the baseline in log samples, from the coarsest level that knows one; none if within its noise.
+def set_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
+    """Slope of the baseline in log samples, from the coarsest level where it stands out of the noise.
 
     An exponentially weighted mean with a memory that grows as n/4 lags 0.8 of it, hence 1.25.
     """
-    while k + 1 < at.LEVELS and mem.levels[k + 1][at.FRESH] >= 12.0:
-        k += 1
-    q = mem.levels[k]
-    memory = min(max(q[at.FRESH] / 4.0, 2.0), mem.config[at.MEMORY]) * at.BLOCK[k]
-    fall = q[at.MEAN2] - q[at.MEAN]
-    if fall > 2.0 * q[at.NOISE]:
-        event[at.SLOPE] = -1.25 * fall / memory * max(i + 8.0 - memory, 8.0)
-    event[at.SPAN] = 4.0 * memory
+    for k in range(finest, at.LEVELS):
+        q = mem.levels[k]
+        if k > finest and q[at.FRESH] < 12.0:
+            return
+        memory = min(max(q[at.FRESH] / 4.0, 2.0), mem.config[at.MEMORY]) * at.BLOCK[k]
+        fall = q[at.MEAN2] - q[at.MEAN]
+        if fall > 2.0 * q[at.NOISE]:
+            event[at.SLOPE] = -1.25 * fall / memory * max(i + 8.0 - memory, 8.0)
+            event[at.SPAN] = 4.0 * memory
 
 
 def locate(mem: Memory, k: int, edge: float, i: float) -> float:

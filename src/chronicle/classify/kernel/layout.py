@@ -43,9 +43,10 @@ ROWS = 128  # event rows that may wait to be read
     SAME_SINCE,  # [index]
     SAME_COUNT,  # samples it has stood
     SAME_LONGEST,  # longest stretch of equal values before [samples]
+    STIR,  # mean of log |difference of neighbours|, exponentially weighted over 20 samples
     EMITTED,  # event rows written to `out` and not read yet
-) = range(24)
-STATE = 24
+) = range(25)
+STATE = 25
 
 # ---- one row a level
 (

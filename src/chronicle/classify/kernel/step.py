@@ -162,6 +162,7 @@ def replay(mem: Memory) -> None:
         state[at.UNIT] = max(sizes[count // 2], 1e-12)
     first = [transform(mem, mem.warm[j][0]) for j in range(count)]
     mem.levels[0][at.NOISE] = 1.2 * first_noise(first)
+    state[at.STIR] = math.log(0.75 * mem.levels[0][at.NOISE])
     state[at.SHORT] = first[0]
     state[at.LAST] = first[0]
     state[at.STARTED] = 1.0
@@ -196,12 +197,28 @@ def judge(mem: Memory, y: float, i: float) -> None:
     state[at.SHORT] += (y - state[at.SHORT]) / min(8.0, state[at.SEEN])
     if state[at.DROP_ONSET] < 0.0:
         state[at.BEST] = min(state[at.BEST], state[at.SHORT])
+    stir(mem, abs(y - before))
     follow_pending(mem, y, i)
     judge_drop(mem, i)
     if state[at.ACTIVE] > 0.0:
         follow_active(mem, y, i)
     else:
         watch(mem, y, before, i)
+
+
+def stir(mem: Memory, jump: float) -> None:
+    """Raise the noise where most neighbours differ by more than it: the series has become restless.
+
+    The noise scale follows slowly, and not at all during an event, so that no event widens it. But an event
+    jumps once and a restless series at every sample: a mean of log differences tells them apart in 20 samples.
+    Of white noise it is 0.75 scales; it may be half as much again by chance.
+    """
+    state, noise = mem.state, mem.levels[0][at.NOISE]
+    state[at.STIR] += 0.05 * (min(max(math.log(max(jump, 1e-12)) - state[at.STIR], -2.0), 3.0))
+    least = math.exp(state[at.STIR]) / (0.75 * 1.5)
+    if least > noise:
+        for k in range(at.LEVELS):
+            mem.levels[k][at.NOISE] *= least / noise
 
 
 def judge_drop(mem: Memory, i: float) -> None:
