@@ -21,7 +21,7 @@ from chronicle.model import (
     Verdict,
 )
 from chronicle.pages import PatternPage, SiteData, load
-from chronicle.pages.data import Cause, Lookalike, Source, Test
+from chronicle.pages.data import Cause, Condition, Lookalike, Source
 from chronicle.patterns import PATTERNS
 from chronicle.shipped import shipped
 
@@ -139,7 +139,7 @@ LOST = PatternPage(
     verdict=Verdict.BAD,
     lead="It came down, but not to where it was. Look at the trend, not at the level.",
     also_called=("lasting spike",),
-    criteria=(Test("Left at the end", "≥ 6 scales", "training loss"),),
+    criteria=(Condition("Left at the end", "≥ 6 scales", "training loss"),),
     lookalikes=(
         Lookalike("spike-fast-recovery", "Fast-recovering spike", Verdict.GOOD, "It is back at the trend."),
         Lookalike(None, "Change of data", Verdict.GOOD, "It has no peak."),

@@ -28,7 +28,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Test:
+class Condition:
     """One criterion of a pattern, and the series it needs."""
 
     criterion: str
@@ -73,7 +73,7 @@ class PatternPage:
     verdict: Verdict
     lead: str
     also_called: tuple[str, ...] = ()
-    criteria: tuple[Test, ...] = ()
+    criteria: tuple[Condition, ...] = ()
     lookalikes: tuple[Lookalike, ...] = ()
     causes: tuple[Cause, ...] = ()
     now: tuple[str, ...] = ()

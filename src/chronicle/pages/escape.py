@@ -64,7 +64,7 @@ def yaml_string(text: str) -> Html:
 
 def slug(run_id: str) -> str:
     """The folder of a run's page. A valid run id stays as it is; no other one leads anywhere else."""
-    name = quote(run_id.encode("utf-8", "surrogateescape"), safe="")
+    name = quote(run_id.encode("utf-8", "surrogatepass"), safe="")
     return f"%2E{name[1:]}" if name.startswith(".") else name
 
 

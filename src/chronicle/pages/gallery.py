@@ -11,13 +11,18 @@ from typing import Any, TypeVar
 from chronicle.config import unknown
 from chronicle.errors import ConfigError
 from chronicle.model import Verdict
-from chronicle.pages.data import Cause, Lookalike, PatternPage, Source, Test
+from chronicle.pages.data import Cause, Condition, Lookalike, PatternPage, Source
 from chronicle.patterns import PATTERNS
 
 EVIDENCE = ("proved", "reported", "guess")
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)(.*)", re.S)
-_ROWS: Mapping[str, type] = {"criteria": Test, "lookalikes": Lookalike, "causes": Cause, "sources": Source}
+_ROWS: Mapping[str, type] = {
+    "criteria": Condition,
+    "lookalikes": Lookalike,
+    "causes": Cause,
+    "sources": Source,
+}
 _TEXTS = ("id", "title", "lead")
 _LISTS = ("also_called", "now", "prevent", "specimens")
 

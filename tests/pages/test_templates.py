@@ -1,0 +1,71 @@
+"""A workspace's own templates and assets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.pages.samples import healthy, rollback, small
+
+from chronicle.errors import ConfigError
+from chronicle.pages import SiteData, assets, pages
+from chronicle.shipped import shipped
+
+
+def with_templates(folder: Path) -> SiteData:
+    return small(rollback(), healthy(), templates=(folder, shipped("templates")))
+
+
+def test_a_template_of_the_workspace_wins(tmp_path: Path) -> None:
+    (tmp_path / "unreadable.md.j2").write_text("unused", "utf-8")
+    (tmp_path / "patterns.md.j2").write_text("# Ours: {{ columns|length }} & <{{ base }}>\n", "utf-8")
+    made = {page.path: page.text for page in pages(with_templates(tmp_path))}
+    assert made["patterns/index.md"] == "# Ours: 4 & <../>\n"
+    assert made["index.md"] == {p.path: p.text for p in pages(small(rollback(), healthy()))}["index.md"]
+
+
+def test_an_own_macro_serves_the_shipped_pages(tmp_path: Path) -> None:
+    shipped_text = (shipped("templates") / "macros.md.j2").read_text("utf-8")
+    (tmp_path / "macros.md.j2").write_text(shipped_text.replace("ch-verdict", "our-verdict"), "utf-8")
+    assert all("ch-verdict big" not in page.text for page in pages(with_templates(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("line\n{% if %}", "home.md.j2: line 2: template error: "),
+        ("{{ nothing_of_the_name }}", "home.md.j2: template error: 'nothing_of_the_name' is undefined"),
+        ("{% include 'gone.md.j2' %}", "home.md.j2: template error: "),
+    ],
+)
+def test_a_broken_template_is_named(tmp_path: Path, template: str, problem: str) -> None:
+    (tmp_path / "home.md.j2").write_text(template, "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        list(pages(with_templates(tmp_path)))
+    assert str(caught.value).startswith(problem)
+
+
+def test_values_are_escaped_in_own_templates_too(tmp_path: Path) -> None:
+    (tmp_path / "home.md.j2").write_text("{{ site.title }}", "utf-8")
+    data = small(rollback(), title="<b>*x*</b>", templates=(tmp_path, shipped("templates")))
+    assert next(iter(pages(data))).text == "&#60;b&#62;&#42;x&#42;&#60;/b&#62;"
+
+
+def test_assets_come_from_both_and_the_workspace_wins(tmp_path: Path) -> None:
+    folder = tmp_path / "assets"
+    folder.mkdir()
+    (folder / "favicon.svg").write_text("<svg/>", "utf-8")
+    (folder / "logo.png").write_bytes(b"png")
+    found = dict(assets(with_templates(tmp_path)))
+    assert found["assets/favicon.svg"] == folder / "favicon.svg"
+    assert found["assets/logo.png"] == folder / "logo.png"
+    assert found["assets/chronicle.css"] == shipped("templates") / "assets" / "chronicle.css"
+    assert sorted(found) == [
+        "assets/browse.js",
+        "assets/chronicle.css",
+        "assets/entries.js",
+        "assets/favicon.svg",
+        "assets/iframe-worker-local.js",
+        "assets/logo.png",
+        "assets/tokens.css",
+    ]
