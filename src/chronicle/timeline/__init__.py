@@ -50,7 +50,7 @@ def stitch(
     return Timeline(
         run_id=run_id,
         attempts=tuple(attempts),
-        joins=tuple(sorted((j for t in trainings for j in t.joins), key=lambda j: j.after)),
+        joins=tuple(sorted((j for t in trainings for j in t.joins.values()), key=lambda j: j.after)),
         series=tracks(attempts, trainings),
         copies=tuple(copies),
         doubts=(*split_doubts, *order_doubts, *join_doubts),

@@ -79,6 +79,7 @@ def ran(attempt: Attempt) -> tuple[float, float] | None:
     return min(float(t.min()) for t in filled), max(float(t.max()) for t in filled)
 
 
-def natural(name: str) -> tuple[tuple[int, str, int], ...]:
+def natural(name: str) -> tuple[list[tuple[bool, str, int]], str]:
     """Sort key with numbers by value: run-2 before run-10."""
-    return tuple((1, w, int(w)) if w.isdecimal() else (0, w, 0) for w in re.split(r"(\d+)", name) if w)
+    words = [w for w in re.split(r"(\d+)", name) if w]
+    return [(w.isdecimal(), "" if w.isdecimal() else w, int(w) if w.isdecimal() else 0) for w in words], name

@@ -23,34 +23,41 @@ _START_SAMPLES = 8  # the first steps are as far apart as these many on average
 
 @dataclass
 class Training:
-    """One training while it is put together: ``tip`` is its latest attempt, ``source`` maps the index of an
-    attempt to the one it comes from, ``left`` names branches that nothing goes on from."""
+    """One training while it is put together: attempts and joins by index, ``tip`` the latest attempt."""
 
-    root: Course
     tip: Course
-    metrics: set[str]
-    source: dict[int, Course] = field(default_factory=dict)
-    joins: list[Join] = field(default_factory=list)
-    left: list[tuple[str, str]] = field(default_factory=list)
+    courses: dict[int, Course] = field(default_factory=dict)
+    joins: dict[int, Join] = field(default_factory=dict)  # by the attempt that the join leads into
+    doubts: list[str] = field(default_factory=list)
 
-    def path(self) -> list[int]:
-        """Indices of the attempts of the live course, latest first."""
-        way = [self.tip.index]
-        while way[-1] in self.source:
-            way.append(self.source[way[-1]].index)
+    def __post_init__(self) -> None:
+        self.courses[self.tip.index] = self.tip
+
+    @property
+    def metrics(self) -> set[str]:
+        return {m for c in self.courses.values() for m in c.attempt.series}
+
+    def path(self) -> list[Course]:
+        """The live course: attempts from the tip back to the first, or to the latest start from nothing."""
+        way = [self.tip]
+        while (join := self.joins.get(way[-1].index)) and join.kind is not JoinKind.RELAUNCH:
+            way.append(self.courses[join.before])
         return way
+
+    @property
+    def root(self) -> Course:
+        return self.path()[-1]
 
     def follow(self, after: Course, chain: bool) -> None:
         """Joins the next attempt in time to the one it comes from (with ``chain``: to the latest)."""
         before = self.tip if chain else self._source_of(after)
-        branch = self._leave(before)
-        lost = branch + max(0, before.last - after.first)
-        self.joins.append(self._join(before, after, lost))
         if before is not self.tip:
-            self.left.append((after.name, self.tip.name))
-        self.source[after.index] = before
-        self.tip = after
-        self.metrics |= set(after.attempt.series)
+            self.doubts.append(_left_doubt(after, self.tip))
+        lost = self._leave(before)
+        again = self._kind(before, after) is JoinKind.RELAUNCH
+        lost += max(0, before.last - (min(self.root.first, after.first) if again else after.first))
+        self.joins[after.index] = self._join(before, after, lost)
+        self.courses[after.index] = self.tip = after
 
     def _source_of(self, after: Course) -> Course:
         node: Course | None = self.tip
@@ -58,19 +65,21 @@ class Training:
             slack = max(2 * step_gap(node.clock), 2 * step_gap(after.clock), _HOLE * (node.last - node.first))
             if node.last + slack >= after.first:
                 return node
-            node = self.source.get(node.index)
+            join = self.joins.get(node.index)
+            node = self.courses[join.before] if join else None
         return self.tip  # nobody reached that far: what lies between was not logged
 
     def _leave(self, before: Course) -> int:
-        """Steps of the branch that is left when the tip is not gone on from. What that branch had overtaken
-        is part of the course again, so the join into it has discarded nothing."""
+        """Goes back to ``before`` and tells the steps of the branch that is left. What that branch had
+        overtaken is part of the course again, so the join into it has discarded nothing."""
         if before is self.tip:
             return 0
-        node = self.tip
-        while self.source[node.index] is not before:
-            node = self.source[node.index]
-        self.joins = [replace(j, discarded_steps=0) if j.after == node.index else j for j in self.joins]
-        return self.tip.last - node.first
+        last, node = self.tip.last, self.tip.index
+        while self.joins[node].before != before.index:
+            node = self.joins[node].before
+        self.joins[node] = replace(self.joins[node], discarded_steps=0)
+        self.tip = before
+        return last - self.courses[node].first
 
     def _join(self, before: Course, after: Course, discarded: int) -> Join:
         ended, started = ran(before.attempt), ran(after.attempt)
@@ -112,22 +121,17 @@ def relate(attempts: Sequence[Attempt], relation: str | None, told: bool) -> tup
     ``told`` is whether run.toml gave the order: then each attempt follows the one before.
     """
     trainings: list[Training] = []
-    doubts: list[str] = []
-    for index, attempt in enumerate(attempts):
-        after = course(attempt, index)
-        if after is None:
-            continue
+    for after in filter(None, (course(attempt, index) for index, attempt in enumerate(attempts))):
         training = _home(trainings, after)
         if training is None or is_separate(training, after, relation):
+            trainings.append(Training(after))
             if training is not None and relation is None:
-                doubts.append(_separate_doubt(training.tip, after))
-            trainings.append(Training(after, after, set(attempt.series)))
+                trainings[-1].doubts.append(_separate_doubt(training.tip, after))
             continue
         if relation is None and after.first < training.tip.last and training.starts_again(after):
-            doubts.append(_again_doubt(training, after))
+            training.doubts.append(_again_doubt(training, after))
         training.follow(after, chain=told)
-    doubts += [_left_doubt(*names) for training in trainings for names in training.left]
-    return trainings, doubts
+    return trainings, [doubt for training in trainings for doubt in training.doubts]
 
 
 def _home(trainings: Sequence[Training], after: Course) -> Training | None:
@@ -201,8 +205,9 @@ def _again_doubt(training: Training, after: Course) -> str:
     )
 
 
-def _left_doubt(after: str, tip: str) -> str:
+def _left_doubt(after: Course, tip: Course) -> str:
     return (
-        f"{after} starts later than {tip} ended: taken as going on from an earlier attempt that reached its "
-        f"first step, which leaves {tip} dead. `order` in run.toml makes each attempt follow the one before."
+        f"{after.name} starts later than {tip.name} ended: taken as going on from an earlier attempt that "
+        f"reached its first step, which leaves {tip.name} dead. `order` in run.toml makes each attempt "
+        f"follow the one before."
     )

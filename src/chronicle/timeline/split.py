@@ -21,12 +21,14 @@ Index = NDArray[np.intp]
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
 _RARE = 0.02  # share of rows up to which short returns are restarts; above it ranks write one log together
+_FEW_CUTS = 8  # so many attempts may be in any log; in one with more
+_ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that write by turns
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
 
 
 _BLOCKS = (
-    "{name}: blocks of rows are out of order, and no step is in two of them: taken as one attempt and sorted. "
+    "{name}: blocks of rows are out of order, and no step is in two of them: taken as one attempt, sorted. "
     '`relation = "attempts"` in run.toml cuts the log where the step goes back.'
 )
 _SORTED = (
@@ -124,7 +126,8 @@ def starts(series: Series) -> list[int]:
         elif kind == "short":
             short.append(row)
         top = max(top, int(series.steps[end - 1]))  # between two falls the steps only grow
-    return sorted(cuts + short) if len(short) <= _rare(series) else cuts
+    cuts = sorted(cuts + short) if len(short) <= _rare(series) else cuts
+    return cuts if len(cuts) <= max(_FEW_CUTS, len(series) / _ROWS_BETWEEN_CUTS) else []
 
 
 def _rare(series: Series) -> float:
@@ -138,8 +141,8 @@ def _kind_of_fall(series: Series, begin: int, top: int, row: int, end: int) -> s
     overtaken = int(np.count_nonzero(series.steps[near] >= series.steps[row]))
     back = int(np.searchsorted(series.steps[row:end], top, side="right"))
     late = back < end - row and back <= _SHORT_SAMPLES  # a few rows too late, then on from the top
-    if overtaken > _SHORT_SAMPLES and not late:
-        return "start"
+    if overtaken > _SHORT_SAMPLES:
+        return "disorder" if late else "start"
     return "short" if _trained_again(series, near, slice(row, row + back)) else "disorder"
 
 

@@ -48,23 +48,20 @@ def _track(metric: str, attempts: Sequence[Attempt], trainings: Sequence[Trainin
 def _mark_live(live: Mask, steps: Steps, attempt: NDArray[np.int32], training: Training) -> None:
     """Sets the points of a training's live course, walking back from its latest attempt.
 
-    Overtaken are points at or after the first step of a later attempt that rolled back (all points, if it
-    started again), and steps that a later attempt logged once more.
+    Overtaken are points at or after the first step of a later attempt that rolled back, and steps that a
+    later attempt logged once more.
     """
-    joins = {j.after: j for j in training.joins}
     bound: int | None = None  # lowest step that a rollback further on in the course went back to
     again = np.empty(0, np.int64)
-    for k in training.path():
-        mine = slice(*np.searchsorted(attempt, [k, k + 1]))
+    for course in training.path():
+        mine = slice(*np.searchsorted(attempt, [course.index, course.index + 1]))
         on = ~np.isin(steps[mine], again)
         if bound is not None:
             on &= steps[mine] < bound
         live[mine] = on
-        join = joins.get(k)
-        if join is None or join.kind is JoinKind.RELAUNCH:
-            return
         again = np.union1d(again, steps[mine])
-        if join.kind is JoinKind.ROLLBACK:
+        join = training.joins.get(course.index)
+        if join is not None and join.kind is JoinKind.ROLLBACK:
             bound = join.to_step if bound is None else min(bound, join.to_step)
 
 
