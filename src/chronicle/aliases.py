@@ -26,13 +26,13 @@ def _words(text: str) -> frozenset[str]:
 
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = _words("""
-    box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg regression
-    seg dice focal centerness kpt pose angle depth mtp load balancing balance aux auxiliary moe router gate gating
-    expert kl kld vf value policy pg entropy unsuper cri critic rec recon reconstruction commit commitment vq
-    codebook perceptual adv adversarial gan gen generator disc discriminator style content contrastive itc itm
-    mlm nsp semantic temporal spatial distill distillation kd student teacher tv smoothness smooth ctc att
-    attention duration pitch energy mel stft wd penalty regularization ce bce hinge triplet dpo sft chosen
-    rejected g d
+    box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg
+    regression seg dice focal centerness kpt pose angle depth mtp load balancing balance aux auxiliary moe
+    router gate gating expert kl kld vf value policy pg entropy unsuper cri critic rec recon
+    reconstruction commit commitment vq codebook perceptual adv adversarial gan gen generator disc
+    discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
+    kd student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
+    regularization ce bce hinge triplet dpo sft chosen rejected g d
 """)
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.
 TOTALS = _words("""

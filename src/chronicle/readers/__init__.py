@@ -17,62 +17,75 @@ from pathlib import Path
 from chronicle import roles
 from chronicle.errors import LogError, NothingToRead, UnknownFormat
 from chronicle.model import Attempt, Role
-from chronicle.readers import csv_tables, json_lines
+from chronicle.readers.arrange import arrange
+from chronicle.readers.dispatch import READERS, is_log, plugins, read_file
+from chronicle.readers.files import RunSource, runs_in, scan
 
-READERS = (csv_tables, json_lines)
+__all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below"]
 
 Aliases = Sequence[tuple[str, Role]]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """All attempts that could be read, and one error for each log that could not."""
+    """All attempts that could be read, and an error for each log that could not."""
 
     attempts: tuple[Attempt, ...]
     problems: tuple[LogError, ...]
 
 
-@dataclass(frozen=True)
-class RunSource:
-    """One run: its id (a relative path, "/" between folders) and the files it consists of."""
-
-    run_id: str
-    paths: tuple[Path, ...]
-
-
 def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
-    """All attempts of the run at ``path``, a log file or a directory."""
+    """All attempts of the run at ``path``: a log file, or a folder with all that is below it.
+
+    ``aliases`` are (regular expression of a metric's name, role), which win over the alias table.
+
+    Raises:
+        LogError: there are logs, and none could be read (the first problem is raised).
+        NothingToRead: there is no log, or none with a number in it.
+    """
     reading = read_all(path, aliases=aliases)
     if not reading.attempts:
-        raise next(iter(reading.problems), NothingToRead(f"{path}: no log found"))
+        raise next(iter(reading.problems), None) or NothingToRead(
+            f"{path}: no log in it. Remedy: name a log file, or a folder that holds one"
+        )
     return list(reading.attempts)
 
 
 def read_all(path: str | Path, *, aliases: Aliases = ()) -> Reading:
-    """As `read`, but never raises for one bad file: what could not be read is in ``problems``."""
+    """As `read`, but one bad file among others stops nothing: it is in ``problems``.
+
+    Raises:
+        NothingToRead: there is no such file or folder.
+    """
     path = Path(path)
-    files = (
-        [path]
-        if path.is_file()
-        else sorted(p for p in path.rglob("*") if p.is_file() and p.name != "label.json")
-    )
+    folder = path.is_dir()
     attempts: list[Attempt] = []
-    problems: list[LogError] = []
-    for file in files:
-        name = file.name if path.is_file() else file.relative_to(path).as_posix()
+    problems = list(plugins()[1])
+    unknown: list[LogError] = []
+    for file in scan(path, is_log).all_logs() if folder else [path]:
         try:
-            claims = [reader for reader in READERS if reader.identify(file)]
-            if not claims:
-                raise UnknownFormat(str(file), "no reader knows this format")
-            for attempt in claims[0].read(file):
-                named = attempt.name.replace(file.name, name, 1)
-                attempts.append(replace(attempt, name=named, series=roles.assign(attempt.series, aliases)))
+            found = read_file(file)
         except LogError as problem:
-            problems.append(problem)
-    return Reading(tuple(attempts), tuple(problems))
+            beside = isinstance(problem, UnknownFormat) and file.suffix == ".json"
+            (unknown if beside else problems).append(problem)
+            continue
+        relative = file.relative_to(path).as_posix() if folder else file.name
+        attempts += [replace(one, name=relative + one.name.removeprefix(file.name)) for one in found]
+    if not attempts:  # a .json of an unknown kind is a configuration where a log lies beside it
+        problems += unknown
+    return Reading(
+        tuple(replace(one, series=roles.assign(one.series, aliases)) for one in arrange(attempts)),
+        tuple(problems),
+    )
 
 
 def runs_below(path: str | Path) -> list[RunSource]:
-    """Which runs there are at ``path``: a file or a directory of one run, or a directory of runs."""
+    """The runs at ``path``: one for a file, one for a folder of attempts, many for a folder of runs.
+
+    Where all logs of a folder belong to one run, the folder itself stands for them.
+    """
     path = Path(path)
-    return [RunSource(path.name, (path,))]
+    if not path.is_dir():
+        return [RunSource(path.name, (path,))]
+    folder = scan(path, is_log)
+    return runs_in(folder) if any(folder.all_logs()) else []

@@ -1,0 +1,104 @@
+"""What several logs of one run are to each other: writers of one process, copies of one state, an order."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+
+import numpy as np
+
+from chronicle.model import Attempt, Series
+from chronicle.readers.files import WRITERS, natural
+
+
+def arrange(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
+
+    Names are paths relative to the folder that was read.
+    """
+    attempts = sorted(_join_writers(_latest_states(attempts)), key=lambda one: natural(one.name))
+    starts = [started(one) for one in attempts]
+    if all(map(math.isfinite, starts)):
+        attempts = [one for _, one in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
+    return attempts
+
+
+def started(attempt: Attempt) -> float:
+    """Unix seconds of the first point that has a time; NaN without one."""
+    firsts = [s.times[0] for s in attempt.series.values() if len(s) and not np.isnan(s.times[0])]
+    return float(min(firsts, default=math.nan))
+
+
+def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Of the states in checkpoint folders and the one beside them, which repeat each other, the furthest."""
+    kept: dict[PurePath, Attempt] = {}
+    for attempt in attempts:
+        path = PurePath(attempt.name)
+        if path.name == "trainer_state.json":
+            copy_of = path.parent.parent if re.fullmatch(r"checkpoint-\d+", path.parent.name) else path.parent
+            path = copy_of / path.name
+            if path in kept and _reached(kept[path]) > _reached(attempt):
+                continue
+        kept[path] = attempt
+    return list(kept.values())
+
+
+def _reached(attempt: Attempt) -> float:
+    step = attempt.facts.get("global_step", 0)
+    return float(step) if isinstance(step, int | float) else 0.0
+
+
+def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Event files in train/, validation/, ... are writers of one process: one attempt, tags with the folder.
+
+    A file of the first writer (train/, or the folder around) is an attempt; those of the others belong to
+    the attempt that ran when they were begun.
+    """
+    events = [one for one in attempts if one.facts.get("format") == "event file"]
+    rest = [one for one in attempts if one.facts.get("format") != "event file"]
+    by_folder: dict[PurePath, list[Attempt]] = {}
+    for one in events:
+        folder = PurePath(one.name).parent
+        by_folder.setdefault(folder.parent if folder.name.lower() in WRITERS else folder, []).append(one)
+    return rest + [joined for group in by_folder.values() for joined in _joined(group)]
+
+
+def _joined(group: list[Attempt]) -> list[Attempt]:
+    ranks = {id(one): _writer_rank(one) for one in group}
+    first = min(ranks.values())
+    leaders = sorted((one for one in group if ranks[id(one)] == first), key=started)
+    others = [one for one in group if ranks[id(one)] != first]
+    if not others:
+        return leaders
+    followers: dict[int, list[Attempt]] = {}
+    for one in others:
+        running = [i for i, leader in enumerate(leaders) if started(leader) <= started(one)]
+        followers.setdefault(running[-1] if running else 0, []).append(one)
+    return [_one_of(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
+
+
+def _writer_rank(attempt: Attempt) -> int:
+    """0 for the folder around the writers, then train/, then the others, which rank equal."""
+    name = PurePath(attempt.name).parent.name.lower()
+    return WRITERS.index(name) // 2 + 1 if name in WRITERS[:2] else 2 if name in WRITERS else 0
+
+
+def _one_of(leader: Attempt, followers: Sequence[Attempt]) -> Attempt:
+    series: dict[str, Series] = {}
+    for one in (leader, *followers):
+        folder = PurePath(one.name).parent.name
+        for tag, points in one.series.items():
+            name = f"{folder}/{tag}" if folder.lower() in WRITERS else tag
+            while name in series:
+                name += " (2)"
+            series[name] = replace(points, metric=name)
+    return replace(
+        leader,
+        sources=tuple(source for one in (leader, *followers) for source in one.sources),
+        series=series,
+        faults=tuple(fault for one in (leader, *followers) for fault in one.faults),
+        truncated=leader.truncated or any(one.truncated for one in followers),
+    )

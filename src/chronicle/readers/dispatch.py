@@ -1,0 +1,157 @@
+"""Which reader reads a file: by its content, and exactly one. Other packages add readers as entry points."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import replace
+from functools import lru_cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Protocol, cast
+
+from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat
+from chronicle.model import Attempt
+from chronicle.readers import csv_tables, event_files, json_lines, trainer_state
+
+GROUP = "chronicle.readers"
+
+
+class Reader(Protocol):
+    """What a reader is: a module (or any object) with these four names."""
+
+    NAME: str
+    SUFFIXES: tuple[str, ...]
+
+    def identify(self, path: Path) -> bool:
+        """Whether the content of the file (a few KB of it) is of this format. Raises nothing but OSError."""
+
+    def read(self, path: Path) -> list[Attempt]:
+        """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
+
+
+READERS = cast(tuple[Reader, ...], (event_files, csv_tables, json_lines, trainer_state))
+
+
+class Guarded:
+    """A reader of another package: whatever it raises concerns the one file, and is told as its problem."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.NAME, self.SUFFIXES = str(reader.NAME), tuple(reader.SUFFIXES)
+        self._identify, self._read = reader.identify, reader.read
+
+    def identify(self, path: Path) -> bool:
+        try:
+            return bool(self._identify(path))
+        except OSError:
+            raise
+        except Exception:
+            return False
+
+    def read(self, path: Path) -> list[Attempt]:
+        try:
+            return list(self._read(path))
+        except (LogError, OSError):
+            raise
+        except Exception as err:
+            raise BadLog(
+                str(path), f"reader {self.NAME!r} failed: {err!r}. Remedy: tell its authors"
+            ) from err
+
+
+@lru_cache(maxsize=1)
+def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
+    """Readers of other packages, and an error for each that cannot be loaded."""
+    readers: list[Reader] = []
+    problems: list[LogError] = []
+    for point in entry_points(group=GROUP):
+        try:
+            readers.append(Guarded(point.load()))
+        except Exception as err:
+            problems.append(LogError(f"reader {point.name!r} ({point.value})", f"cannot be loaded: {err!r}"))
+    return tuple(readers), tuple(problems)
+
+
+def all_readers() -> tuple[Reader, ...]:
+    """Those of chronicle, then those of other packages."""
+    return READERS + plugins()[0]
+
+
+def claims(path: Path) -> list[Reader]:
+    """The readers that recognise the file. Raises OSError."""
+    return [reader for reader in all_readers() if reader.identify(path)]
+
+
+def log_like(path: Path) -> bool:
+    """Whether the name of a file says that it is a log; if it cannot be read then, that is a problem."""
+    suffixes = {suffix for reader in all_readers() for suffix in reader.SUFFIXES}
+    return path.suffix.lower() in suffixes or "tfevents" in path.name
+
+
+def is_log(path: Path) -> bool:
+    """Whether a file of a folder is to be read: its name says that it is a log, or a reader knows it.
+
+    An event file of no bytes (a job that died at once) is none.
+    """
+    try:
+        info = path.stat()
+        if stat.S_ISREG(info.st_mode) and "tfevents" in path.name:
+            return info.st_size > 0
+        return log_like(path) or (stat.S_ISREG(info.st_mode) and bool(claims(path)))
+    except OSError:
+        return log_like(path)
+
+
+def read_file(path: Path) -> list[Attempt]:
+    """All attempts of one file; the fact "format" names the reader.
+
+    Raises:
+        LogError: no reader or two readers know it, it is no regular file, it is empty, or cannot be opened.
+        NothingToRead: there is no such file.
+    """
+    try:
+        _require_regular(path)
+        found = claims(path)
+        if not found:
+            raise UnknownFormat(
+                str(path), _UNKNOWN.format(", ".join(reader.NAME for reader in all_readers()))
+            )
+        if len(found) > 1:
+            names = " and ".join(repr(reader.NAME) for reader in found)
+            raise AmbiguousFormat(str(path), f"readers {names} both claim it. Remedy: uninstall one of them")
+        attempts = found[0].read(path)
+    except OSError as err:
+        raise LogError(str(path), f"cannot be read ({err.strerror}). Remedy: check its permissions") from err
+    return [replace(one, facts={"format": found[0].NAME, **one.facts}) for one in attempts]
+
+
+_UNKNOWN = (
+    "no reader knows this format. Known formats: {}. "
+    "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
+)
+
+
+def _require_regular(path: Path) -> None:
+    """Raises where opening the file would fail or wait for ever."""
+    try:
+        info = path.stat()
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise LogError(
+                str(path), f"is a link to {path.readlink()}, which does not exist. {_LINK}"
+            ) from None
+        raise NothingToRead(f"{path}: no such file or folder") from None
+    except OSError as err:
+        if err.errno == errno.ELOOP:
+            raise LogError(str(path), f"is a link that leads to itself. {_LINK}") from None
+        raise
+    if stat.S_ISDIR(info.st_mode):  # only a folder that could not be listed comes here
+        os.scandir(path).close()
+    if not stat.S_ISREG(info.st_mode):
+        raise LogError(str(path), "is no regular file (a pipe, socket or device). Remedy: name a file")
+    if not info.st_size:
+        raise BadLog(str(path), "is empty. Remedy: remove it, or wait until it is written to")
+
+
+_LINK = "Remedy: mend the link or remove it"

@@ -1,0 +1,192 @@
+"""The scalars of event records, decoded field by field for many records at once.
+
+Known here are the shapes that every common writer produces: wall time, step, and a summary of values that
+hold a tag and a number (simple_value, or a tensor of one element); a record of any other shape is handed
+to `event_wire`, so the result is the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from chronicle.model import Floats
+from chronicle.readers import event_wire
+from chronicle.readers.crc32c import U8, Ints
+from chronicle.readers.event_frames import Mask, word
+
+CHUNK = 1 << 15  # records that are decoded at a time
+LONGEST_TAG = 128  # bytes; records with a longer one are decoded one by one
+
+# Keys of the fields as they stand in the file: number * 8 + wire type.
+WALL_TIME, STEP, SUMMARY = 0x09, 0x10, 0x2A  # of Event
+VALUE = 0x0A  # of Summary
+TAG, SIMPLE_VALUE, TENSOR, METADATA = 0x0A, 0x15, 0x42, 0x4A  # of Summary.Value
+DTYPE, SHAPE, CONTENT = 0x08, 0x12, 0x22  # of TensorProto
+FLOATS, FLOAT, DOUBLES, DOUBLE = 0x2A, 0x2D, 0x32, 0x31  # float_val and double_val, packed and not
+DTYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}
+_ITEM_BYTES = np.array([np.dtype(DTYPES[code]).itemsize if code in DTYPES else 0 for code in range(256)])
+_LOW_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # masks of the first n bytes
+
+
+class Points(NamedTuple):
+    """Scalars in the order of the log; ``tag`` is the number of the tag, ``wall_time`` Unix seconds."""
+
+    tag: Ints
+    step: Ints
+    wall_time: Floats
+    value: Floats
+
+
+def decode(buffer: U8, begin: Ints, end: Ints, tags: dict[str, int], broken: list[int]) -> Points:
+    """All scalars in the payloads ``begin:end``, whose checksums are right.
+
+    New tags are added to ``tags``; the begin of a payload that is no protobuf message to ``broken``.
+    """
+    parts = [
+        _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], tags, broken)
+        for low in range(0, len(begin), CHUNK)
+    ]
+    none = Points(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
+    return Points(*(np.concatenate(columns) for columns in zip(none, *parts, strict=True)))
+
+
+def _chunk(buffer: U8, begin: Ints, end: Ints, tags: dict[str, int], broken: list[int]) -> Points:
+    wall_time, step, at, known = _events(buffer, begin, end)
+    record, tag, value = _all_values(buffer, at, end, known, tags)
+    keep = known[record]
+    record, tag, value = record[keep], tag[keep], value[keep]
+    odd: list[tuple[int, int, float]] = []
+    for i in np.flatnonzero(~known).tolist():
+        try:
+            event = event_wire.event(buffer[begin[i] : end[i]].tobytes())
+        except ValueError:
+            broken.append(int(begin[i]))
+            continue
+        wall_time[i], step[i] = event.wall_time, event.step
+        odd += [(i, tags.setdefault(name, len(tags)), number) for name, number in event.scalars]
+    if odd:
+        record = np.append(record, [i for i, _, _ in odd])
+        tag = np.append(tag, [number for _, number, _ in odd])
+        value = np.append(value, [number for _, _, number in odd])
+    if np.any(record[1:] < record[:-1]):
+        order = np.argsort(record, kind="stable")
+        record, tag, value = record[order], tag[order], value[order]
+    return Points(tag, step[record], wall_time[record], value)
+
+
+def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mask]:
+    """Wall time, step, place of the first value, and whether there is a summary and nothing else."""
+    fits = _byte(buffer, begin) == WALL_TIME
+    wall_time = word(buffer, begin + 1, "<f8").astype(np.float64)
+    at = begin + 9
+    has_step = _byte(buffer, at) == STEP
+    step, after = varint(buffer, at + 1)
+    at = np.where(has_step, after, at)
+    fits &= _byte(buffer, at) == SUMMARY
+    size, at = varint(buffer, at + 1)
+    return wall_time, np.where(has_step, step, 0), at, fits & (at + size == end)
+
+
+def _all_values(
+    buffer: U8, at: Ints, end: Ints, known: Mask, tags: dict[str, int]
+) -> tuple[Ints, Ints, Floats]:
+    """(record, tag, value) of all values, first those that stand first in their summaries, then the second.
+
+    Records with a value of an unknown shape are struck out of ``known``.
+    """
+    live = np.flatnonzero(known)
+    at, parts = at[live], [(live[:0], live[:0], np.empty(0))]
+    while len(live):
+        tag, value, at, fits = _values(buffer, at, end[live], tags)
+        known[live[~fits]] = False
+        parts.append((live[fits], tag, value))
+        more = fits & (at < end[live])
+        live, at = live[more], at[more]
+    record, tag, value = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return record, tag, value
+
+
+def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints, Floats, Ints, Mask]:
+    """One Summary.Value at each place: tag and number where it fits, place after it, whether it fits."""
+    fits = _byte(buffer, at) == VALUE
+    size, at = varint(buffer, at + 1)
+    after = at + size
+    tag_size, tag_at = varint(buffer, at + 1)
+    body = tag_at + tag_size
+    fits &= (after <= end) & (_byte(buffer, at) == TAG) & (tag_size <= LONGEST_TAG) & (body < after)
+    kind = _byte(buffer, body)
+    value, tail = word(buffer, body + 1, "<f4").astype(np.float64), body + 5
+    tensors = np.flatnonzero(fits & (kind == TENSOR))
+    if len(tensors):
+        value[tensors], tail[tensors], fits[tensors] = _tensors(buffer, body[tensors])
+    fits &= (kind == SIMPLE_VALUE) | (kind == TENSOR)
+    rest = np.flatnonzero(fits & (tail != after))  # what may stand behind the number is its metadata
+    metadata_size, metadata_at = varint(buffer, tail[rest] + 1)
+    fits[rest] = (_byte(buffer, tail[rest]) == METADATA) & (metadata_at + metadata_size == after[rest])
+    return _tag_numbers(buffer, tag_at[fits], tag_size[fits], tags), value[fits], after, fits
+
+
+def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
+    """A TensorProto without dimensions at each place: its number, the place after it, whether it fits."""
+    size, at = varint(buffer, body + 1)
+    end = at + size
+    fits, dtype = _byte(buffer, at) == DTYPE, _byte(buffer, at + 1)
+    at = at + 2
+    at += np.where((_byte(buffer, at) == SHAPE) & (_byte(buffer, at + 1) == 0), 2, 0)
+    key, item_bytes = _byte(buffer, at), _ITEM_BYTES[dtype]
+    single = ((key == FLOAT) & (dtype == 1)) | ((key == DOUBLE) & (dtype == 2))
+    packed = (key == CONTENT) | ((key == FLOATS) & (dtype == 1)) | ((key == DOUBLES) & (dtype == 2))
+    packed &= _byte(buffer, at + 1) == item_bytes
+    at += np.where(single, 1, 2)
+    fits &= (single | packed) & (item_bytes > 0) & (at + item_bytes == end)
+    value = np.zeros(len(body))
+    for code, numpy_type in DTYPES.items():
+        rows = np.flatnonzero(fits & (dtype == code))
+        value[rows] = word(buffer, at[rows], numpy_type)
+    return value, end, fits
+
+
+def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints:
+    """The number of each tag; tags that are new get the next numbers, in the order of the log.
+
+    Tags are grouped by a hash and then compared with the first of their group, byte by byte.
+    """
+    words = [
+        word(buffer, at + low, "<u8") & _LOW_BYTES[np.clip(size - low, 0, 8)]
+        for low in range(0, int(size.max(initial=0)), 8)
+    ]
+    key = size.astype(np.uint64)
+    for part in words:
+        key = (key ^ part) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(32)
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    if any(np.any(part != part[first][group]) for part in (size, *words)):
+        first = group = np.arange(len(at))  # two tags of one hash: each record on its own
+    numbers = np.empty(len(first), np.int64)
+    for i in np.argsort(first).tolist():
+        start = int(at[first[i]])
+        name = buffer[start : start + int(size[first[i]])].tobytes().decode("utf-8", "backslashreplace")
+        numbers[i] = tags.setdefault(name, len(tags))
+    return numbers[group]
+
+
+def varint(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
+    """Varints at these places, as int64, and the places after them (far outside for one without end)."""
+    byte = _byte(buffer, at)
+    value, after = (byte & 0x7F).astype(np.int64), at + 1
+    more = np.flatnonzero(byte & 0x80)
+    for shift in range(7, 70, 7):
+        if not len(more):
+            break
+        byte = _byte(buffer, after[more])
+        value[more] |= (byte & 0x7F).astype(np.int64) << shift
+        after[more] += 1
+        more = more[byte >= 0x80]
+    after[more] = len(buffer) + (1 << 40)
+    return value, after
+
+
+def _byte(buffer: U8, at: Ints) -> U8:
+    return buffer.take(at, mode="clip")

@@ -1,0 +1,86 @@
+"""Hugging Face ``trainer_state.json``: the ``log_history`` of a Trainer, evaluations among it.
+
+The last entry (train_runtime, train_loss, ...) sums the training up: it is a fact, not a point of a curve.
+The Trainer replaces a NaN loss by 0.0 before it logs it; where the gradient norm is not finite at a loss
+of exactly 0.0 the values are kept as logged, and a fault says what they are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from chronicle.errors import BadLog
+from chronicle.model import Attempt, Fault
+from chronicle.readers import tables
+from chronicle.readers.json_lines import Row, columns_of, flat
+from chronicle.readers.text import encoding_of, head, head_lines
+
+NAME = "trainer_state.json"
+SUFFIXES = (".json",)
+
+_HISTORY = '"log_history"'
+_SEPARATORS = re.compile(r"[\s,]*")
+
+
+def identify(path: Path) -> bool:
+    """A JSON object whose head names a log_history."""
+    start = "\n".join(head_lines(path)).lstrip()
+    return start.startswith("{") and _HISTORY in start
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt.
+
+    Raises:
+        BadLog: no entry of the log_history holds a number.
+    """
+    text = path.read_text(encoding_of(head(path)), errors="replace")
+    state, truncated = _parsed(text)
+    history = state.pop("log_history", None)
+    rows: list[Row] = []
+    facts: dict[str, Any] = {
+        key: value for key, value in state.items() if isinstance(value, str | int | float)
+    }
+    for entry in history if isinstance(history, list) else []:
+        row = dict(flat(entry)) if isinstance(entry, dict) else {}
+        if "train_runtime" in row:
+            facts["summary"] = row
+        elif row:
+            rows.append(row)
+    if not rows:
+        raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
+    faults = _filtered_nans(path, rows)
+    return [
+        tables.attempt(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)
+    ]
+
+
+def _parsed(text: str) -> tuple[dict[str, Any], bool]:
+    """The object, and whether its end is missing; of a cut one only the whole entries of the log."""
+    try:
+        state = json.loads(text)
+        return (state if isinstance(state, dict) else {}), False
+    except (ValueError, RecursionError):
+        return {"log_history": list(_whole_entries(text))}, True
+
+
+def _whole_entries(text: str) -> Iterator[Any]:
+    decode, at = json.JSONDecoder().raw_decode, text.find("[", text.find(_HISTORY)) + 1
+    while at and (start := _SEPARATORS.match(text, at)):
+        try:
+            entry, at = decode(text, start.end())
+        except (ValueError, RecursionError):
+            return
+        yield entry
+
+
+def _filtered_nans(path: Path, rows: list[Row]) -> list[Fault]:
+    norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
+    filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
+    what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
+    return [Fault(str(path), what, filtered)] if filtered else []
