@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chronicle.classify.measure import Excess, Line, excess, fit, log_step, positive
+from chronicle.classify.measure import Excess, Line, excess, fit, log_step, positive, wiggle
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Floats, Series
 
@@ -37,36 +37,47 @@ class Resume:
 
 
 def resumes(view: View, attempt: AttemptView) -> Iterator[Resume]:
-    """The attempt against that earlier attempt which its first samples fit best; none if it resumed none."""
+    """The attempt against that earlier attempt which its first samples fit best; none if it resumed none.
+
+    Only earlier attempts whose lines are about equally sure are compared: nearly anything fits a vague one.
+    """
     loss = attempt.loss
     if loss is None or attempt.index == 0:
         return
     steps, y = positive(loss)
     if len(y) < LEAST:
         return
-    own = fit(steps[2 * LEAST : BEFORE + 2 * LEAST], y[2 * LEAST : BEFORE + 2 * LEAST])
+    noise = wiggle(y[: 2 * BEFORE])
     trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + HORIZON)), LEAST)
+    head = steps[:trusted]
+    lines = [(p, line) for p in view.attempts[: attempt.index] for line in best_line(p, loss, steps, head)]
+    least = min((line.error(head) for _, line in lines), default=0.0)
     fits = [
-        Resume(attempt, parent, loss, wary(line, own), steps, y - line.at(steps), trusted)
-        for parent in view.attempts[: attempt.index]
-        if (line := best_line(parent, loss, steps, steps[:trusted])) is not None
+        Resume(attempt, parent, loss, wary(line, noise), steps, y - line.at(steps), trusted)
+        for parent, line in lines
+        if line.error(head) <= 2 * least
     ]
     if fits:
         yield min(fits, key=lambda r: abs(r.over(0, LEAST).height))
 
 
-def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) -> Line | None:
+def wary(line: Line, noise: float) -> Line:
+    """The line with the noise of both attempts: a short stretch is calm by chance now and then."""
+    return replace(line, noise=max(line.noise, noise))
+
+
+def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) -> Iterator[Line]:
     """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
 
-    It ends at the join or (a rollback) a few samples later, and is fitted to stretches of several lengths: one
-    in which something happened is noisy, and loses.
+    It ends at the join or (a rollback) a few samples later, and is fitted to stretches of several lengths:
+    one in which something happened is noisy, and loses.
     """
     if parent.loss is None:
-        return None
+        return
     old_steps, old = positive(parent.loss)
     gap = 12 * max(step_gap(loss), step_gap(parent.loss))
     if len(old) < LEAST or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
-        return None
+        return
     lines: list[Line] = []
     for last in (steps[0], steps[LEAST - 1]):
         b = int(np.searchsorted(old_steps, last))
@@ -75,11 +86,5 @@ def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) 
             line = fit(old_steps[b - n : b], old[b - n : b])
             if line is not None and line.n >= LEAST:
                 lines.append(line)
-    return min(lines, key=lambda line: line.error(needed), default=None)
-
-
-def wary(line: Line, own: Line | None) -> Line:
-    """The line with the larger noise of both attempts: a short stretch is calm by chance now and then."""
-    if own is None or own.n < LEAST:
-        return line
-    return replace(line, noise=max(line.noise, own.noise), inflation=max(line.inflation, own.inflation))
+    if lines:
+        yield min(lines, key=lambda line: line.error(needed))

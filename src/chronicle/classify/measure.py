@@ -2,8 +2,8 @@
 
 A loss falls about like a power of the step, so a short stretch of log(loss) is a straight line over
 log(step). The line is fitted robustly (outliers count as far as 2.5 noise scales), its errors are widened
-by the autocorrelation of the residuals, and a place is judged by ``t``: the median distance from the line
-over its standard error. All distances are in log units: 0.05 is 5 %.
+by the autocorrelation of the residuals, and a place is judged by ``t``: its distance from the line over its
+standard error. All distances are in log units: 0.05 is 5 %.
 """
 
 from __future__ import annotations
@@ -77,6 +77,11 @@ def scale(residuals: Floats) -> float:
     return max(1.4826 * float(np.median(np.abs(residuals - np.median(residuals)))), FLOOR)
 
 
+def wiggle(y: Floats) -> float:
+    """One-sample noise from the differences of neighbours, which no trend and no single step disturbs."""
+    return scale(np.diff(y)) / 2**0.5
+
+
 def inflation(residuals: Floats, noise: float) -> float:
     """Factor by which autocorrelated samples widen the error of their mean, 1 to 4.4 (AR(1), rho to 0.9)."""
     r = np.clip(residuals, -3 * noise, 3 * noise)
@@ -107,12 +112,22 @@ def fit(steps: Floats, y: Floats) -> Line | None:
 
 
 def excess(line: Line, steps: Floats, y: Floats) -> Excess:
-    """The median height of samples over a line, and its t (0, 0 where there are none)."""
+    """The height of samples over a line, and its t (0, 0 where there are none)."""
     if not len(y):
         return Excess(0.0, 0.0)
-    height = float(np.median(y - line.at(steps)))
+    height = middle(y - line.at(steps))
     own = MEDIAN_ERROR * line.noise * line.inflation / np.sqrt(len(y))
     return Excess(height, height / float(np.hypot(own, line.error(steps))))
+
+
+def middle(values: Floats) -> float:
+    """The mean or the median, whichever is nearer to zero; zero if they differ in sign.
+
+    The mean of a few samples follows an outlier, their median jumps from one half of them to the other: what
+    both say is so.
+    """
+    mean, median = float(np.mean(values)), float(np.median(values))
+    return 0.0 if mean * median <= 0 else min(mean, median, key=abs)
 
 
 def step_at(steps: Floats, y: Floats, i: int, window_samples: int = 32, skip_samples: int = 0) -> Excess:

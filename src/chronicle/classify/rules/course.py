@@ -257,7 +257,10 @@ def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
             (loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end]),
             severity=height,
             confidence=0.7,
-            evidence={"drop_log": height, "drop_samples": end - drop.onset, "gain_before_log": drop.before},
+            evidence={
+                "drop_log": height,
+                "drop_samples": end - drop.onset,
+            },
             criteria=[
                 criterion("fall", height, "log units", f">= {view.thresholds.drop:g}", True),
                 criterion(
@@ -269,11 +272,19 @@ def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def abrupt(loss: Series, drop: Event) -> bool:
-    """Whether it took 3 % of the steps so far (or 8 samples), after the first tenth of the log."""
-    a, b = drop.onset, drop.end if drop.end is not None else len(loss) - 1
-    lasted, so_far = float(loss.steps[b] - loss.steps[a]), float(loss.steps[a] - loss.steps[0])
-    quick = lasted <= 0.03 * so_far or b - a <= 8
-    return quick and a >= max(LEAST, 0.1 * len(loss)) and abs(drop.height) >= 5 * max(drop.before, 0.0)
+    """Whether it took 3 % of the steps so far (or 8 samples as they were logged before it), after the first
+    tenth of the log, and gained five times what as many steps before had gained."""
+    steps, y = positive(loss)
+    start = float(loss.steps[drop.onset])
+    lasted = float(loss.steps[drop.end if drop.end is not None else -1]) - start
+    a = int(np.searchsorted(steps, start))
+    if a < max(LEAST, 0.1 * len(steps)):
+        return False
+    gap = float(np.median(np.diff(steps[max(a - 32, 0) : a + 1])))
+    quick = lasted <= max(0.03 * (start - steps[0]), 8 * gap)
+    before = int(np.searchsorted(steps, start - lasted))
+    gained = float(np.median(y[max(before - 4, 0) : before + 1]) - np.median(y[a - 4 : a]))
+    return quick and abs(drop.height) >= 5 * gained
 
 
 def lasts(loss: Series, drop: Event) -> bool:

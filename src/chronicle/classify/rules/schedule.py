@@ -34,7 +34,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import Excess, positive, scale, step_at, sure
+from chronicle.classify.measure import Excess, positive, step_at, sure, wiggle
 from chronicle.classify.report import criterion, found
 from chronicle.classify.view import AttemptView, View, index_at, step_gap
 from chronicle.model import Finding, Floats, JoinKind, Role, Series
@@ -268,11 +268,6 @@ def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
         shapes = [e for e in view.events(loss) if e.kind is Kind.DROP and near(loss, e, float(at[g]))]
         if shapes:
             yield from explained(view, attempt, loss, "batch-ramp", float(at[g]), fall, evidence)
-
-
-def wiggle(y: Floats) -> float:
-    """One-sample noise from the differences of neighbours."""
-    return scale(np.diff(y)) / 2**0.5
 
 
 def epoch_edges(view: View, attempt: AttemptView) -> Iterator[Finding]:
