@@ -43,7 +43,7 @@ SHAPES: dict[str, Sketch] = {
          Curve((fall(0.94, 0.62, 4), ramp(0.68, 1.0, -0.34)), "val", rough=0)),
         (Label(0.3, 0.36, "steady rate, slow gain", 1), Label(0.66, 0.18, "rate falls", 2, "end", strip=True),
          Label(0.72, 0.14, "loss falls with it", 3, "end"), Label(0.34, 0.84, "validation loss")),
-        (Curve((ramp(0.0, 0.06, 0.9), ramp(0.68, 0.98, -0.86)), rough=0),),
+        (Curve((ramp(0.0, 0.06, 0.76), ramp(0.68, 0.98, -0.72)), rough=0),),
         band=(0.68, 0.98), strip_name="learning rate",
     ),
     "batch-ramp": Sketch(
