@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from typing import Any
 
@@ -125,9 +126,12 @@ def test_no_sentence_stands_on_two_pages() -> None:
 
 
 @pytest.mark.parametrize("pattern_id", IDS)
-def test_specimens_are_runs_of_this_repository(pattern_id: str) -> None:
+def test_specimens_are_runs_whose_label_names_the_pattern(pattern_id: str) -> None:
     for run_id in page(pattern_id)[0]["specimens"]:
-        assert (GALLERY.parent / "runs" / run_id).is_dir(), run_id
+        label = tomllib.loads((GALLERY.parent / "runs" / run_id / "label.toml").read_text("utf-8"))
+        seen = {name for names in label["required"] for name in names.split("|")}
+        seen |= {event["pattern"] for event in label.get("events", [])} | set(label.get("allowed", []))
+        assert pattern_id in seen, run_id
 
 
 @pytest.mark.parametrize(("pattern_id", "threshold", "words"), SAID)
