@@ -1,0 +1,20 @@
+"""Numbers of findings and letters of joins: the same on every figure and in every list of a run."""
+
+from __future__ import annotations
+
+from chronicle.model import Diagnosis, Finding, Join
+
+
+def numbered(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
+    """Findings in the order they begin, counted from 1."""
+    ordered = sorted(diagnosis.findings, key=lambda f: (f.start_step, f.pattern, f.metric or ""))
+    return list(enumerate(ordered, 1))
+
+
+def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:
+    """Joins in the order of the attempts: A … Z, AA, AB …"""
+    return [(_letters(i), join) for i, join in enumerate(diagnosis.joins)]
+
+
+def _letters(index: int) -> str:
+    return (_letters(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
