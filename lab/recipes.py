@@ -198,16 +198,16 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe(
         "loss-scale",
         "A loss scale that collapses",
-        "learning rate 0.2 without clipping; gradients too large for fp16 are skipped and halve the scale",
-        "A learning rate that is far too high, under the dynamic loss scaling of fp16 (the overflow is "
-        "tested on gradients that are really fp32). Attention logits grow unseen while the loss sits on a "
-        "plateau; then gradients overflow step after step and the scale halves again and again.",
+        "no layer normalisation; learning rate 1 % higher each step from step 350, under fp16 loss scaling",
+        "The divergence of a rising learning rate, under the dynamic loss scaling of fp16 (the overflow is "
+        "tested on gradients that are really fp32). Gradients overflow step after step, each of these steps "
+        "is skipped and halves the scale, until nothing that is left of it can be trained with.",
         "jsonl",
-        _one(600),
-        Schedule(2e-1, 600, "constant"),
+        _one(900),
+        Schedule(1e-3, 900, "ramp", turn=350),
         tags=("fp16", "learning rate"),
+        layer_norm=False,
         clip=1e9,
-        beta2=0.999,
         fp16=True,
     ),
     Recipe(

@@ -160,3 +160,18 @@ def test_most_patterns_have_a_specimen() -> None:
         p for f in FOLDERS for entry in load_label(f).required for p in entry.split("|")[:1]
     }  # the first name is the best one
     assert len(shown) >= 20 and shown <= set(BY_ID)
+
+
+def test_the_page_of_the_lab_says_what_its_runs_say() -> None:
+    page = (RUNS.parent / "docs" / "lab.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `lab-")]
+    assert rows == [_row(folder) for folder in LAB]
+
+
+def _row(folder: Path) -> str:
+    facts = load(RunConfig, folder / "run.toml").facts
+    pattern = load_label(folder).required[0].split("|")[0]
+    return (
+        f"| `{folder.name}` | [{pattern}](../patterns/{pattern}.md) | {facts['injected cause']} "
+        f"| {facts['seed']} | {facts['training, seconds']} |"
+    )
