@@ -272,7 +272,7 @@ def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def abrupt(loss: Series, drop: Event) -> bool:
-    """Whether it took 3 % of the steps so far (or 8 samples as they were logged before it), after the first
+    """Whether it took 3 % of all steps so far (or 8 samples as they were logged before it), after the first
     tenth of the log, and gained five times what as many steps before had gained."""
     steps, y = positive(loss)
     start = float(loss.steps[drop.onset])
@@ -281,7 +281,7 @@ def abrupt(loss: Series, drop: Event) -> bool:
     if a < max(LEAST, 0.1 * len(steps)):
         return False
     gap = float(np.median(np.diff(steps[max(a - 32, 0) : a + 1])))
-    quick = lasted <= max(0.03 * (start - steps[0]), 8 * gap)
+    quick = lasted <= max(0.03 * start, 8 * gap)
     before = int(np.searchsorted(steps, start - lasted))
     gained = float(np.median(y[max(before - 4, 0) : before + 1]) - np.median(y[a - 4 : a]))
     return quick and abs(drop.height) >= 5 * gained

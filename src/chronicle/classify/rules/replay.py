@@ -20,6 +20,7 @@ import numpy as np
 from chronicle.classify.joins import BEFORE, LEAST, Resume, resumes
 from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, excess, fit, positive, sure
 from chronicle.classify.report import criterion, found, renamed
+from chronicle.classify.rules import uturn
 from chronicle.classify.view import View
 from chronicle.model import Finding
 
@@ -28,49 +29,46 @@ REPLACES = (
     *("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "level-shift"),
     *("divergence-after-spike", "divergence-no-spike", "resume-spike"),
 )
-WINDOW = 16  # [samples] on either side of the jump
+WINDOWS = (8, 16, 32, 64)  # [samples] on either side of the jump
 JUMP_T = 5.0  # [standard errors] of a jump whose place is not known
 
 
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         for join in resumes(view, attempt):
-            at = jump(join)
-            if at is not None:
-                yield from new_data(view, join, at)
+            place = jump(join)
+            if place is not None:
+                yield from new_data(view, join, *place)
             else:
                 yield from still_low(view, join)
 
 
-def jump(join: Resume) -> int | None:
-    """The sample where the largest step up begins, if it is one and not a slope."""
+def jump(join: Resume) -> tuple[int, int] | None:
+    """Where the surest step up is, and in which window; None if there is none or it is a slope."""
     n = min(len(join.off), join.reach)
     error = MEDIAN_ERROR * join.line.noise * join.line.inflation
-    rises = {
-        i: rise(join, i, WINDOW) / (error * np.sqrt(2 / min(WINDOW, i, n - i)))
-        for i in range(LEAST, n - LEAST)
-    }
-    near = max(rises, key=lambda i: rises[i], default=0)
-    if not rises or rises[near] < JUMP_T:
+    sure = {(i, w): rise(join, i, w) / (error * (2 / w) ** 0.5) for w in WINDOWS for i in range(w, n - w + 1)}
+    near, w = max(sure, key=lambda place: sure[place], default=(0, 0))
+    if not sure or sure[near, w] < JUMP_T:
         return None
-    around = range(max(near - WINDOW, LEAST), min(near + WINDOW, n - LEAST))
-    at = max(around, key=lambda i: rise(join, i, 4))
-    return at if rise(join, at, 4) >= 0.5 * rise(join, at, WINDOW) > 0 else None
+    around = range(max(near - w // 2, LEAST), min(near + w // 2, n - LEAST) + 1)
+    at = max(around, key=lambda i: rise(join, i, LEAST), default=near)
+    return (at, w) if rise(join, at, LEAST) >= 0.5 * rise(join, near, w) > 0 else None
 
 
 def rise(join: Resume, i: int, window_samples: int) -> float:
-    """Median after sample ``i`` less median before it, log units over the line."""
-    w = min(window_samples, i, min(len(join.off), join.reach) - i)
-    return float(np.median(join.off[i : i + w]) - np.median(join.off[i - w : i]))
+    """Middle after sample ``i`` less middle before it, log units over the line."""
+    after, before = join.off[i : i + window_samples], join.off[max(i - window_samples, 0) : i]
+    return float(np.median(after) - np.median(before))
 
 
-def new_data(view: View, join: Resume, at: int) -> Iterator[Finding]:
+def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding]:
     """The jump at which a replay ends, if the loss was too low before it and is right after it."""
     limits = view.thresholds
-    height = rise(join, at, WINDOW)
-    before = join.over(max(at - WINDOW, 0), at)
-    after = join.over(at + 1, min(at + 1 + WINDOW, join.reach))
-    surest = -min(before.t, join.over(0, min(WINDOW, at)).t)  # a line is vague far from the join
+    height = rise(join, at, window)
+    before = join.over(max(at - window, 0), at)
+    after = join.over(at + 1, min(at + 1 + window, join.reach))
+    surest = -min(before.t, join.over(0, min(window, at)).t)  # a line is vague far from the join
     tests = [
         at_least("jump", height, "log units", limits.join_fall),
         at_least("under the line before it", -before.height, "log units", 0.5 * height),
@@ -88,12 +86,9 @@ def new_data(view: View, join: Resume, at: int) -> Iterator[Finding]:
         "after": join.parent.name,
     }
     why = "the loss had not been too low since the join"
-    reach = np.abs(join.steps - join.steps[at]) <= abs(join.steps[at] - join.steps[max(at - 8, 0)])
-    near = set(join.steps[reach].astype(int).tolist())
-    shapes = [f for f in view.findings(join.loss) if f.pattern in REPLACES and f.start_step in near]
-    if shapes:
-        first = min(shapes, key=lambda f: abs(f.start_step - join.steps[at]))
-        yield renamed(first, "repeat-data", why=why, evidence=evidence, criteria=tests)
+    shape = shape_near(view, join, at, window)
+    if shape is not None:
+        yield renamed(shape, "repeat-data", why=why, evidence=evidence, criteria=tests)
         return
     yield found(
         "repeat-data",
@@ -108,10 +103,19 @@ def new_data(view: View, join: Resume, at: int) -> Iterator[Finding]:
     )
 
 
+def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
+    """What the loss alone looks like at the jump, for want of its context: a spike, a shift, a divergence."""
+    turns = (f for f in uturn.find(view) if f.attempt == join.attempt.name)
+    shapes = [f for f in (*view.findings(join.loss), *turns) if f.pattern in REPLACES]
+    away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
+    near = [f for f in shapes if away[f.start_step] <= max(window // 2, LEAST)]
+    return min(near, key=lambda f: away[f.start_step], default=None)
+
+
 def still_low(view: View, join: Resume) -> Iterator[Finding]:
     """A replay that goes on to the end of the log: only validation can tell it from better data."""
     limits = view.thresholds
-    low = join.over(0, WINDOW)
+    low = join.over(0, WINDOWS[1])
     tests = [
         at_least("first samples under the line", -low.t, "standard errors", limits.join_t),
         at_least("first samples under the line", -low.height, "log units", limits.join_fall),

@@ -11,7 +11,8 @@ resume-spike
 reinitialised
     Sees: new weights under an old step count.
     Rule: the loss is back at the very first level of the run (within 15 % of what was learned), and falls
-    along the same curve as in the beginning, through 5 samples or more, until 70 % is learned again.
+    along the same curve as in the beginning until 90 % is learned again: at eight of ten places, spread in
+    log step, what is left to learn is the same within a factor of two.
     Blind to: logs that do not begin with the run, and learning too fast for them to show.
     False alarm: a spike taller than all others, rarely.
     Source: AlgoPerf logs with a scheduled re-initialisation.
@@ -24,7 +25,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.joins import LEAST, Resume, resumes
-from chronicle.classify.measure import Excess, at_least, positive, sure
+from chronicle.classify.measure import Excess, at_least, positive, running, sure
 from chronicle.classify.report import found, renamed
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats
@@ -33,8 +34,8 @@ PATTERNS = ("resume-spike", "reinitialised")
 SPIKES = ("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery")
 REPLACES = (*SPIKES, "level-shift", "divergence-after-spike", "divergence-no-spike")
 AT_ONCE = 8  # [samples] a spike this soon after the join belongs to it
-RELEARNED = 0.7  # share of what was learned that must be learned again along the same curve
-RESOLVED = 5  # [samples] of that curve at least
+RELEARNED = 0.9  # share of what was learned that must be learned again along the same curve
+RESOLVED = 6  # [samples] of that curve at least
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -140,16 +141,17 @@ def same_course(
     """Whether the loss runs like the first samples of the run until enough of it is learned again."""
     (start, early), (steps, y) = first, again
     learned_log = float(np.median(early[:2])) - learned
-    there = np.flatnonzero(early <= early[0] - RELEARNED * learned_log)
-    if learned_log < 0.3 or not len(there):
+    near = view.thresholds.first_level * learned_log
+    there = np.flatnonzero(early <= learned + (1 - RELEARNED) * learned_log)
+    if learned_log < 0.3 or not len(there) or abs(np.median(y[:2]) - np.median(early[:2])) > 1.5 * near:
         return False
     m = int(np.searchsorted(steps - steps[0], start[there[0]] - start[0], side="right"))
     if min(m, int(there[0])) < RESOLVED:
         return False  # learned within a few samples: any return from a spike looks like that
-    course = np.interp(steps[:m] - steps[0], start - start[0], early)
-    near = view.thresholds.first_level * learned_log
-    level = abs(float(np.median(y[:2]) - np.median(early[:2])))
-    return bool(level <= 1.5 * near and np.mean(np.abs(y[:m] - course)) <= near)
+    at = np.unique(np.geomspace(1, m - 1, 12).astype(int))
+    to_learn = np.interp(steps[at] - steps[0], start - start[0], running(early, 3)) - learned
+    share = (running(y[:m], 3)[at] - learned) / to_learn
+    return bool(np.mean((share >= 0.5) & (share <= 2.0)) >= 0.8)
 
 
 def told(
