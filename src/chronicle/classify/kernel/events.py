@@ -248,4 +248,7 @@ def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
     base = baseline(event, i)
     row = emit(mem, at.IS_OPEN, event, -1.0, event[at.SMOOTH] - base, base)
     row[at.OUT_NAN] = into_nan
-    row[at.OUT_FALLING] = still_falling(mem.ring, event[at.PEAK], i, event[at.HEIGHT])
+    start = max(event[at.PEAK], oldest(i))
+    trend = baseline(event, start + (i - start) / 2.0) - baseline(event, start + (i - start) * 5.0 / 6.0)
+    falls = still_falling(mem.ring, start, i) - trend
+    row[at.OUT_FALLING] = falls / max(event[at.HEIGHT], 1e-9)

@@ -20,13 +20,15 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
         return 0.0, False, False
     noise = q[at.NOISE]
     ahead = 2.0 * q[at.MEAN] - q[at.MEAN2]  # the reference moved on along its own trend
-    z_up = (
-        y - max(q[at.MEAN], ahead)
-    ) / noise  # on a falling curve: lags above it, so convexity raises no alarm
+    # on a falling curve the reference lags above it, so convexity raises no alarm
+    z_up = (y - max(q[at.MEAN], ahead)) / noise
     z_down = (min(q[at.MEAN], ahead) - y) / noise
     up, down = False, False
     if q[at.FRESH] >= 6.0 or (k == 0 and q[at.COUNT] >= 8.0):
-        up = rise_evidence(mem, q, z_up, i - at.BLOCK[k] + 1.0) and y - q[at.MEAN] > mem.config[at.RISE]
+        up = (
+            rise_evidence(mem, q, z_up / kinship(mem, k), i - at.BLOCK[k] + 1.0)
+            and y - q[at.MEAN] > mem.config[at.RISE]
+        )
         down = watch_down and k <= 2 and fall_evidence(mem, q, z_down, i - at.BLOCK[k] + 1.0)
         down = down and q[at.MEAN] - y > 0.5 * mem.config[at.DROP]
     follow(mem.config, q, y, 32.0 if k == 0 else 12.0)
@@ -56,6 +58,16 @@ def warming(q: Row) -> float:
     return 1.0 + max(0.0, 1.0 - q[at.FRESH] / 24.0)
 
 
+def kinship(mem: Memory, k: int) -> float:
+    """How much less than independent samples in a row are worth: 1 for white noise, at most 2.
+
+    Where means of four are nearly as noisy as single samples, neighbours say the same thing.
+    """
+    if k > 0 or mem.levels[k + 1][at.COUNT] < 24.0:
+        return 1.0
+    return min(max(mem.levels[k + 1][at.NOISE] / (0.8 * mem.levels[k][at.NOISE]), 1.0), 2.0)
+
+
 def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
     """Winsorised CUSUM upwards: True when its sum passes the threshold.
 
@@ -77,7 +89,7 @@ def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
 
 def calm_excursion(q: Row, top: float) -> None:
     """The CUSUM rose to ``top`` and came back with no event: that is what this series does when healthy."""
-    q[at.CALM_MEAN] += (min(top - at.CALM_FROM, 60.0) - q[at.CALM_MEAN]) * 0.1
+    q[at.CALM_MEAN] += (min(top - at.CALM_FROM, 60.0) - q[at.CALM_MEAN]) * 0.25
 
 
 def calm_threshold(cfg: Row, q: Row) -> float:

@@ -92,14 +92,13 @@ def gained(ring: Row, onset: float, samples: float, i: float) -> float:
     return gain * max(1.0, samples / width)
 
 
-def still_falling(ring: Row, peak: float, i: float, height: float) -> float:
-    """Middle third less last third of what follows the peak, as a share of the height: is it coming down?"""
-    start = max(peak, oldest(i))
+def still_falling(ring: Row, start: float, i: float) -> float:
+    """Mean of the middle third of the samples from start to i, less that of their last third."""
     third = int((i - start) / 3.0)
     if third < 1:
         return 0.0
     middle = mean_of(ring, i - 2 * third + 1, i - third + 1)
-    return (middle - mean_of(ring, i - third + 1, i + 1)) / max(height, 1e-9)
+    return middle - mean_of(ring, i - third + 1, i + 1)
 
 
 def drop_samples(ring: Row, onset: float, i: float, before: float, drop: float) -> float:
