@@ -24,10 +24,10 @@ DARK: Theme = {
     "dead": "#8A94A2", "good": "#2FBFA5", "worrying": "#E3AC35", "bad": "#FF7F6B", "unexpected": "#BBA2FF",
     "on_badge": "#11161D", "on_worrying": "#11161D",
 }  # fmt: skip
-THEMES: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK}
+TOKENS: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK}
 
 # One transparent thumbnail serves both themes: strokes that stand out on all four grounds.
-THUMB: Theme = {"live": "#3B7DBF", "dead": "#808080"}
+THUMBNAIL: Theme = {"live": "#3B7DBF", "dead": "#808080"}
 
 # matplotlib's names of the verdict shapes: circle, triangle, square, diamond.
 SHAPES: Mapping[Verdict, str] = {
@@ -38,11 +38,17 @@ SHAPES: Mapping[Verdict, str] = {
 }
 
 
+def on(verdict: Verdict) -> str:
+    """The token that text on a badge of this verdict is written in."""
+    return "on_worrying" if verdict is Verdict.WORRYING else "on_badge"
+
+
 def css() -> str:
     """The tokens as custom properties ``--c-…`` for both schemes; a dark reader prints the light ones."""
     default, slate = (f'[data-md-color-scheme="{name}"]' for name in ("default", "slate"))
     blocks = [_block(default, LIGHT), _block(slate, DARK)]
-    return "\n".join([*blocks, f"@media print {{\n{_block('[data-md-color-scheme]', LIGHT)}\n}}\n"])
+    printed = _block("[data-md-color-scheme]", LIGHT)
+    return "\n".join([*blocks, f"@media print {{\n{printed}\n}}\n"])
 
 
 def _block(selector: str, theme: Theme) -> str:
