@@ -10,9 +10,8 @@ resume-spike
 
 reinitialised
     Sees: new weights under an old step count.
-    Rule: the loss is back at the very first level of the run (within 15 % of what was learned), and falls
-    along the same curve as in the beginning until 90 % is learned again: at eight of ten places, spread in
-    log step, what is left to learn is the same within a factor of two.
+    Rule: the loss is back at the very first level of the run (within a fifth of what was learned), and the
+    tenths of the way down take as long as the first time (median, within a factor of 1.6).
     Blind to: logs that do not begin with the run, and learning too fast for them to show.
     False alarm: a spike taller than all others, rarely.
     Source: AlgoPerf logs with a scheduled re-initialisation.
@@ -34,8 +33,9 @@ PATTERNS = ("resume-spike", "reinitialised")
 SPIKES = ("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery")
 REPLACES = (*SPIKES, "level-shift", "divergence-after-spike", "divergence-no-spike")
 AT_ONCE = 8  # [samples] a spike this soon after the join belongs to it
-RELEARNED = 0.9  # share of what was learned that must be learned again along the same curve
-RESOLVED = 6  # [samples] of that curve at least
+LEARNED = 0.3  # [log units] less than this is no learning that could be lost
+SAME_PACE = 1.6  # factor between the times of both courses; a return from a spike is several times faster
+RESOLVED = 6  # [samples] of the first course, until nine tenths are learned
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -138,20 +138,30 @@ def learned_before(view: View, attempt: AttemptView) -> float:
 def same_course(
     view: View, first: tuple[Floats, Floats], again: tuple[Floats, Floats], learned: float
 ) -> bool:
-    """Whether the loss runs like the first samples of the run until enough of it is learned again."""
+    """Whether the loss is back at its first level, and learns as fast as the first time."""
     (start, early), (steps, y) = first, again
-    learned_log = float(np.median(early[:2])) - learned
-    near = view.thresholds.first_level * learned_log
-    there = np.flatnonzero(early <= learned + (1 - RELEARNED) * learned_log)
-    if learned_log < 0.3 or not len(there) or abs(np.median(y[:2]) - np.median(early[:2])) > 1.5 * near:
+    level = float(np.median(early[:2]))
+    to_learn = level - learned
+    near = 1.5 * view.thresholds.first_level * to_learn
+    if to_learn < LEARNED or not len(y) or abs(float(np.median(y[:2])) - level) > near:
         return False
-    m = int(np.searchsorted(steps - steps[0], start[there[0]] - start[0], side="right"))
-    if min(m, int(there[0])) < RESOLVED:
+    tenths = level - to_learn * np.arange(1, 10) / 10
+    once, twice = passed(start, early, tenths), passed(steps, y, tenths)
+    gap = float(np.median(np.diff(start)))
+    if not once[-1] >= RESOLVED * gap:
         return False  # learned within a few samples: any return from a spike looks like that
-    at = np.unique(np.geomspace(1, m - 1, 12).astype(int))
-    to_learn = np.interp(steps[at] - steps[0], start - start[0], running(early, 3)) - learned
-    share = (running(y[:m], 3)[at] - learned) / to_learn
-    return bool(np.mean((share >= 0.5) & (share <= 2.0)) >= 0.8)
+    over = float(steps[-1] - steps[0])
+    seen = (once + gap) * SAME_PACE <= over
+    if seen.sum() < 4:
+        return False
+    pace = float(np.median((twice[seen] + gap) / (once[seen] + gap)))
+    return 1 / SAME_PACE <= pace <= SAME_PACE
+
+
+def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
+    """Steps until the running median of 3 is first at or below each level (inf: never)."""
+    calm = running(y, 3)
+    return np.array([steps[np.argmax(calm <= v)] - steps[0] if calm.min() <= v else np.inf for v in levels])
 
 
 def told(
