@@ -103,15 +103,15 @@ hide: [navigation, toc]
 
 <section data-search-exclude>
 <div class="ch-quad">
-<div><h3 data-v="good"><span class="ch-verdict" data-v="good">good</span></h3><ul>
+<div><h2 data-v="good"><span class="ch-verdict" data-v="good">good</span></h2><ul>
 <li><a href="../patterns/spike-fast-recovery.html">Fast-recovering spike</a><a class="ch-count" href="../browse.html#pattern=spike-fast-recovery" aria-label="Fast-recovering spike: 1 run">1</a><p>A peak.</p></li>
 </ul></div>
-<div><h3 data-v="worrying"><span class="ch-verdict" data-v="worrying">worrying</span></h3><ul>
+<div><h2 data-v="worrying"><span class="ch-verdict" data-v="worrying">worrying</span></h2><ul>
 </ul></div>
-<div><h3 data-v="bad"><span class="ch-verdict" data-v="bad">bad</span></h3><ul>
+<div><h2 data-v="bad"><span class="ch-verdict" data-v="bad">bad</span></h2><ul>
 <li><a href="../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a><a class="ch-count" href="../browse.html#pattern=spike-no-full-recovery" aria-label="Spike, not fully recovered: 1 run">1</a><p>It came down, but not to where it was.</p></li>
 </ul></div>
-<div><h3 data-v="unexpected"><span class="ch-verdict" data-v="unexpected">unexpected</span></h3><ul>
+<div><h2 data-v="unexpected"><span class="ch-verdict" data-v="unexpected">unexpected</span></h2><ul>
 </ul></div>
 </div>
 

@@ -1,0 +1,132 @@
+"""A small site, built once, and a real Chromium to open it from the file system."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+from tests.pages.samples import healthy, many, rollback, site
+from tests.pages.test_hostile import poisoned, told
+
+from chronicle.model import Entry
+from chronicle.pages import assets, pages
+from chronicle.shipped import shipped
+from chronicle.write import write_tree
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+ATTACK = "<img src=x onerror=alert(1)><script>alert(2)</script>\" onmouseover='alert(3)' {{ 7*7 }} *b*"
+
+
+@dataclass
+class Opened:
+    """A page of the site in a browser, and what went wrong in it."""
+
+    page: Page
+    root: Path
+    wrong: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> Page:
+        """Opens ``path`` (with a hash, if there is one) of the site and waits for its scripts."""
+        file, _, anchor = path.partition("#")
+        self.page.goto((self.root / file).as_uri() + (f"#{anchor}" if anchor else ""))
+        self.page.wait_for_load_state("load")
+        return self.page
+
+
+def hostile() -> Entry:
+    """A run whose every text tries to run as a script; its id is what a folder could be called."""
+    entry: Entry = poisoned(told(), ATTACK)
+    return replace(entry, run_id="hostile-1f3a")
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of 44 runs as the site engine makes it, with one that attacks its readers."""
+    root = tmp_path_factory.mktemp("site")
+    entries = [rollback(), healthy(), hostile(), *many(41)]
+    data = site(entries, unreadable=[(ATTACK, ATTACK)])
+    files = [(page.path, page.text) for page in pages(data)] + [*assets(data), *figures(entries)]
+    guide = shipped("docs")
+    files += [(f"guide/{path.name}", path) for path in guide.glob("*.md")]
+    write_tree(root / "build" / "docs", files)
+    shutil.copyfile(shipped("mkdocs.yml"), root / "mkdocs.yml")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict"],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return root / "build" / "site"
+
+
+def figures(entries: list[Entry]) -> Iterator[tuple[str, bytes]]:
+    """An image of one colour for every figure of every entry, dark ones dark."""
+    for entry in entries:
+        folder = f"runs/{entry.run_id}/"
+        yield folder + "entry.json", b"{}"
+        yield folder + "series.csv", b"step\n"
+        for figure in entry.figures:
+            for theme, (path, width, height) in figure.files.items():
+                yield folder + path, image("#11161D" if "dark" in theme else "#F5F6F8", width, height)
+
+
+@cache
+def image(colour: str, width: int, height: int) -> bytes:
+    data = BytesIO()
+    Image.new("RGB", (width, height), colour).save(data, "webp", lossless=True)
+    return data.getvalue()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A real Chromium. Without one these tests fail, for a site that nobody opened is not tested."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.fail("no Chromium on PATH. Remedy: apt-get install chromium (make test does it where it may)")
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium: Browser, built: Path, request: pytest.FixtureRequest) -> Iterator[Opened]:
+    """A fresh page of 1360 x 900 (or what the test's parameter says) that notes every complaint."""
+    options = {"viewport": {"width": 1360, "height": 900}, "color_scheme": "light"}
+    context = chromium.new_context(**options | getattr(request, "param", {}))
+    page = context.new_page()
+    result = Opened(page, built)
+    page.on("console", lambda m: m.type in ("error", "warning") and result.wrong.append(m.text))
+    page.on("pageerror", lambda e: result.wrong.append(str(e)))
+    page.on("dialog", lambda d: (result.wrong.append(f"dialog {d.message}"), d.dismiss()))
+    page.on("request", lambda r: _local(r.url) or result.wrong.append(f"request to {r.url}"))
+    page.on("requestfailed", lambda r: result.wrong.append(f"failed {r.url}"))
+    yield result
+    context.close()
+    assert result.wrong == []
+
+
+def _local(address: str) -> bool:
+    return address.startswith(("file:", "data:", "blob:", "about:"))

@@ -1,0 +1,227 @@
+"""The site in a real browser, from file://, as somebody opens it who got it in an archive."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import ATTACK, Opened
+
+pytestmark = pytest.mark.browser
+
+KINDS = [
+    "index.html",
+    "browse.html",
+    "patterns/index.html",
+    "patterns/repeat-data.html",
+    "patterns/attention-logit-growth.html",
+    "runs/demo-rollback/index.html",
+    "runs/calm/index.html",
+    "runs/hostile-1f3a/index.html",
+    "unreadable.html",
+    "guide/index.html",
+    "guide/configuration.html",
+]
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+DARK = {"color_scheme": "dark"}
+NO_SCRIPT = {"java_script_enabled": False}
+
+
+def cards(page: Page) -> int:
+    return page.locator(".ch-browse .ch-card").count()
+
+
+def status(page: Page) -> str:
+    return page.locator(".ch-browse [role=status]").inner_text()
+
+
+def shown(page: Page) -> set[str]:
+    """The last word of the file names of all figures that can be seen."""
+    figures = page.locator(".ch-fig img:visible")
+    for i in range(figures.count()):
+        figures.nth(i).scroll_into_view_if_needed()
+    return {name.split("-")[-1] for name in figures.evaluate_all("e => e.map(i => i.currentSrc)")}
+
+
+def row(page: Page, label: str) -> str:
+    """The count beside a facet's value."""
+    return page.locator(".ch-facets label", has_text=label).locator(".ch-count").inner_text()
+
+
+@pytest.mark.parametrize("path", KINDS)
+def test_every_kind_of_page_renders_without_a_complaint(opened: Opened, path: str) -> None:
+    page = opened.go(path)
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.wait_for_load_state("networkidle")
+    assert page.locator("h1").count() == 1
+    broken = "[...document.images].filter(i => i.complete && !i.naturalWidth && i.offsetParent).length"
+    assert page.evaluate(broken) == 0
+
+
+@pytest.mark.parametrize("opened", [PHONE], indirect=True)
+@pytest.mark.parametrize("path", KINDS)
+def test_a_phone_never_scrolls_sideways(opened: Opened, path: str) -> None:
+    page = opened.go(path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_facets_filter_and_their_counts_say_what_a_click_would_give(opened: Opened) -> None:
+    page = opened.go("browse.html")
+    assert status(page) == "44 of 44 runs"
+    assert cards(page) == 24
+    bad = int(row(page, "bad"))
+    page.get_by_label("bad").check()
+    assert status(page) == f"{bad} of 44 runs"
+    assert cards(page) == bad
+    assert int(row(page, "worrying")) > 0  # of its own facet: what it would add
+    project = page.locator(".ch-facets fieldset", has_text="Project").locator("label").first
+    would_give = int(project.locator(".ch-count").inner_text())
+    project.locator("input").check()
+    assert status(page) == f"{would_give} of 44 runs"
+
+
+def test_words_filter_too(opened: Opened) -> None:
+    page = opened.go("browse.html")
+    page.get_by_label("Filter by words").fill("calm near-perfect")
+    assert status(page) == "1 of 44 runs"
+    page.get_by_label("Filter by words").fill("no such run")
+    assert status(page) == "0 of 44 runs"
+    page.get_by_role("button", name="clear all").click()
+    assert status(page) == "44 of 44 runs"
+
+
+def test_the_state_lives_in_the_address(opened: Opened) -> None:
+    page = opened.go("browse.html")
+    page.get_by_label("bad").check()
+    page.get_by_label("Sort").select_option("name")
+    before = [status(page), page.locator(".ch-card strong").all_inner_texts(), page.url]
+    page.reload()
+    assert [status(page), page.locator(".ch-card strong").all_inner_texts(), page.url] == before
+    assert page.get_by_label("bad").is_checked()
+    page.evaluate("location.hash = 'verdict=good'")
+    expect(page.locator(".ch-chip")).to_have_text(["good ×"])
+
+
+def test_any_page_links_into_a_filtered_view(opened: Opened) -> None:
+    page = opened.go("index.html")
+    number = page.locator(".ch-tally a", has_text="bad").locator("b").inner_text()
+    page.locator(".ch-tally a", has_text="bad").click()
+    page.wait_for_url(re.compile("browse"))
+    assert status(page) == f"{number} of 44 runs"
+
+
+def test_more_cards_come_on_demand_and_focus_goes_to_the_first_of_them(opened: Opened) -> None:
+    page = opened.go("browse.html")
+    page.get_by_role("button", name="Show 20 more").click()
+    assert cards(page) == 44
+    focused = page.evaluate("[...document.querySelectorAll('.ch-card')].indexOf(document.activeElement)")
+    assert focused == 24
+    assert page.locator(".ch-more").is_hidden()
+
+
+def test_a_facet_shows_seven_values_until_asked_for_all(opened: Opened) -> None:
+    page = opened.go("browse.html")
+    patterns = page.locator(".ch-facets fieldset", has_text="Pattern")
+    assert patterns.locator("label:visible").count() == 7
+    patterns.get_by_role("button", name="all").click()
+    assert patterns.locator("label:visible").count() > 20
+
+
+def test_the_keyboard_reaches_every_facet_and_keeps_its_place(opened: Opened) -> None:
+    page = opened.go("browse.html")
+    page.get_by_label("good", exact=False).first.focus()
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert page.evaluate("document.activeElement.checked") is True
+    assert len(page.locator(".ch-chip").all()) == 1
+    outline = "getComputedStyle(document.activeElement.closest('label')).outlineStyle"
+    assert page.evaluate(outline) == "solid"
+
+
+@pytest.mark.parametrize("path", ["index.html", "runs/calm/index.html"])
+def test_search_finds_a_run_and_a_pattern_without_a_network(opened: Opened, path: str) -> None:
+    page = opened.go(path)
+    for words, found in [
+        ("calm run", "Calm run calm"),
+        ("memorisation step", "Repeated data after a resume"),
+    ]:
+        page.locator(".md-search__input").clear()
+        page.locator(".md-search__input").press_sequentially(words)
+        result = page.locator(".md-search-result__item", has_text=found).first
+        expect(result).to_be_visible(timeout=20_000)
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"repeat-data\.html"))
+
+
+def test_search_shows_a_hostile_title_as_text(opened: Opened) -> None:
+    page = opened.go("index.html")
+    page.locator(".md-search__input").press_sequentially("onmouseover")
+    expect(page.locator(".md-search-result__item").first).to_contain_text("<img src=x", timeout=20_000)
+    assert page.locator(".md-search-result img").count() == 0
+
+
+@pytest.mark.parametrize("opened", [DARK], indirect=True)
+def test_dark_readers_get_dark_figures(opened: Opened) -> None:
+    page = opened.go("runs/demo-rollback/index.html")
+    assert shown(page) == {"dark.webp"}
+    page.locator("label[for^=__palette]:visible").first.click()
+    expect(page.locator(".ch-dark").first).to_be_hidden()
+    assert shown(page) == {"light.webp"}
+
+
+@pytest.mark.parametrize("opened", [PHONE], indirect=True)
+def test_phones_get_narrow_figures_only(opened: Opened) -> None:
+    page = opened.go("runs/demo-rollback/index.html")
+    assert shown(page) == {"narrow.webp"}
+    names = "performance.getEntriesByType('resource').map(e => e.name)"
+    assert [name for name in page.evaluate(names) if name.endswith(("light.webp", "dark.webp"))] == []
+
+
+@pytest.mark.parametrize("opened", [DARK], indirect=True)
+def test_paper_is_always_light(opened: Opened) -> None:
+    page = opened.go("runs/demo-rollback/index.html")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator(".ch-dark:visible").count() == 0
+    assert page.locator(".ch-light:visible").count() == 2
+    assert page.evaluate("getComputedStyle(document.body).getPropertyValue('--c-page')").strip() == "#FFFFFF"
+
+
+@pytest.mark.parametrize("opened", [NO_SCRIPT], indirect=True)
+def test_without_scripts_there_is_a_list(opened: Opened) -> None:
+    page = opened.go("browse.html")
+    assert page.locator(".ch-plain a:visible").count() == 44
+    assert page.locator(".ch-browse:visible").count() == 0
+
+
+def test_a_hostile_run_is_only_text(opened: Opened) -> None:
+    """The fixture fails on any dialog; here: the attack is readable, and made no element."""
+    for path in ("runs/hostile-1f3a/index.html", "browse.html", "unreadable.html", "index.html"):
+        page = opened.go(path)
+        assert page.locator("img[src=x], [onmouseover], [onerror]").count() == 0, path
+    page = opened.go("runs/hostile-1f3a/index.html")
+    assert page.locator("h1").inner_text().startswith(ATTACK[:40])
+    assert page.title().startswith(ATTACK[:40])
+
+
+def test_links_of_a_run_page_lead_somewhere(opened: Opened) -> None:
+    page = opened.go("runs/demo-rollback/index.html")
+    links = page.locator(".md-content a[href]").evaluate_all("e => e.map(a => a.href)")
+    local = {link.split("#")[0].removeprefix("file://") for link in links if link.startswith("file:")}
+    assert len(local) > 10
+    assert [link for link in local if not (opened.root / link).exists()] == []
+
+
+def test_headings_and_landmarks_are_in_order(opened: Opened) -> None:
+    for path in KINDS:
+        page = opened.go(path)
+        levels = page.locator(".md-content :is(h1, h2, h3)").evaluate_all("e => e.map(h => +h.tagName[1])")
+        assert levels[0] == 1, path
+        assert all(after - before <= 1 for before, after in pairwise(levels)), path
+        assert page.locator("main, [role=main]").count() == 1
+        nameless = page.locator(".md-content :is(input, select, button):visible").evaluate_all(
+            "e => e.filter(x => !(x.ariaLabel || x.textContent.trim() || x.labels?.length)).length"
+        )
+        assert nameless == 0, path
