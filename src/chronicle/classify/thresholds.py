@@ -29,7 +29,7 @@ class Thresholds(ContextThresholds):
     drop: float = limit(0.12, "log units", "a sustained fall below this is ordinary learning")
     lone_sparse: float = limit(8.0, "noise scales", "a spike of one sample, logged every 5 steps or rarer")
     lone_dense: float = limit(20.0, "noise scales", "a spike of one sample, logged at every step")
-    end_share: float = limit(0.25, "share of cusum", "at the end there is one test, not one a step")
+    end_tail: float = limit(1e-3, "probability a log", "at the end there is one test, not one a sample")
     calm_tail: float = limit(
         1e-5, "probability a sample", "the series' own excursions: one in 100,000 passes"
     )

@@ -131,7 +131,7 @@ IS_BACK, IS_OPEN, IS_LONE, IS_DROP, IS_NONFINITE, IS_FROZEN = 0.0, 1.0, 2.0, 3.0
     DROP,
     LONE_SPARSE,
     LONE_DENSE,
-    END_SHARE,
+    END_TAIL,
     CALM_TAIL,
     SIGN,  # +1: up is bad; -1: down is bad
     SPARSE,  # 1 if fewer than one step in five was logged

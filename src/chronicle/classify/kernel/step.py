@@ -359,17 +359,20 @@ def learn_tail(mem: Memory, z: float, edge: float) -> None:
 
 
 def last_word(mem: Memory) -> None:
-    """At the end of the log: one test, not one a step, so a quarter of the evidence is enough."""
+    """At the end of the log: one test, not one a sample, so less evidence is enough.
+
+    A turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best by a
+    noise scale. A jump: the last sample is twice as far out as any ordinary one, and 28 % up.
+    """
     state, q, cfg = mem.state, mem.levels[0], mem.config
-    if state[at.ACTIVE] > 0.0 or state[at.PENDING] > 0.0 or state[at.LAST] - q[at.MEAN] <= cfg[at.RISE]:
+    rise = state[at.LAST] - q[at.MEAN]
+    if state[at.ACTIVE] > 0.0 or state[at.PENDING] > 0.0 or rise <= cfg[at.RISE]:
         return
     i = state[at.INDEX] - 1.0
-    rising = q[at.UP] > cfg[at.END_SHARE] * cfg[at.CUSUM] and state[at.SHORT] - state[at.BEST] > q[at.NOISE]
-    if rising and state[at.Z] > max(4.0, tail_edge(mem, 1e-3)):
-        turn = lowest(mem.ring, max(i - cfg[at.MEMORY], oldest(i)), i)
-        open_event(mem, 0, state[at.LAST], q[at.UP], turn, i)
-    elif (
-        state[at.Z] > 2.0 * max(cfg[at.CLIP], tail_edge(mem, cfg[at.TAIL]))
-        and state[at.LAST] - q[at.MEAN] > 10.0 * cfg[at.RISE]
-    ):
+    turned = state[at.SHORT] - state[at.BEST] > q[at.NOISE]
+    alone = 2.0 * max(cfg[at.CLIP], tail_edge(mem, cfg[at.TAIL]))
+    if turned and state[at.Z] > max(4.0, tail_edge(mem, cfg[at.END_TAIL])):
+        onset = lowest(mem.ring, max(i - cfg[at.MEMORY], oldest(i)), i)
+        open_event(mem, 0, state[at.LAST], state[at.Z], onset, i)
+    elif state[at.Z] > alone and rise > 10.0 * cfg[at.RISE]:
         open_event(mem, 0, state[at.LAST], state[at.Z], i, i)
