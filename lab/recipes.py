@@ -274,8 +274,8 @@ RECIPES: tuple[Recipe, ...] = (
         "batch-ramp",
         "A batch that grows",
         "none: 4, 8, 16, 32 rows a batch from steps 0, 250, 500 and 750",
-        "The batch doubles three times. The noise of the loss shrinks at each step of the ramp, as one over "
-        "the root of the batch, and its level goes on.",
+        "The batch doubles three times. The noise of the loss shrinks with each step of the ramp, from 0.05 to "
+        "0.025 nats, and its level goes on.",
         "events",
         _one(1000),
         Schedule(2e-3, 1000, "constant"),
