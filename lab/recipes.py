@@ -267,15 +267,15 @@ RECIPES: tuple[Recipe, ...] = (
         "it, and the validation loss as well.",
         "csv",
         _one(1000),
-        Schedule(6e-3, 1000, "decay"),
+        Schedule(1.5e-2, 1000, "decay"),
         tags=("learning rate",),
     ),
     Recipe(
         "batch-ramp",
         "A batch that grows",
         "none: 4, 8, 16, 32 rows a batch from steps 0, 250, 500 and 750",
-        "The batch doubles three times. The noise of the loss shrinks with each step of the ramp, from 0.05 to "
-        "0.025 nats, and its level goes on.",
+        "The batch doubles three times. The noise of the loss shrinks with each step of the ramp, from 0.05 "
+        "to 0.025 nats, and its level goes on.",
         "events",
         _one(1000),
         Schedule(2e-3, 1000, "constant"),
