@@ -1,0 +1,42 @@
+"""A site of 1,000 runs: no page over 100 KB, and a search index that a phone can load."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.pages.samples import many, site
+
+from chronicle.pages import assets, pages
+from chronicle.shipped import shipped
+from chronicle.write import write_tree
+
+RUNS = 1000
+PAGE_BYTES = 100_000
+INDEX_BYTES_A_RUN = 600
+
+
+@pytest.mark.slow
+def test_a_site_of_a_thousand_runs_stays_light(tmp_path: Path) -> None:
+    data = site(many(RUNS))
+    files = [(page.path, page.text) for page in pages(data)] + list(assets(data))
+    write_tree(tmp_path / "build" / "docs", files)
+    shutil.copyfile(shipped("mkdocs.yml"), tmp_path / "mkdocs.yml")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+
+    built = tmp_path / "build" / "site"
+    sizes = {page.relative_to(built): page.stat().st_size for page in built.rglob("*.html")}
+    assert len(sizes) > RUNS
+    assert {page: size for page, size in sizes.items() if size > PAGE_BYTES} == {}
+
+    index = json.loads((built / "search" / "search_index.json").read_text("utf-8"))["docs"]
+    told = [doc for doc in index if doc["location"].startswith("runs/")]
+    assert len(told) == RUNS
+    assert len(json.dumps(told)) / RUNS <= INDEX_BYTES_A_RUN
