@@ -1,18 +1,10 @@
-"""Which finding has which number, and which one a page speaks of first."""
+"""Which finding a page speaks of first."""
 
 from __future__ import annotations
 
-from chronicle.model import Diagnosis, Finding, Join
+from chronicle.model import Diagnosis, Finding
+from chronicle.numbering import numbered
 from chronicle.patterns import BY_ID
-
-
-def numbered(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
-    ordered = sorted(diagnosis.findings, key=lambda f: f.start_step)
-    return list(enumerate(ordered, 1))
-
-
-def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:
-    return [(chr(65 + i), join) for i, join in enumerate(diagnosis.joins)]
 
 
 def gravest(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
