@@ -53,6 +53,7 @@ SAID = [
     ("attention-logit-growth", "logit_growth", "factor of {}"),
     ("output-logit-drift", "drift", "≥ {} nats"),
     ("resume-spike", "join_t", "≥ {} standard errors and"),
+    ("resume-spike", "joint_t", "each of them over {} standard errors"),
     ("resume-spike", "join_rise", "≥ {} %"),
     ("repeat-data", "join_t", "≥ {} standard errors and ≥"),
     ("repeat-data", "join_fall", "≥ {} %, half"),
