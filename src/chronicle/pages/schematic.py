@@ -59,12 +59,12 @@ def small(pattern_id: str) -> str:
 def _svg(pattern_id: str, canvas: Canvas) -> str:
     sketch = SHAPES.get(pattern_id, NEUTRAL)
     pattern = BY_ID.get(pattern_id)
-    title, verdict = (pattern.title, pattern.verdict.value) if pattern else ("Sketch of a loss curve", "")
+    title = pattern.title if pattern else "Sketch of a loss curve"
+    verdict = f' data-v="{pattern.verdict}"' if pattern else ""
     key = [label for label in sketch.labels if label.number] if canvas.key else []
     height = canvas.height + KEY_PX * len(key)
     parts = [
-        f'<svg class="ch-sch {canvas.kind}" viewBox="0 0 {canvas.width} {height}" role="img"'
-        f"{f' data-v={chr(34)}{verdict}{chr(34)}' if verdict else ''}>",
+        f'<svg class="ch-sch {canvas.kind}" viewBox="0 0 {canvas.width} {height}" role="img"{verdict}>',
         f"<title>{escape(title)}</title><desc>{escape(sketch.says)}</desc>",
         *_ground(sketch, canvas),
         *_lines(sketch, canvas),
