@@ -36,17 +36,15 @@ class Resume:
         return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
 
 
-def resumes(view: View, attempt: AttemptView) -> Iterator[Resume]:
-    """The attempt against that earlier attempt which its first samples fit best; none if it resumed none.
+def resumes(view: View, attempt: AttemptView) -> list[Resume]:
+    """The attempt against every earlier one that it may have resumed, the one it fits best first.
 
     Only earlier attempts whose lines are about equally sure are compared: nearly anything fits a vague one.
     """
     loss = attempt.loss
-    if loss is None or attempt.index == 0:
-        return
-    steps, y = positive(loss)
-    if len(y) < LEAST:
-        return
+    steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
+    if loss is None or len(y) < LEAST:
+        return []
     noise = wiggle(y[: 2 * BEFORE])
     trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + HORIZON)), LEAST)
     head = steps[:trusted]
@@ -57,8 +55,7 @@ def resumes(view: View, attempt: AttemptView) -> Iterator[Resume]:
         for parent, line in lines
         if line.error(head) <= 2 * least
     ]
-    if fits:
-        yield min(fits, key=lambda r: abs(r.over(0, LEAST).height))
+    return sorted(fits, key=lambda r: abs(r.over(0, LEAST).height))
 
 
 def wary(line: Line, noise: float) -> Line:
@@ -70,7 +67,7 @@ def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) 
     """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
 
     It ends at the join or (a rollback) a few samples later, and is fitted to stretches of several lengths:
-    one in which something happened is noisy, and loses.
+    one in which something happened is twice as noisy as others, and left out.
     """
     if parent.loss is None:
         return
@@ -86,5 +83,6 @@ def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) 
             line = fit(old_steps[b - n : b], old[b - n : b])
             if line is not None and line.n >= LEAST:
                 lines.append(line)
+    calm = 2 * min((line.noise for line in lines), default=0.0)
     if lines:
-        yield min(lines, key=lambda line: line.error(needed))
+        yield min((line for line in lines if line.noise <= calm), key=lambda line: line.error(needed))

@@ -35,12 +35,13 @@ JUMP_T = 5.0  # [standard errors] of a jump whose place is not known
 
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
-        for join in resumes(view, attempt):
-            place = jump(join)
-            if place is not None:
-                yield from new_data(view, join, *place)
-            else:
-                yield from still_low(view, join)
+        joins = resumes(view, attempt)
+        ends = (f for join in joins if (at := jump(join)) is not None for f in new_data(view, join, *at))
+        end = next(ends, None)
+        if end is not None:
+            yield end
+        elif joins and jump(joins[0]) is None:
+            yield from still_low(view, joins[0])
 
 
 def jump(join: Resume) -> tuple[int, int] | None:

@@ -43,7 +43,7 @@ def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         new = list(anew(view, attempt))
         yield from new
-        again += [] if new else resumes(view, attempt)
+        again += [] if new else resumes(view, attempt)[:1]
     starts = [(join, highest(join)) for join in again]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
