@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -30,6 +31,7 @@ BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
 NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}
 METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
 VALUE_NAMES = ("value", "metric_value", "scalar")
+DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 RUN_NAMES = ("run", "run_id", "run_name")
 
 
@@ -60,6 +62,8 @@ def read(path: Path) -> list[Attempt]:
         BadLog: nothing but a header, or no number in it.
     """
     table = _Table(path)
+    if sorted(map(tables.plain, table.names)) == DOWNLOADED:
+        table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop("Value")
     if not table.n_rows:
         raise BadLog(str(path), "has a header and no rows. Remedy: remove it, or wait until it is written to")
     if long := _long_columns(table.names):
@@ -79,7 +83,7 @@ class _Table:
         builders = [_Builder(whole=tables.step_rank(name) is not None) for name in self.names]
         body = (row for row in rows if self._fits(row))
         while chunk := list(islice(body, CHUNK_ROWS)):
-            self._mend_tail(chunk)
+            self._drop_cut_row(chunk)
             self.n_rows += len(chunk)
             for builder, cells in zip(builders, zip(*chunk, strict=False), strict=False):
                 builder.add(cells)
@@ -127,30 +131,27 @@ class _Table:
     def _bad(self, what: str) -> None:
         self.faults.append(Fault(f"{self.path}:{self.lines.number}", f"line {what}; skipped"))
 
-    def _mend_tail(self, chunk: list[list[str]]) -> None:
-        """Leaves out the very last cell of a file without a last line end if it looks cut."""
-        last = chunk[-1]
-        if not self.lines.unfinished or self.truncated or len(last) < len(self.names):
+    def _drop_cut_row(self, chunk: list[list[str]]) -> None:
+        """Leaves out the last row of a file without a last line end, unless its last cell is surely whole."""
+        if not self.lines.unfinished or self.truncated or self.tail.endswith('"'):
             return
-        above = [row[-1] for row in chunk[-100:-1] if row[-1]]
-        if last[-1] and not self.tail.endswith('"') and not looks_whole(last[-1], above):
-            last[-1], self.truncated = "", True
+        if not looks_whole(chunk[-1][-1], [row[-1] for row in chunk[-50:-1]]):
+            self.truncated = bool(chunk.pop())
 
 
 def looks_whole(cell: str, above: Sequence[str]) -> bool:
-    """Whether a cell without an end has as many digits, decimals and exponent digits as those above."""
-    parts = [re.fullmatch(r"\s*[+-]?(\d*)\.?(\d*)(?:[eE][+-]?(\d*))?\s*", text) for text in (cell, *above)]
-    sizes = [[len(part or "") for part in match.groups()] for match in parts if match]
-    if parts[0] is None or not above:
-        return parts[0] is not None or cell.strip().lower() in {"nan", "inf", "-inf", *BLANK, *NAN}
-    digits, decimals, exponent = sizes[0]
-    if any(size[2] for size in sizes[1:]) and not exponent:
-        return False
-    if decimals or exponent:
-        return decimals >= min(size[1] for size in sizes) and exponent >= min(
-            size[2] for size in sizes if size[2]
-        )
-    return digits >= min(size[0] for size in sizes) and not any(size[1] for size in sizes[1:])
+    """Whether a cell without an end is written as the cells above it all are: decimals, exponent, digits."""
+    shapes = [match.groups() for text in above if (match := _NUMBER.fullmatch(text.strip()))]
+    mine = _NUMBER.fullmatch(cell.strip())
+    if mine is None or len(shapes) < 2:
+        return cell.strip().lower() in ("nan", "inf", "-inf")
+    sizes = {(len(decimals or ""), len(exponent or "")) for _, decimals, exponent in shapes}
+    digits, decimals, exponent = (len(part or "") for part in mine.groups())
+    longest = max(len(whole) for whole, _, _ in shapes)
+    return sizes == {(decimals, exponent)} and (decimals + exponent > 0 or digits >= longest)
+
+
+_NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE][+-]?(\d+))?")
 
 
 class _Builder:
@@ -209,10 +210,11 @@ def number(cell: str) -> float | None:
 
 def header_names(cells: Sequence[str]) -> list[str]:
     """Names of the columns, stripped; a name that comes again gets its number."""
-    names: list[str] = []
+    seen: Counter[str] = Counter()
+    names = []
     for cell in map(str.strip, cells):
-        again = sum(name == cell or name.startswith(f"{cell} (") for name in names) if cell in names else 0
-        names.append(f"{cell} ({again + 1})" if again else cell)
+        seen[cell] += 1
+        names.append(f"{cell} ({seen[cell]})" if cell and seen[cell] > 1 else cell)
     return names
 
 

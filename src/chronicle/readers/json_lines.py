@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import tables
 from chronicle.readers.csv_tables import number
 from chronicle.readers.tables import Column
 from chronicle.readers.text import Lines, head_lines
+from chronicle.roles import role_of
 
 NAME = "jsonl"
 SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -42,8 +43,9 @@ def identify(path: Path) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt. A line with a step is a row; before the first of them lines are facts, after it a line
-    with text is an event (fact "events"), one with numbers alone belongs to the step before it.
+    """One attempt, a row for each line with a step. A line without one that holds a metric belongs to the
+    step before it; any other is a fact if it comes first, and later an event (fact "events"). Where no line
+    holds a step or a known metric, all lines are rows.
 
     Raises:
         BadLog: no line holds a number.
@@ -54,20 +56,19 @@ def read(path: Path) -> list[Attempt]:
     for row in _rows(lines, faults):
         if row is None:
             truncated = True
-        elif any(map(_counts_steps, row)):
+        elif any(map(_counts_steps, row)) or any(map(_is_metric, row)):
             rows.append(row)
         elif not rows:
             early.append(row)
-        elif any(isinstance(value, str) for value in row.values()):
-            events.append({"row": len(rows), **row})
         else:
-            rows.append(row)
-    facts = {key: value for row in early for key, value in row.items()} if rows else {}
-    columns = columns_of(rows or early)
+            events.append({"row": len(rows), **row})
+    if not rows and len(early) > 1:
+        rows, early = early, []
+    facts = {key: value for row in early for key, value in row.items()}
     if events:
         facts["events"] = events[:MAX_EVENTS]
-    n_rows = len(rows or early)
-    return [tables.attempt(path, n_rows, columns, facts=facts, faults=faults, truncated=truncated)]
+    columns = columns_of(rows)
+    return [tables.attempt(path, len(rows), columns, facts=facts, faults=faults, truncated=truncated)]
 
 
 def _rows(lines: Lines, faults: list[Fault]) -> Iterator[Row | None]:
@@ -140,3 +141,7 @@ def _numbers(values: list[Any], whole: bool) -> NDArray[Any]:
 
 def _counts_steps(name: str) -> bool:
     return tables.step_rank(name) is not None
+
+
+def _is_metric(name: str) -> bool:
+    return not name.startswith("_") and role_of(name) is not Role.OTHER

@@ -1,0 +1,147 @@
+"""Laws of every reader, over every example: cut anywhere, filled with junk, named after anything."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.readers.gold import EXAMPLES, examples
+
+from chronicle.errors import LogError, NothingToRead
+from chronicle.model import Attempt
+from chronicle.readers import READERS, read, read_all
+
+ALL = [EXAMPLES / example for example in examples()]
+NAMES = [f"{example.parts[0]}/{example.name[:24]}" for example in examples()]
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "../../etc/passwd",
+    "loss\u202eevil",
+    "a\u0301\u0301\u0301",
+    "{{ 7*7 }}",
+    "%s%n",
+    "'; DROP TABLE runs; --",
+    "x" * 5000,
+)
+
+
+def is_prefix(part: Attempt, whole: Attempt) -> bool:
+    """Whether each series of ``part`` is the beginning of the same series of ``whole``."""
+    return all(
+        metric in whole.series
+        and np.array_equal(s.steps, whole.series[metric].steps[: len(s)])
+        and np.array_equal(s.values, whole.series[metric].values[: len(s)], equal_nan=True)
+        and np.array_equal(s.times, whole.series[metric].times[: len(s)], equal_nan=True)
+        for metric, s in part.series.items()
+    )
+
+
+def n_points(attempts: list[Attempt]) -> int:
+    return sum(len(s) for one in attempts for s in one.series.values())
+
+
+@pytest.mark.parametrize("example", ALL, ids=NAMES)
+def test_a_copy_cut_at_any_byte_gives_a_prefix_and_says_so(example: Path, tmp_path: Path) -> None:
+    content, whole = example.read_bytes(), {one.name: one for one in read(example)}
+    cut = tmp_path / example.name
+    for size in range(0, len(content), 1 if len(content) < 300 else 7):  # 7 meets every place of a record
+        cut.write_bytes(content[:size])
+        try:
+            attempts = read(cut)
+        except (LogError, NothingToRead):
+            continue
+        assert all(one.name in whole and is_prefix(one, whole[one.name]) for one in attempts), size
+        in_a_record = example.parent.name == "event_files" or content[size - 1 : size + 1].count(b"\n") == 0
+        if n_points(attempts) < n_points(list(whole.values())) and in_a_record:
+            at_end = example.parent.name == "event_files" and not attempts[0].truncated
+            assert at_end or all(one.truncated for one in attempts), size
+
+
+@pytest.mark.parametrize("example", ALL, ids=NAMES)
+def test_bytes_flipped_anywhere_raise_nothing_but_log_errors(example: Path, tmp_path: Path) -> None:
+    content, random_ = example.read_bytes(), random.Random(0)
+    flipped = tmp_path / example.name
+    for _ in range(50):
+        damaged = bytearray(content)
+        for _ in range(random_.choice((1, 1, 1, 20))):
+            damaged[random_.randrange(len(damaged))] = random_.choice(
+                (0, 255, 34, 44, 10, random_.randrange(256))
+            )
+        flipped.write_bytes(damaged)
+        reading = read_all(flipped)
+        assert reading.attempts or reading.problems or example.parent.name == "event_files"
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)
+def test_binary_junk_is_claimed_by_nobody(reader, tmp_path: Path) -> None:
+    random_ = random.Random(1)
+    for number, head in enumerate((b"", b"{", b"step,loss\n", b"\x00" * 12, b"\x89PNG\r\n", b"PK\x03\x04")):
+        junk = tmp_path / f"{number}.bin"
+        junk.write_bytes(head[:1] + random_.randbytes(20_000))
+        assert not reader.identify(junk)
+
+
+@pytest.mark.parametrize("suffix", [suffix for reader in READERS for suffix in reader.SUFFIXES])
+def test_junk_behind_the_suffix_of_a_log_is_told_with_a_remedy(suffix: str, tmp_path: Path) -> None:
+    junk = tmp_path / f"log{suffix}"
+    junk.write_bytes(random.Random(2).randbytes(5000))
+    with pytest.raises(LogError, match="Remedy: "):
+        read(junk)
+
+
+@pytest.mark.parametrize("suffix", [suffix for reader in READERS for suffix in reader.SUFFIXES])
+def test_an_empty_file_is_told_as_empty(suffix: str, tmp_path: Path) -> None:
+    empty = tmp_path / f"log{suffix}"
+    empty.touch()
+    with pytest.raises(LogError, match=r"is empty\. Remedy: remove it, or wait until it is written to"):
+        read(empty)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: name[:12])
+def test_hostile_metric_names_come_through_unchanged(name: str, tmp_path: Path) -> None:
+    from tests.readers.writers import csv_log, event_log, json_log, trainer_log
+
+    for write, file in (
+        (csv_log, "a.csv"),
+        (json_log, "a.jsonl"),
+        (trainer_log, "trainer_state.json"),
+        (event_log, "a.tfevents"),
+    ):
+        write(tmp_path / file, {name: [(0, 2.5), (7, 1.5)], "loss": [(0, 1.0), (7, 0.5)]})
+        series = read(tmp_path / file)[0].series
+        assert series[name].steps.tolist() == [0, 7]
+        assert series[name].values.tolist() == [2.5, 1.5]
+        assert sorted(series) == sorted([name, "loss"])
+
+
+def test_a_hundred_thousand_columns_are_read(tmp_path: Path) -> None:
+    names = [f"loss/{number}" for number in range(100_000)]
+    wide = tmp_path / "wide.csv"
+    wide.write_text("step," + ",".join(names) + "\n" + ",".join(["0"] + ["1.5"] * len(names)) + "\n")
+    assert len(read(wide)[0].series) == len(names)
+
+
+def test_a_new_name_on_every_line_costs_no_square(tmp_path: Path) -> None:
+    log = tmp_path / "names.jsonl"
+    log.write_text("".join(f'{{"step": {i}, "loss_{i}": 1.0}}\n' for i in range(20_000)))
+    assert len(read(log)[0].series) == 20_000
+
+
+def test_deep_nesting_is_bounded(tmp_path: Path) -> None:
+    log = tmp_path / "deep.jsonl"
+    deep = '{"a": ' * 5000 + "1" + "}" * 5000
+    log.write_text(f'{{"step": 1, "loss": 2.0}}\n{deep}\n{{"step": 2, "loss": 1.0}}\n')
+    attempt = read(log)[0]
+    assert attempt.series["loss"].values.tolist() == [2.0, 1.0]
+
+
+def test_reading_leaves_the_file_as_it_is(tmp_path: Path) -> None:
+    for example in ALL:
+        copy = tmp_path / example.name
+        shutil.copy(example, copy)
+        read(copy)
+        assert copy.read_bytes() == example.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(example.name for example in ALL)
