@@ -19,6 +19,7 @@ class Kind(StrEnum):
     LR_KICK = "lr-kick"  # the learning rate times `amount`
     NAN = "nan"  # the loss is NaN, as after 0/0 in a mask
     SLOW = "slow"  # `amount` more forward passes a step than needed
+    STALE_LOG = "stale-log"  # the loss that is logged is the one from before the fault
     RATIO_SKEW = "ratio-skew"  # share of the second source times `amount`, drifting back over `steps`
     REPEAT = "repeat"  # the loader serves the last `amount` steps of data again and again
     OPTIMIZER_LOST = "optimizer-lost"  # a resume begins with a new optimizer
@@ -58,8 +59,11 @@ def of_attempt(faults: Iterable[Fault], start: int) -> tuple[Fault, ...]:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A learning rate over steps: warm-up, then "constant", "cosine" to a tenth, "decay" (constant, then
-    linearly to zero over the last fifth) or "ramp" (constant to ``turn``, then 1 % more each step)."""
+    """A learning rate over steps: warm-up, then one of four kinds.
+
+    "constant"; "cosine" to a tenth; "decay": constant, linearly to zero over the last fifth of ``steps``, and
+    zero from then on; "ramp": constant to ``turn``, then 1 % more each step.
+    """
 
     peak: float
     steps: int
@@ -73,7 +77,7 @@ class Schedule:
         if self.kind == "cosine":
             return rate * (0.55 + 0.45 * math.cos(math.pi * min(1.0, step / self.steps)))
         if self.kind == "decay":
-            return rate * min(1.0, (self.steps - step) / (self.steps / 5))
+            return rate * min(1.0, max(0.0, self.steps - step) / (self.steps / 5))
         if self.kind == "ramp":
             return rate * 1.01 ** max(0, step - self.turn)
         return rate

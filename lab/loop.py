@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from lab.faults import Kind, active, corrupted, learning_rate, lost, of_attempt, replayed, second_share
 from lab.logs import Log
 from lab.model import TinyGPT, losses
-from lab.recipes import Recipe
+from lab.recipe import Recipe
 from lab.scale import LossScale
 from lab.text import Bytes, Stream, story, sums
 
@@ -62,6 +62,7 @@ class Trainer:
             validation.append(whole[:cut].reshape(held_out, -1))
             self.streams.append(Stream(whole[cut:], CONTEXT + 1, recipe.seed))
         self.validation = _tokens(np.concatenate(validation))
+        self.logged_loss = math.nan
         self.renew_weights()
         self.renew_optimizer()
 
@@ -109,7 +110,9 @@ class Trainer:
             for _ in range(int(slow.amount)):
                 losses(self.model, batch)
         shown = loss.detach().bfloat16() if r.logs_bfloat16 else loss.detach()
-        values = {"loss": float(shown), "grad_norm": grad_norm, "lr": rate}
+        if not active(self.faults, Kind.STALE_LOG, step):
+            self.logged_loss = float(shown)
+        values = {"loss": self.logged_loss, "grad_norm": grad_norm, "lr": rate}
         values |= self.by_source(by_row, of_second) | self.probes(len(batch), step)
         if r.logs_throughput:
             values["tokens_per_second"] = len(batch) * CONTEXT / (time.perf_counter() - started)

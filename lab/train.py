@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.logs import FORMATS, Log
-from lab.recipes import BY_NAME, Recipe
+from lab.recipe import Recipe
+from lab.recipes import BY_NAME
 
 RUNS = Path(__file__).parents[1] / "runs"
 KEPT = ("label.toml", "notes.md")  # what people wrote about a run

@@ -24,7 +24,8 @@ from lab.faults import (
     second_share,
 )
 from lab.logs import CsvLog, JsonLog, StateLog
-from lab.recipes import RECIPES, Recipe
+from lab.recipe import Recipe
+from lab.recipes import RECIPES
 from lab.scale import LossScale
 from lab.text import Stream, story, sums
 from lab.train import NAMES, Made, run_toml

@@ -1,0 +1,70 @@
+"""What a training of the lab is made of, as one value. NumPy alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.faults import Fault, Schedule
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One process of a training: steps from ``start`` to before ``stop``."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One training. ``cause`` says what is wrong with it, if anything.
+
+    ``batch`` counts rows of 64 bytes; ``batch_ramp`` is ((from step, rows), ...). ``unique_rows`` are all
+    the rows there are to train on, 0: enough for every row to be served once. ``sums_share`` is the share of
+    rows that are sums, not story.
+    """
+
+    name: str
+    title: str
+    cause: str
+    description: str
+    format: str
+    attempts: tuple[Attempt, ...]
+    schedule: Schedule
+    faults: tuple[Fault, ...] = ()
+    tags: tuple[str, ...] = ()
+    seed: int = 1
+    width: int = 64
+    layers: int = 2
+    batch: int = 16
+    batch_ramp: tuple[tuple[int, int], ...] = ()
+    unique_rows: int = 0
+    sums_share: float = 0.0
+    clip: float = 1.0
+    beta2: float = 0.95
+    weight_decay: float = 0.0
+    fp16: bool = False
+    qk_norm: bool = False
+    layer_norm: bool = True
+    logs_attention: bool = False
+    logs_throughput: bool = False
+    logs_bfloat16: bool = False
+
+    @property
+    def steps(self) -> int:
+        """Steps from the first to the last."""
+        return max(attempt.stop for attempt in self.attempts)
+
+    @property
+    def rows(self) -> int:
+        """Rows of text that the training reads at most."""
+        return sum(self.batch_at(step) for step in range(self.steps))
+
+    def batch_at(self, step: int) -> int:
+        """Rows in the batch of a step."""
+        return next((rows for start, rows in reversed(self.batch_ramp) if step >= start), self.batch)
+
+
+def one_attempt(steps: int) -> tuple[Attempt, ...]:
+    """A training that nothing interrupts."""
+    return (Attempt(0, steps),)
