@@ -97,7 +97,7 @@ DATA: tuple[Recipe, ...] = (
         "Throughput that drops and stays down",
         "two more forward passes a step than needed, from step 500 on",
         "From step 500 each step does more work than it has to, as beside a bad neighbour on the machine: "
-        "fewer tokens a second, the same loss.",
+        "fewer tokens a second of processor time, the same loss.",
         "jsonl",
         one_attempt(900),
         Schedule(2e-3, 900),
