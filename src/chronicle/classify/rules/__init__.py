@@ -19,9 +19,11 @@ from chronicle.classify.rules import (
     datasets,
     failed,
     gradients,
+    improvement,
     numerics,
     quantised,
     replay,
+    restored,
     resume,
     schedule,
     shapes,
@@ -43,5 +45,5 @@ class Rule(Protocol):
 
 RULES: tuple[Rule, ...] = (
     *(shapes, uturn, failed, quantised),
-    *(course, datasets, resume, replay, schedule, numerics, gradients, speed),
+    *(course, improvement, datasets, resume, replay, restored, schedule, numerics, gradients, speed),
 )

@@ -1,9 +1,11 @@
 """U-turn at the end of a log: too late or too slow to have added up in the kernel.
 
 Sees: a loss that ends above its own earlier minimum, on some scale of averaging.
-Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last block lies above
-the lowest one by 3 %, by six standard errors and by one noise scale; the lowest is neither of the first or
-last two blocks; stretches of findings that are over are left out, and nothing else is open.
+Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last three blocks lie
+above the lowest, the last by 1 %, by one noise scale, by half as much again as the loss had ever risen and
+come back; and either by 3 % and six standard errors, or six blocks and more since the turn together by four.
+The error is that of blocks twice as long as well, so that neighbours that say the same count once.
+Stretches of findings that are over are left out, and nothing else is open.
 Blind to: series that cross zero, and logs of fewer than 48 points.
 False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before the
 end.
@@ -18,7 +20,7 @@ import numpy as np
 
 from chronicle.classify.report import criterion, found
 from chronicle.classify.view import View, log_values
-from chronicle.model import Finding, Series
+from chronicle.model import Finding, Floats, Series, Steps
 
 NO_SPIKE = "divergence-no-spike"
 PATTERNS = (NO_SPIKE,)
@@ -52,8 +54,8 @@ def find(view: View) -> Iterator[Finding]:
             confidence=0.5 + 0.5 * (1.0 - 6.0 / max(turn.errors, 6.0)),
             evidence={"rise_log": turn.rise, "residual_log": turn.rise, "block_samples": turn.block},
             criteria=[
-                criterion("end over the minimum", turn.rise, "log units", ">= 0.03", turn.rise >= 0.03),
-                criterion("end over the minimum", turn.errors, "standard errors", ">= 6", turn.errors >= 6),
+                criterion("end over the minimum", turn.rise, "log units", ">= 0.01", True),
+                criterion("end over the minimum", turn.errors, "standard errors", ">= 6, or 4 together", True),
             ],
             runner_up=("plateau", "the level had stood still instead of rising"),
         )
@@ -71,29 +73,44 @@ def risen(view: View, loss: Series) -> Turn | None:
     if finite.sum() < FEWEST:
         return None
     steps, y, block = loss.steps[finite], y[finite], 8
+    noise = view.noise(loss)
     while block <= len(y) // 6:
-        turn = last_block(steps, y, block, view.noise(loss))
+        turn = last_block(steps, y, block, noise)
         if turn is not None:
             return turn
         block *= 2
     return None
 
 
-def last_block(steps: np.ndarray, y: np.ndarray, block: int, noise: float) -> Turn | None:
-    """The test on one scale. Its error comes from differences of neighbours: a trend is not noise."""
-    count = min(len(y) // block, 64)
-    first = len(y) - count * block
-    medians = np.median(y[first:].reshape(count, block), axis=1)
-    between = np.diff(medians)
-    spread = 1.4826 * float(np.median(np.abs(between - np.median(between)))) / np.sqrt(2)
-    error = max(spread, 1.25 * noise / np.sqrt(block))
-    low = int(np.argmin(medians))
+def last_block(steps: Steps, y: Floats, block: int, noise: float) -> Turn | None:
+    """The test on one scale: is the end above the minimum by more than chance and than ever before?"""
+    medians = block_medians(y, block)
+    count, low = len(medians), int(np.argmin(medians))
     rise = float(medians[-1] - medians[low])
-    if not 2 <= low <= count - 4 or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
-        return None
     over = medians - np.minimum.accumulate(medians)
     usual = float(np.max(over[2 : low + 1], initial=0.0))
-    if rise < max(0.01, 6 * error, noise, 1.5 * usual):
+    if not 2 <= low <= count - 4 or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None
+    if rise < max(0.01, noise, 1.5 * usual):
+        return None
+    error = max(spread(medians), np.sqrt(2) * spread(block_medians(y, 2 * block)), 1.25 * noise / np.sqrt(block))
     up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
-    return Turn(int(steps[first + up * block]), rise, rise / error, block)
+    since = min(count - up, up)
+    apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
+    together = apart / (error * float(np.sqrt(2 / since))) if since >= 6 else 0.0
+    if not (rise >= max(0.03, 6 * error) or together >= 4):
+        return None
+    return Turn(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
+
+
+def block_medians(y: Floats, block: int) -> Floats:
+    """Medians of the last (at most 64) blocks of so many samples."""
+    count = min(len(y) // block, 64)
+    medians: Floats = np.median(y[len(y) - count * block :].reshape(count, block), axis=1)
+    return medians
+
+
+def spread(values: Floats) -> float:
+    """Robust scale of values from differences of neighbours, in which a trend does not count."""
+    between = np.diff(values)
+    return 1.4826 * float(np.median(np.abs(between - np.median(between)))) / float(np.sqrt(2))
