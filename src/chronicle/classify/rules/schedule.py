@@ -1,12 +1,4 @@
-"""What was planned, and whether it was kept: learning rate, batch size, epochs.
-
-lr-not-restored
-    Sees: a learning rate that is another one after a resume.
-    Rule: the first values of the attempt differ by 5 % from the earlier attempt's at equal steps (or from the
-    extension of its last values). A lower one after a rollback is a team's usual remedy and no finding,
-    unless it warms up again.
-    Blind to: a schedule that differs later only. False alarm: a change that somebody made on purpose.
-    Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
+"""What was planned, and what it does to the loss: learning rate, batch size, epochs.
 
 lr-decay-drop
     Sees: a fall of the loss that the learning rate explains.
@@ -36,10 +28,10 @@ import numpy as np
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import Excess, positive, step_at, sure, wiggle
 from chronicle.classify.report import criterion, found
-from chronicle.classify.view import AttemptView, View, index_at, step_gap
-from chronicle.model import Finding, Floats, JoinKind, Role, Series
+from chronicle.classify.view import AttemptView, View, index_at
+from chronicle.model import Finding, Floats, Role, Series
 
-PATTERNS = ("lr-not-restored", "lr-decay-drop", "batch-ramp", "level-shift")
+PATTERNS = ("lr-decay-drop", "batch-ramp", "level-shift")
 REPLACES = ("grokking", "level-shift")
 LEAST = 16  # [samples] of a loss on either side of a planned change
 EDGES = 24  # more epochs than this in one log are no steps that anybody sees
@@ -47,86 +39,9 @@ EDGES = 24  # more epochs than this in one log are no steps that anybody sees
 
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
-        yield from lr_not_restored(view, attempt)
         yield from lr_decay_drops(view, attempt)
         yield from batch_ramp(view, attempt)
         yield from epoch_edges(view, attempt)
-
-
-# ---- a schedule that was lost ----------------------------------------------------------------------
-
-
-def lr_not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    join = next((j for j in view.timeline.joins if j.after == attempt.index), None)
-    rate = attempt.learning_rate
-    if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
-        return
-    earlier = [a for a in view.attempts[: attempt.index] if a.learning_rate is not None and covers(a, rate)]
-    expected = [e for a in earlier if (e := expected_rate(a.learning_rate, rate)) is not None]
-    now = float(np.median(rate.values[:3]))
-    if not expected or not np.isfinite(now):
-        return
-    before = min(expected, key=lambda e: abs(np.log(max(now, 1e-30) / e)))
-    factor = now / before
-    warms = warms_up(rate) and factor < 1 / view.thresholds.lr_falls
-    if abs(factor - 1) <= view.thresholds.lr_differs:
-        return
-    if factor < 1 and not warms and join.kind is JoinKind.ROLLBACK:
-        return
-    how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
-    yield found(
-        "lr-not-restored",
-        attempt,
-        rate,
-        (rate.steps[0], rate.steps[0], None),
-        severity=min(abs(np.log(max(factor, 1e-3))), 1.0),
-        confidence=0.95 if warms else 0.7 if factor > 1 else 0.5,
-        evidence={"lr_factor": factor, "lr_expected": before, "lr_found": now, "how": how},
-        criteria=[
-            criterion(
-                "difference", 100 * (factor - 1), "%", f"more than {100 * view.thresholds.lr_differs:g}", True
-            ),
-            criterion("warms up again", None, "", "from below the rate of the earlier attempt", warms),
-        ],
-    )
-
-
-def covers(attempt: AttemptView, rate: Series) -> bool:
-    """Whether an earlier attempt logged its learning rate before this one begins."""
-    old = attempt.learning_rate
-    gap = 12 * max(step_gap(rate), 1.0)
-    return old is not None and len(old) >= 4 and bool(old.steps[0] < rate.steps[0] <= old.steps[-1] + gap)
-
-
-def expected_rate(old: Series | None, rate: Series) -> float | None:
-    """The earlier attempt's learning rate where this one begins: logged, or its last values extended."""
-    if old is None:
-        return None
-    at = float(rate.steps[min(1, len(rate) - 1)])
-    ok = np.isfinite(old.values)
-    steps, values = old.steps[ok].astype(float), old.values[ok]
-    if not len(values):
-        return None
-    if at <= steps[-1] or len(values) < 4:
-        return positive_or_none(float(np.interp(at, steps, values)))
-    slope = np.polyfit(steps[-6:] - steps[-1], values[-6:], 1)
-    return positive_or_none(float(np.polyval(slope, at - steps[-1])))
-
-
-def positive_or_none(x: float) -> float | None:
-    return x if x > 0 else None
-
-
-def warms_up(rate: Series) -> bool:
-    """Whether the values rise through the first samples to twice the first one or more."""
-    head = rate.values[: max(8, len(rate) // 4)]
-    head = head[np.isfinite(head)]
-    top = int(np.argmax(head)) if len(head) else 0
-    return (
-        top >= 2
-        and bool(head[top] >= 2 * max(head[0], 0.0))
-        and bool(np.all(np.diff(head[: top + 1]) >= -1e-12))
-    )
 
 
 # ---- falls that the learning rate explains -----------------------------------------------------------
