@@ -15,6 +15,7 @@ import click
 
 from chronicle import errors
 from chronicle.__main__ import exit_code_of
+from chronicle.aliases import ALIASES
 from chronicle.cli import CONTEXT, cli
 from chronicle.config import RunConfig, WorkspaceConfig, default_of
 from chronicle.patterns import PATTERNS
@@ -69,12 +70,21 @@ def pattern_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def role_table() -> str:
+    """What a metric is taken for, by its name: the alias table in its order."""
+    rows = ["| role | names like |", "| --- | --- |"]
+    for alias in ALIASES:
+        rows.append(f"| {alias.role} | {', '.join(f'`{name}`' for name in alias.seen.split(', '))} |")
+    return "\n".join(rows) + "\n"
+
+
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "commands": ("commands.md", commands),
     "chronicle.toml": ("configuration.md", lambda: keys(WorkspaceConfig)),
     "run.toml": ("configuration.md", lambda: keys(RunConfig)),
     "errors": ("errors.md", error_table),
     "patterns": ("design.md", pattern_table),
+    "roles": ("formats.md", role_table),
 }
 
 
