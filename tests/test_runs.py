@@ -175,3 +175,12 @@ def _row(folder: Path) -> str:
         f"| `{folder.name}` | [{pattern}](../patterns/{pattern}.md) | {facts['injected cause']} "
         f"| {facts['seed']} | {facts['training, seconds']} |"
     )
+
+
+def test_a_faultless_resume_repeats_itself_to_the_last_digit() -> None:
+    first, second, third = sorted(attempts(RUNS / "lab-clean-resumes"), key=lambda attempt: attempt.name)
+    for before, after, steps in ((first, second, 40), (second, third, 60)):
+        for metric in ("train/loss", "train/grad_norm", "train/lr"):
+            assert np.array_equal(
+                before.series[metric].values[-steps:], after.series[metric].values[:steps]
+            ), metric
