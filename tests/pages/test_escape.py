@@ -118,8 +118,17 @@ def test_only_web_addresses_become_links() -> None:
     shown = "https://example.org/a&#95;b?c=1&#38;d"
     link = f'<a href="{shown}" rel="noopener noreferrer">{shown}</a>'
     assert linked("https://example.org/a_b?c=1&d") == link
-    for text in ["javascript:alert(1)", "see https://example.org", 'https://x"onclick=', "stas00/ml"]:
-        assert "<a" not in linked(text)
+    assert linked("Read https://example.org/a_b?c=1&d, then <b>.") == f"Read {link}, then &#60;b&#62;."
+    assert linked(f"{link} {link}").count("<a") == 4  # each address, and nothing of the markup around it
+    for text in ["javascript:alert(1)", "data:text/html,x", "https://", "stas00/ml-engineering"]:
+        assert linked(text) == as_html(text)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_a_link_is_all_that_an_address_adds(before: str, after: str) -> None:
+    made = Reader(linked(f"{before} https://example.org/x {after}"))
+    assert set(made.elements) <= {("a", ("href", "rel"))}
+    assert plain(f"{before} https://example.org/x {after}") == made.text
 
 
 @pytest.mark.parametrize(

@@ -141,8 +141,8 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 
 ## How chronicle decides
 
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Criterion</th><th class="num">Threshold</th><th>Needs</th></tr></thead><tbody>
-<tr><th scope="row">Left at the end</th><td class="num" data-k="threshold">≥ 6 scales</td><td data-k="needs">training loss</td></tr>
+<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Criterion</th><th>Threshold</th><th>Needs</th></tr></thead><tbody>
+<tr><th scope="row">Left at the end</th><td data-k="threshold">≥ 6 scales</td><td data-k="needs">training loss</td></tr>
 </tbody></table></div>
 
 ## What looks like it

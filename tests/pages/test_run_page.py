@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from tests.pages.samples import DIP, SPIKE, healthy, many, rollback, small
@@ -40,7 +41,7 @@ hide: [navigation]
 <ol class="ch-key">
 <li><span class="ch-n" data-v="good">1</span><span><strong>Fast-recovering spike</strong> train/loss, attempt-1.jsonl, step 22\u202f308 to 22\u202f402</span></li>
 <li><span class="ch-n" data-v="bad">2</span><span><strong><a href="#finding-2">Spike, not fully recovered</a></strong> train/loss, attempt-1.jsonl, from step 58\u202f897, not over when the log ends: 2.26 → 4.17 nats/token</span></li>
-<li><span class="ch-n join">A</span><span><strong>Rollback</strong> 61\u202f400 → 56\u202f000, 5\u202f400 steps discarded, after 7.50 h</span></li>
+<li><span class="ch-n join">A</span><span><strong>Rollback</strong> 61\u202f400 → 56\u202f000, 5\u202f400 steps discarded, after 7.5 h</span></li>
 </ol>
 </section>
 
@@ -103,8 +104,9 @@ hide: [navigation]
 ## Looked for, not found { data-search-exclude }
 
 <section data-search-exclude>
-<ul>
-<li><em>Not assessed:</em> Gradient norm leads <span class="ch-no">(no gradient norm logged)</span></li>
+<h3>Not assessed</h3>
+<ul class="ch-needs">
+<li>Gradient norm leads <span class="ch-no">needs gradient norm</span></li>
 </ul>
 </section>
 
@@ -114,9 +116,9 @@ hide: [navigation]
 ## What it cost { data-search-exclude }
 
 <section data-search-exclude>
-<table class="ch-table"><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><tbody>
 <tr><th scope="row">Steps discarded</th><td class="num">5\u202f400</td><td class="ch-no">of 106\u202f080 trained, sum over joins</td></tr>
-</tbody></table>
+</tbody></table></div>
 </section>
 
 </div>
@@ -181,14 +183,17 @@ def test_findings_keep_their_numbers_and_the_gravest_comes_first() -> None:
 def test_what_was_not_logged_is_grouped_by_what_is_missing() -> None:
     missing = (
         NotAssessed("grad-norm-precursor", ("grad-norm",)),
-        NotAssessed("overfitting", ("validation-loss",)),
-        NotAssessed("attention-logit-growth", ("attention-logit",)),
+        NotAssessed("resume-spike", ("attempts",)),
+        NotAssessed("lr-not-restored", ("learning-rate", "attempts")),
+        NotAssessed("repeat-data", ("attempts",)),
     )
     entry = replace(rollback(), diagnosis=replace(rollback().diagnosis, not_assessed=missing))
-    told = section(page_of(entry), "Looked for")
-    assert 'Gradient norm leads <span class="ch-no">(no gradient norm logged)</span>' in told
-    assert 'Overfitting <span class="ch-no">(no validation loss logged)</span>' in told
-    assert 'Attention-logit growth <span class="ch-no">(no attention logit logged)</span>' in told
+    told = section(page_of(entry), "Looked for").split("</h3>")[1]
+    assert re.findall("<li>(.*)</li>", told) == [
+        'Gradient norm leads <span class="ch-no">needs gradient norm</span>',
+        'Resume spike, Repeated data after a resume <span class="ch-no">needs a second attempt</span>',
+        'Learning rate not restored <span class="ch-no">needs learning rate and a second attempt</span>',
+    ]
 
 
 def test_marks_of_criteria_have_a_word_each() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +20,7 @@ _BREAKS = re.compile("(?:\r\n|[\t\n\x0b\x0c\r\x85\u2028\u2029])+")
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )
-_ADDRESS = re.compile(r"https?://[^\s<>\"']{1,1000}")
+_ADDRESS = re.compile(r"(https?://[^\s<>\"'`{}|\\^]*[^\s<>\"'`{}|\\^.,;:!?)\]])")
 _MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'`*_[]{}\\#|~!^"})
 
 
@@ -51,10 +52,11 @@ def lines(text: str) -> Html:
 
 
 def linked(text: Any) -> Html:
-    """Text that is a web address as a link; all other text, other kinds of address among it, as text."""
-    shown = as_html(text)
-    whole = _ADDRESS.fullmatch(str(text).strip())
-    return Html(f'<a href="{shown}" rel="noopener noreferrer">{shown}</a>') if whole else shown
+    """Text with its web addresses as links; nothing else becomes one."""
+    parts = _ADDRESS.split(plain(text))  # text, address, text, ...
+    shown = [as_html(part) for part in parts]
+    links = (f'<a href="{part}" rel="noopener noreferrer">{part}</a>' for part in shown[1::2])
+    return Html("".join(f"{words}{link}" for words, link in zip_longest(shown[::2], links, fillvalue="")))
 
 
 def yaml_string(text: str) -> Html:

@@ -99,7 +99,7 @@ def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
     for item in entry.diagnosis.not_assessed:
         by_missing.setdefault(item.missing, []).append(site.pattern_title(item.pattern))
     return [
-        (", ".join(words.role_words(role) for role in missing), ", ".join(titles))
+        (" and ".join(words.role_words(role) for role in missing), ", ".join(titles))
         for missing, titles in by_missing.items()
     ]
 

@@ -26,12 +26,13 @@ _UNITS = {
     "times": "× {}",
 }
 
-_ROLES = {
+_ROLES: dict[str, str] = {
     Role.LOSS: "training loss",
     Role.DATASET_LOSS: "loss by data set",
     Role.GRAD_NORM: "gradient norm",
-    Role.OTHER: "other",
+    "attempts": "a second attempt",
 }
+_NAMES = {"nan": "NaN", "inf": "Inf", "lr": "learning rate"}
 
 
 def span(finding: Finding) -> str:
@@ -83,7 +84,7 @@ def gap(seconds: float | None) -> str:
         return ""
     for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if abs(seconds) >= 2 * size:
-            return f"after {level(seconds / size)} {unit}"
+            return f"after {f'{seconds / size:.1f}'.removesuffix('.0')} {unit}"
     return f"after {count(seconds)} s"
 
 
@@ -103,6 +104,8 @@ def criterion_value(criterion: Criterion) -> str:
     """What was measured, with its unit; ``not logged`` where there was nothing to measure."""
     if criterion.value is None:
         return "not logged" if criterion.met is None else "never"
+    if criterion.threshold in ("yes", "no"):
+        return "yes" if criterion.value else "no"
     return f"{_value(criterion.value)} {criterion.unit}".strip()
 
 
@@ -120,7 +123,7 @@ def met_words(criterion: Criterion) -> tuple[str, str]:
 
 def role_words(role: str) -> str:
     """A role in words: ``gradient norm``."""
-    return _ROLES.get(role, str(role).replace("-", " "))  # type: ignore[call-overload, no-any-return]
+    return _ROLES.get(role, str(role).replace("-", " "))
 
 
 def sentence(text: str) -> str:
@@ -135,12 +138,14 @@ def steps(row: Mapping[str, Any]) -> str:
 
 
 def _measured(key: str, value: Any, unit: str) -> str:
-    *name, last = key.split("_")
+    *name, last = [_NAMES.get(word, word) for word in key.split("_")]
     form = "{} " + unit if last == "loss" else _UNITS.get(last)
     if form is None or not name:
-        return f"{' '.join([*name, last])} {_value(value)}"
-    percent = last == "share" and _is_number(value)
-    return f"{' '.join(name)} {form.format(_value(100.0 * value if percent else value))}".strip()
+        words = [_value(value), *name, last] if type(value) is int else [*name, last, _value(value)]
+        return " ".join(words)
+    if last == "share" and _is_number(value):
+        value = 100.0 * value
+    return f"{' '.join(name)} {form.format(_value(value))}".strip()
 
 
 def _value(value: Any) -> str:
