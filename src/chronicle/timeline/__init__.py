@@ -12,6 +12,7 @@ from typing import Any
 
 from chronicle.errors import UsageError
 from chronicle.model import Timeline
+from chronicle.timeline.clock import course, natural
 from chronicle.timeline.copies import one_of_each
 from chronicle.timeline.inputs import attempts_from
 from chronicle.timeline.lineage import relate
@@ -44,9 +45,11 @@ def stitch(
     if relation and relation not in _RELATIONS:
         raise UsageError(f"relation must be one of {', '.join(map(repr, _RELATIONS))}, not {relation!r}")
     parts, split_doubts = split(attempts_from(what), told=bool(relation))
-    kept, copies = one_of_each(parts)
-    attempts, order_doubts = in_order(kept, copies, order or ())
-    trainings, join_doubts = relate(attempts, relation or None, told=bool(order))
+    kept, copies = one_of_each([c for part in parts if (c := course(part))])
+    empty = sorted((part for part in parts if not course(part)), key=lambda a: natural(a.name))
+    courses, order_doubts = in_order(kept, [*copies, *empty], order or ())
+    trainings, join_doubts = relate(courses, relation or None, told=bool(order))
+    attempts = [*(c.attempt for c in courses), *empty]
     return Timeline(
         run_id=run_id,
         attempts=tuple(attempts),

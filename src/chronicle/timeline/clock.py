@@ -6,14 +6,18 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Role, Series
+
+Index = NDArray[np.intp]
 
 PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log, see `split`
 SCHEDULES = frozenset(
     (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
 )  # planned before the run: equal in two attempts, whatever happened in them
 
+_EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
 _JUDGED = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _DENSE = 0.5  # a series this much as long as the clock tells the attempt's span too
 _WORTH = 0.05  # a loss with a smaller share of the points than this is a remark, no clock
@@ -21,30 +25,41 @@ _WORTH = 0.05  # a loss with a smaller share of the points than this is a remark
 
 @dataclass(frozen=True)
 class Course:
-    """An attempt with at least one point, its place in the timeline, and what the rules ask of it."""
-
-    index: int
-    attempt: Attempt
-    clock: Series
-    first: int
-    last: int
-
-    @property
-    def name(self) -> str:
-        return self.attempt.name
-
-
-def course(attempt: Attempt, index: int = 0) -> Course | None:
-    """The course of an attempt, or None without points.
+    """An attempt with points, and what the rules ask of it; ``index`` is its place in the timeline.
 
     The span is that of the clock and of every series about as dense. A sparse series has no say: a sanity
     check or a hyperparameter logged at step 0 by every process would make each resume a new start.
     """
+
+    attempt: Attempt
+    clock: Series
+    first: int
+    last: int
+    started: float | None  # [Unix s] first and last wall clock; None where the log has none
+    ended: float | None
+    index: int = -1
+
+    @property
+    def name(self) -> str:
+        """Name of the attempt."""
+        return self.attempt.name
+
+
+def course(attempt: Attempt) -> Course | None:
+    """The course of an attempt whose rows are in step order, or None without points."""
     ticks = clock(attempt)
     if ticks is None:
         return None
     dense = [s.steps for s in attempt.series.values() if len(s) >= max(1.0, _DENSE * len(ticks))]
-    return Course(index, attempt, ticks, min(int(s.min()) for s in dense), max(int(s.max()) for s in dense))
+    times = [t for s in attempt.series.values() if len(t := s.times[np.isfinite(s.times)])]
+    return Course(
+        attempt,
+        ticks,
+        first=min(int(s[0]) for s in dense),
+        last=max(int(s[-1]) for s in dense),
+        started=min((float(t.min()) for t in times), default=None),
+        ended=max((float(t.max()) for t in times), default=None),
+    )
 
 
 def clock(attempt: Attempt) -> Series | None:
@@ -66,17 +81,29 @@ def _rank(series: Series) -> tuple[bool, int, int, str]:
 
 def step_gap(series: Series) -> float:
     """Median distance of two logged steps (1 where there is nothing to measure)."""
-    gaps = np.diff(np.unique(series.steps).astype(np.float64))
+    gaps = np.diff(series.steps.astype(np.float64))
+    gaps = gaps[gaps > 0]
     return float(np.median(gaps)) if len(gaps) else 1.0
 
 
-def ran(attempt: Attempt) -> tuple[float, float] | None:
-    """When it ran: first and last time in Unix seconds; None where the log has no wall clock."""
-    times = [s.times[np.isfinite(s.times)] for s in attempt.series.values()]
-    filled = [t for t in times if len(t)]
-    if not filled:
-        return None
-    return min(float(t.min()) for t in filled), max(float(t.max()) for t in filled)
+def common(a: Series, b: Series) -> tuple[Index, Index]:
+    """Rows of two series in step order at the steps that both have, the first row of each step."""
+    i = np.flatnonzero(np.concatenate([[True], a.steps[1:] != a.steps[:-1]])[: len(a)])
+    j = np.searchsorted(b.steps, a.steps[i])
+    i, j = i[j < len(b)], j[j < len(b)]
+    both = a.steps[i] == b.steps[j]
+    return i[both], j[both]
+
+
+def process(attempt: Attempt) -> tuple[str, str] | None:
+    """Host and process id, from the facts or from the name of an event file; None where neither has them.
+
+    Two that differ are two processes; equal ones may be two containers of one name.
+    """
+    if "host" in attempt.facts and "pid" in attempt.facts:
+        return str(attempt.facts["host"]), str(attempt.facts["pid"])
+    match = _EVENT_FILE.search(PART.sub("", attempt.name))
+    return (match[1], match[2]) if match else None
 
 
 def natural(name: str) -> tuple[list[tuple[bool, str, int]], str]:

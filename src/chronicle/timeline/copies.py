@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from chronicle.model import Attempt, Series
-from chronicle.timeline.clock import SCHEDULES, clock, course, natural, ran
+from chronicle.timeline.clock import SCHEDULES, Course, common, course, natural, process
 from chronicle.timeline.split import same
 
 _COMMON_SAMPLES = 8  # fewer equal points than this may be chance
@@ -18,42 +18,47 @@ _NOISE = 0.25  # two seeds differ by their noise; two roundings by much less tha
 _SAME_TIME_S = 60.0  # the clocks of two loggers in one process differ by less
 
 
-def one_of_each(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
+def one_of_each(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
     """Attempts that differ, and the copies: (kept, copies).
 
     Of two copies the one with more points stays and takes over the series that only the other has.
     """
-    kept: list[Attempt] = []
+    kept: list[Course] = []
     copies: list[Attempt] = []
-    for attempt in sorted(attempts, key=_worth):
-        twin = next((i for i, other in enumerate(kept) if is_copy(other, attempt)), None)
-        part = next((i for i, other in enumerate(kept) if twin is None and is_part(other, attempt)), None)
+    for one in sorted(courses, key=_worth):
+        twin = next((i for i, other in enumerate(kept) if is_copy(other, one)), None)
+        home = (
+            next((i for i, other in enumerate(kept) if is_part(other, one)), None) if twin is None else twin
+        )
+        if home is None:
+            kept.append(one)
+            continue
+        kept[home] = course(_with_series_of(kept[home].attempt, one.attempt)) or one
         if twin is not None:
-            kept[twin] = _with_series_of(kept[twin], attempt)
-            copies.append(attempt)
-        elif part is not None:
-            kept[part] = _with_series_of(kept[part], attempt)
-        else:
-            kept.append(attempt)
+            copies.append(one.attempt)
     return kept, copies
 
 
-def _worth(attempt: Attempt) -> tuple[int, bool, object]:
-    return (-sum(map(len, attempt.series.values())), ran(attempt) is None, natural(attempt.name))
+def _worth(one: Course) -> tuple[int, bool, object]:
+    return (-sum(map(len, one.attempt.series.values())), one.started is None, natural(one.name))
 
 
-def is_copy(one: Attempt, other: Attempt) -> bool:
+def is_copy(one: Course, other: Course) -> bool:
     """Whether two logs hold the same values at the same steps: one run logged in two formats."""
-    if one.sources and one.sources == other.sources:
+    if one.last < other.first or other.last < one.first or one.clock.role in SCHEDULES:
+        return False
+    if one.attempt.sources and one.attempt.sources == other.attempt.sources:
         return False  # two attempts of one file
-    a, b = clock(one), clock(other)
-    return a is not None and b is not None and a.role not in SCHEDULES and are_equal(a, b)
+    writers = process(one.attempt), process(other.attempt)
+    if all(writers) and writers[0] != writers[1]:
+        return False  # two processes, however alike
+    return are_equal(one.clock, other.clock)
 
 
 def are_equal(a: Series, b: Series) -> bool:
     """Same values, but for rounding, at the same steps and, where both are known, at the same times."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
-    _, i, j = np.intersect1d(a.steps, b.steps, return_indices=True)
+    i, j = common(a, b)
     if len(i) < need or np.count_nonzero(same(a.values[i], b.values[j])) < max(need, _AGREEING * len(i)):
         return False
     finite = np.isfinite(a.values[i]) & np.isfinite(b.values[j])
@@ -69,18 +74,17 @@ def are_equal(a: Series, b: Series) -> bool:
     )
 
 
-def is_part(one: Attempt, other: Attempt) -> bool:
+def is_part(one: Course, other: Course) -> bool:
     """Whether two logs are parts of one: no metric in common, mostly the same steps, at the same time."""
-    if set(one.series) & set(other.series) or one.axis != other.axis:
+    shared = min(one.last, other.last) - max(one.first, other.first)
+    longer = max(one.last - one.first, other.last - other.first)
+    if shared <= 0 or shared < _COMMON_SHARE * longer or one.attempt.axis != other.attempt.axis:
         return False
-    a, b = course(one), course(other)
-    if a is None or b is None:
-        return False
-    shared = min(a.last, b.last) - max(a.first, b.first)
-    if shared <= 0 or shared < _COMMON_SHARE * max(a.last - a.first, b.last - b.first):
-        return False
-    s, t = ran(one), ran(other)
-    return s is None or t is None or min(s[1], t[1]) >= max(s[0], t[0])
+    if one.started is not None and other.started is not None:
+        earliest_end = min(one.ended or one.started, other.ended or other.started)
+        if earliest_end < max(one.started, other.started):
+            return False
+    return not set(one.attempt.series) & set(other.attempt.series)
 
 
 def _with_series_of(keeper: Attempt, other: Attempt) -> Attempt:

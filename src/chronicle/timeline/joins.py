@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from chronicle.model import Floats, Role, Series
-from chronicle.timeline.clock import Course
+from chronicle.timeline.clock import Course, common, process
 
 SEAM_SAMPLES = 5  # the level at a seam is the median of so many samples
 
 
 def evidence(before: Course, after: Course) -> dict[str, Any]:
-    """Loss and learning rate on both sides of the seam, at equal steps where there are any.
+    """Loss and learning rate on both sides of the seam, at equal steps where there are any, and the process.
 
     ``metric`` was compared; ``loss_before`` and ``loss_after`` are in its unit, ``common_samples`` is how
     many steps both attempts logged (0: the last samples of one against the first of the other).
+    ``same_process`` compares host and process id, where the logs name them.
     """
     told: dict[str, Any] = {}
     pair = _compared(before, after)
@@ -24,6 +25,9 @@ def evidence(before: Course, after: Course) -> dict[str, Any]:
     if pair and seam:
         told = {"metric": pair[1].metric, "loss_before": seam[0], "loss_after": seam[1]}
         told["common_samples"] = seam[2]
+    writers = [process(c.attempt) for c in (before, after)]
+    if all(writers) and before.attempt.sources != after.attempt.sources:
+        told["same_process"] = writers[0] == writers[1]
     rates = [c.attempt.by_role(Role.LEARNING_RATE) for c in (before, after)]
     lr = _seam(rates[0][0], rates[1][0]) if all(rates) else None
     if lr:
@@ -47,14 +51,14 @@ def _seam(a: Series, b: Series) -> tuple[float, float, int] | None:
     """Medians of both at the first steps they share, else of the last and the first samples at the seam."""
     if not len(a) or not len(b):
         return None
-    steps, i, j = np.intersect1d(a.steps, b.steps, return_indices=True)
-    if len(steps):
+    i, j = common(a, b)
+    if len(i):
         levels = median(a.values[i[:SEAM_SAMPLES]]), median(b.values[j[:SEAM_SAMPLES]])
     else:
         # The grids of logged steps may differ: then the last samples up to the branch's first step.
         upto = a.values[a.steps <= b.steps[0]]
         levels = median(upto[-SEAM_SAMPLES:]), median(b.values[:SEAM_SAMPLES])
-    return None if np.isnan(levels).any() else (*levels, len(steps))
+    return None if np.isnan(levels).any() else (*levels, len(i))
 
 
 def median(values: Floats) -> float:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from chronicle.model import Attempt, Floats, Join, JoinKind, Series
-from chronicle.timeline.clock import Course, course, ran, step_gap
+from chronicle.model import Floats, Join, JoinKind, Series
+from chronicle.timeline.clock import Course, step_gap
 from chronicle.timeline.joins import SEAM_SAMPLES, evidence, median
 
 _SAME_END = 0.02  # share of the length within which two trainings end at the same step
@@ -27,26 +27,30 @@ class Training:
 
     tip: Course
     courses: dict[int, Course] = field(default_factory=dict)
+    roots: dict[int, Course] = field(default_factory=dict)  # where the live course of an attempt begins
     joins: dict[int, Join] = field(default_factory=dict)  # by the attempt that the join leads into
+    metrics: set[str] = field(default_factory=set)
     doubts: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.courses[self.tip.index] = self.tip
+        self._add(self.tip, root=self.tip)
 
-    @property
-    def metrics(self) -> set[str]:
-        return {m for c in self.courses.values() for m in c.attempt.series}
-
-    def path(self) -> list[Course]:
-        """The live course: attempts from the tip back to the first, or to the latest start from nothing."""
-        way = [self.tip]
-        while (join := self.joins.get(way[-1].index)) and join.kind is not JoinKind.RELAUNCH:
-            way.append(self.courses[join.before])
-        return way
+    def _add(self, course: Course, root: Course) -> None:
+        self.tip = self.courses[course.index] = course
+        self.roots[course.index] = root
+        self.metrics |= set(course.attempt.series)
 
     @property
     def root(self) -> Course:
-        return self.path()[-1]
+        """The attempt with which the live course begins: the first, or the latest start from nothing."""
+        return self.roots[self.tip.index]
+
+    def path(self) -> list[Course]:
+        """The live course, from the tip back to the root."""
+        way = [self.tip]
+        while way[-1] is not self.root:
+            way.append(self.courses[self.joins[way[-1].index].before])
+        return way
 
     def follow(self, after: Course, chain: bool) -> None:
         """Joins the next attempt in time to the one it comes from (with ``chain``: to the latest)."""
@@ -54,10 +58,11 @@ class Training:
         if before is not self.tip:
             self.doubts.append(_left_doubt(after, self.tip))
         lost = self._leave(before)
-        again = self._kind(before, after) is JoinKind.RELAUNCH
+        kind = self._kind(before, after)
+        again = kind is JoinKind.RELAUNCH
         lost += max(0, before.last - (min(self.root.first, after.first) if again else after.first))
-        self.joins[after.index] = self._join(before, after, lost)
-        self.courses[after.index] = self.tip = after
+        self.joins[after.index] = _join(kind, before, after, lost)
+        self._add(after, root=after if again else self.root)
 
     def _source_of(self, after: Course) -> Course:
         node: Course | None = self.tip
@@ -81,20 +86,6 @@ class Training:
         self.tip = before
         return last - self.courses[node].first
 
-    def _join(self, before: Course, after: Course, discarded: int) -> Join:
-        ended, started = ran(before.attempt), ran(after.attempt)
-        return Join(
-            kind=self._kind(before, after),
-            before=before.index,
-            after=after.index,
-            from_step=before.last,
-            to_step=after.first,
-            discarded_steps=discarded,
-            gap_s=started[0] - ended[1] if started and ended else None,
-            at_time=started[0] if started else None,
-            evidence=evidence(before, after),
-        )
-
     def _kind(self, before: Course, after: Course) -> JoinKind:
         if after.first >= before.last:
             return JoinKind.RESUME
@@ -115,13 +106,29 @@ class Training:
         return abs(now - end) < 0.25 * abs(now - first)
 
 
-def relate(attempts: Sequence[Attempt], relation: str | None, told: bool) -> tuple[list[Training], list[str]]:
+def _join(kind: JoinKind, before: Course, after: Course, discarded: int) -> Join:
+    known = before.ended is not None and after.started is not None
+    return Join(
+        kind=kind,
+        before=before.index,
+        after=after.index,
+        from_step=before.last,
+        to_step=after.first,
+        discarded_steps=discarded,
+        gap_s=(after.started or 0.0) - (before.ended or 0.0) if known else None,
+        at_time=after.started,
+        evidence=evidence(before, after),
+    )
+
+
+def relate(courses: Sequence[Course], relation: str | None, told: bool) -> tuple[list[Training], list[str]]:
     """The trainings in the attempts (in the order they ran), and the doubts about them.
 
     ``told`` is whether run.toml gave the order: then each attempt follows the one before.
     """
     trainings: list[Training] = []
-    for after in filter(None, (course(attempt, index) for index, attempt in enumerate(attempts))):
+    for index, course in enumerate(courses):
+        after = replace(course, index=index)
         training = _home(trainings, after)
         if training is None or is_separate(training, after, relation):
             trainings.append(Training(after))
@@ -150,20 +157,19 @@ def is_separate(training: Training, after: Course, relation: str | None) -> bool
     before = training.tip
     if relation == "attempts" or after.first >= before.last:
         return False
-    if relation == "seeds" or side_by_side(before.attempt, after.attempt):
+    if relation == "seeds" or side_by_side(before, after):
         return True
     length = max(before.last, after.last) - min(training.root.first, after.first)
     end_together = abs(before.last - after.last) <= max(step_gap(before.clock), _SAME_END * length)
     return end_together and training.starts_again(after) and not training.goes_on(after)
 
 
-def side_by_side(a: Attempt, b: Attempt) -> bool:
+def side_by_side(a: Course, b: Course) -> bool:
     """Whether both processes ran at the same time."""
-    s, t = ran(a), ran(b)
-    if s is None or t is None:
+    if a.started is None or a.ended is None or b.started is None or b.ended is None:
         return False
-    shorter = min(s[1] - s[0], t[1] - t[0])
-    return shorter > 0 and min(s[1], t[1]) - max(s[0], t[0]) > _BESIDE * shorter
+    shorter = min(a.ended - a.started, b.ended - b.started)
+    return shorter > 0 and min(a.ended, b.ended) - max(a.started, b.started) > _BESIDE * shorter
 
 
 def _first_gap(series: Series) -> float:
@@ -186,7 +192,7 @@ def _level(values: Floats) -> float:
 
 
 def _separate_doubt(before: Course, after: Course) -> str:
-    why = "ran at the same time" if side_by_side(before.attempt, after.attempt) else "end at the same step"
+    why = "ran at the same time" if side_by_side(before, after) else "end at the same step"
     return (
         f"{before.name} and {after.name} cover the same steps and {why}: taken as separate trainings, "
         f'both live. `relation = "attempts"` in run.toml makes them attempts of one training.'

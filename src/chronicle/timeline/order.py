@@ -8,60 +8,54 @@ from itertools import pairwise
 
 from chronicle.errors import UsageError
 from chronicle.model import Attempt
-from chronicle.timeline.clock import PART, course, natural, ran
+from chronicle.timeline.clock import PART, Course, natural
 
-Log = list[Attempt]  # the attempts of one file, in the order of its rows
+Log = list[Course]  # the attempts of one file, in the order of its rows
 
 
 def in_order(
-    attempts: Sequence[Attempt], copies: Sequence[Attempt], order: Sequence[str]
-) -> tuple[list[Attempt], list[str]]:
-    """Attempts in the order they ran, and the doubts about it. ``order`` may name copies, to no effect."""
-    found, doubts = _found_out(attempts)
-    return (_as_told(found, copies, order), []) if order else (found, doubts)
+    courses: Sequence[Course], others: Sequence[Attempt], order: Sequence[str]
+) -> tuple[list[Course], list[str]]:
+    """Attempts in the order they ran, and the doubts about it.
+
+    ``order`` may also name ``others``, copies and attempts without points, which have no place in it.
+    """
+    found, doubts = _found_out(sorted(courses, key=lambda c: natural(c.name)))
+    return (_as_told(found, others, order), []) if order else (found, doubts)
 
 
-def _as_told(attempts: Sequence[Attempt], copies: Sequence[Attempt], order: Sequence[str]) -> list[Attempt]:
-    names = [a.name for a in (*attempts, *copies)]
+def _as_told(courses: Sequence[Course], others: Sequence[Attempt], order: Sequence[str]) -> list[Course]:
+    names = [c.name for c in courses] + [a.name for a in others]
     place: dict[str, int] = {}
     for k, word in enumerate(order):
         meant = [n for n in names if word in (n, PART.sub("", n))]
         if not meant:
             raise UsageError(f"order names {word!r}, which is no attempt. Attempts: {', '.join(names)}")
         place |= {n: k for n in meant if n not in place}
-    return sorted(attempts, key=lambda a: place.get(a.name, len(order)))
+    return sorted(courses, key=lambda c: place.get(c.name, len(order)))
 
 
-def _found_out(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[str]]:
-    by_name = sorted(attempts, key=lambda a: natural(a.name))
-    filled = [a for a in by_name if course(a)]
-    empty = [a for a in by_name if not course(a)]
-    times = {a.name: t for a in filled if (t := ran(a))}
-    if len(times) == len(filled):
-        return sorted(filled, key=lambda a: times[a.name]) + empty, []
-    logs = _by_log(filled)
-    by_step = sorted(logs, key=_first_step)
-    if len(logs) == 1 or _nothing_twice(by_step):
-        return _flat(by_step) + empty, []
+def _found_out(by_name: Sequence[Course]) -> tuple[list[Course], list[str]]:
+    if all(c.started is not None for c in by_name):
+        return sorted(by_name, key=lambda c: c.started or 0.0), []
+    logs = _by_log(by_name)
+    by_step = sorted(logs, key=lambda log: min(c.first for c in log))
+    if len(logs) == 1 or _nothing_twice(_flat(by_step)):
+        return _flat(by_step), []
     numbered = _numbered(logs)
     doubts = [] if numbered and logs == by_step else [_doubt(numbered)]
-    return _flat(logs if numbered else by_step) + empty, doubts
+    return _flat(logs if numbered else by_step), doubts
 
 
-def _by_log(attempts: Sequence[Attempt]) -> list[Log]:
+def _by_log(courses: Sequence[Course]) -> list[Log]:
     logs: dict[tuple[tuple[str, ...], str], Log] = {}
-    for attempt in attempts:
-        logs.setdefault((attempt.sources, PART.sub("", attempt.name)), []).append(attempt)
+    for one in courses:
+        logs.setdefault((one.attempt.sources, PART.sub("", one.name)), []).append(one)
     return list(logs.values())
 
 
-def _first_step(log: Log) -> int:
-    return min(c.first for a in log if (c := course(a)))
-
-
-def _nothing_twice(logs: Sequence[Log]) -> bool:
+def _nothing_twice(courses: Sequence[Course]) -> bool:
     """Whether no step was trained twice in this order: a chain of resumes needs no other evidence."""
-    courses = [c for a in _flat(logs) if (c := course(a))]
     return all(a.last <= b.first for a, b in pairwise(courses))
 
 
@@ -72,8 +66,8 @@ def _numbered(logs: Sequence[Log]) -> bool:
     return apart is not None and apart % 2 == 1 and len({int(w[apart]) for w in words}) == len(logs)
 
 
-def _flat(logs: Sequence[Log]) -> list[Attempt]:
-    return [attempt for log in logs for attempt in log]
+def _flat(logs: Sequence[Log]) -> list[Course]:
+    return [one for log in logs for one in log]
 
 
 def _doubt(numbered: bool) -> str:

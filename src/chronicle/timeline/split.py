@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Series, Steps
-from chronicle.timeline.clock import clock, step_gap
-
-Index = NDArray[np.intp]
+from chronicle.timeline.clock import Index, clock, step_gap
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
 _RARE = 0.02  # share of rows up to which short returns are restarts; above it ranks write one log together
 _FEW_CUTS = 8  # so many attempts may be in any log; in one with more
+_MANY_CUTS, _MANY_SHORT = 1000, 50  # nobody restarts more often
 _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that write by turns
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
@@ -127,11 +126,11 @@ def starts(series: Series) -> list[int]:
             short.append(row)
         top = max(top, int(series.steps[end - 1]))  # between two falls the steps only grow
     cuts = sorted(cuts + short) if len(short) <= _rare(series) else cuts
-    return cuts if len(cuts) <= max(_FEW_CUTS, len(series) / _ROWS_BETWEEN_CUTS) else []
+    return cuts if len(cuts) <= max(_FEW_CUTS, min(_MANY_CUTS, len(series) / _ROWS_BETWEEN_CUTS)) else []
 
 
 def _rare(series: Series) -> float:
-    return max(3.0, _RARE * len(series))
+    return max(3.0, min(_MANY_SHORT, _RARE * len(series)))
 
 
 def _kind_of_fall(series: Series, begin: int, top: int, row: int, end: int) -> str:

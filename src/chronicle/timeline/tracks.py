@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, JoinKind, Steps, Timeline, Track
-from chronicle.timeline.clock import clock
+from chronicle.timeline.clock import Index, clock
 from chronicle.timeline.lineage import Training
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _track(metric: str, attempts: Sequence[Attempt], trainings: Sequence[Trainin
     logged = [(k, a.series[metric]) for k, a in enumerate(attempts) if metric in a.series]
     first = logged[0][1]
     steps = np.concatenate([s.steps for _, s in logged])
-    attempt = np.concatenate([np.full(len(s), k, np.int32) for k, s in logged])
+    attempt = np.repeat(np.array([k for k, _ in logged], np.int32), [len(s) for _, s in logged])
     live = np.zeros(len(steps), bool)
     for training in trainings:
         _mark_live(live, steps, attempt, training)
@@ -52,17 +52,27 @@ def _mark_live(live: Mask, steps: Steps, attempt: NDArray[np.int32], training: T
     later attempt logged once more.
     """
     bound: int | None = None  # lowest step that a rollback further on in the course went back to
-    again = np.empty(0, np.int64)
+    on = []
     for course in training.path():
-        mine = slice(*np.searchsorted(attempt, [course.index, course.index + 1]))
-        on = ~np.isin(steps[mine], again)
-        if bound is not None:
-            on &= steps[mine] < bound
-        live[mine] = on
-        again = np.union1d(again, steps[mine])
+        begin, end = np.searchsorted(attempt, [course.index, course.index + 1])
+        mine = np.arange(begin, end)
+        on.append(mine if bound is None else mine[steps[begin:end] < bound])
         join = training.joins.get(course.index)
         if join is not None and join.kind is JoinKind.ROLLBACK:
             bound = join.to_step if bound is None else min(bound, join.to_step)
+    rows = np.concatenate(on[::-1])
+    live[rows] = True
+    if sum(map(bool, map(len, on))) > 1:
+        live[_logged_again(rows, steps, attempt)] = False
+
+
+def _logged_again(rows: Index, steps: Steps, attempt: NDArray[np.int32]) -> Index:
+    """Of rows in the order of attempts those whose step a later attempt logged once more."""
+    rows = np.take(rows, np.argsort(steps[rows], kind="stable"))  # keeps attempts in order within a step
+    last = np.append(np.flatnonzero(steps[rows[1:]] != steps[rows[:-1]]), len(rows) - 1)
+    latest = np.repeat(attempt[rows[last]], np.diff(last, prepend=-1))
+    again: Index = rows[attempt[rows] != latest]
+    return again
 
 
 def live(track: Track) -> tuple[Steps, Floats]:
