@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chronicle.model import Diagnosis, Finding, Join
+from chronicle.patterns import BY_ID
 
 
 def numbered(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
@@ -14,6 +15,17 @@ def numbered(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
 def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:
     """Joins in the order of the attempts: A … Z, AA, AB …"""
     return [(_letters(i), join) for i, join in enumerate(diagnosis.joins)]
+
+
+def gravest(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
+    """The numbered findings: those first that make the verdict, then by verdict and severity."""
+
+    def gravity(item: tuple[int, Finding]) -> tuple[bool, int, float, int]:
+        number, finding = item
+        verdict = BY_ID[finding.pattern].verdict
+        return verdict is diagnosis.verdict, verdict.rank, finding.severity, -number
+
+    return sorted(numbered(diagnosis), key=gravity, reverse=True)
 
 
 def _letters(index: int) -> str:

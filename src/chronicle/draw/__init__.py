@@ -1,0 +1,93 @@
+"""Figures of a run: the whole of it, one zoom a finding, and a thumbnail.
+
+A run becomes a `Subject`, a `Plan` says what stands where at one width, and `paint` turns a plan into a
+matplotlib figure in one theme. The bytes depend on the run and on the versions of the libraries alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from chronicle.draw import captions
+from chronicle.draw.paint import empty, paint
+from chronicle.draw.plan import Plan
+from chronicle.draw.style import NARROW, WIDE, Tokens, save, theme
+from chronicle.draw.subject import Subject, subject
+from chronicle.draw.text import literal
+from chronicle.draw.thumb import HEIGHT, WIDTH, thumb
+from chronicle.draw.whole import whole
+from chronicle.draw.zoom import zoom, zooms
+from chronicle.model import Diagnosis, Figure, Finding, Timeline
+from chronicle.tokens import LIGHT, TOKENS
+
+__all__ = ["DRAW_VERSION", "draw"]
+
+DRAW_VERSION = "1"  # goes into the key of every entry: a new one makes `chronicle build` draw again
+
+_WIDTHS = {"": WIDE, "-narrow": NARROW}
+_EMPTY = "No metric to draw: the log holds no values."
+
+
+def draw(timeline: Timeline, diagnosis: Diagnosis, folder: Path, *, title: str) -> tuple[Figure, ...]:
+    """Draws a run into ``folder`` as lossless WebP and says what was drawn.
+
+    Returns:
+        "whole", "finding-N" for the gravest findings (N as `chronicle.numbering.numbered` counts), "thumb".
+        A run without any value has only a "whole", which says so.
+    """
+    run = subject(timeline, diagnosis)
+    if run is None:
+        return (_nothing(folder, title),)
+    return (
+        _whole(run, folder, title),
+        *(_zoom(run, folder, *item) for item in zooms(run)),
+        _thumb(run, folder),
+    )
+
+
+def _whole(run: Subject, folder: Path, title: str) -> Figure:
+    plans = {suffix: whole(run, width) for suffix, width in _WIDTHS.items()}
+    findings = list(run.marks.findings)
+    alt = captions.whole_alt(title, plans[""], findings, len(run.marks.joins))
+    caption = captions.whole_caption(plans[""], len(findings) - len(run.marks.badges))
+    return Figure("whole", _paint_all("whole", plans, folder), alt, caption)
+
+
+def _zoom(run: Subject, folder: Path, number: int, finding: Finding) -> Figure:
+    plans = {suffix: zoom(run, number, finding, width) for suffix, width in _WIDTHS.items()}
+    name, alt = f"finding-{number}", captions.zoom_alt(number, finding, plans[""])
+    return Figure(name, _paint_all(name, plans, folder), alt, captions.zoom_caption(plans[""]))
+
+
+def _thumb(run: Subject, folder: Path) -> Figure:
+    with theme(LIGHT):
+        save(thumb(run), folder / "thumb.webp")
+    return Figure("thumb", {"any": ("thumb.webp", WIDTH, HEIGHT)}, alt="")
+
+
+def _nothing(folder: Path, title: str) -> Figure:
+    files = {}
+    for variant, suffix, tokens in _variants():
+        width = _WIDTHS[suffix]
+        with theme(tokens):
+            save(empty(width, _EMPTY, tokens), folder / f"whole-{variant}.webp", tokens)
+        files[variant] = (f"whole-{variant}.webp", width, 80)
+    return Figure("whole", files, f"{literal(title)}: {_EMPTY}")
+
+
+def _paint_all(name: str, plans: dict[str, Plan], folder: Path) -> dict[str, tuple[str, int, int]]:
+    files = {}
+    for variant, suffix, tokens in _variants():
+        plan, file = plans[suffix], f"{name}-{variant}.webp"
+        with theme(tokens):
+            save(paint(plan, tokens), folder / file, tokens)
+        files[variant] = (file, int(plan.width), int(plan.height))
+    return files
+
+
+def _variants() -> Iterator[tuple[str, str, Tokens]]:
+    """light, light-narrow, dark, dark-narrow: the key of a file, its width's suffix, its tokens."""
+    for name, tokens in TOKENS.items():
+        for suffix in _WIDTHS:
+            yield name + suffix, suffix, tokens

@@ -1,0 +1,96 @@
+"""Badges, bands and joins painted: findings carry numbers, joins carry letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from chronicle.draw.plan import LANE_PX, ROW_PX, Plan
+from chronicle.draw.style import Tokens, pt
+from chronicle.model import Join, Verdict
+from chronicle.tokens import SHAPES, on
+
+_SIZE_PX = {"o": 19.0, "^": 22.0, "s": 17.0, "D": 16.0}  # shapes of about one area
+_CAP_PX = 3.5
+_DOTTED = (0, (1, 2.2))
+
+
+def paint_bands(panels: Sequence[Axes], plan: Plan, t: Tokens) -> None:
+    """A light band through every panel, and a solid cap on the first one's upper edge."""
+    height = plan.drawn[0].height
+    for band in plan.bands:
+        colour = t[band.verdict]
+        left, right = band.left_px / plan.inner, band.right_px / plan.inner
+        for ax in panels if band.fill else ():
+            box = Rectangle(
+                (left, 0), right - left, 1, transform=ax.transAxes, color=colour, alpha=0.13, lw=0
+            )
+            ax.add_patch(box).set_zorder(1)
+        y = 1 + min(band.lane, 3) * LANE_PX / height
+        line = {"transform": panels[0].transAxes, "color": colour, "clip_on": False, "zorder": 6}
+        panels[0].plot([left, right], [y, y], lw=pt(_CAP_PX), solid_capstyle="butt", **line)  # type: ignore[arg-type]
+        if band.open:
+            panels[0].plot([right], [y], ">", ms=pt(7), mew=0, **line)  # type: ignore[arg-type]
+
+
+def paint_badges(ax: Axes, plan: Plan, t: Tokens) -> None:
+    """The number of each finding in the shape of its verdict, with a leader where it had to move."""
+    height = plan.drawn[0].height
+    bands = {str(band.number): band for band in plan.bands}
+    for mark in plan.badges:
+        band = bands[mark.text]
+        x, y = mark.at_px / plan.inner, 1 + (plan.badge_base + ROW_PX * mark.row) / height
+        if mark.row or abs(mark.at_px - mark.wanted_px) > 2:
+            foot = 1 + min(band.lane, 3) * LANE_PX / height
+            leader = {"transform": ax.transAxes, "color": t[band.verdict], "clip_on": False, "zorder": 7}
+            ax.plot([mark.wanted_px / plan.inner, x], [foot, y], lw=pt(1), **leader)  # type: ignore[arg-type]
+        _badge(ax, x, y, band.verdict, mark.text, t)
+
+
+def paint_joins(panels: Sequence[Axes], joins: Sequence[Join], t: Tokens) -> None:
+    """A dotted line through the panels at the step that each later attempt begins with."""
+    for ax in panels:
+        for step in {join.to_step for join in joins}:
+            ax.axvline(step, color=t["ink2"], lw=pt(1), ls=_DOTTED, zorder=2.5)
+
+
+def paint_letters(ax: Axes, plan: Plan, t: Tokens) -> None:
+    """The letters of the joins at the foot of the last panel."""
+    height = plan.drawn[-1].height
+    for mark in plan.letters:
+        ax.text(
+            mark.at_px / plan.inner,
+            (9 + 17 * mark.row) / height,
+            mark.text,
+            transform=ax.transAxes,
+            ha="center",
+            va="center",
+            fontsize=pt(10 if len(mark.text) == 1 else 8.5),
+            weight="bold",
+            color=t["page"],
+            zorder=9,
+            bbox={"boxstyle": "round,pad=.22,rounding_size=.25", "fc": t["ink2"], "ec": "none"},
+        )
+
+
+def _badge(ax: Axes, x: float, y: float, verdict: Verdict, number: str, t: Tokens) -> None:
+    shape = SHAPES[verdict]
+    place = {"transform": ax.transAxes, "clip_on": False}
+    ax.plot([x], [y], shape, ms=pt(_SIZE_PX[shape]), mew=0, color=t[verdict], zorder=9, **place)  # type: ignore[arg-type]
+    low = 2.6 if shape == "^" else 0.3  # the middle of a triangle's body is below its centre
+    ax.annotate(
+        number,
+        (x, y),
+        xycoords=ax.transAxes,
+        xytext=(0, -pt(low)),
+        textcoords="offset points",
+        ha="center",
+        va="center_baseline",
+        fontsize=pt(11 if len(number) == 1 else 9),
+        weight="bold",
+        color=t[on(verdict)],
+        zorder=10,
+        annotation_clip=False,
+    )

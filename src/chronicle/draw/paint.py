@@ -1,0 +1,181 @@
+"""From a plan and a theme's tokens to a matplotlib figure."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib import ticker
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from chronicle.draw import text
+from chronicle.draw.marks import paint_badges, paint_bands, paint_joins, paint_letters
+from chronicle.draw.plan import BOTTOM, GAP, LEFT, RIGHT, Drawn, Plan
+from chronicle.draw.strip import paint_strip
+from chronicle.draw.strokes import Clip, Missing, Stroke
+from chronicle.draw.style import Tokens, pt, sheet
+
+_SMALL, _LABEL = 11, 11.5  # CSS pixels
+_DEAD_DASH = (3.2, 2.2)
+_NAME_GAP_PX = 15
+
+
+def paint(plan: Plan, t: Tokens) -> Figure:
+    """The figure of a plan in a theme; call it inside `chronicle.draw.style.theme`."""
+    figure = sheet(plan.width, plan.height)
+    top = plan.height - plan.top
+    panels: list[Axes] = []
+    for drawn in plan.drawn:
+        top -= drawn.height
+        panels.append(_axes(figure, plan, top, drawn.height))
+        _paint_panel(panels[-1], drawn, plan, t, plan.lift if len(panels) == 1 else 5)
+        top -= GAP
+    paint_bands(panels, plan, t)
+    paint_badges(panels[0], plan, t)
+    paint_joins(panels, plan.joins, t)
+    paint_letters(panels[-1], plan, t)
+    if plan.bars:
+        panels.append(_axes(figure, plan, BOTTOM, plan.strip_height))
+        paint_joins(panels[-1:], plan.joins, t)
+        paint_strip(panels[-1], plan.bars, plan.joins, t, plan.strip_height)
+        words = "attempts" if plan.narrow or not _discards(plan) else "attempts  ·  hatched: discarded"
+        _write(panels[-1], words, (0, 1), (0, 3), ("left", "bottom"), t["ink2"])
+    for ax in panels[:-1]:
+        ax.tick_params(labelbottom=False, bottom=False)
+    _write(panels[-1], plan.axis, (1, 0), (0, -24), ("right", "top"), t["ink2"])
+    return figure
+
+
+def empty(width: float, words: str, t: Tokens) -> Figure:
+    """A small figure for a run that has nothing to draw, and says so."""
+    figure = sheet(width, 80)
+    figure.text(0.5, 0.5, words, ha="center", va="center", color=t["ink2"], fontsize=pt(_LABEL))
+    return figure
+
+
+def paint_stroke(ax: Axes, stroke: Stroke, colour: str, width_px: float = 1.6) -> None:
+    """A curve: shade from minimum to maximum, extremes at full strength, the median over both."""
+    z = 3 if stroke.live else 2
+    if stroke.low is not None and stroke.high is not None:
+        tall = stroke.tall
+        if stroke.live:
+            ax.fill_between(stroke.x, stroke.low, stroke.high, color=colour, alpha=0.30, lw=0, zorder=z - 0.2)
+        ax.vlines(
+            stroke.x[tall], stroke.low[tall], stroke.high[tall], color=colour, lw=pt(1.1), zorder=z - 0.1
+        )
+    dash = stroke.dash if stroke.live else _DEAD_DASH
+    style = (0, dash) if dash else "-"
+    ax.plot(stroke.x, stroke.mid, ls=style, color=colour, lw=pt(width_px if stroke.live else 1.5), zorder=z)
+    ax.plot(stroke.x[stroke.dots], stroke.mid[stroke.dots], "o", ms=pt(3.6), mew=0, color=colour, zorder=z)
+
+
+def _axes(figure: Figure, plan: Plan, bottom: float, height: float) -> Axes:
+    box = (LEFT / plan.width, bottom / plan.height, plan.inner / plan.width, height / plan.height)
+    ax = figure.add_axes(box)
+    ax.set_xlim(plan.first, plan.last)
+    ax.xaxis.set_major_locator(ticker.MaxNLocator(4 if plan.narrow else 8, integer=True))
+    ax.xaxis.set_major_formatter(text.Labels(text.step_labels))
+    return ax
+
+
+def _paint_panel(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens, lift: float) -> None:
+    panel, scale = drawn.panel, drawn.scale
+    if scale.log:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(ticker.LogLocator(numticks=5))
+        ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: text.log_label(value)))
+        ax.yaxis.set_minor_locator(ticker.NullLocator())
+    else:
+        ax.yaxis.set_major_locator(ticker.MaxNLocator(5 if drawn.height > 120 else 3))
+        ax.yaxis.set_major_formatter(text.Labels(text.value_labels))
+    for stroke in drawn.strokes:
+        paint_stroke(ax, stroke, t[stroke.token if stroke.live else "dead"])
+    ax.set_ylim(scale.low, scale.high)
+    for clip in drawn.clips:
+        _paint_clip(ax, clip, plan, t)
+    if drawn.missing:
+        _paint_missing(ax, drawn.missing, plan, t)
+    if len(panel.lines) > 1:
+        _name_lines(ax, drawn, plan, t)
+    if not np.isfinite([s for stroke in drawn.strokes for s in stroke.mid]).any():
+        ax.set_yticks([])
+    said = text.label(panel.name, panel.unit, scale.log, plan.inner + RIGHT - 4)
+    _write(ax, said, (0, 1), (0, lift), ("left", "bottom"), t["ink2"])
+
+
+def _paint_clip(ax: Axes, clip: Clip, plan: Plan, t: Tokens) -> None:
+    """A triangle on the frame at the true step, the true value beside it."""
+    edge, marker = (1, "^") if clip.above else (0, "v")
+    where = ax.get_xaxis_transform()
+    colour = t[clip.token]
+    ax.plot([clip.x], [edge], marker, transform=where, ms=pt(7), mew=0, color=colour, clip_on=False, zorder=8)
+    right = clip.x < plan.first + (1 - 60 / plan.inner) * (plan.last - plan.first)
+    shift = (7.0 if right else -7.0, -3.0 if clip.above else 3.0)
+    aligned = ("left" if right else "right", "top" if clip.above else "bottom")
+    box = {"boxstyle": "square,pad=.12", "fc": t["page"], "ec": "none", "alpha": 0.85}
+    style = {"fontsize": pt(_SMALL), "weight": "bold", "zorder": 8, "bbox": box}
+    _write(ax, text.true_value(clip.value), (clip.x, edge), shift, aligned, colour, where, **style)
+
+
+def _paint_missing(ax: Axes, gone: Missing, plan: Plan, t: Tokens) -> None:
+    """A row of crosses below the upper edge, with the word where there is room for it."""
+    where, y = ax.get_xaxis_transform(), 0.92
+    ax.plot(
+        gone.x, np.full(len(gone.x), y), "x", transform=where, ms=pt(5), mew=pt(1.3), color=t["bad"], zorder=8
+    )
+    px = plan.inner / (plan.last - plan.first)
+    at, shift, side = gone.x[0], (-8, 0), "right"
+    if (gone.x[0] - plan.first) * px < 60:
+        at, shift, side = gone.x[-1], (8, 0), "left"
+        if (plan.last - gone.x[-1]) * px < 60:
+            at, shift = gone.x[0], (-3, -14)
+    style = {"weight": "bold", "zorder": 8}
+    _write(ax, gone.word, (at, y), shift, (side, "center"), t["bad"], where, **style)
+
+
+def _name_lines(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens) -> None:
+    """The name of each line of several at its right end, one above the other where lines end together."""
+    ends = []
+    to_px = ax.transData.transform
+    for line in drawn.panel.lines:
+        mine = [s for s in drawn.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
+        if mine:
+            end = max(mine, key=lambda s: s.x[-1])
+            height = float(np.nanmedian(end.mid[-20:]))
+            ends.append((float(to_px((end.x[-1], height))[1]) / 2, min(end.x[-1], plan.last), line))
+    ends.sort(key=lambda item: item[0])
+    bottom = float(ax.transAxes.transform((0, 0))[1]) / 2
+    lowest = bottom + 2
+    for y_px, x, line in ends:
+        lowest = max(lowest, y_px + 5)
+        y = min(lowest - bottom, drawn.height - 14) / drawn.height
+        lowest += _NAME_GAP_PX
+        box = {"boxstyle": "square,pad=.1", "fc": t["page"], "ec": "none", "alpha": 0.8}
+        style = {"weight": "bold", "zorder": 7, "bbox": box}
+        where = ax.get_xaxis_transform()
+        _write(ax, line.name, (x, y), (-2, 0), ("right", "bottom"), t[line.token], where, **style)
+
+
+def _write(
+    ax: Axes,
+    words: str,
+    at: tuple[float, float],
+    shift_px: tuple[float, float],
+    aligned: tuple[str, str],
+    colour: str,
+    where: object = "axes fraction",
+    **style: object,
+) -> None:
+    """Text at a point of the panel, shifted by CSS pixels; ``aligned`` is horizontal, vertical."""
+    ax.annotate(
+        words,
+        at,
+        xycoords=where,  # type: ignore[arg-type]
+        xytext=(pt(shift_px[0]), pt(shift_px[1])),
+        textcoords="offset points",
+        annotation_clip=False,
+        **{"ha": aligned[0], "va": aligned[1], "fontsize": pt(_LABEL), "color": colour, **style},  # type: ignore[arg-type]
+    )
+
+
+def _discards(plan: Plan) -> bool:
+    return any(not live for bar in plan.bars for _, _, live in bar.spans)

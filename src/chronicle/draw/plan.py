@@ -1,0 +1,129 @@
+"""A figure before it has a colour: what stands where, in CSS pixels. One plan serves both themes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from chronicle.draw import layout
+from chronicle.draw.curves import Panel
+from chronicle.draw.layout import Band, Mark
+from chronicle.draw.scale import Scale
+from chronicle.draw.strip import Bar
+from chronicle.draw.strokes import Clip, Missing, Stroke, clips, missing, strokes
+from chronicle.draw.style import WIDE
+from chronicle.model import Finding, Join
+
+LEFT, RIGHT, BOTTOM, GAP = 54, 22, 46, 34
+ROW_PX, LANE_PX = 22, 4.5
+_LABEL_PX = 24  # room for the words above a panel
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """One panel: what it draws in data units, and its height."""
+
+    panel: Panel
+    scale: Scale
+    strokes: Sequence[Stroke]
+    clips: Sequence[Clip]
+    missing: Missing | None
+    height: float
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What is marked: numbered findings with their last steps, which numbers have badges, lettered joins."""
+
+    findings: Sequence[tuple[int, Finding]] = ()
+    ends: Mapping[int, float] | None = None
+    badges: frozenset[int] = frozenset()
+    joins: Sequence[tuple[str, Join]] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A whole figure. ``first`` and ``last`` are the ends of the step axis, called ``axis``."""
+
+    width: float
+    first: float
+    last: float
+    axis: str
+    drawn: Sequence[Drawn]
+    bands: Sequence[Band]
+    badges: Sequence[Mark]
+    letters: Sequence[Mark]
+    joins: Sequence[Join]
+    bars: Sequence[Bar] = ()
+    strip_height: float = 0
+
+    @property
+    def narrow(self) -> bool:
+        """Whether this is the figure for a phone."""
+        return self.width < WIDE / 2
+
+    @property
+    def inner(self) -> float:
+        """Width of a panel."""
+        return self.width - LEFT - RIGHT
+
+    @property
+    def badge_base(self) -> float:
+        """From the frame to the middle of the lowest badges; more where leaders or lanes need room."""
+        moved = any(abs(b.at_px - b.wanted_px) > 2 for b in self.badges)
+        lanes = min(3, max((b.lane for b in self.bands), default=0))
+        return 14 + 6 * moved + LANE_PX * lanes
+
+    @property
+    def lift(self) -> float:
+        """How far the first panel's label stands above its frame to leave room for the badges."""
+        if not self.badges:
+            return 4 + LANE_PX * min(3, max((b.lane + 1 for b in self.bands), default=0))
+        return self.badge_base + 13 + ROW_PX * max(b.row for b in self.badges)
+
+    @property
+    def top(self) -> float:
+        """Height above the first panel."""
+        return self.lift + _LABEL_PX
+
+    @property
+    def height(self) -> float:
+        """Height of the figure."""
+        panels = sum(d.height for d in self.drawn) + GAP * (len(self.drawn) - 1)
+        strip = self.strip_height + GAP - 4 if self.bars else 0
+        return round(self.top + panels + strip + BOTTOM)
+
+
+def plan(
+    width: float,
+    window: tuple[float, float],
+    axis: str,
+    panels: Sequence[tuple[Panel, Scale, float]],
+    marks: Marks,
+    bars: Sequence[Bar] = (),
+    strip_height: float = 0,
+) -> Plan:
+    """The figure of ``panels`` (each with scale and height) over a window of steps, with its marks."""
+    first, last = window
+    inner = width - LEFT - RIGHT
+    drawn = [_drawn(panel, scale, height, first, last, inner) for panel, scale, height in panels]
+    bands = layout.bands(marks.findings, marks.ends or {}, first, last, inner)
+    return Plan(
+        width,
+        first,
+        last,
+        axis,
+        drawn,
+        bands,
+        layout.badges(bands, marks.badges, inner),
+        layout.letters(marks.joins, first, last, inner),
+        [join for _, join in marks.joins if first <= join.to_step <= last],
+        bars,
+        strip_height,
+    )
+
+
+def _drawn(panel: Panel, scale: Scale, height: float, first: float, last: float, inner: float) -> Drawn:
+    made = strokes(panel, scale, first, last, int(inner))
+    gone = missing(panel, first, last, int(inner / 6))
+    return Drawn(panel, scale, made, clips(panel, scale, first, last, inner), gone, height)

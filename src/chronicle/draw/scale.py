@@ -1,0 +1,81 @@
+"""The y range of a panel: the body of the curve, not its first steps and not one point at 1e30."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chronicle.draw.curves import Segment
+from chronicle.model import Floats, Role
+
+_START_SHARE = 0.04  # of the samples of an attempt; a loss begins high, and that is no news
+_BODY = (0.002, 0.985)  # quantiles
+_PEAK_SPANS = 1.6  # a finding's peak is kept in the frame if it is no further above the body
+_LOG_FROM = {Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0}  # ratio of largest to smallest; other roles:
+_LOG_FROM_ELSE = 1e3
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The ends of a y axis, and whether it is logarithmic (then both are positive)."""
+
+    low: float
+    high: float
+    log: bool = False
+
+
+def body_scale(segments: Iterable[Segment], role: Role, peaks: Sequence[float] = ()) -> Scale:
+    """The range of a whole run: its body with head room, and the peaks of findings that are near enough."""
+    kept = [s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments]
+    body, everything = _finite(kept), _finite([s.values for s in segments])
+    if not len(body):
+        return Scale(0, 1)
+    low, high = (float(q) for q in np.quantile(body, _BODY))
+    if role is Role.LEARNING_RATE and everything.min() >= 0:
+        return _widened(0, float(everything.max()) * 1.12)
+    log = _is_log(low, high, role) and everything.min() > 0
+    if log:
+        low, high, body, everything = np.log10(low), np.log10(high), np.log10(body), np.log10(everything)
+        peaks = [np.log10(p) for p in peaks if p > 0]
+    span = _span(low, high)
+    near = [p for p in peaks if np.isfinite(p) and p < high + _PEAK_SPANS * span]
+    top = min(max([high + 0.18 * span, *(p + 0.08 * span for p in near)]), everything.max() + 0.1 * span)
+    bottom = max(low - 0.18 * span, everything.min() - 0.1 * span)
+    return _widened(bottom, max(top, high), log)
+
+
+def full_scale(segments: Iterable[Segment], role: Role) -> Scale:
+    """The range of a zoom: all that is in its window; a learning rate starts at 0."""
+    values = _finite([s.values for s in segments])
+    if not len(values):
+        return Scale(0, 1)
+    low, high = float(values.min()), float(values.max())
+    if role is Role.LEARNING_RATE and low >= 0:
+        return _widened(0, high * 1.15)
+    if log := _is_log(low, high, role):
+        low, high = np.log10(low), np.log10(high)
+    span = _span(low, high)
+    return _widened(low - 0.08 * span, high + 0.10 * span, log)
+
+
+def _is_log(low: float, high: float, role: Role) -> bool:
+    return low > 0 and high / low > _LOG_FROM.get(role, _LOG_FROM_ELSE)
+
+
+def _span(low: float, high: float) -> float:
+    """The distance, or a little more than rounding where the curve is flat."""
+    return max(high - low, 1e-5 * max(abs(low), abs(high)), 1e-12)
+
+
+def _widened(low: float, high: float, log: bool = False) -> Scale:
+    if log:
+        return Scale(float(10**low), float(10**high), True)
+    span = _span(low, high)
+    return Scale(float(low), float(high)) if high - low >= span else Scale(low - span, high + span)
+
+
+def _finite(arrays: Iterable[Floats]) -> Floats:
+    values: Floats = np.concatenate([np.empty(0), *arrays])
+    return values[np.isfinite(values)]

@@ -1,0 +1,159 @@
+"""What a panel draws, worked out once for both themes: strokes, marks of clipped values and of NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.draw.curves import Line, Panel, Segment
+from chronicle.draw.envelope import Envelope, envelope
+from chronicle.draw.scale import Scale
+from chronicle.model import Floats
+
+Mask = NDArray[np.bool_]
+
+_DOTS_BELOW = 60  # points of a segment: each is seen as one
+_TALL = 6.0  # times the median column: drawn at full strength, so that one sample among a million is seen
+_CLIP_GAP_PX = 60  # marks of clipped values that are closer share one value
+_FAR = 50.0  # spans beyond the frame; further out a renderer overflows
+
+
+@dataclass(frozen=True, eq=False)
+class Stroke:
+    """One curve in data units. ``low`` and ``high`` are None where every sample is drawn.
+
+    ``tall`` marks columns that hold an extreme, ``dots`` the points that need a dot.
+    """
+
+    x: Floats
+    mid: Floats
+    low: Floats | None
+    high: Floats | None
+    dots: Mask
+    tall: Mask
+    live: bool
+    token: str
+    dash: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Clip:
+    """The curve leaves the frame at step ``x`` and reaches ``value`` there."""
+
+    x: float
+    value: float
+    above: bool
+    token: str
+
+
+@dataclass(frozen=True, eq=False)
+class Missing:
+    """Steps (one a pixel column) whose logged value is not a number, and the word for it."""
+
+    x: Floats
+    word: str
+
+
+def strokes(panel: Panel, scale: Scale, first: float, last: float, columns: int) -> list[Stroke]:
+    """The curves of a panel between two steps, dead ones first (they lie under everything)."""
+    made = [
+        _stroke(line, part, scale, first, last, columns)
+        for line in panel.lines
+        for segment in line.segments
+        if (part := segment.within(first, last)) is not None
+    ]
+    return sorted(made, key=lambda stroke: stroke.live)
+
+
+def clips(panel: Panel, scale: Scale, first: float, last: float, width_px: float) -> list[Clip]:
+    """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
+    gap = _CLIP_GAP_PX * (last - first) / width_px
+    return [
+        clip for above in (True, False) for clip in _grouped(_outside(panel, scale, first, last, above), gap)
+    ]
+
+
+def missing(panel: Panel, first: float, last: float, columns: int) -> Missing | None:
+    """Where the panel's first line was logged as NaN or Inf; None where it never was."""
+    parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
+    steps, values = np.concatenate([s.steps for s in parts]), np.concatenate([s.values for s in parts])
+    odd = ~np.isfinite(values) & (steps >= first) & (steps <= last)
+    if not odd.any():
+        return None
+    words = [word for word, found in (("NaN", np.isnan), ("Inf", np.isinf)) if found(values[odd]).any()]
+    column = np.round((steps[odd] - first) * (columns / (last - first)))
+    _, kept = np.unique(column, return_index=True)
+    return Missing(steps[odd][kept], "/".join(words))
+
+
+def _stroke(line: Line, part: Segment, scale: Scale, first: float, last: float, columns: int) -> Stroke:
+    x, mid, low, high = part.steps, _known(part.values), None, None
+    dots, tall = _dots(mid), np.zeros(len(x), bool)
+    spanned = columns * (min(x[-1], last) - max(x[0], first)) / (last - first)
+    if len(x) > max(2 * spanned, _DOTS_BELOW):
+        seen = envelope(x, part.values, first, last, columns)
+        x, low, mid, high = seen.centre, *(_near(v, scale) for v in (seen.low, seen.mid, seen.high))
+        dots, tall = _alone(mid), _tall(seen, scale.log)
+    return Stroke(x, _near(mid, scale), low, high, dots, tall, part.live, line.token, line.dash)
+
+
+def _known(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _near(values: Floats, scale: Scale) -> Floats:
+    """Values far outside of the frame pulled nearer: nothing that is seen changes, nothing overflows."""
+    if scale.log:
+        return np.clip(values, scale.low / 1e9, scale.high * 1e9)
+    span = scale.high - scale.low
+    return np.clip(values, scale.low - _FAR * span, scale.high + _FAR * span)
+
+
+def _tall(seen: Envelope, log: bool) -> Mask:
+    """Columns much taller than the others as they are seen."""
+    height = np.log(seen.high / seen.low) if log else seen.high - seen.low
+    known = height[np.isfinite(height)]
+    return height > _TALL * np.median(known) if len(known) else np.zeros(len(height), bool)
+
+
+def _dots(values: Floats) -> Mask:
+    """Points that need a dot: all of a few, else those between two NaN, which no line reaches."""
+    return np.isfinite(values) if len(values) < _DOTS_BELOW else _alone(values)
+
+
+def _alone(values: Floats) -> Mask:
+    known = np.isfinite(values)
+    alone = known.copy()
+    alone[1:] &= ~known[:-1]
+    alone[:-1] &= ~known[1:]
+    return alone
+
+
+def _outside(panel: Panel, scale: Scale, first: float, last: float, above: bool) -> list[Clip]:
+    """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say."""
+    sign = 1 if above else -1
+    edge = scale.high if above else scale.low
+    found = []
+    for line in panel.lines:
+        for s in line.segments:
+            inside = (s.steps >= first) & (s.steps <= last) & np.isfinite(s.values)
+            rows = np.flatnonzero(inside & (sign * s.values > sign * edge))
+            for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
+                i = run[np.argmax(sign * s.values[run])]
+                token = line.token if s.live else "dead"
+                found.append(Clip(float(s.steps[i]), float(s.values[i]), above, token))
+    return sorted(found, key=lambda clip: clip.x)
+
+
+def _grouped(clips: list[Clip], gap: float) -> Iterator[Clip]:
+    while clips:
+        group = [clips[0]]
+        for clip in clips[1:]:
+            if clip.x - group[-1].x > gap:
+                break
+            group.append(clip)
+        yield max(group, key=lambda clip: clip.value if clip.above else -clip.value)
+        clips = clips[len(group) :]

@@ -1,0 +1,73 @@
+"""The run as figures see it: its panels, the ends of its axis, its marks. Worked out once for all figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chronicle.draw import layout
+from chronicle.draw.choose import run_panels
+from chronicle.draw.curves import Panel
+from chronicle.draw.plan import Marks
+from chronicle.draw.strip import Bar, bars
+from chronicle.draw.text import literal
+from chronicle.model import Diagnosis, Timeline
+from chronicle.numbering import gravest, lettered, numbered
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A run with at least one panel, from step ``first`` to ``last``; ``axis`` is what the steps count."""
+
+    timeline: Timeline
+    diagnosis: Diagnosis
+    panels: Sequence[Panel]
+    bars: Sequence[Bar]
+    first: float
+    last: float
+    axis: str
+    marks: Marks
+
+    @property
+    def samples_apart(self) -> float:
+        """Median distance in steps of two points of the first panel (1 where there is but one)."""
+        longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
+        gaps = np.diff(longest.steps)
+        gaps = gaps[gaps > 0]
+        return float(np.median(gaps)) if len(gaps) else 1.0
+
+
+def subject(timeline: Timeline, diagnosis: Diagnosis) -> Subject | None:
+    """The run to draw; None if no attempt logged a value."""
+    panels = run_panels(timeline, diagnosis)
+    if not panels:
+        return None
+    attempts = bars(timeline)
+    edges = [(s.steps[0], s.steps[-1]) for panel in panels for s in panel.segments()]
+    edges += [(first, last) for bar in attempts for first, last, _ in bar.spans]
+    first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
+    axes = {attempt.axis for attempt in timeline.attempts}
+    marks = Marks(
+        findings=numbered(diagnosis),
+        ends=_ends(timeline, diagnosis, attempts, last),
+        badges=frozenset(number for number, _ in gravest(diagnosis)[: layout.MOST_BADGES]),
+        joins=lettered(diagnosis),
+    )
+    axis = literal(axes.pop(), 24) if len(axes) == 1 else "step"
+    shown = attempts if len(attempts) > 1 else ()
+    return Subject(timeline, diagnosis, panels, shown, first, last, axis, marks)
+
+
+def _ends(
+    timeline: Timeline, diagnosis: Diagnosis, attempts: Sequence[Bar], last: float
+) -> Mapping[int, float]:
+    """The last step of each finding; of one that is not over, the end of its attempt."""
+    ends = {timeline.attempts[bar.attempt].name: bar.spans[-1][1] for bar in attempts}
+    return {
+        number: float(f.end_step)
+        if f.end_step is not None
+        else max(ends.get(f.attempt or "", last), f.start_step)
+        for number, f in numbered(diagnosis)
+    }
