@@ -75,7 +75,7 @@ class Trainer:
         """A new optimizer, its moments zero."""
         betas = (0.9, self.recipe.beta2)
         parameters = self.model.parameters()
-        self.optimizer = torch.optim.AdamW(parameters, betas=betas, weight_decay=self.recipe.weight_decay)
+        self.optimizer = torch.optim.AdamW(parameters, betas=betas, weight_decay=0.0)
 
     def checkpoint(self) -> dict[str, Any]:
         """All that a faultless resume needs."""
@@ -109,9 +109,9 @@ class Trainer:
         if slow := active(self.faults, Kind.SLOW, step):
             for _ in range(int(slow.amount)):
                 losses(self.model, batch)
-        shown = loss.detach().bfloat16() if r.logs_bfloat16 else loss.detach()
+        shown = float(loss.detach())
         if not active(self.faults, Kind.STALE_LOG, step):
-            self.logged_loss = float(shown)
+            self.logged_loss = round(shown, r.logs_decimals) if r.logs_decimals else shown
         values = {"loss": self.logged_loss, "grad_norm": grad_norm, "lr": rate}
         values |= self.by_source(by_row, of_second) | self.probes(len(batch), step)
         if r.logs_throughput:

@@ -21,7 +21,7 @@ class Recipe:
 
     ``batch`` counts rows of 64 bytes; ``batch_ramp`` is ((from step, rows), ...). ``unique_rows`` are all
     the rows there are to train on, 0: enough for every row to be served once. ``sums_share`` is the share of
-    rows that are sums, not story.
+    rows that are sums, not story. ``logs_decimals``: the log rounds the loss, 0: it does not.
     """
 
     name: str
@@ -42,13 +42,12 @@ class Recipe:
     sums_share: float = 0.0
     clip: float = 1.0
     beta2: float = 0.95
-    weight_decay: float = 0.0
     fp16: bool = False
     qk_norm: bool = False
     layer_norm: bool = True
     logs_attention: bool = False
     logs_throughput: bool = False
-    logs_bfloat16: bool = False
+    logs_decimals: int = 0
 
     @property
     def steps(self) -> int:
