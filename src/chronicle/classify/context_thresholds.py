@@ -33,7 +33,7 @@ class ContextThresholds:
     ratio_bump: float = limit(0.01, "log units", "a bump of the loss under a skewed mixture: 1 %")
     lead_most: float = limit(64.0, "samples", "published leads are 1 to 40 steps; later ones may be chance")
     lead_chance: float = limit(0.1, "probability", "that a rise of the gradient norm falls there by chance")
-    rate_p: float = limit(0.01, "probability", "that a constant spike rate shows such a trend")
+    rate_p: float = limit(0.025, "probability", "that a constant spike rate shows such a trend")
     rate_events: float = limit(6.0, "spikes", "fewer have no trend that a test could see")
     halvings: float = limit(
         4.0, "halvings, net", "of the loss scale within 50 samples; one per 1,000 is normal"

@@ -79,7 +79,7 @@ def plateau(view: View, attempt: AttemptView) -> Iterator[Finding]:
                 "lasts for", (steps[-1] - start) / (steps[-1] - steps[0]), "share of the log", ">= 0.25", True
             ),
         ],
-        runner_up=("near-perfect", "if the curve had bent smoothly, as converging ones do"),
+        runner_up=("near-perfect", "the curve had bent smoothly, as converging ones do"),
     )
 
 
@@ -160,7 +160,7 @@ def overfitting(view: View, attempt: AttemptView) -> Iterator[Finding]:
                     True,
                 ),
             ],
-            runner_up=("divergence-no-spike", "if the training loss had risen as well"),
+            runner_up=("divergence-no-spike", "the training loss had risen as well"),
         )
         return
 

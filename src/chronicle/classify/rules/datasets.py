@@ -166,7 +166,7 @@ def explained(
         ),
     ]
     evidence = {"ratio": ratio.metric, "ratio_change_share": skew, "ratio_start_step": start}
-    why = "if the ratio had kept its level, or a single data set had risen as much"
+    why = "the ratio had kept its level, or a single data set had risen as much"
     if shape is not None:
         yield renamed(shape, "resume-ratio-skew", why=why, evidence=evidence, criteria=tests)
         return

@@ -11,8 +11,8 @@ grad-norm-precursor
 
 rising-spike-rate
     Sees: spikes that come more often, or taller, as the run goes on.
-    Rule: Laplace's test for a trend in the times of at least 6 spikes (p < 0.01, second half twice the
-    first), or Kendall's for their heights (p < 0.01, last third twice the first).
+    Rule: Laplace's test for a trend in the times of at least 6 spikes (p < 0.025, second half twice the
+    first), or Kendall's for their heights (p < 0.025, last third twice the first).
     Blind to: fewer than 6 spikes. False alarm: the schedule made them (a rising learning rate).
     Source: OLMo 2 3 (rising rates before divergence).
 """
@@ -20,18 +20,19 @@ rising-spike-rate
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import excess, fit, positive, sure
 from chronicle.classify.report import criterion, found
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats, Series
 
 PATTERNS = ("grad-norm-precursor", "rising-spike-rate")
 RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
+BEFORE = 64  # [samples] that make the line a rise is measured from
 LEAST_LEAD_T = 4.0  # [standard errors] the gradient norm is up, and the loss is not, between the two onsets
 START_SHARE = 0.05  # share of the run left out of the rate: detection is still warming up
 
@@ -49,39 +50,46 @@ def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss, norm = attempt.loss, attempt.grad_norm
     if loss is None or norm is None or len(norm) < 0.5 * len(loss):
         return
-    rises = [e for e in view.events(norm) if e.kind in RISES]
-    spikes = [e for e in view.events(loss) if e.kind in RISES]
-    pairs = [(r, s) for s in spikes if (r := leading(view, rises, s, norm, loss)) is not None]
-    if not pairs:
-        return
+    rises = [(e, onset(norm, e)) for e in view.events(norm) if e.kind in RISES]
+    spikes = [onset(loss, e) for e in view.events(loss) if e.kind in RISES]
+    most = view.thresholds.lead_most * step_gap(norm)
+    pairs = [
+        (rise, start, spike)
+        for spike in spikes
+        for rise, start in rises
+        if 0 < spike - start <= most and alone(norm, loss, start, spike)
+    ]
     rate = len(rises) / len(norm)
     chance = 1 - (1 - min(rate, 1.0)) ** view.thresholds.lead_most
     luck = tail(len(pairs), len(spikes), chance)
-    if luck > view.thresholds.lead_chance:
+    if not pairs or luck > view.thresholds.lead_chance:
         return
-    for rise, spike in pairs:
-        yield precursor(view, attempt, norm, loss, rise, spike, len(rises), len(pairs), luck)
+    for rise, start, spike in pairs:
+        yield precursor(view, attempt, norm, rise, (start, spike), len(rises), len(pairs), luck)
 
 
-def leading(view: View, rises: Sequence[Event], spike: Event, norm: Series, loss: Series) -> Event | None:
-    """The rise of the gradient norm that leads a spike of the loss, if one does."""
-    onset = loss.steps[spike.onset]
-    at = int(np.searchsorted(norm.steps, onset))
-    before = [r for r in rises if at - view.thresholds.lead_most <= r.onset < at]
-    for rise in reversed(before):
-        lead = slice(rise.onset, at)
-        if off_line(norm, norm.steps[lead]) >= LEAST_LEAD_T > abs(off_line(loss, norm.steps[lead])):
-            return rise
-    return None
-
-
-def off_line(
-    series: Series, at: np.ndarray[tuple[int], np.dtype[np.int64]], before_samples: int = 64
-) -> float:
-    """t of the samples in these steps against the line through those before."""
+def onset(series: Series, event: Event) -> int:
+    """The step from which on a rise is 3 noise scales over its line, seen from its peak."""
     steps, y = positive(series)
-    a, b = np.searchsorted(steps, at[0]), np.searchsorted(steps, at[-1], side="right")
-    line = fit(steps[max(a - before_samples, 0) : a], y[max(a - before_samples, 0) : a])
+    first, peak = (int(np.searchsorted(steps, series.steps[k])) for k in (event.onset, event.peak))
+    before = slice(max(first - BEFORE, 0), max(first - 4, 0))
+    line = fit(steps[before], y[before])
+    if line is None:
+        return int(series.steps[event.onset])
+    calm = np.flatnonzero(y[: peak + 1] - line.at(steps[: peak + 1]) < 3 * line.noise)
+    return int(steps[min(calm[-1] + 1, peak)]) if len(calm) else int(series.steps[event.onset])
+
+
+def alone(norm: Series, loss: Series, start: int, spike: int) -> bool:
+    """Whether the gradient norm was up, and the loss on its line, in all steps between the two onsets."""
+    return off_line(norm, start, spike) >= LEAST_LEAD_T > abs(off_line(loss, start, spike))
+
+
+def off_line(series: Series, start: int, stop: int) -> float:
+    """t of the samples from one step up to another against the line through those before."""
+    steps, y = positive(series)
+    a, b = np.searchsorted(steps, start), np.searchsorted(steps, stop)
+    line = fit(steps[max(a - BEFORE, 0) : a], y[max(a - BEFORE, 0) : a])
     return excess(line, steps[a:b], y[a:b]).t if line else 0.0
 
 
@@ -89,30 +97,29 @@ def precursor(
     view: View,
     attempt: AttemptView,
     norm: Series,
-    loss: Series,
     rise: Event,
-    spike: Event,
+    onsets: tuple[int, int],
     rises: int,
     followed: int,
     luck: float,
 ) -> Finding:
-    start, onset = int(norm.steps[rise.onset]), int(loss.steps[spike.onset])
+    start, spike = onsets
     return found(
         "grad-norm-precursor",
         attempt,
         norm,
-        (start, norm.steps[rise.peak], onset),
+        (start, norm.steps[rise.peak], spike),
         severity=0.3,
         confidence=0.5 + 0.5 * (1 - luck) * followed / max(rises, 1),
         evidence={
-            "lead_steps": onset - start,
+            "lead_steps": spike - start,
             "rise_factor": math.exp(rise.height),
-            "loss_start_step": onset,
+            "loss_start_step": spike,
             "rises_of_gradient_norm": rises,
             "rises_before_a_spike": followed,
         },
         criteria=[
-            criterion("lead", onset - start, "steps", "> 0", True),
+            criterion("lead", spike - start, "steps", "> 0", True),
             criterion(
                 "such leads by chance", luck, "probability", f"< {view.thresholds.lead_chance:g}", True
             ),

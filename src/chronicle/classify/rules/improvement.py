@@ -58,7 +58,7 @@ def late_generalisation(view: View, attempt: AttemptView) -> Iterator[Finding]:
             confidence=0.9,
             evidence={"train_saturated_step": saturated, "delay_times": leaves / max(saturated, 1.0)},
             criteria=[at_least("delay", leaves / max(saturated, 1.0), "times", view.thresholds.lag)],
-            runner_up=("lr-decay-drop", "if the training had not been done before"),
+            runner_up=("lr-decay-drop", "the training had not been done before"),
         )  # fmt: skip
         return
 
@@ -106,7 +106,7 @@ def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
                 "drop_samples": end - drop.onset,
             },
             criteria=[at_least("fall", height, "log units", view.thresholds.drop)],
-            runner_up=("lr-decay-drop", "if the learning rate had fallen there"),
+            runner_up=("lr-decay-drop", "the learning rate had fallen there"),
         )
 
 

@@ -129,7 +129,7 @@ def explained(
             criterion("fall of the loss there", -fall.t, "standard errors", f">= {limits.known_t:g}", True),
             criterion("fall of the loss there", -fall.height, "log units", f">= {limits.join_fall:g}", True),
         ],
-        runner_up=("grokking", "if nothing had been changed there"),
+        runner_up=("grokking", "nothing had been changed there"),
     )
 
 

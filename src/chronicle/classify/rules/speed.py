@@ -150,5 +150,5 @@ def standstill(
                 ),
                 criterion("other pauses nearly as long", alike, "pauses", "<= 1", True),
             ],
-            runner_up=("throughput-drop", "if the steps after it were slow as well"),
+            runner_up=("throughput-drop", "the steps after it were slow as well"),
         )

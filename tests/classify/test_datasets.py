@@ -1,0 +1,72 @@
+"""Spikes of single data sets, and bumps that are the mixture of the batch."""
+
+from __future__ import annotations
+
+import pytest
+from tests.classify.asking import findings, near, patterns
+from tests.curves import Curve
+from tests.curves.series import datasets, ratio
+
+KINDS = {
+    "plain": {},
+    "noisy": {"noise": 0.05},
+    "sparse": {"points": 400, "every": 50},
+    "quiet": {"noise": 0.004},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("height", [12, 30])
+def test_a_spike_of_all_data_sets_is_one_simultaneous_event(kind: str, height: float) -> None:
+    run = datasets(Curve(5, **KINDS[kind]).spike(0.5, height)).run()
+    (finding,) = findings(run, "multi-dataset-spike")
+    assert finding.evidence["kind"] == "simultaneous" and finding.metric is None
+    assert finding.evidence["data_sets"] == ["loss/books", "loss/code", "loss/web"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_spike_of_one_data_set_names_it(kind: str, seed: int) -> None:
+    run = datasets(Curve(seed, **KINDS[kind]).spike(0.5, 30), spiking=["code"]).run()
+    (finding,) = findings(run, "multi-dataset-spike")
+    assert (finding.metric, finding.evidence["kind"]) == ("loss/code", "single")
+    assert finding.evidence["data_sets"] == ["loss/code"] and finding.evidence["of"] == 3
+
+
+def test_two_spikes_far_apart_are_two_events() -> None:
+    run = datasets(Curve(4).spike(0.3, 20).spike(0.7, 20)).run()
+    assert len(findings(run, "multi-dataset-spike")) == 2
+
+
+def test_healthy_data_sets_and_one_data_set_alone_are_no_event() -> None:
+    assert patterns(datasets(Curve(3)).run()) == set()
+    assert "multi-dataset-spike" not in patterns(datasets(Curve(3).spike(0.5, 20), names=["web"]).run())
+
+
+@pytest.mark.parametrize("kind", ["plain", "noisy", "sparse"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_bump_under_a_skewed_mixture_takes_the_name_of_the_skew(kind: str, seed: int) -> None:
+    run = ratio(Curve(seed, **KINDS[kind]), height=12).run()
+    assert patterns(run) == {"resume-ratio-skew"} and near(run, "resume-ratio-skew", 5 * run_gap(kind))
+    assert findings(run, "resume-ratio-skew")[0].evidence["ratio"] == "mix/images"
+
+
+def run_gap(kind: str) -> int:
+    return KINDS[kind].get("every", 1)
+
+
+def test_a_skew_is_seen_where_the_loss_alone_would_be_too_quiet_to_tell() -> None:
+    curve = ratio(Curve(2, noise=0.01), at=(0.5,), height=5)
+    assert patterns(curve.run()) == {"resume-ratio-skew"}
+    del curve.extra["mix/images"]
+    assert "resume-ratio-skew" not in patterns(curve.run())
+
+
+def test_a_real_spike_under_a_skewed_mixture_keeps_its_name() -> None:
+    """The single data sets are up as well: then it is not the mixture."""
+    curve = datasets(ratio(Curve(6), at=(0.5,), height=0.0).spike(0.5, 25, fall=15))
+    assert "resume-ratio-skew" not in patterns(curve.run())
+
+
+def test_a_ratio_that_changes_without_the_loss_is_no_finding() -> None:
+    assert patterns(ratio(Curve(7), height=0.0).run()) == set()

@@ -1,0 +1,73 @@
+"""Loss scale, attention logits and output logits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.classify.asking import diagnosis, findings, near, patterns
+from tests.curves import Curve
+from tests.curves.series import logits, loss_scale
+
+from chronicle.model import Role
+
+
+@pytest.mark.parametrize("every", [1, 10])
+@pytest.mark.parametrize("at", [0.3, 0.9])
+def test_a_collapse_of_the_loss_scale_is_seen_where_it_begins(every: int, at: float) -> None:
+    run = loss_scale(Curve(1, every=every), collapse_at=at).run()
+    assert near(run, "loss-scale-collapse", 3 * every) and diagnosis(run).verdict == "bad"
+
+
+def test_the_search_for_the_first_scale_and_a_lone_halving_are_normal() -> None:
+    """Twelve halvings in the first twelve samples; later one up and one down in a thousand."""
+    assert patterns(loss_scale(Curve(2, 4000), warmup=20).run()) == set()
+
+
+def test_a_scale_that_ends_below_one_is_a_collapse_even_from_the_start() -> None:
+    curve = Curve(3)
+    curve.log("loss_scale", Role.LOSS_SCALE, 2.0 ** (8 - np.arange(curve.n) / 100))
+    assert "loss-scale-collapse" in patterns(curve.run())
+
+
+def test_a_scale_that_halves_once_in_hundred_samples_has_not_collapsed() -> None:
+    curve = Curve(3)
+    curve.log("loss_scale", Role.LOSS_SCALE, 2.0 ** (32 - np.arange(curve.n) // 100))
+    assert patterns(curve.run()) == set()
+
+
+@pytest.mark.parametrize("end", [150, 400, 5000])
+@pytest.mark.parametrize("points", [200, 2000])
+def test_growing_attention_logits(end: float, points: int) -> None:
+    run = logits(Curve(4, points), attention_end=end).run()
+    (finding,) = findings(run, "attention-logit-growth")
+    assert finding.evidence["last_logit"] == pytest.approx(end, rel=0.3)
+    assert 0.2 * points <= finding.start_step <= 0.6 * points
+
+
+def test_severity_rises_with_the_logit() -> None:
+    ends = [
+        findings(logits(Curve(4), end).run(), "attention-logit-growth")[0].severity for end in (150, 1e3, 1e4)
+    ]
+    assert ends == sorted(ends) and ends[0] < ends[-1]
+
+
+@pytest.mark.parametrize("end", [30, 60, 90])
+def test_logits_of_small_models_idle_below_a_hundred(end: float) -> None:
+    assert patterns(logits(Curve(5), attention_end=end).run()) == set()
+
+
+def test_high_logits_that_stand_still_are_no_growth() -> None:
+    curve = logits(Curve(5))
+    curve.log("max_attention_logit", Role.ATTENTION_LOGIT, 150 + curve.own_noise(3.0))
+    assert patterns(curve.run()) == set()
+
+
+@pytest.mark.parametrize("drift", [-12.0, 8.0, 30.0])
+def test_a_drift_of_the_output_logits_either_way(drift: float) -> None:
+    (finding,) = findings(logits(Curve(6), output_drift=drift).run(), "output-logit-drift")
+    assert finding.evidence["drift_nats"] == pytest.approx(drift, rel=0.15)
+
+
+@pytest.mark.parametrize("drift", [0.0, 1.0, -2.0])
+def test_output_logits_that_stay_about_where_they_were(drift: float) -> None:
+    assert patterns(logits(Curve(7), output_drift=drift).run()) == set()
