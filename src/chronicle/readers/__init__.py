@@ -45,9 +45,8 @@ def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
     """
     reading = read_all(path, aliases=aliases)
     if not reading.attempts:
-        raise next(iter(reading.problems), None) or NothingToRead(
-            f"{path}: no log in it. Remedy: name a log file, or a folder that holds one"
-        )
+        nothing = NothingToRead(f"{path}: no log with a number in it. Remedy: name a log of a training")
+        raise next(iter(reading.problems), nothing)
     return list(reading.attempts)
 
 

@@ -44,6 +44,8 @@ def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
         for i in at[early]:
             result[i] = masked_crc(buffer[begin[i] : end[i]].tobytes())
         at = at[~early]
+        if not len(at):
+            continue
         for part in np.split(at, range((1 << 21) // width, len(at), (1 << 21) // width)):
             result[part] = _masked_rows(buffer, begin[part], end[part], int(width))
     return result

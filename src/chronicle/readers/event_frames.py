@@ -34,12 +34,12 @@ class Frames:
 
 
 def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
-    """Numbers of ``dtype`` that stand at any places; beyond the end, whatever the last bytes say."""
+    """Numbers of ``dtype`` that stand at any places; outside the buffer, whatever stands at its ends."""
     size = np.dtype(dtype).itemsize
     if len(buffer) < size:
         return np.zeros(len(at), dtype)
     view = np.ndarray((len(buffer) - size + 1,), dtype, buffer, 0, (1,))
-    return view[np.minimum(at, len(buffer) - size)]
+    return view[np.clip(at, 0, len(buffer) - size)]
 
 
 def frames(buffer: U8) -> Frames:

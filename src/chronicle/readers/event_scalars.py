@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.model import Floats
 from chronicle.readers import event_wire
@@ -17,6 +18,7 @@ from chronicle.readers.crc32c import U8, Ints
 from chronicle.readers.event_frames import Mask, word
 
 CHUNK = 1 << 15  # records that are decoded at a time
+FAR = 1 << 50  # a place outside every file
 LONGEST_TAG = 128  # bytes; records with a longer one are decoded one by one
 
 # Keys of the fields as they stand in the file: number * 8 + wire type.
@@ -85,7 +87,7 @@ def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mas
     step, after = varint(buffer, at + 1)
     at = np.where(has_step, after, at)
     fits &= _byte(buffer, at) == SUMMARY
-    size, at = varint(buffer, at + 1)
+    size, at = _length(buffer, at + 1)
     return wall_time, np.where(has_step, step, 0), at, fits & (at + size == end)
 
 
@@ -111,9 +113,9 @@ def _all_values(
 def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints, Floats, Ints, Mask]:
     """One Summary.Value at each place: tag and number where it fits, place after it, whether it fits."""
     fits = _byte(buffer, at) == VALUE
-    size, at = varint(buffer, at + 1)
+    size, at = _length(buffer, at + 1)
     after = at + size
-    tag_size, tag_at = varint(buffer, at + 1)
+    tag_size, tag_at = _length(buffer, at + 1)
     body = tag_at + tag_size
     fits &= (after <= end) & (_byte(buffer, at) == TAG) & (tag_size <= LONGEST_TAG) & (body < after)
     kind = _byte(buffer, body)
@@ -123,14 +125,14 @@ def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints
         value[tensors], tail[tensors], fits[tensors] = _tensors(buffer, body[tensors])
     fits &= (kind == SIMPLE_VALUE) | (kind == TENSOR)
     rest = np.flatnonzero(fits & (tail != after))  # what may stand behind the number is its metadata
-    metadata_size, metadata_at = varint(buffer, tail[rest] + 1)
+    metadata_size, metadata_at = _length(buffer, tail[rest] + 1)
     fits[rest] = (_byte(buffer, tail[rest]) == METADATA) & (metadata_at + metadata_size == after[rest])
     return _tag_numbers(buffer, tag_at[fits], tag_size[fits], tags), value[fits], after, fits
 
 
 def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
     """A TensorProto without dimensions at each place: its number, the place after it, whether it fits."""
-    size, at = varint(buffer, body + 1)
+    size, at = _length(buffer, body + 1)
     end = at + size
     fits, dtype = _byte(buffer, at) == DTYPE, _byte(buffer, at + 1)
     at = at + 2
@@ -157,11 +159,7 @@ def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints
         word(buffer, at + low, "<u8") & _LOW_BYTES[np.clip(size - low, 0, 8)]
         for low in range(0, int(size.max(initial=0)), 8)
     ]
-    key = size.astype(np.uint64)
-    for part in words:
-        key = (key ^ part) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(32)
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    _, first, group = np.unique(_hash(size, words), return_index=True, return_inverse=True)
     if any(np.any(part != part[first][group]) for part in (size, *words)):
         first = group = np.arange(len(at))  # two tags of one hash: each record on its own
     numbers = np.empty(len(first), np.int64)
@@ -170,6 +168,14 @@ def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints
         name = buffer[start : start + int(size[first[i]])].tobytes().decode("utf-8", "backslashreplace")
         numbers[i] = tags.setdefault(name, len(tags))
     return numbers[group]
+
+
+def _hash(size: Ints, words: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    key = size.astype(np.uint64)
+    for word_ in words:
+        key = (key ^ word_) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(32)
+    return key
 
 
 def varint(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
@@ -184,8 +190,14 @@ def varint(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
         value[more] |= (byte & 0x7F).astype(np.int64) << shift
         after[more] += 1
         more = more[byte >= 0x80]
-    after[more] = len(buffer) + (1 << 40)
+    after[more] = FAR
     return value, after
+
+
+def _length(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
+    """The length of a field and the place after it; a length that cannot be reaches far outside."""
+    value, after = varint(buffer, at)
+    return np.where((value < 0) | (value > FAR), FAR, value), after
 
 
 def _byte(buffer: U8, at: Ints) -> U8:

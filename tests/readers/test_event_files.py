@@ -1,0 +1,338 @@
+"""Event files: against TensorBoard, against our own slow parser, and with every kind of damage."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.readers.writers import event, event_log, field, frame, summary, varint
+
+from chronicle.errors import BadLog, NothingToRead
+from chronicle.model import Attempt
+from chronicle.readers import event_files, event_wire, read
+from chronicle.readers.crc32c import masked, masked_crc, masked_crcs
+
+VERSION = event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")
+SCALARS = field(0x4A, field(0x0A, field(0x0A, b"scalars")))
+
+
+def simple(value: float) -> bytes:
+    return b"\x15" + struct.pack("<f", value)
+
+
+def tensor(dtype: int, rest: bytes, shape: bytes = b"\x12\x00") -> bytes:
+    return field(0x42, b"\x08" + varint(dtype) + shape + rest) + SCALARS
+
+
+ENCODINGS = {
+    "simple_value": simple,
+    "tensor_content": lambda v: tensor(1, field(0x22, struct.pack("<f", v))),
+    "float_val": lambda v: tensor(1, field(0x2A, struct.pack("<f", v))),
+    "float_val unpacked": lambda v: tensor(1, b"\x2d" + struct.pack("<f", v)),
+    "float without shape": lambda v: tensor(1, field(0x22, struct.pack("<f", v)), shape=b""),
+    "float of shape [1]": lambda v: tensor(1, field(0x22, struct.pack("<f", v)), b"\x12\x04\x12\x02\x08\x01"),
+    "double content": lambda v: tensor(2, field(0x22, struct.pack("<d", v))),
+    "double_val": lambda v: tensor(2, field(0x32, struct.pack("<d", v))),
+    "double_val unpacked": lambda v: tensor(2, b"\x31" + struct.pack("<d", v)),
+    "int32 content": lambda v: tensor(3, field(0x22, struct.pack("<i", int(v)))),
+    "int_val": lambda v: tensor(3, field(0x3A, varint(int(v)))),
+    "int64 content": lambda v: tensor(9, field(0x22, struct.pack("<q", int(v)))),
+    "int64_val": lambda v: tensor(9, b"\x50" + varint(int(v))),
+    "half": lambda v: tensor(19, field(0x22, struct.pack("<e", v))),
+    "half_val": lambda v: tensor(19, field(0x6A, varint(struct.unpack("<H", struct.pack("<e", v))[0]))),
+    "bfloat16": lambda v: tensor(14, field(0x22, struct.pack("<f", v)[2:])),
+    "bool_val": lambda v: tensor(10, field(0x5A, varint(int(v != 0)))),
+}
+
+
+def write(file: Path, payloads: Sequence[bytes]) -> Path:
+    file.write_bytes(b"".join(frame(payload) for payload in (VERSION, *payloads)))
+    return file
+
+
+def accumulated(file: Path) -> dict[str, list[tuple[float, int, float]]]:
+    """What TensorBoard makes of a file: tag -> (wall time, step, value)."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.util.tensor_util import make_ndarray
+
+    log = EventAccumulator(str(file), size_guidance={"scalars": 0, "tensors": 0}).Reload()
+    points = {t: [(e.wall_time, e.step, e.value) for e in log.Scalars(t)] for t in log.Tags()["scalars"]}
+    for tag in log.Tags()["tensors"]:
+        arrays = [(e.wall_time, e.step, make_ndarray(e.tensor_proto)) for e in log.Tensors(tag)]
+        points[tag] = [(w, s, float(a.item())) for w, s, a in arrays]
+    return points
+
+
+def columns(attempt: Attempt) -> dict[str, list[tuple[float, int, float]]]:
+    return {
+        t: list(zip(s.times.tolist(), s.steps.tolist(), s.values.tolist(), strict=True))
+        for t, s in attempt.series.items()
+    }
+
+
+def bits(points: dict[str, list[tuple[float, int, float]]]) -> dict[str, bytes]:
+    return {tag: np.array(p, dtype=np.float64).tobytes() for tag, p in points.items()}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_of_a_scalar(encoding: str, tmp_path: Path) -> None:
+    records = [
+        event(1.7e9 + s, s, summary([("loss", ENCODINGS[encoding](v))])) for s, v in enumerate((3, 0, 2, 1))
+    ]
+    attempt = read(write(tmp_path / "x.tfevents", records))[0]
+    expected = [1.0, 0.0, 1.0, 1.0] if encoding == "bool_val" else [3.0, 0.0, 2.0, 1.0]
+    assert attempt.series["loss"].values.tolist() == expected
+    assert attempt.series["loss"].steps.tolist() == [0, 1, 2, 3]
+    assert attempt.faults == ()
+
+
+@pytest.mark.parametrize("encoding", [e for e in ENCODINGS if e not in ("half", "bfloat16", "bool_val")])
+def test_values_are_those_of_tensorboard_bit_for_bit(encoding: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    special = [0.0, -0.0, 1e-45, 3.4e38, float("nan"), float("inf"), -7.0]
+    values = random.normal(0, 100, 200).tolist() + (
+        special if "int" not in encoding and encoding != "half_val" else []
+    )
+    records = [
+        event(1.7e9 + i * 0.1, i * 1000, summary([(f"tag/{i % 3}", ENCODINGS[encoding](v))]))
+        for i, v in enumerate(values)
+    ]
+    file = write(tmp_path / "events.out.tfevents.1.host", records)
+    assert bits(columns(read(file)[0])) == bits(accumulated(file))
+
+
+def test_files_of_tensorboard_s_own_writer(tmp_path: Path) -> None:
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    writer = EventFileWriter(str(tmp_path))
+    for step in range(50):
+        values = [
+            Summary.Value(tag=tag, simple_value=step / (n + 3)) for n, tag in enumerate(("a", "b/c", "ü"))
+        ]
+        writer.add_event(Event(wall_time=step + 0.25, step=step, summary=Summary(value=values)))
+    writer.close()
+    (file,) = tmp_path.iterdir()
+    assert bits(columns(read(file)[0])) == bits(accumulated(file))
+
+
+names = st.text(min_size=1, max_size=200)
+floats = st.floats(width=32)
+steps = st.integers(-(2**63), 2**63 - 1)
+encodings = st.sampled_from(
+    ["simple_value", "tensor_content", "float_val", "float of shape [1]", "double content"]
+)
+value = st.tuples(names, encodings, floats)
+odd = st.sampled_from(
+    [
+        b"",
+        b"\x22\x03abc",  # a graph
+        b"\x7a\x02xy\x81\x01" + bytes(8),  # unknown fields
+        field(0x2A, field(0x0A, field(0x0A, b"image") + field(0x22, b"png"))),
+        field(0x2A, field(0x0A, field(0x3A, b"node") + field(0x0A, b"late") + simple(1.5))),
+        field(0x2A, field(0x0A, simple(2.5) + field(0x0A, b"tag last"))),
+        field(0x2A, field(0x0A, field(0x0A, b"text") + tensor(7, field(0x42, b"hello")))),
+        field(
+            0x2A,
+            field(
+                0x0A, field(0x0A, b"vector") + tensor(1, field(0x22, bytes(8)), b"\x12\x04\x12\x02\x08\x02")
+            ),
+        ),
+        field(0x2A, field(0x0A, field(0x0A, b"x" * 300) + simple(4.0))),
+        field(0x2A, b""),
+    ]
+)
+record = st.one_of(
+    st.builds(
+        lambda w, s, vs: event(w, s, summary([(n, ENCODINGS[e](v)) for n, e, v in vs])),
+        st.floats(0, 1e10),
+        steps,
+        st.lists(value, min_size=1, max_size=4),
+    ),
+    st.builds(event, st.floats(0, 1e10), steps, odd),
+    odd,  # no wall time
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(record, max_size=12))
+def test_the_kernel_is_the_slow_parser(
+    tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes]
+) -> None:
+    file = write(tmp_path_factory.mktemp("law") / "x.tfevents", payloads)
+    slow: dict[str, list[tuple[float, int, float]]] = {}
+    for payload in payloads:
+        wall_time, step, scalars = event_wire.event(payload)
+        for tag, number in scalars:
+            slow.setdefault(tag, []).append((wall_time, step, number))
+    attempts = event_files.read(file)
+    fast = columns(attempts[0]) if attempts else {}
+    assert list(fast) == list(slow)
+    assert {t: np.array(p, dtype="f8,i8,f8").tobytes() for t, p in fast.items()} == {
+        t: np.array(p, dtype="f8,i8,f8").tobytes() for t, p in slow.items()
+    }
+
+
+def healthy(number: int = 30) -> list[bytes]:
+    return [event(1.7e9 + i, i, summary([("loss", simple(i))])) for i in range(number)]
+
+
+def test_a_flipped_bit_costs_at_most_its_record_and_is_counted(tmp_path: Path) -> None:
+    content = write(tmp_path / "whole.tfevents", healthy(6)).read_bytes()
+    flipped = tmp_path / "x.tfevents"
+    for place in range(len(frame(VERSION)), len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << (place % 8)
+        flipped.write_bytes(damaged)
+        attempt = read(flipped)[0]
+        values = attempt.series["loss"].values.tolist()
+        lost = sorted({0.0, 1.0, 2.0, 3.0, 4.0, 5.0} - set(values))
+        assert len(lost) <= 1 and values == sorted(values) and set(values) <= {0, 1, 2, 3, 4, 5}, place
+        assert sum(fault.count for fault in attempt.faults) == 1 or (attempt.truncated and lost == [5.0]), (
+            place
+        )
+
+
+def test_the_first_record_may_be_the_damaged_one(tmp_path: Path) -> None:
+    content = write(tmp_path / "whole.tfevents", healthy(6)).read_bytes()
+    for place in range(len(frame(VERSION))):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x40
+        flipped = tmp_path / "x.tfevents"
+        flipped.write_bytes(damaged)
+        assert len(read(flipped)[0].series["loss"]) == 6, place
+
+
+def test_a_fault_names_file_and_byte(tmp_path: Path) -> None:
+    file = write(tmp_path / "x.tfevents", healthy(4))
+    damaged = bytearray(file.read_bytes())
+    second = len(frame(VERSION)) + len(frame(healthy()[0]))
+    damaged[second + 20] ^= 1
+    file.write_bytes(damaged)
+    (fault,) = read(file)[0].faults
+    assert fault.where == f"{file}@{second}"
+    assert fault.what == "checksum of a record is wrong; skipped"
+
+
+@pytest.mark.parametrize(
+    "junk", [b"\x00" * 512, b"\x09" * 512, bytes(range(256)) * 2], ids=["zeros", "nines", "bytes"]
+)
+def test_bytes_between_records_are_passed_over(junk: bytes, tmp_path: Path) -> None:
+    records = [frame(payload) for payload in (VERSION, *healthy(4))]
+    file = tmp_path / "x.tfevents"
+    file.write_bytes(b"".join(records[:3]) + junk + b"".join(records[3:]))
+    attempt = read(file)[0]
+    assert attempt.series["loss"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert len(attempt.faults) == 1
+    assert not attempt.truncated
+
+
+def test_zeros_after_the_end_are_unwritten_space(tmp_path: Path) -> None:
+    file = write(tmp_path / "x.tfevents", healthy(4))
+    file.write_bytes(file.read_bytes() + bytes(512))
+    attempt = read(file)[0]
+    assert (len(attempt.series["loss"]), attempt.faults, attempt.truncated) == (4, (), True)
+
+
+def test_a_cut_end_is_a_state(tmp_path: Path) -> None:
+    file = write(tmp_path / "x.tfevents", healthy(4))
+    file.write_bytes(file.read_bytes()[:-7])
+    attempt = read(file)[0]
+    assert (len(attempt.series["loss"]), attempt.faults, attempt.truncated) == (3, (), True)
+
+
+def test_an_event_file_inside_a_record_is_not_read(tmp_path: Path) -> None:
+    inner = b"".join(frame(payload) for payload in healthy(3))
+    picture = event(1.7e9, 0, field(0x2A, field(0x0A, field(0x0A, b"file") + field(0x22, inner))))
+    file = write(tmp_path / "x.tfevents", [picture, event(1.7e9, 9, summary([("loss", simple(9))]))])
+    assert read(file)[0].series["loss"].steps.tolist() == [9]
+
+
+def test_steps_that_go_back_keep_both_branches_and_equal_steps_all_values(tmp_path: Path) -> None:
+    walk = [(0, 5.0), (1, 4.0), (2, 3.0), (1, 3.5), (1, 3.25), (2, 2.0), (-4, 9.0), (2**62, 1.0)]
+    records = [event(1.7e9 + i, s, summary([("loss", simple(v))])) for i, (s, v) in enumerate(walk)]
+    series = read(write(tmp_path / "x.tfevents", records))[0].series["loss"]
+    assert list(zip(series.steps.tolist(), series.values.tolist(), strict=True)) == walk
+
+
+def test_a_damaged_file_without_a_scalar_left_is_an_error(tmp_path: Path) -> None:
+    file = write(tmp_path / "x.tfevents", healthy(1))
+    damaged = bytearray(file.read_bytes())
+    damaged[-6] ^= 1
+    file.write_bytes(damaged)
+    with pytest.raises(BadLog, match=rf"x\.tfevents@{len(frame(VERSION))}: checksum of a record is wrong"):
+        read(file)
+
+
+def test_many_faults_are_summed_up(tmp_path: Path) -> None:
+    file = write(tmp_path / "x.tfevents", healthy(300))
+    damaged = bytearray(file.read_bytes())
+    at = len(frame(VERSION))
+    for payload in healthy(300)[:-1]:
+        damaged[at + 13] ^= 1
+        at += len(frame(payload))
+    file.write_bytes(damaged)
+    faults = read(file)[0].faults
+    assert len(faults) == 101
+    assert sum(fault.count for fault in faults) == 299
+
+
+def test_many_tags_and_long_ones(tmp_path: Path) -> None:
+    points = {f"layer/{i}/" + "x" * (i % 140): [(1, float(i)), (2, float(-i))] for i in range(1000)}
+    event_log(tmp_path / "x.tfevents", points)
+    series = read(tmp_path / "x.tfevents")[0].series
+    assert list(series) == list(points)
+    assert all(series[tag].values.tolist() == [v for _, v in points[tag]] for tag in points)
+
+
+def test_chunks_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chronicle.readers.event_scalars.CHUNK", 7)
+    monkeypatch.setattr("chronicle.readers.event_frames.BLOCK", 101)
+    file = write(tmp_path / "x.tfevents", healthy(100))
+    assert read(file)[0].series["loss"].values.tolist() == list(range(100))
+
+
+def test_two_tags_of_one_hash_stay_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "chronicle.readers.event_scalars._hash", lambda size, words: np.zeros(len(size), np.uint64)
+    )
+    records = [event(1.7e9, i, summary([(tag, simple(i))])) for i, tag in enumerate("abab")]
+    series = event_files.read(write(tmp_path / "x.tfevents", records))[0].series
+    assert {tag: s.steps.tolist() for tag, s in series.items()} == {"a": [0, 2], "b": [1, 3]}
+
+
+def lengths() -> Iterator[int]:
+    yield from range(4, 70)
+    yield from (100, 255, 256, 257, 300, 511, 512, 513, 1000, 5000, 65536, 70001)
+
+
+def test_checksums_of_many_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert masked_crc(b"123456789") == masked(0xE3069283)  # the check value of CRC-32C
+    size = np.array(list(lengths()))
+    buffer = np.random.default_rng(0).integers(0, 256, 200_000, dtype=np.uint8)
+    begin = np.concatenate([np.zeros(3, np.int64), 12 + 7 * np.arange(len(size) - 3)])
+    expected = [masked_crc(buffer[b : b + n].tobytes()) for b, n in zip(begin, size, strict=True)]
+    assert masked_crcs(buffer, begin, begin + size).tolist() == expected
+
+
+@pytest.mark.parametrize("payload", [b"\xff" * 30, b"\x0a\x7f", b"\x2a\x03\x0a\x7f\x00", b"\x0b\x00"])
+def test_a_record_that_is_no_message_is_counted(payload: bytes, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"varint|longer|wire type"):
+        event_wire.event(payload)
+    attempt = read(write(tmp_path / "x.tfevents", [*healthy(2), payload]))[0]
+    assert [fault.what for fault in attempt.faults] == ["record is no event; skipped"]
+
+
+def test_a_dead_job_left_nothing_to_read(tmp_path: Path) -> None:
+    write(tmp_path / "events.out.tfevents.1", [])
+    write(tmp_path / "events.out.tfevents.2", healthy(3))
+    (tmp_path / "events.out.tfevents.3").touch()
+    assert [one.name for one in read(tmp_path)] == ["events.out.tfevents.2"]
+    with pytest.raises(NothingToRead, match="no log with a number in it"):
+        read(tmp_path / "events.out.tfevents.1")
