@@ -62,6 +62,7 @@ def test_joins(kind: JoinKind, ends: tuple[int, int], lost: int, said: str) -> N
     [
         (None, ""),
         (float("nan"), ""),
+        (0.2, ""),
         (42.0, "after 42 s"),
         (600.0, "after 10 min"),
         (27_000.0, "after 7.5 h"),

@@ -12,6 +12,7 @@ from chronicle.pages.marks import gravest
 from chronicle.pages.words import measure
 from chronicle.words import count, plural
 
+CALM = ("near-perfect", "noisy-healthy")  # patterns of a whole run in which nothing happened
 ALIKE = 4  # cards of similar runs on a page
 _CAPTION = 160  # characters of a title or a measure on a card
 
@@ -46,7 +47,7 @@ def card(entry: Entry) -> Card:
 def measured(entry: Entry) -> str:
     """The one number of a run: of its gravest finding, or how far it went."""
     ranked = gravest(entry.diagnosis)
-    if ranked and ranked[0][1].pattern not in ("near-perfect", "noisy-healthy"):
+    if ranked and ranked[0][1].pattern not in CALM:
         return measure(ranked[0][1])
     last = [row.get("last_step") for row in entry.attempts]
     steps = [step for step in last if isinstance(step, int)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 from chronicle.model import Criterion, Fact, Finding, Join, Role
@@ -47,7 +48,8 @@ def span(finding: Finding) -> str:
 
 def measure(finding: Finding) -> str:
     """The one number a card has room for: ``2.26 → 4.17 at step 58 897 · not over``."""
-    lead = next(evidence(finding), "")
+    sizes = {k: v for k, v in finding.evidence.items() if not k.endswith("_step")}  # a step is no size
+    lead = next(evidence(replace(finding, evidence=sizes)), "")
     over = " · not over"
     if finding.end_step is not None:
         over = (
@@ -80,7 +82,7 @@ def join_words(join: Join) -> str:
 
 def gap(seconds: float | None) -> str:
     """A wall-clock gap: ``after 42 s``, ``after 7.5 h``; empty where the log has no times."""
-    if seconds is None or not math.isfinite(seconds):
+    if seconds is None or not math.isfinite(seconds) or abs(seconds) < 1:
         return ""
     for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if abs(seconds) >= 2 * size:
@@ -124,6 +126,11 @@ def met_words(criterion: Criterion) -> tuple[str, str]:
 def role_words(role: str) -> str:
     """A role in words: ``gradient norm``."""
     return _ROLES.get(role, str(role).replace("-", " "))
+
+
+def wide(text: str) -> str:
+    """The class of a table's cell whose text is too long to stay in one line."""
+    return " ch-long" if len(text) > 24 else ""
 
 
 def sentence(text: str) -> str:
