@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.timeline_logs import HOUR, course, log, names, series
+import pytest
+from tests.timeline_logs import HOUR, course, joins, log, names, series
 
 from chronicle.model import Attempt
 from chronicle.timeline import discarded, live, stitch
 
 UP = range(1000)
-NONE: list[object] = []
 
 
 def test_one_run_in_two_formats_is_judged_once():
@@ -89,3 +89,47 @@ def test_frame_is_long_and_knows_what_is_dead():
         "00:01:00",
         "00:01:01",
     ]
+
+
+EVENTS = "events.out.tfevents.{}.node-{}.{}.0"
+
+
+def test_two_processes_are_no_copies_however_alike():
+    logs = [log(EVENTS.format(1700000000, k, 41), UP) for k in (1, 2)]
+    assert stitch(logs).copies == ()
+    one_process = [log(EVENTS.format(1700000000, 1, 41) + end, UP) for end in ("", ".v2")]
+    assert [c.name for c in stitch(one_process).copies] == [EVENTS.format(1700000000, 1, 41) + ".v2"]
+
+
+@pytest.mark.parametrize("node, same", [(1, True), (2, False)])
+def test_a_join_tells_whether_the_process_is_the_same(node, same):
+    a = log(EVENTS.format(1700000000, 1, 41), UP, start=0)
+    b = log(EVENTS.format(1700003600, node, 41), range(1000, 1500), 1, HOUR)
+    assert stitch([a, b]).joins[0].evidence["same_process"] is same
+
+
+def test_a_renamed_metric_does_not_break_the_course():
+    after = stitch({"train/loss": (range(1000, 1500), course(range(1000, 1500)))}).attempts[0]
+    timeline = stitch([log("a", UP), Attempt("b", ("b",), after.series)])
+    assert joins(timeline) == [("resume", "a", "b", 999, 1000, 0)]
+    assert timeline.joins[0].evidence["metric"] == "train/loss"
+
+
+def test_a_log_with_other_metrics_over_part_of_the_steps_stands_beside():
+    logs = [
+        log("train", UP),
+        Attempt("gpu", ("gpu",), {"temperature": series("temperature", range(300), [60.0] * 300)}),
+    ]
+    timeline = stitch([*logs, log("train-2", range(900, 1500), seed=1)], order=["train", "gpu", "train-2"])
+    assert joins(timeline) == [("rollback", "train", "train-2", 999, 900, 99)]
+    assert timeline.series["temperature"].live.all()
+
+
+def test_discarded_of_separate_trainings_is_summed():
+    timeline = stitch([log("a", UP), log("b", UP, seed=1)], relation="seeds")
+    assert discarded(timeline) == {
+        "discarded_steps": 0,
+        "discarded_s": None,
+        "live_steps": 2 * 999,
+        "total_steps": 2 * 999,
+    }
