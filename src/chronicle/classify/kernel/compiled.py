@@ -14,12 +14,12 @@ from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
-from chronicle.classify.kernel import events, layout, levels, lookback, step
+from chronicle.classify.kernel import events, falls, layout, levels, lookback, step, warmup, watch
 from chronicle.classify.kernel.layout import Memory, Row
 from chronicle.classify.kernel.step import finish as at_finish
 from chronicle.classify.kernel.step import run as at_run
 
-MODULES: tuple[ModuleType, ...] = (layout, levels, lookback, events, step)
+MODULES: tuple[ModuleType, ...] = (layout, levels, lookback, events, warmup, falls, watch, step)
 
 
 def available() -> bool:
@@ -38,7 +38,8 @@ def compiled() -> SimpleNamespace:
     for module in MODULES:
         for name, function in vars(module).items():
             if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                scope[name] = numba.njit(FunctionType(function.__code__, scope, name))
+                inner = numba.njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+                scope[name] = inner(FunctionType(function.__code__, scope, name))
     source = b"".join(Path(str(m.__file__)).read_bytes() for m in MODULES)
     seal = int(hashlib.sha256(source).hexdigest()[:12], 16)
     return SimpleNamespace(**{f.__name__: _on_disk(numba, f, scope) for f in _sealed(seal)}, start=step.start)

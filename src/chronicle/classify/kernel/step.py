@@ -9,17 +9,11 @@ from __future__ import annotations
 import math
 
 from chronicle.classify.kernel import layout as at
-from chronicle.classify.kernel.events import (
-    close_all,
-    emit,
-    follow_active,
-    follow_pending,
-    open_event,
-    restart_levels,
-)
+from chronicle.classify.kernel.events import close_all, emit, follow_active, follow_pending
+from chronicle.classify.kernel.falls import judge_drop
 from chronicle.classify.kernel.layout import Memory, Row
-from chronicle.classify.kernel.levels import observe, warming
-from chronicle.classify.kernel.lookback import drop_samples, gained, lowest, mean_of, oldest
+from chronicle.classify.kernel.warmup import first_noise, leave_log_domain, transform
+from chronicle.classify.kernel.watch import last_word, stir, watch
 
 
 def start(mem: Memory) -> None:
@@ -78,27 +72,6 @@ def run(mem: Memory, values: Row, start_at: int) -> int:
         step(mem, values[i])
         i += 1
     return i
-
-
-def transform(mem: Memory, value: float) -> float:
-    """The value in log units, or asinh units of a typical size where it crosses zero; sign applied."""
-    if mem.state[at.DOMAIN] == 0.0:
-        return mem.config[at.SIGN] * math.log(max(value, 1e-12))
-    x = min(abs(value) / mem.state[at.UNIT], 1e150)
-    size = math.log(x + math.sqrt(x * x + 1.0))
-    return mem.config[at.SIGN] * (size if value >= 0.0 else -size)
-
-
-def leave_log_domain(mem: Memory) -> None:
-    """A series that was positive turns negative: go on in asinh units, at the same place."""
-    state = mem.state
-    state[at.DOMAIN] = 1.0
-    state[at.UNIT] = math.exp(min(max(mem.config[at.SIGN] * mem.levels[0][at.MEAN], -300.0), 300.0))
-    restart_levels(mem, mem.config[at.SIGN] * 0.881373587019543)  # asinh(1)
-    mem.state[at.PENDING] = 0.0
-    mem.state[at.ACTIVE] = 0.0
-    for k in range(at.LEVELS):
-        mem.levels[k][at.NOISE] *= 0.7  # d asinh(x) = 0.7 d log(x) at x = 1
 
 
 def not_finite(mem: Memory, i: float) -> None:
@@ -170,23 +143,6 @@ def replay(mem: Memory) -> None:
         judge(mem, first[j], mem.warm[j][1])
 
 
-def first_noise(values: list[float]) -> float:
-    """Noise of a few samples: median deviation from the median of five neighbours, or its clipped mean."""
-    count = len(values)
-    off = [0.0] * count
-    for j in range(count):
-        near = sorted(values[max(j - 2, 0) : min(j + 3, count)])
-        half = len(near) // 2
-        middle = near[half] if len(near) % 2 == 1 else 0.5 * (near[half - 1] + near[half])
-        off[j] = abs(values[j] - middle)
-    ranked = sorted(off)
-    median = 0.5 * (ranked[(count - 1) // 2] + ranked[count // 2])
-    total = 0.0
-    for j in range(count):
-        total += min(off[j], 4.0 * median + 1e-3)
-    return max(1.4826 * median, 0.6 * total / count, at.FLOOR)
-
-
 def judge(mem: Memory, y: float, i: float) -> None:
     """One finite, transformed sample with index i."""
     state = mem.state
@@ -204,175 +160,3 @@ def judge(mem: Memory, y: float, i: float) -> None:
         follow_active(mem, y, i)
     else:
         watch(mem, y, before, i)
-
-
-def stir(mem: Memory, jump: float) -> None:
-    """Raise the noise where most neighbours differ by more than it: the series has become restless.
-
-    The noise scale follows slowly, and not at all during an event, so that no event widens it. But an event
-    jumps once and a restless series at every sample: a mean of log differences tells them apart in 20 samples.
-    Of white noise it is 0.75 scales; it may be half as much again by chance.
-    """
-    state, noise = mem.state, mem.levels[0][at.NOISE]
-    state[at.STIR] += 0.05 * (min(max(math.log(max(jump, 1e-12)) - state[at.STIR], -2.0), 3.0))
-    least = math.exp(state[at.STIR]) / (0.75 * 1.5)
-    if least > noise:
-        for k in range(at.LEVELS):
-            mem.levels[k][at.NOISE] *= least / noise
-
-
-def judge_drop(mem: Memory, i: float) -> None:
-    """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting, and a new best level?
-
-    The new best keeps the return of a spike from being called an improvement.
-    """
-    state, onset = mem.state, mem.state[at.DROP_ONSET]
-    if onset < 0.0 or i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
-        return
-    state[at.DROP_ONSET] = -1.0
-    first = max(onset - 16.0, oldest(i))
-    if onset - first < 1.0 or state[at.PENDING] > 0.0 or state[at.ACTIVE] > 0.0:
-        return
-    before = mean_of(mem.ring, first, onset)
-    drop = before - state[at.SHORT]
-    if drop >= mem.config[at.DROP] and state[at.SHORT] < state[at.DROP_BEST] - 0.5 * mem.config[at.DROP]:
-        report_drop(mem, onset, before, drop, i)
-        restart_levels(mem, state[at.SHORT])
-
-
-def report_drop(mem: Memory, onset: float, before: float, drop: float, i: float) -> None:
-    """Report a sustained fall with the time it took and what the same time before had gained."""
-    took = drop_samples(mem.ring, onset, i, before, drop)
-    row = emit(mem, at.IS_DROP, mem.open[0], onset + took, drop, before)
-    row[at.OUT_ONSET] = onset
-    row[at.OUT_PEAK] = onset + took
-    row[at.OUT_HEIGHT] = drop
-    row[at.OUT_SCORE] = drop / mem.levels[0][at.NOISE]
-    row[at.OUT_LEVEL] = 0.0
-    noise = 2.0 * mem.levels[0][at.NOISE] / math.sqrt(max(took, 8.0))
-    row[at.OUT_BEFORE] = max(gained(mem.ring, onset, took, i), noise)
-
-
-def watch(mem: Memory, y: float, before: float, i: float) -> None:
-    """A quiet sample: feed the pyramid, look at the tail, open what has enough evidence."""
-    q = mem.levels[0]
-    reference = q[at.MEAN]
-    z, k, value, fall = climb(mem, y, i)
-    edge = max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
-    onset = -1.0
-    if k < 0 and mem.state[at.SEEN] > 8.0:
-        onset = two_of_three(mem, y, reference, z, edge, i)
-        if onset >= 0.0:
-            k, value = 0, y
-        else:
-            lone_spike(mem, before, y, reference, z, edge, i)
-    learn_tail(mem, z, edge)
-    if fall >= 0 and mem.state[at.DROP_ONSET] < 0.0:
-        mem.state[at.DROP_ONSET] = mem.levels[fall][at.DOWN_ONSET]
-        mem.state[at.DROP_BEST] = mem.state[at.BEST]
-        for j in range(3):
-            mem.levels[j][at.DOWN] = 0.0
-    if k >= 0:
-        open_event(mem, k, value, max(mem.levels[k][at.UP], z), onset, i)
-
-
-def climb(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
-    """Feed a sample to level 0 and, when groups are full, their means to the levels above.
-
-    Returns (excess at level 0, lowest level with an alarm upwards or -1, its sample, lowest downwards or -1).
-    """
-    q, clip = mem.levels[0], mem.config[at.CLIP] * mem.levels[0][at.NOISE]
-    ref = max(q[at.MEAN], 2.0 * q[at.MEAN] - q[at.MEAN2])
-    clipped = min(max(y, ref - clip), ref + clip) if q[at.COUNT] > 0.0 else y
-    z0, up, value, down = 0.0, -1, y, -1
-    sample = y
-    quiet = mem.state[at.PENDING] == 0.0
-    for k in range(at.LEVELS):
-        z, is_up, is_down = observe(mem, k, sample, i, quiet)
-        if k == 0:
-            z0 = z
-        if is_up and up < 0:
-            up, value = k, sample
-        if is_down and down < 0:
-            down = k
-        q = mem.levels[k]
-        q[at.SUM] += clipped if k == 0 else sample
-        q[at.COLLECTED] += 1.0
-        if q[at.COLLECTED] < at.GROUP:
-            break
-        sample = q[at.SUM] / at.GROUP
-        q[at.SUM] = 0.0
-        q[at.COLLECTED] = 0.0
-    return z0, up, value, down
-
-
-def tail_edge(mem: Memory, probability: float) -> float:
-    """Excess that a healthy sample passes with this probability: exponential tail beyond TAIL_FROM."""
-    state = mem.state
-    return at.TAIL_FROM + 1.35 * state[at.OVER_MEAN] * math.log(max(state[at.OVER_RATE], 1e-5) / probability)
-
-
-def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float, i: float) -> float:
-    """Onset of an abrupt event: two of the last three samples are beyond the tail. -1 if not."""
-    state = mem.state
-    if z <= edge or y - reference <= mem.config[at.RISE]:
-        return -1.0
-    if state[at.Z] > edge:
-        return i - 1.0
-    return i - 2.0 if state[at.Z_BEFORE] > edge else -1.0
-
-
-def lone_spike(
-    mem: Memory, before: float, y: float, reference: float, z: float, edge: float, i: float
-) -> None:
-    """The sample before this one stood alone: far beyond the tail, ordinary before and after."""
-    state, cfg = mem.state, mem.config
-    need = (cfg[at.LONE_SPARSE] if cfg[at.SPARSE] > 0.0 else cfg[at.LONE_DENSE]) * warming(mem.levels[0])
-    least = cfg[at.RISE] * (3.0 if cfg[at.SPARSE] > 0.0 else 10.0)
-    height = before - reference
-    if (
-        state[at.Z] > max(edge, need)
-        and z < max(3.0, 0.25 * state[at.Z])
-        and state[at.Z_BEFORE] < 3.0
-        and height > least
-    ):
-        event = mem.open[0]
-        for field in range(at.EVENT):
-            event[field] = 0.0
-        event[at.ONSET] = i - 1.0
-        event[at.PEAK] = i - 1.0
-        event[at.HEIGHT] = height
-        event[at.SCORE] = state[at.Z]
-        event[at.ABRUPT] = 1.0
-        emit(mem, at.IS_LONE, event, i, y - reference, reference)
-
-
-def learn_tail(mem: Memory, z: float, edge: float) -> None:
-    """Keep the rate and the mean excess of samples beyond TAIL_FROM, online."""
-    state = mem.state
-    over = z > at.TAIL_FROM
-    if over and z < 2.0 * edge:
-        state[at.OVER_MEAN] += (min(z - at.TAIL_FROM, 8.0) - state[at.OVER_MEAN]) * 0.03
-    state[at.OVER_RATE] += ((1.0 if over else 0.0) - state[at.OVER_RATE]) / 1000.0
-    state[at.Z_BEFORE] = state[at.Z]
-    state[at.Z] = z
-
-
-def last_word(mem: Memory) -> None:
-    """At the end of the log: one test, not one a sample, so less evidence is enough.
-
-    A turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best by a
-    noise scale. A jump: the last sample is twice as far out as any ordinary one, and 28 % up.
-    """
-    state, q, cfg = mem.state, mem.levels[0], mem.config
-    rise = state[at.LAST] - q[at.MEAN]
-    if state[at.ACTIVE] > 0.0 or state[at.PENDING] > 0.0 or rise <= cfg[at.RISE]:
-        return
-    i = state[at.INDEX] - 1.0
-    turned = state[at.SHORT] - state[at.BEST] > q[at.NOISE]
-    alone = 2.0 * max(cfg[at.CLIP], tail_edge(mem, cfg[at.TAIL]))
-    if turned and state[at.Z] > max(4.0, tail_edge(mem, cfg[at.END_TAIL])):
-        onset = lowest(mem.ring, max(i - cfg[at.MEMORY], oldest(i)), i)
-        open_event(mem, 0, state[at.LAST], state[at.Z], onset, i)
-    elif state[at.Z] > alone and rise > 10.0 * cfg[at.RISE]:
-        open_event(mem, 0, state[at.LAST], state[at.Z], i, i)

@@ -55,7 +55,9 @@ def find(view: View) -> Iterator[Finding]:
             evidence={"rise_log": turn.rise, "residual_log": turn.rise, "block_samples": turn.block},
             criteria=[
                 criterion("end over the minimum", turn.rise, "log units", ">= 0.01", True),
-                criterion("end over the minimum", turn.errors, "standard errors", ">= 6, or 4 together", True),
+                criterion(
+                    "end over the minimum", turn.errors, "standard errors", ">= 6, or 4 together", True
+                ),
             ],
             runner_up=("plateau", "the level had stood still instead of rising"),
         )
@@ -93,7 +95,9 @@ def last_block(steps: Steps, y: Floats, block: int, noise: float) -> Turn | None
         return None
     if rise < max(0.01, noise, 1.5 * usual):
         return None
-    error = max(spread(medians), np.sqrt(2) * spread(block_medians(y, 2 * block)), 1.25 * noise / np.sqrt(block))
+    error = max(
+        spread(medians), np.sqrt(2) * spread(block_medians(y, 2 * block)), 1.25 * noise / np.sqrt(block)
+    )
     up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
     since = min(count - up, up)
     apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
