@@ -73,7 +73,7 @@ def scan(path: Path, is_log: IsLog, seen: set[tuple[int, int]] | None = None) ->
     for entry in entries:
         if entry.name.startswith(".") or entry.name in NOT_LOGS:
             continue
-        if entry.is_dir():
+        if os.path.isdir(entry.path):
             below = scan(Path(entry.path), is_log, seen)
             folder.folders += [below] if below.logs or below.folders else []
         elif is_log(Path(entry.path)):

@@ -1,0 +1,263 @@
+"""Folders: which runs there are, which files make their attempts, and what is told when one is bad."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from tests.readers.writers import csv_log, event_log, json_log, trainer_log
+
+from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat
+from chronicle.model import Role
+from chronicle.readers import read, read_all, runs_below
+
+LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
+
+
+def make(root: Path, *names: str, wall_time: float = 1.7e9) -> Path:
+    """Logs of these names below ``root``, each format by its suffix; later ones begin later."""
+    for number, name in enumerate(names):
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if "tfevents" in name:
+            event_log(file, LOSS, wall_time=wall_time + 1000 * number)
+        elif name.endswith(".jsonl"):
+            json_log(file, LOSS)
+        elif name.endswith("trainer_state.json"):
+            trainer_log(file, LOSS)
+        else:
+            csv_log(file, LOSS)
+    return root
+
+
+def runs(root: Path) -> dict[str, list[str]]:
+    """Runs by id, with the paths that stand for them, relative to the root."""
+    return {run.run_id: [p.relative_to(root).as_posix() for p in run.paths] for run in runs_below(root)}
+
+
+RULES = {
+    "one file": (["a.csv"], {"root": ["."]}),
+    "several event files": (["events.out.tfevents.1", "events.out.tfevents.2"], {"root": ["."]}),
+    "numbered files": (["run-1.csv", "run-2.csv", "run-10.csv"], {"root": ["."]}),
+    "coloured files of one word": (["run-blue-a.csv", "run-red.csv"], {"root": ["."]}),
+    "two formats": (["metrics.csv", "events.out.tfevents.1"], {"root": ["."]}),
+    "what a file logs names no run": (["train.csv", "eval.csv", "history.jsonl"], {"root": ["."]}),
+    "first words tell runs apart": (
+        ["adam-1.csv", "adam-2.csv", "sgd-1.csv"],
+        {"adam": ["adam-1.csv", "adam-2.csv"], "sgd": ["sgd-1.csv"]},
+    ),
+    "versions": (["version_0/metrics.csv", "version_1/metrics.csv"], {"root": ["."]}),
+    "attempts": (["v0/events.out.tfevents.1", "v1/events.out.tfevents.2"], {"root": ["."]}),
+    "writers": (["train/events.out.tfevents.1", "validation/events.out.tfevents.1"], {"root": ["."]}),
+    "own log and a wrapper": (["metrics.csv", "tensorboard/events.out.tfevents.1"], {"root": ["."]}),
+    "lightning": (["lightning_logs/version_0/metrics.csv"], {"root": ["."]}),
+    "checkpoints": (["checkpoint-5/trainer_state.json", "checkpoint-10/trainer_state.json"], {"root": ["."]}),
+    "trainer": (["trainer_state.json", "runs/May04_12-00-00_host/events.out.tfevents.1"], {"root": ["."]}),
+    "many runs": (["a/x.csv", "b/y.jsonl"], {"a": ["a"], "b": ["b"]}),
+    "runs in groups": (["g/a/x.csv", "g/b/x.csv", "h/x.csv"], {"g/a": ["g/a"], "g/b": ["g/b"], "h": ["h"]}),
+    "runs with attempts": (
+        ["a/version_0/metrics.csv", "a/version_1/metrics.csv", "b/metrics.csv"],
+        {"a": ["a"], "b": ["b"]},
+    ),
+    "a folder named as a day is a run": (
+        ["runs/May04_12-00-00_h/events.out.tfevents.1", "runs/May05_12-00-00_h/events.out.tfevents.1"],
+        {
+            "runs/May04_12-00-00_h": ["runs/May04_12-00-00_h"],
+            "runs/May05_12-00-00_h": ["runs/May05_12-00-00_h"],
+        },
+    ),
+    "a log above runs": (
+        ["summary.csv", "a/x.csv"],
+        {"root": ["summary.csv"], "a": ["a"]},
+    ),
+    "attempts above runs": (
+        ["version_0/metrics.csv", "other/metrics.csv"],
+        {"root": ["version_0"], "other": ["other"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule(rule: str, tmp_path: Path) -> None:
+    names, expected = RULES[rule]
+    assert runs(make(tmp_path / "root", *names)) == expected
+
+
+def test_a_file_is_a_run(tmp_path: Path) -> None:
+    make(tmp_path, "a.csv")
+    (run,) = runs_below(tmp_path / "a.csv")
+    assert (run.run_id, run.paths) == ("a.csv", (tmp_path / "a.csv",))
+
+
+def test_a_folder_without_logs_holds_no_run(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("nothing")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    assert runs_below(tmp_path) == []
+    with pytest.raises(NothingToRead, match="no log with a number in it"):
+        read(tmp_path)
+
+
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NothingToRead, match="missing: no such file or folder"):
+        read(tmp_path / "missing")
+
+
+def test_names_are_paths_in_natural_order(tmp_path: Path) -> None:
+    make(tmp_path, "run-10.csv", "run-9.csv", "deep/run-1.csv")
+    assert [one.name for one in read(tmp_path)] == ["deep/run-1.csv", "run-9.csv", "run-10.csv"]
+
+
+def test_event_files_are_in_order_of_their_clock(tmp_path: Path) -> None:
+    make(tmp_path, "events.out.tfevents.b", "events.out.tfevents.a", "v1/events.out.tfevents.0")
+    assert [one.name[-1] for one in read(tmp_path)] == ["b", "a", "0"]
+
+
+def test_writers_of_one_process_are_one_attempt(tmp_path: Path) -> None:
+    make(tmp_path, "train/x.tfevents", "validation/x.tfevents")
+    (attempt,) = read(tmp_path)
+    assert attempt.name == "train/x.tfevents"
+    assert len(attempt.sources) == 2
+    assert {name: s.role for name, s in attempt.series.items()} == {
+        "train/loss": Role.LOSS,
+        "validation/loss": Role.VALIDATION_LOSS,
+    }
+
+
+def test_a_writer_belongs_to_the_process_that_ran_when_it_began(tmp_path: Path) -> None:
+    make(tmp_path, "1.tfevents", "eval/1.tfevents", "2.tfevents", "eval/2.tfevents", "eval/3.tfevents")
+    first, second = read(tmp_path)
+    assert (first.name, [Path(s).name for s in first.sources]) == ("1.tfevents", ["1.tfevents"] * 2)
+    assert (second.name, len(second.sources)) == ("2.tfevents", 3)
+    assert list(second.series) == ["loss", "eval/loss", "eval/loss (2)"]
+
+
+def test_validation_alone_is_an_attempt(tmp_path: Path) -> None:
+    (attempt,) = read(make(tmp_path, "validation/x.tfevents"))
+    assert list(attempt.series) == ["loss"]
+
+
+def test_of_states_that_repeat_each_other_the_furthest_is_read(tmp_path: Path) -> None:
+    make(
+        tmp_path, "checkpoint-5/trainer_state.json", "checkpoint-10/trainer_state.json", "trainer_state.json"
+    )
+    for folder, step in (("checkpoint-5", 5), ("checkpoint-10", 10), (".", 7)):
+        file = tmp_path / folder / "trainer_state.json"
+        file.write_text(file.read_text().replace('"global_step": 0', f'"global_step": {step}'))
+    assert [one.name for one in read(tmp_path)] == ["checkpoint-10/trainer_state.json"]
+
+
+def test_what_is_no_log_is_passed_over(tmp_path: Path) -> None:
+    make(tmp_path, "a.csv")
+    for name in (
+        "README.md",
+        ".hidden.csv",
+        "run.toml",
+        "label.json",
+        "notes.md",
+        "hparams.yaml",
+        "model.pt",
+    ):
+        (tmp_path / name).write_bytes(b'{"loss": 1}\nstep,loss\n' if name[0] in ".l" else b"a: 1\n")
+    (tmp_path / "config.json").write_text('{"hidden_size": 64, "layers": 2}')
+    (tmp_path / ".git").mkdir()
+    make(tmp_path / ".git", "b.csv")
+    reading = read_all(tmp_path)
+    assert [one.name for one in reading.attempts] == ["a.csv"]
+    assert reading.problems == ()
+
+
+def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "golden.json").write_text('{"lm loss": {"values": {"1": 2.5}}}')
+    with pytest.raises(UnknownFormat) as caught:
+        read(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/golden.json: no reader knows this format. "
+        "Known formats: event file, csv, jsonl, trainer_state.json. "
+        "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
+    )
+
+
+def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
+    make(tmp_path, "a.csv", "c.csv")
+    (tmp_path / "b.csv").write_bytes(b"\x00\x01 junk")
+    reading = read_all(tmp_path)
+    assert [one.name for one in reading.attempts] == ["a.csv", "c.csv"]
+    assert [problem.where for problem in reading.problems] == [str(tmp_path / "b.csv")]
+    assert len(read(tmp_path)) == 2
+
+
+def test_pipes_and_sockets_are_told_and_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(tmp_path / "sock.jsonl"))
+        reading = read_all(make(tmp_path, "a.csv"))
+    assert [one.name for one in reading.attempts] == ["a.csv"]
+    told = "is no regular file (a pipe, socket or device). Remedy: name a file"
+    assert [problem.problem for problem in reading.problems] == [told, told]
+    with pytest.raises(LogError, match="is no regular file"):
+        read(tmp_path / "pipe")
+
+
+def test_links_are_followed_once_and_told_when_broken(tmp_path: Path) -> None:
+    make(tmp_path / "logs", "run/a.csv")
+    (tmp_path / "logs" / "again").symlink_to("run")
+    (tmp_path / "logs" / "run" / "up").symlink_to("..")
+    (tmp_path / "logs" / "gone.csv").symlink_to("nowhere.csv")
+    (tmp_path / "logs" / "self.csv").symlink_to("self.csv")
+    reading = read_all(tmp_path / "logs")
+    assert [one.name for one in reading.attempts] == ["run/a.csv"]
+    assert [problem.problem for problem in reading.problems] == [
+        "is a link to nowhere.csv, which does not exist. Remedy: mend the link or remove it",
+        "is a link that leads to itself. Remedy: mend the link or remove it",
+    ]
+
+
+def test_what_may_not_be_opened_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "a.csv", "b.csv", "locked/c.csv")
+    real_open, real_scandir = Path.open, os.scandir
+
+    def guarded(self: Path, *arguments: object, **options: object) -> object:
+        if self.name == "b.csv":
+            raise PermissionError(13, "Permission denied")
+        return real_open(self, *arguments, **options)  # type: ignore[call-overload]
+
+    def listed(path: Path) -> object:
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return real_scandir(path)
+
+    monkeypatch.setattr(Path, "open", guarded)
+    monkeypatch.setattr(os, "scandir", listed)
+    reading = read_all(tmp_path)
+    assert [one.name for one in reading.attempts] == ["a.csv"]
+    told = "cannot be read (Permission denied). Remedy: check its permissions"
+    assert {Path(p.where).name: p.problem for p in reading.problems} == {"b.csv": told, "locked": told}
+
+
+class Copycat:
+    """Claims what is CSV."""
+
+    NAME, SUFFIXES = "copycat", ()
+
+    def identify(self, path: Path) -> bool:
+        return path.suffix == ".csv"
+
+    def read(self, path: Path) -> list[object]:
+        return []
+
+
+def test_two_claimants_are_both_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chronicle.readers.dispatch.plugins", lambda: ((Copycat(),), ()))
+    make(tmp_path, "a.csv", "b.jsonl")
+    with pytest.raises(AmbiguousFormat, match="readers 'csv' and 'copycat' both claim it"):
+        read(tmp_path / "a.csv")
+    assert [one.name for one in read(tmp_path)] == ["b.jsonl"]
+
+
+def test_aliases_give_roles(tmp_path: Path) -> None:
+    csv_log(tmp_path / "a.csv", {"odd": [(1, 2.0)], "loss": [(1, 2.0)]})
+    (attempt,) = read(tmp_path, aliases=[("odd", Role.GRAD_NORM)])
+    assert [attempt.series[name].role for name in ("odd", "loss")] == [Role.GRAD_NORM, Role.LOSS]
