@@ -50,7 +50,7 @@ SPIKE = Finding(
         Criterion("Validation loss agrees", None, "nats", "≤ 2 scales", None),
     ),
     runner_up="divergence-after-spike",
-    runner_up_if="if the loss went on rising for 400 steps more",
+    runner_up_if="the loss went on rising for 400 steps more",
 )
 DIP = Finding("spike-fast-recovery", "train/loss", "attempt-1.jsonl", 22_308, 22_310, 22_402, 0.1, 0.9)
 

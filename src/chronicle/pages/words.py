@@ -116,6 +116,11 @@ def threshold(criterion: Criterion) -> str:
     return criterion.threshold.replace(">=", "≥").replace("<=", "≤")
 
 
+def condition(runner_up_if: str) -> str:
+    """What would change the answer, as the end of a sentence: ``, if the rise had been a ramp``."""
+    return f", if {runner_up_if.removeprefix('if ')}" if runner_up_if else ""
+
+
 def met_words(criterion: Criterion) -> tuple[str, str]:
     """The mark's name and the word of a criterion's outcome."""
     if criterion.met is None:
