@@ -14,7 +14,7 @@ from chronicle.errors import ChronicleError, ConfigError, MissingExtra, NothingT
 def main() -> None:
     """Runs the command line. Exit codes are those that `chronicle.cli` lists."""
     try:
-        cli(standalone_mode=False)
+        cli(prog_name="chronicle", standalone_mode=False)
     except click.exceptions.Exit as err:
         sys.exit(err.exit_code)
     except click.ClickException as err:

@@ -1,6 +1,6 @@
 """chronicle build: every run to its entry (cached, in parallel), then all entries to one site.
 
-work/                     the folder of mkdocs.yml: a workspace, or <out>/.chronicle for bare paths
+work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
   build/entries/<run>/    entry.json, figures, series.csv, key    the cache and the durable product
   build/docs/             what the site engine reads
 out/                      the site
@@ -84,7 +84,7 @@ class Places:
 
 
 def places(workspace: Workspace | None, out: Path | None) -> Places:
-    """A workspace works in itself; bare paths work in a hidden folder of the site they make.
+    """A workspace works in itself; bare paths work in a hidden folder beside the site they make.
 
     Raises:
         ConfigError: the workspace has no mkdocs.yml.
@@ -92,7 +92,7 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     if workspace is None:
         site = (out or Path("chronicle-site")).resolve()
         claim(site)
-        work = site / ".chronicle"
+        work = site.with_name(f".{site.name}-cache")
         work.mkdir(exist_ok=True)
         shutil.copyfile(shipped("mkdocs.yml"), work / "mkdocs.yml")
         return Places(work, site)
