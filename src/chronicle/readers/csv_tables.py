@@ -36,18 +36,24 @@ RUN_NAMES = ("run", "run_id", "run_name")
 
 
 def identify(path: Path) -> bool:
-    """A line of names, and below it lines of as many cells of which at least half are numbers or blank."""
+    """A line of names, and below it rows of as many cells, most of them numbers or blank.
+
+    Names that are numbers, and rows that do not fit, are only forgiven where a name counts steps.
+    """
     lines = [line for line in head_lines(path) if line.strip()]
     if not lines or lines[0].lstrip()[:1] in "{[" or any(c < " " and c != "\t" for c in lines[0]):
         return False
-    delimiter = delimiter_of(lines[0])
-    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
-    header, body = rows[0], rows[1:6]
-    if len(header) < 2 or not any(header) or any(number(cell) is not None for cell in header):
+    even = [line for line in lines[:7] if line.count('"') % 2 == 0]
+    if even[:1] != lines[:1]:
         return False
-    if not body:
-        return path.suffix.lower() in SUFFIXES
-    return all(len(row) == len(header) for row in body[:-1] or body) and any(map(_mostly_numbers, body))
+    header, *body = csv.reader(even, delimiter=delimiter_of(lines[0]))
+    numeric = [number(cell) is not None for cell in header]
+    if len(header) < 2 or all(numeric):
+        return False
+    shares = [_share_of_numbers(row) if len(row) == len(header) else 0.0 for row in body]
+    if any(tables.step_rank(name) is not None for name in header):
+        return not body or max(shares) >= 0.5
+    return not any(numeric) and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
 
 
 def delimiter_of(header: str) -> str:
@@ -218,10 +224,11 @@ def header_names(cells: Sequence[str]) -> list[str]:
     return names
 
 
-def _mostly_numbers(row: Sequence[str]) -> bool:
+def _share_of_numbers(row: Sequence[str]) -> float:
+    """Which part of the cells are numbers or blank; 0 where none is a number."""
     numbers = sum(number(cell) is not None for cell in row)
     blanks = sum(cell.strip().lower() in BLANK for cell in row)
-    return numbers > 0 and 2 * (numbers + blanks) >= len(row)
+    return (numbers + blanks) / len(row) if numbers else 0.0
 
 
 def _by_run(columns: Mapping[str, Column]) -> dict[str, dict[str, Column]]:

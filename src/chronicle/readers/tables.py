@@ -147,7 +147,7 @@ def _counts(values: NDArray[Any]) -> bool:
     """Whether these are whole numbers that fit 64 bits (cells that are no number aside)."""
     if values.dtype == np.int64:
         return True
-    values = values[np.isfinite(values)]
+    values = values[~np.isnan(values)]
     return len(values) > 0 and bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**63)))
 
 
@@ -170,14 +170,13 @@ def _steps(
 def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
     """Name of the wall-clock column ("" without one) and Unix seconds of all rows, NaN where unknown."""
     times = np.full(n_rows, np.nan)
-    for wanted in TIME_NAMES:
-        for name, column in columns.items():
-            if plain(name) != wanted:
-                continue
-            seconds = (iso_seconds if column.values.dtype == object else unix)(column.values)
-            if seconds is not None:
-                times[column.rows] = seconds
-                return name, times
+    named = {plain(name): name for name in reversed(columns)}
+    for name in [named[wanted] for wanted in TIME_NAMES if wanted in named]:
+        column = columns[name]
+        seconds = (iso_seconds if column.values.dtype == object else unix)(column.values)
+        if seconds is not None:
+            times[column.rows] = seconds
+            return name, times
     return "", times
 
 

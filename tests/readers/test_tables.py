@@ -1,0 +1,362 @@
+"""CSV, JSON lines and the Trainer's state: columns, steps, clocks, and cells that are no numbers."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.docs_text import DOCS, between
+from tests.readers.writers import csv_log, json_log, trainer_log
+
+from chronicle.errors import BadLog, LogError
+from chronicle.model import Attempt
+from chronicle.readers import read
+from chronicle.readers.csv_tables import looks_whole, number
+from chronicle.readers.tables import STEP_NAMES, Column, iso_seconds, step_rank, unix
+
+
+def log(tmp_path: Path, text: str | bytes, name: str = "log.csv") -> Attempt:
+    """The one attempt of a file of this text."""
+    file = tmp_path / name
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    (attempt,) = read(file)
+    return attempt
+
+
+def points(attempt: Attempt, metric: str = "loss") -> list[tuple[int, float]]:
+    series = attempt.series[metric]
+    return list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+
+
+# --- the step ---
+
+
+@pytest.mark.parametrize(("name", "axis"), STEP_NAMES)
+def test_step_column_is_found_by_name(name: str, axis: str, tmp_path: Path) -> None:
+    for spelled in (name, f"  {name.upper()} ", name.replace("_", " ").title() if name[0] != "_" else name):
+        attempt = log(tmp_path, f"loss,{spelled}\n2.5,10\n2.25,20\n")
+        assert (points(attempt), attempt.axis) == ([(10, 2.5), (20, 2.25)], axis)
+    attempt = log(tmp_path, f'{{"{name}": 10, "loss": 2.5}}\n{{"{name}": 20, "loss": 2.25}}\n', "log.jsonl")
+    assert (points(attempt), attempt.axis) == ([(10, 2.5), (20, 2.25)], axis)
+
+
+def test_the_page_lists_the_names_in_their_order() -> None:
+    listed = between("step names", (DOCS / "formats.md").read_text("utf-8").replace(": <!--", ":\n<!--"))[2]
+    assert listed.replace("\n", " ").strip() == ", ".join(f"`{name}`" for name, _ in STEP_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "wins"),
+    [
+        ("_step,global_step,loss", "{4},{1},2.0", "global_step"),
+        ("_step,train/global_step,loss", "{4},{1},2.0", "_step"),
+        ("epoch,step,loss", "0,{1},2.0", "step"),
+        ("step,epoch,loss", "7,{1},2.0", "epoch"),  # a step that never moves counts nothing
+        ("train/global_step,epoch,loss", "{1},0,2.0", "train/global_step"),
+        ("iteration-time,iteration,loss", "0.5,{1},2.0", "iteration"),
+    ],
+)
+def test_the_best_of_several_step_columns(header: str, row: str, wins: str, tmp_path: Path) -> None:
+    rows = [row.replace("{1}", str(i)).replace("{4}", str(4 * i)) for i in (1, 2, 3)]
+    attempt = log(tmp_path, "\n".join([header, *rows, ""]))
+    assert wins not in attempt.series
+    assert [step for step, _ in points(attempt)] == [4, 8, 12] if wins == "_step" else [1, 2, 3]
+
+
+def test_without_a_step_the_rows_are_counted(tmp_path: Path) -> None:
+    attempt = log(tmp_path, "loss,lr\n2.5,0.1\n2.25,0.1\n")
+    assert (points(attempt), attempt.axis) == ([(0, 2.5), (1, 2.25)], "row")
+
+
+def test_steps_that_are_no_whole_numbers_stay_a_metric(tmp_path: Path) -> None:
+    attempt = log(tmp_path, "epoch,loss\n0.5,2.5\n1.0,2.25\n")
+    assert (points(attempt), attempt.axis) == ([(0, 2.5), (1, 2.25)], "row")
+    assert points(attempt, "epoch") == [(0, 0.5), (1, 1.0)]
+
+
+@pytest.mark.parametrize("text", ["{0},2.5\n{1},2.25\n", "{0}.0,2.5\n{1}e0,2.25\n"])
+def test_negative_and_fractional_spelling_of_steps(text: str, tmp_path: Path) -> None:
+    assert points(log(tmp_path, "step,loss\n" + text.format(-5, 7))) == [(-5, 2.5), (7, 2.25)]
+
+
+@pytest.mark.parametrize("step", [2**53 + 1, 2**63 - 1, -(2**63)])
+def test_huge_steps_are_exact(step: int, tmp_path: Path) -> None:
+    assert points(log(tmp_path, f"step,loss\n0,1.0\n{step},2.5\n"))[1] == (step, 2.5)
+    lines = f'{{"step": 0, "loss": 1}}\n{{"step": {step}, "loss": 2.5}}\n'
+    assert points(log(tmp_path, lines, "a.jsonl"))[1] == (step, 2.5)
+
+
+def test_steps_beyond_64_bits_count_nothing(tmp_path: Path) -> None:
+    assert log(tmp_path, f"step,loss\n0,1.0\n{10**30},2.5\n").axis == "row"
+    assert (
+        log(tmp_path, f'{{"step": 0, "loss": 1}}\n{{"step": {10**400}, "loss": 2}}\n', "a.jsonl").axis
+        == "row"
+    )
+
+
+def test_a_row_without_a_step_stands_at_the_one_before(tmp_path: Path) -> None:
+    attempt = log(tmp_path, "step,loss\n,9.0\n1,2.5\n,2.25\n3,2.0\nnan,1.5\n")
+    assert points(attempt) == [(1, 2.5), (1, 2.25), (3, 2.0), (3, 1.5)]
+    assert [fault.what for fault in attempt.faults] == ["step is no number; taken from the row before"]
+
+
+def test_step_names_inside_others_are_no_steps() -> None:
+    assert step_rank("time_per_step") is None
+    assert step_rank("val/epoch") is None
+
+
+# --- cells ---
+
+
+@pytest.mark.parametrize(
+    "cell", ["nan", "NaN", "NAN", "-nan", "+nan", " nan ", "nan(ind)", "-nan(ind)", "1.#QNAN", "-1.#IND"]
+)
+def test_a_spelled_nan_is_data(cell: str, tmp_path: Path) -> None:
+    (first, second) = points(log(tmp_path, f"step,loss\n1,{cell}\n2,2.0\n"))
+    assert first[0] == 1 and math.isnan(first[1]) and second == (2, 2.0)
+
+
+@pytest.mark.parametrize("cell", ["", " ", "NA", "N/A", "null", "None", "-"])
+def test_a_blank_is_not_measured(cell: str, tmp_path: Path) -> None:
+    assert points(log(tmp_path, f"step,loss,lr\n1,{cell},1\n2,2.0,1\n")) == [(2, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"), [("inf", math.inf), ("-Infinity", -math.inf), ("1e400", math.inf)]
+)
+def test_infinities_are_data(cell: str, value: float, tmp_path: Path) -> None:
+    assert points(log(tmp_path, f"step,loss\n1,{cell}\n2,2.0\n"))[0] == (1, value)
+
+
+def test_text_is_left_out_and_told(tmp_path: Path) -> None:
+    attempt = log(tmp_path, "step,loss,stage,host\n1,2.5,a,n1\n2,oops,b,n1\n3,2.0,c,n1\n")
+    assert points(attempt) == [(1, 2.5), (3, 2.0)]
+    assert attempt.facts == {"format": "csv", "host": "n1"}
+    assert [(f.what, f.count) for f in attempt.faults] == [("text in column 'loss'; left out", 1)]
+
+
+def test_lines_that_do_not_fit_are_counted_with_their_number(tmp_path: Path) -> None:
+    attempt = log(tmp_path, 'step,loss\n1,2.5\n2\n3,"2.4\n4,2.3,9\n5,2.2,\n\n6,2.1\nstep,loss\n7,2.0\n')
+    assert points(attempt) == [(1, 2.5), (5, 2.2), (6, 2.1), (7, 2.0)]
+    assert [(Path(f.where).name, f.what) for f in attempt.faults] == [
+        ("log.csv:3", "line has 1 cells where the header has 2; skipped"),
+        ("log.csv:4", "line has an open quote; skipped"),
+        ("log.csv:5", "line has 3 cells where the header has 2; skipped"),
+    ]
+
+
+def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    assert list(log(tmp_path, "step,loss,loss,,loss\n1,2,3,4,5\n2,2,3,4,5\n").series) == [
+        "loss",
+        "loss (2)",
+        "loss (3)",
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
+def test_encodings_line_ends_and_separators(encoding: str, end: str, delimiter: str, tmp_path: Path) -> None:
+    text = end.join(["Step,Löss", "1,2.5", "2,2.25", ""]).replace(",", delimiter)
+    assert points(log(tmp_path, text.encode(encoding)), "Löss") == [(1, 2.5), (2, 2.25)]
+
+
+def test_long_tables_of_several_runs(tmp_path: Path) -> None:
+    file = tmp_path / "long.csv"
+    file.write_text(
+        "run,tag,step,value,wall_time\na,loss,1,2.5,1700000000\nb,loss,1,3.5,1700000001\na,loss,2,2.25,1700000002\n"
+    )
+    first, second = read(file)
+    assert [first.name, second.name] == ["long.csv: a", "long.csv: b"]
+    assert [points(first), points(second)] == [[(1, 2.5), (2, 2.25)], [(1, 3.5)]]
+    assert first.series["loss"].times.tolist() == [1.7e9, 1.7e9 + 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a note, with commas,\nand, more,\n",
+        "0,2.5\n1,2.25\n",
+        "# Title\n\nText\n",
+        "x\n1\n2\n",
+        "import os, sys\nx = 1, 2\n",
+    ],
+    ids=["prose", "no header", "markdown", "one column", "source"],
+)
+def test_what_is_no_table(text: str, tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="no reader knows this format"):
+        log(tmp_path, text, "file.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("step,loss\n", "has a header and no rows"),
+        ("step,loss\n1,\n2,\n", "holds no numbers"),
+        ("step\tloss\n", "no rows"),
+    ],
+)
+def test_a_table_without_numbers_is_told(text: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(BadLog, match=told):
+        log(tmp_path, text)
+
+
+def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chronicle.readers.csv_tables.CHUNK_ROWS", 3)
+    rows = [f"{i},{i / 4 if i % 5 else ''},{'x' if i > 7 else i}\n" for i in range(20)]
+    attempt = log(tmp_path, "step,loss,odd\n" + "".join(rows))
+    assert points(attempt) == [(i, i / 4) for i in range(20) if i % 5]
+    assert "odd" not in attempt.series
+
+
+@pytest.mark.parametrize(
+    ("cell", "above", "whole"),
+    [
+        ("2.345", ["2.350", "2.348"], True),
+        ("2.34", ["2.350", "2.348"], False),
+        ("2.", ["2.350", "2.348"], False),
+        ("1.5e-0", ["1.5e-05", "1.4e-05"], False),
+        ("1.5", ["1.5e-05", "1.4e-05"], False),
+        ("12", ["120", "130"], False),
+        ("140", ["120", "130"], True),
+        ("2.3", ["2.35"], False),
+        ("nan", [], True),
+        ("na", ["1.0", "2.0"], False),
+    ],
+)
+def test_a_last_cell_is_whole_when_written_as_those_above(cell: str, above: list[str], whole: bool) -> None:
+    assert looks_whole(cell, above) is whole
+
+
+def test_a_table_without_a_last_line_end(tmp_path: Path) -> None:
+    whole = log(tmp_path, "step,loss\n1,2.50\n2,2.40\n3,2.30")
+    cut = log(tmp_path, "step,loss\n1,2.50\n2,2.40\n3,2.3")
+    assert (points(whole)[-1], whole.truncated) == ((3, 2.3), False)
+    assert (points(cut)[-1], cut.truncated) == ((2, 2.4), True)
+
+
+# --- clocks ---
+
+
+@pytest.mark.parametrize(
+    "clock",
+    ["1700000000", "1700000000000", "1700000000000000", "2023-11-14T22:13:20Z", "2023-11-14 22:13:20"],
+)
+@pytest.mark.parametrize("name", ["timestamp", "_timestamp", "wall_time", "Time", "datetime"])
+def test_clocks(name: str, clock: str, tmp_path: Path) -> None:
+    attempt = log(tmp_path, f"step,loss,{name}\n1,2.5,{clock}\n2,2.0,{clock}\n")
+    assert attempt.series["loss"].times.tolist() == [1.7e9, 1.7e9]
+    assert list(attempt.series) == ["loss"]
+
+
+def test_a_time_that_is_no_date_is_a_metric(tmp_path: Path) -> None:
+    assert points(log(tmp_path, "step,loss,time\n1,2.5,0.5\n2,2.0,0.75\n"), "time") == [(1, 0.5), (2, 0.75)]
+
+
+def test_clock_units() -> None:
+    assert unix(np.array([1.0, 2.0])) is None
+    assert unix(np.array([])) is None
+    assert iso_seconds(["2026-01-01", "x", "y"]) is None
+    assert iso_seconds(["1970-01-01T01:00:00+01:00"]).tolist() == [0.0]
+    assert Column(np.zeros(1), np.zeros(1, np.int64)).rows.tolist() == [0]
+
+
+# --- JSON ---
+
+
+def test_json_values(tmp_path: Path) -> None:
+    lines = (
+        '{"step": 1, "loss": "2.5", "ok": true, "tags": ["a"], "lrs": [0.1, 0.2], "none": null, "s": "x"}\n'
+    )
+    attempt = log(tmp_path, lines * 2, "a.jsonl")
+    assert {name: s.values.tolist()[0] for name, s in attempt.series.items()} == {
+        "loss": 2.5,
+        "ok": 1.0,
+        "lrs/0": 0.1,
+        "lrs/1": 0.2,
+    }
+    assert attempt.facts == {"format": "jsonl", "tags": "a", "s": "x"}
+
+
+def test_json_lines_that_are_bad_or_cut(tmp_path: Path) -> None:
+    attempt = log(
+        tmp_path,
+        '{"step": 1, "loss": 2}\n[1, 2]\n{"a":\n\n{"step": 2, "loss": 1}\n{"step": 3, "lo',
+        "a.jsonl",
+    )
+    assert points(attempt) == [(1, 2.0), (2, 1.0)]
+    assert [(Path(f.where).name, f.what) for f in attempt.faults] == [
+        ("a.jsonl:2", "line is no JSON object; skipped"),
+        ("a.jsonl:3", "line is no JSON; skipped"),
+    ]
+    assert attempt.truncated
+
+
+def test_json_without_a_step_or_a_known_metric_is_rows(tmp_path: Path) -> None:
+    attempt = log(tmp_path, '{"odd": 1}\n{"odd": 2}\n', "a.jsonl")
+    assert (points(attempt, "odd"), attempt.axis) == ([(0, 1.0), (1, 2.0)], "row")
+
+
+def test_a_json_document_of_one_line_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="no reader knows"):
+        log(tmp_path, '{"hidden_size": 64}\n', "config.json")
+    assert points(log(tmp_path, '{"step": 1, "loss": 2}\n', "a.jsonl")) == [(1, 2.0)]
+
+
+@pytest.mark.parametrize("history", ["[]", "{}", "null", '[{"note": "x"}]', "[1, 2]"])
+def test_a_state_without_points_is_told(history: str, tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="Remedy"):
+        log(tmp_path, f'{{"log_history": {history}}}', "trainer_state.json")
+
+
+# --- written and read again ---
+
+metric = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=20).filter(
+    lambda name: (
+        step_rank(name) is None and name.lower() not in ("timestamp", "time", "ts", "date", "train_runtime")
+    )
+)
+floats = st.floats(allow_nan=True, allow_infinity=True)
+course = st.lists(
+    st.tuples(st.integers(-(2**40), 2**40), floats), min_size=1, max_size=8, unique_by=lambda p: p[0]
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.dictionaries(metric, course, min_size=1, max_size=4))
+@pytest.mark.parametrize(
+    ("write", "name"),
+    [(csv_log, "a.csv"), (json_log, "a.jsonl"), (trainer_log, "trainer_state.json")],
+    ids=["csv", "jsonl", "trainer_state"],
+)
+def test_what_is_written_is_read_again(
+    write, name: str, tmp_path_factory: pytest.TempPathFactory, logged
+) -> None:
+    file = tmp_path_factory.mktemp("law") / name
+    write(file, logged)
+    (attempt,) = read(file)
+    order = {step: i for i, step in enumerate(dict.fromkeys(s for p in logged.values() for s, _ in p))}
+    assert set(attempt.series) == set(logged)
+    for one, series in attempt.series.items():
+        expected = sorted(logged[one], key=lambda point: order[point[0]])
+        assert series.steps.tolist() == [step for step, _ in expected]
+        assert np.array_equal(series.values, [value for _, value in expected], equal_nan=True)
+
+
+@given(st.floats())
+def test_a_number_is_read_as_it_was_written(value: float) -> None:
+    read_back = number(repr(value))
+    assert read_back is not None and np.array_equal(read_back, value, equal_nan=True)
+
+
+def test_reading_is_fast_enough(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i / 7},{i / 3},,{i}\n" for i in range(100_000))
+    start = os.times()
+    assert len(log(tmp_path, "step,loss,grad_norm,val_loss,lr\n" + rows).series) == 3
+    end = os.times()
+    assert end.user + end.system - start.user - start.system < 5.0
