@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -114,10 +115,15 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture
 def opened(chromium: Browser, built: Path, request: pytest.FixtureRequest) -> Iterator[Opened]:
     """A fresh page of 1360 x 900 (or what the test's parameter says) that notes every complaint."""
-    options = {"viewport": {"width": 1360, "height": 900}, "color_scheme": "light"}
-    context = chromium.new_context(**options | getattr(request, "param", {}))
+    wide = {"viewport": {"width": 1360, "height": 900}, "color_scheme": "light"}
+    yield from opened_page(chromium, built, wide | getattr(request, "param", {}))
+
+
+def opened_page(browser: Browser, site: Path, options: dict[str, Any]) -> Iterator[Opened]:
+    """A page in a context of its own; when the test is over, nothing may have gone wrong in it."""
+    context = browser.new_context(**options)
     page = context.new_page()
-    result = Opened(page, built)
+    result = Opened(page, site)
     page.on("console", lambda m: m.type in ("error", "warning") and result.wrong.append(m.text))
     page.on("pageerror", lambda e: result.wrong.append(str(e)))
     page.on("dialog", lambda d: (result.wrong.append(f"dialog {d.message}"), d.dismiss()))

@@ -1,0 +1,82 @@
+"""From logs to a browser: a workspace built by the command, one of its runs hostile in every place."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from tests.browser.conftest import Opened, opened_page
+
+from chronicle.shipped import shipped
+
+pytestmark = pytest.mark.browser
+
+RUNS = ("ptl-repeat-data-p3", "lab-garbage-spike")
+ATTACK = "<script>alert(1)</script>"
+PHONE = {"viewport": {"width": 360, "height": 740}}
+DARK = {"viewport": {"width": 1360, "height": 900}, "color_scheme": "dark"}
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site that `chronicle build --strict` makes of three runs."""
+    root = tmp_path_factory.mktemp("team")
+    (root / "chronicle.toml").write_text(f'title = "{ATTACK}"\n', "utf-8")
+    shutil.copyfile(shipped("mkdocs.yml"), root / "mkdocs.yml")
+    for run in RUNS:
+        shutil.copytree(shipped("runs") / run, root / "runs" / run)
+    hostile = root / "runs" / "a run <b>with & odd name"
+    hostile.mkdir()
+    rows = "".join(f"{i},{3 / (1 + i) ** 0.2:.6f},{i % 7}\n" for i in range(400))
+    (hostile / "log.csv").write_text(f"step,train/loss,{ATTACK}\n{rows}", "utf-8")
+    (hostile / "run.toml").write_text(
+        f'title = "{ATTACK}"\nquote = "{ATTACK}"\nproject = "{ATTACK}"\n', "utf-8"
+    )
+    (hostile / "notes.md").write_text(f"# heading\n\n{ATTACK} **bold** [x](javascript:alert(2))\n", "utf-8")
+    command = [sys.executable, "-m", "chronicle", "build", "--strict", "--jobs", "1"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root / "build" / "site"
+
+
+@pytest.fixture(params=[PHONE, DARK], ids=["phone", "dark"])
+def opened(chromium: Browser, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Opened]:
+    yield from opened_page(chromium, workspace, request.param)
+
+
+def test_every_page_of_a_built_site_is_whole(opened: Opened) -> None:
+    paths = sorted(p.relative_to(opened.root).as_posix() for p in (opened.root / "runs").rglob("*.html"))
+    assert len(paths) == len(RUNS) + 1
+    for path in ["index.html", "browse.html", "patterns/repeat-data.html", *paths]:
+        page = opened.go(path)
+        page.evaluate("[...document.images].forEach(i => i.loading = 'eager')")
+        page.wait_for_function("[...document.images].every(i => i.complete)")
+        assert page.evaluate("[...document.images].filter(i => !i.naturalWidth).map(i => i.src)") == []
+        width = page.viewport_size["width"] if page.viewport_size else 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_a_finding_of_a_real_run_has_its_zoom(opened: Opened) -> None:
+    page = opened.go("runs/ptl-repeat-data-p3/index.html")
+    number = page.locator(".ch-key a").first.get_attribute("href")
+    assert number
+    page.locator(".ch-key a").first.click()
+    assert page.locator(f"h2{number}").is_visible()
+    assert page.locator(f"h2{number} + section img:visible").count() == 1
+
+
+def test_a_hostile_log_is_only_text(opened: Opened) -> None:
+    folder = next(p for p in (opened.root / "runs").iterdir() if p.name.startswith("a-run"))
+    page = opened.go(f"runs/{folder.name}/index.html")
+    assert page.locator("h1").inner_text().startswith(ATTACK)
+    assert page.locator(".ch-say p", has_text="**bold** [x](javascript:alert(2))").count() == 1
+    assert page.locator(".ch-say a, .ch-say strong").count() == 0
+    page.locator("summary", has_text="metrics").click()
+    assert page.locator("th", has_text=ATTACK).count() == 1
+    opened.go("browse.html")
+    assert page.locator(".ch-card strong", has_text=ATTACK).count() == 1
