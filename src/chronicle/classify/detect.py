@@ -101,7 +101,7 @@ class Detector:
 
     def update(self, value: float) -> list[Event]:
         """Take one logged value; returns the events that it closed."""
-        self._one[0] = value
+        self._one[0] = float(value)
         self.engine.run(self.memory, self._one, 0)
         return self._drain() if self.memory.state[at.EMITTED] else []
 

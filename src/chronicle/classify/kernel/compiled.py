@@ -32,13 +32,15 @@ def compiled() -> SimpleNamespace:
     """`run` and `finish`, compiled at their first call, or read from numba's cache on disk."""
     import numba
 
+    njit: Any = numba.njit  # its stubs do not know the two options that spare wrappers nobody calls
+
     scope: dict[str, Any] = {}
     for module in MODULES:
         scope.update({k: v for k, v in vars(module).items() if not k.startswith("__")})
     for module in MODULES:
         for name, function in vars(module).items():
             if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                inner = numba.njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+                inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
                 scope[name] = inner(FunctionType(function.__code__, scope, name))
     source = b"".join(Path(str(m.__file__)).read_bytes() for m in MODULES)
     seal = int(hashlib.sha256(source).hexdigest()[:12], 16)

@@ -87,12 +87,11 @@ def every_attempt_dies(view: View) -> Iterator[Finding]:
 
 
 def dies(view: View, attempt: AttemptView) -> bool:
-    """Whether this attempt ends in NaN, in an open divergence, or risen above its minimum."""
-    assert attempt.loss is not None
-    ends = ("nan-inf", "divergence-after-spike", "divergence-no-spike")
-    if any(
-        f.pattern in ends and (f.end_step is None or f.end_step >= attempt.loss.steps[-1])
-        for f in view.findings(attempt.loss)
-    ):
-        return True
-    return uturn.risen(view, attempt.loss) is not None
+    """Whether this attempt ends in NaN, or risen above its trend or its minimum."""
+    loss, least = attempt.loss, view.thresholds.learned
+    assert loss is not None
+    for f in view.findings(loss):
+        ends_in_nan = f.pattern == "nan-inf" and (f.end_step or 0) >= loss.steps[-1]
+        if ends_in_nan or (f.end_step is None and float(f.evidence.get("residual_log", 0.0)) >= least):
+            return True
+    return uturn.risen(view, loss) is not None

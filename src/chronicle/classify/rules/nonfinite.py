@@ -11,14 +11,12 @@ Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check befor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from chronicle.classify.detect import Kind
 from chronicle.classify.report import criterion, found
 from chronicle.classify.rules.shape import Shape
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView
 from chronicle.model import Finding, Series
 
 NAN = "nan-inf"
@@ -46,20 +44,20 @@ def claim(shape: Shape) -> Finding | None:
     )
 
 
-def hidden(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
+def hidden(attempt: AttemptView, series: Series) -> Finding | None:
     """Zeros at the end of a loss that stand for filtered NaN."""
     values = series.values
     if len(values) < 2 * ZEROS or values[-1] != 0.0:
-        return
+        return None
     start = int(np.flatnonzero(values != 0.0)[-1]) + 1 if (values != 0.0).any() else len(values)
     norm = attempt.grad_norm
     if len(values) - start < ZEROS or norm is None or not (values[:start] > 0).all():
-        return
+        return None
     late = norm.values[norm.steps >= series.steps[start]]
     dead = float(np.mean(~np.isfinite(late) | (late == 0.0))) if len(late) else 0.0
     if dead < 0.5:
-        return
-    yield found(
+        return None
+    return found(
         NAN,
         attempt,
         series,

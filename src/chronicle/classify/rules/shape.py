@@ -75,9 +75,9 @@ class Shape:
 
     @cached_property
     def is_step(self) -> bool:
-        """A small jump that stays: half of its height (the peak of a step holds two noise scales) is left."""
+        """A jump that stays: half of its height (the peak of a step holds two noise scales) is left."""
         e = self.event
-        return e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.spike_height
+        return e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.twice
 
     @cached_property
     def recovery_steps(self) -> float:

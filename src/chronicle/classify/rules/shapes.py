@@ -7,7 +7,6 @@ The families are nonfinite, frozen, spikes, divergence and level_shift; each is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from chronicle.classify.rules import divergence, frozen, level_shift, nonfinite, spikes
@@ -29,10 +28,12 @@ def find(view: View) -> Iterator[Finding]:
 def typed(view: View, series: Series, sign: float = 1.0) -> Iterator[Finding]:
     """The findings of one series, in order of onset."""
     attempt = view.attempt_of(series)
+    zeros = nonfinite.hidden(attempt, series) if sign > 0 else None
+    if zeros is not None:
+        yield zeros
     for event in view.events(series, sign):
-        yield from named(Shape(event, series, attempt, view.thresholds))
-    if sign > 0 and math.isfinite(view.noise(series)):
-        yield from nonfinite.hidden(view, attempt, series)
+        if zeros is None or int(series.steps[event.onset]) < zeros.start_step:
+            yield from named(Shape(event, series, attempt, view.thresholds))
 
 
 def named(shape: Shape) -> Iterator[Finding]:

@@ -1,0 +1,165 @@
+"""Laws of the kernel, whatever it is fed: batch is stream, compiled is plain, nothing raises, scale is free."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.curves import Curve
+
+from chronicle.classify.detect import Detector, Event, Kind
+from chronicle.classify.kernel import compiled
+from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel import step as plain
+from chronicle.classify.thresholds import DEFAULTS
+from chronicle.model import Floats
+
+
+def curves() -> dict[str, Floats]:
+    """Series of every kind that a log has shown, and some that none has."""
+    rng = np.random.default_rng(0)
+    ramp = np.arange(600.0)
+    made = {
+        "fast spikes": Curve(1).spike(0.3, 20).spike(0.6, 8, fall=4),
+        "slow spike": Curve(2).spike(0.4, 30, fall=150),
+        "not fully": Curve(3).spike(0.4, 40, fall=20, residue=0.5),
+        "shift": Curve(4).shift(0.5, 8),
+        "diverges": Curve(5).diverge(0.6, 60),
+        "diverges after a spike": Curve(6).diverge(0.6, 60, spike=40),
+        "improves": Curve(7).improve(0.5, 60),
+        "nan tail": Curve(8).spike(0.85, 30).nan(0.9, 300),
+        "nan blips": Curve(9).nan(0.2).nan(0.5, 3, math.inf),
+        "frozen": Curve(10).freeze(0.5, 200),
+        "quantised": Curve(11).quantise(),
+        "heavy tails": Curve(12, df=3, noise=0.05),
+        "autocorrelated": Curve(13, rho=0.95, noise=0.03),
+        "short": Curve(14, points=20).spike(0.6, 20),
+    }
+    return {name: curve.loss for name, curve in made.items()} | {
+        "empty": np.empty(0),
+        "one sample": np.array([2.0]),
+        "constant": np.full(300, 2.0),
+        "zeros": np.zeros(300),
+        "crosses zero": rng.standard_normal(600),
+        "turns negative": 3.0 - ramp / 100 + 0.01 * rng.standard_normal(600),
+        "huge": 1e300 * np.exp(0.01 * rng.standard_normal(300)),
+        "tiny": 1e-300 * np.exp(0.01 * rng.standard_normal(300)),
+        "extremes": np.array([1e308, -1e308, 5e-324, 0.0, -0.0, math.nan, math.inf, -math.inf] * 40),
+        "nan only": np.full(50, math.nan),
+        "nan in the warm-up": np.r_[2.0, 1.9, math.nan, np.linspace(1.9, 1.5, 100)],
+        "spiky": np.where(np.arange(9000) % 40 == 20, 9.0, 2.0 + 0.01 * rng.standard_normal(9000)),
+        "bimodal": np.where(rng.random(1500) < 0.3, 3.0, 2.0) * np.exp(0.01 * rng.standard_normal(1500)),
+    }
+
+
+CURVES = curves()
+
+
+def judged(values: Floats, engine: object = plain, sign: float = 1.0) -> list[Event]:
+    detector = Detector(DEFAULTS, sign=sign, engine=engine)
+    return detector.extend(values) + detector.finish()
+
+
+def bits(events: Iterable[Event]) -> list[tuple[str, ...]]:
+    """Events as text that shows every bit of every float."""
+    return [tuple(x.hex() if isinstance(x, float) else str(x) for x in vars(e).values()) for e in events]
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_batch_is_stream(name: str) -> None:
+    detector = Detector(DEFAULTS)
+    streamed = [e for v in CURVES[name] for e in detector.update(v)] + detector.finish()
+    assert bits(streamed) == bits(judged(CURVES[name]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("name", CURVES)
+def test_compiled_is_plain(name: str, sign: float) -> None:
+    assert bits(judged(CURVES[name], compiled.compiled(), sign)) == bits(judged(CURVES[name], plain, sign))
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_a_copy_taken_anywhere_goes_on_the_same(name: str) -> None:
+    values = CURVES[name]
+    for cut in (len(values) // 3, len(values) * 2 // 3):
+        first = Detector(DEFAULTS)
+        before = first.extend(values[:cut])
+        twin = copy.deepcopy(first)
+        first.extend(values[:cut])
+        assert bits(before + twin.extend(values[cut:]) + twin.finish()) == bits(judged(values))
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=120))
+@settings(max_examples=150, deadline=None)
+def test_nothing_raises_and_every_event_lies_in_the_series(values: list[float]) -> None:
+    for e in judged(np.array(values)):
+        assert 0 <= e.onset < len(values)
+        assert e.end is None or e.onset <= e.end < len(values)
+        assert all(not isinstance(x, float) or math.isfinite(x) for x in vars(e).values())
+
+
+@pytest.mark.parametrize("factor", [1e-6, 0.37, 42.0, 1e9])
+@pytest.mark.parametrize("name", ["fast spikes", "slow spike", "shift", "diverges", "improves", "bimodal"])
+def test_the_unit_of_a_positive_loss_does_not_matter(name: str, factor: float) -> None:
+    one, other = judged(CURVES[name]), judged(CURVES[name] * factor)
+    assert [(e.kind, e.onset, e.peak, e.end) for e in one] == [
+        (e.kind, e.onset, e.peak, e.end) for e in other
+    ]
+    np.testing.assert_allclose([e.height for e in one], [e.height for e in other], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("noise", [0.004, 0.02])
+def test_what_is_seen_at_a_height_is_seen_at_any_greater_one(seed: int, noise: float) -> None:
+    seen = []
+    for height in (2, 4, 6, 8, 12, 20, 50, 200):
+        events = judged(Curve(seed, noise=noise).spike(0.5, height, rise=2, fall=10).loss)
+        seen.append(any(abs(e.onset - 1000) <= 5 for e in events))
+    assert seen == sorted(seen) and seen[-1]
+
+
+def test_memory_does_not_grow_and_no_event_is_lost() -> None:
+    detector = Detector(DEFAULTS)
+    sizes = [len(np.ravel(part)) for part in detector.memory]
+    values = np.where(np.arange(60_000) % 100 == 50, math.nan, 2.0 + 0.01 * np.sin(np.arange(60_000)))
+    events = detector.extend(values) + detector.finish()
+    assert sizes == [len(np.ravel(part)) for part in detector.memory]
+    assert sum(e.kind is Kind.NONFINITE for e in events) == 600
+    assert sum(sizes) * 8 < 64_000
+
+
+def test_two_rises_at_once_are_two_events() -> None:
+    values = Curve(3).spike(0.4, 60, rise=2, fall=200).spike(0.45, 25, rise=1, fall=3).loss
+    onsets = [round(e.onset, -1) for e in judged(values) if e.kind is not Kind.DROP]
+    assert sorted(onsets) == [800, 900]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_return_of_a_spike_is_no_improvement(seed: int) -> None:
+    kinds = {e.kind for e in judged(Curve(seed).spike(0.4, 60, fall=100).spike(0.7, 80, fall=60).loss)}
+    assert Kind.DROP not in kinds
+
+
+@pytest.mark.parametrize("dwell", [1, 3])
+def test_a_loss_of_two_modes_is_noise_after_a_while(dwell: int) -> None:
+    rng = np.random.default_rng(dwell)
+    mode = np.repeat(rng.random(3000 // dwell + 1) < 0.4, dwell)[:3000]
+    values = np.where(mode, 2.6, 2.0) * np.exp(0.01 * rng.standard_normal(3000))
+    assert [e.onset for e in judged(values) if e.onset > 100] == []
+
+
+def test_the_memory_is_named_without_gaps() -> None:
+    for last, size in (
+        (at.EMITTED, at.STATE),
+        (at.COLLECTED, at.LEVEL),
+        (at.ABRUPT, at.EVENT),
+        (at.OUT_BEFORE, at.OUT),
+    ):
+        assert last + 1 == size
+    assert len(DEFAULTS.kernel()) == at.SIGN
