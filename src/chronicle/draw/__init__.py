@@ -62,7 +62,7 @@ def _zoom(run: Subject, folder: Path, number: int, finding: Finding) -> Figure:
 
 def _thumb(run: Subject, folder: Path) -> Figure:
     with theme(LIGHT):
-        save(thumb(run), folder / "thumb.webp")
+        save(thumb(run), folder / "thumb.webp", transparent=True)
     return Figure("thumb", {"any": ("thumb.webp", WIDTH, HEIGHT)}, alt="")
 
 
@@ -71,7 +71,7 @@ def _nothing(folder: Path, title: str) -> Figure:
     for variant, suffix, tokens in _variants():
         width = _WIDTHS[suffix]
         with theme(tokens):
-            save(empty(width, _EMPTY, tokens), folder / f"whole-{variant}.webp", tokens)
+            save(empty(width, _EMPTY, tokens), folder / f"whole-{variant}.webp")
         files[variant] = (f"whole-{variant}.webp", width, 80)
     return Figure("whole", files, f"{literal(title)}: {_EMPTY}")
 
@@ -81,7 +81,7 @@ def _paint_all(name: str, plans: dict[str, Plan], folder: Path) -> dict[str, tup
     for variant, suffix, tokens in _variants():
         plan, file = plans[suffix], f"{name}-{variant}.webp"
         with theme(tokens):
-            save(paint(plan, tokens), folder / file, tokens)
+            save(paint(plan, tokens), folder / file)
         files[variant] = (file, int(plan.width), int(plan.height))
     return files
 

@@ -109,7 +109,7 @@ def _panel(tracks: Sequence[Track]) -> Panel:
         Line(literal(name, 24), t.metric, segments(t), token, dash)
         for t, name, (token, dash) in zip(tracks, names, _STYLES, strict=False)
     ]
-    title = tracks[0].metric if len(tracks) == 1 else "  ·  ".join(t.metric for t in tracks)
+    title = " · ".join([tracks[0].metric, *names[1:]])
     return Panel(title, tracks[0].unit, tracks[0].role, lines)
 
 

@@ -13,8 +13,10 @@ LETTER_PX = 19  # the same for the letters of joins
 MOST_BADGES = 30  # more than this do not fit a phone; further findings have bands without a number
 MOST_LETTERS = 24
 _NARROWEST_PX = 5
-_LONG_PX = 120  # a longer band has its badge at the left end
+_LONG_PX = 72  # a longer band has its badge at the left end
 _FILL_SHARE = 0.8  # a finding about nearly all of the run gets a cap and no fill
+_FILLED_LANES = 2  # more fills over each other are mud
+_EVERY_LINE = 40  # of more joins than this only those with a letter have a line
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def bands(
             left, right = middle - _NARROWEST_PX / 2, middle + _NARROWEST_PX / 2
         lane = next((i for i, end in enumerate(free_from) if end <= left), len(free_from))
         free_from[lane : lane + 1] = [right + 1]
-        fill = right - left < _FILL_SHARE * width_px
+        fill = right - left < _FILL_SHARE * width_px and lane < _FILLED_LANES
         verdict = BY_ID[finding.pattern].verdict
         made.append(Band(number, verdict, left, right, lane, fill, finding.end_step is None))
     return made
@@ -82,12 +84,16 @@ def badges(shown: Sequence[Band], numbers: frozenset[int], width_px: float) -> l
     return spread(wanted, BADGE_PX, width_px)
 
 
-def letters(joins: Sequence[tuple[str, Join]], first: float, last: float, width_px: float) -> list[Mark]:
-    """Letters of the joins in (first, last); of very many those that threw most away."""
+def letters(
+    joins: Sequence[tuple[str, Join]], first: float, last: float, width_px: float
+) -> tuple[list[Mark], list[float]]:
+    """Letters of the joins in [first, last], and the steps that have a line; of very many the costliest."""
     inside = [(letter, join) for letter, join in joins if first <= join.to_step <= last]
-    kept = sorted(inside, key=lambda item: -item[1].discarded_steps)[:MOST_LETTERS]
+    most = min(MOST_LETTERS, int(width_px / LETTER_PX))
+    kept = sorted(inside, key=lambda item: -item[1].discarded_steps)[:most]
     wanted = [((join.to_step - first) / (last - first) * width_px, letter) for letter, join in kept]
-    return spread(wanted, LETTER_PX, width_px)
+    lines = {float(join.to_step) for _, join in (inside if len(inside) <= _EVERY_LINE else kept)}
+    return spread(wanted, LETTER_PX, width_px), sorted(lines)
 
 
 def spread(wanted: Sequence[tuple[float, str]], gap_px: float, width_px: float) -> list[Mark]:

@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from chronicle.draw.plan import LANE_PX, ROW_PX, Plan
 from chronicle.draw.style import Tokens, pt
-from chronicle.model import Join, Verdict
+from chronicle.model import Verdict
 from chronicle.tokens import SHAPES, on
 
 _SIZE_PX = {"o": 19.0, "^": 22.0, "s": 17.0, "D": 16.0}  # shapes of about one area
@@ -49,11 +49,11 @@ def paint_badges(ax: Axes, plan: Plan, t: Tokens) -> None:
         _badge(ax, x, y, band.verdict, mark.text, t)
 
 
-def paint_joins(panels: Sequence[Axes], joins: Sequence[Join], t: Tokens) -> None:
-    """A dotted line through the panels at the step that each later attempt begins with."""
+def paint_joins(panels: Sequence[Axes], lines: Sequence[float], t: Tokens) -> None:
+    """A dotted line through the panels at the step that a later attempt begins with."""
     for ax in panels:
-        for step in {join.to_step for join in joins}:
-            ax.axvline(step, color=t["ink2"], lw=pt(1), ls=_DOTTED, zorder=2.5)
+        where = ax.get_xaxis_transform()
+        ax.vlines(lines, 0, 1, transform=where, color=t["ink2"], lw=pt(1), ls=_DOTTED, zorder=2.5)
 
 
 def paint_letters(ax: Axes, plan: Plan, t: Tokens) -> None:

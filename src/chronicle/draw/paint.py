@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from chronicle.draw import text
 from chronicle.draw.marks import paint_badges, paint_bands, paint_joins, paint_letters
@@ -31,14 +32,13 @@ def paint(plan: Plan, t: Tokens) -> Figure:
         top -= GAP
     paint_bands(panels, plan, t)
     paint_badges(panels[0], plan, t)
-    paint_joins(panels, plan.joins, t)
+    paint_joins(panels, plan.lines, t)
     paint_letters(panels[-1], plan, t)
     if plan.bars:
         panels.append(_axes(figure, plan, BOTTOM, plan.strip_height))
-        paint_joins(panels[-1:], plan.joins, t)
+        paint_joins(panels[-1:], plan.lines, t)
         paint_strip(panels[-1], plan.bars, plan.joins, t, plan.strip_height)
-        words = "attempts" if plan.narrow or not _discards(plan) else "attempts  ·  hatched: discarded"
-        _write(panels[-1], words, (0, 1), (0, 3), ("left", "bottom"), t["ink2"])
+        _write(panels[-1], _strip_words(plan), (0, 1), (0, 3), ("left", "bottom"), t["ink2"])
     for ax in panels[:-1]:
         ax.tick_params(labelbottom=False, bottom=False)
     _write(panels[-1], plan.axis, (1, 0), (0, -24), ("right", "top"), t["ink2"])
@@ -73,8 +73,15 @@ def _axes(figure: Figure, plan: Plan, bottom: float, height: float) -> Axes:
     ax = figure.add_axes(box)
     ax.set_xlim(plan.first, plan.last)
     ax.xaxis.set_major_locator(ticker.MaxNLocator(4 if plan.narrow else 8, integer=True))
-    ax.xaxis.set_major_formatter(text.Labels(text.step_labels))
+    ax.xaxis.set_major_formatter(text.Labels(lambda ticks: _fitting(ticks, plan)))
     return ax
+
+
+def _fitting(ticks: list[float], plan: Plan) -> list[str]:
+    """Labels of the step axis without one that the edge of the figure would cut."""
+    px = plan.inner / (plan.last - plan.first)
+    labels = zip(ticks, text.step_labels(ticks), strict=True)
+    return [t if (plan.last - x) * px + RIGHT - 2 >= text.text_px(t, _SMALL) / 2 else "" for x, t in labels]
 
 
 def _paint_panel(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens, lift: float) -> None:
@@ -91,7 +98,7 @@ def _paint_panel(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens, lift: float) -> 
         paint_stroke(ax, stroke, t[stroke.token if stroke.live else "dead"])
     ax.set_ylim(scale.low, scale.high)
     for clip in drawn.clips:
-        _paint_clip(ax, clip, plan, t)
+        _paint_clip(ax, clip, t)
     if drawn.missing:
         _paint_missing(ax, drawn.missing, plan, t)
     if len(panel.lines) > 1:
@@ -102,18 +109,17 @@ def _paint_panel(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens, lift: float) -> 
     _write(ax, said, (0, 1), (0, lift), ("left", "bottom"), t["ink2"])
 
 
-def _paint_clip(ax: Axes, clip: Clip, plan: Plan, t: Tokens) -> None:
+def _paint_clip(ax: Axes, clip: Clip, t: Tokens) -> None:
     """A triangle on the frame at the true step, the true value beside it."""
     edge, marker = (1, "^") if clip.above else (0, "v")
     where = ax.get_xaxis_transform()
     colour = t[clip.token]
     ax.plot([clip.x], [edge], marker, transform=where, ms=pt(7), mew=0, color=colour, clip_on=False, zorder=8)
-    right = clip.x < plan.first + (1 - 60 / plan.inner) * (plan.last - plan.first)
-    shift = (7.0 if right else -7.0, -3.0 if clip.above else 3.0)
-    aligned = ("left" if right else "right", "top" if clip.above else "bottom")
-    box = {"boxstyle": "square,pad=.12", "fc": t["page"], "ec": "none", "alpha": 0.85}
-    style = {"fontsize": pt(_SMALL), "weight": "bold", "zorder": 8, "bbox": box}
-    _write(ax, text.true_value(clip.value), (clip.x, edge), shift, aligned, colour, where, **style)
+    if clip.side:
+        shift = (7.0 * clip.side, -3.0 if clip.above else 3.0)
+        aligned = ("left" if clip.side > 0 else "right", "top" if clip.above else "bottom")
+        style = {"fontsize": pt(_SMALL), "weight": "bold", "zorder": 8, "path_effects": _halo(t)}
+        _write(ax, text.true_value(clip.value), (clip.x, edge), shift, aligned, colour, where, **style)
 
 
 def _paint_missing(ax: Axes, gone: Missing, plan: Plan, t: Tokens) -> None:
@@ -128,7 +134,7 @@ def _paint_missing(ax: Axes, gone: Missing, plan: Plan, t: Tokens) -> None:
         at, shift, side = gone.x[-1], (8, 0), "left"
         if (plan.last - gone.x[-1]) * px < 60:
             at, shift = gone.x[0], (-3, -14)
-    style = {"weight": "bold", "zorder": 8}
+    style = {"weight": "bold", "zorder": 8, "path_effects": _halo(t)}
     _write(ax, gone.word, (at, y), shift, (side, "center"), t["bad"], where, **style)
 
 
@@ -139,9 +145,9 @@ def _name_lines(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens) -> None:
     for line in drawn.panel.lines:
         mine = [s for s in drawn.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
         if mine:
-            end = max(mine, key=lambda s: s.x[-1])
-            height = float(np.nanmedian(end.mid[-20:]))
-            ends.append((float(to_px((end.x[-1], height))[1]) / 2, min(end.x[-1], plan.last), line))
+            end = max(mine, key=lambda s: float(np.nanmax(s.x)))
+            x, height = float(np.nanmax(end.x)), float(np.median(end.mid[np.isfinite(end.mid)][-20:]))
+            ends.append((float(to_px((x, height))[1]) / 2, min(x, plan.last), line))
     ends.sort(key=lambda item: item[0])
     bottom = float(ax.transAxes.transform((0, 0))[1]) / 2
     lowest = bottom + 2
@@ -149,10 +155,14 @@ def _name_lines(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens) -> None:
         lowest = max(lowest, y_px + 5)
         y = min(lowest - bottom, drawn.height - 14) / drawn.height
         lowest += _NAME_GAP_PX
-        box = {"boxstyle": "square,pad=.1", "fc": t["page"], "ec": "none", "alpha": 0.8}
-        style = {"weight": "bold", "zorder": 7, "bbox": box}
+        style = {"weight": "bold", "zorder": 7, "path_effects": _halo(t)}
         where = ax.get_xaxis_transform()
         _write(ax, line.name, (x, y), (-2, 0), ("right", "bottom"), t[line.token], where, **style)
+
+
+def _halo(t: Tokens) -> list[withStroke]:
+    """The ground's colour around letters: they can be read over a curve and hide little of it."""
+    return [withStroke(linewidth=pt(4), foreground=t["page"])]
 
 
 def _write(
@@ -177,5 +187,8 @@ def _write(
     )
 
 
-def _discards(plan: Plan) -> bool:
-    return any(not live for bar in plan.bars for _, _, live in bar.spans)
+def _strip_words(plan: Plan) -> str:
+    first, last = plan.bars[0].attempt, plan.bars[-1].attempt
+    which = "attempts" if not first else f"attempts {first + 1} to {last + 1}"
+    discards = any(not live for bar in plan.bars for _, _, live in bar.spans)
+    return which + ("  ·  hatched: discarded" if discards and not plan.narrow else "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chronicle.draw import layout
 from chronicle.draw.curves import Panel
 from chronicle.draw.layout import Band, Mark
-from chronicle.draw.scale import Scale
+from chronicle.draw.scale import Scale, with_headroom
 from chronicle.draw.strip import Bar
 from chronicle.draw.strokes import Clip, Missing, Stroke, clips, missing, strokes
 from chronicle.draw.style import WIDE
@@ -43,7 +43,10 @@ class Marks:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A whole figure. ``first`` and ``last`` are the ends of the step axis, called ``axis``."""
+    """A whole figure. ``first`` and ``last`` are the ends of the step axis, called ``axis``.
+
+    ``lines`` are the steps of those ``joins`` that are marked by a line.
+    """
 
     width: float
     first: float
@@ -53,6 +56,7 @@ class Plan:
     bands: Sequence[Band]
     badges: Sequence[Mark]
     letters: Sequence[Mark]
+    lines: Sequence[float]
     joins: Sequence[Join]
     bars: Sequence[Bar] = ()
     strip_height: float = 0
@@ -107,6 +111,7 @@ def plan(
     first, last = window
     inner = width - LEFT - RIGHT
     drawn = [_drawn(panel, scale, height, first, last, inner) for panel, scale, height in panels]
+    letters, lines = layout.letters(marks.joins, first, last, inner)
     bands = layout.bands(marks.findings, marks.ends or {}, first, last, inner)
     return Plan(
         width,
@@ -116,14 +121,17 @@ def plan(
         drawn,
         bands,
         layout.badges(bands, marks.badges, inner),
-        layout.letters(marks.joins, first, last, inner),
-        [join for _, join in marks.joins if first <= join.to_step <= last],
+        letters,
+        lines,
+        [join for _, join in marks.joins],
         bars,
         strip_height,
     )
 
 
 def _drawn(panel: Panel, scale: Scale, height: float, first: float, last: float, inner: float) -> Drawn:
-    made = strokes(panel, scale, first, last, int(inner))
     gone = missing(panel, first, last, int(inner / 6))
+    if gone:
+        scale = with_headroom(scale)
+    made = strokes(panel, scale, first, last, int(inner))
     return Drawn(panel, scale, made, clips(panel, scale, first, last, inner), gone, height)

@@ -12,9 +12,11 @@ from chronicle.model import Floats, Role
 
 _START_SHARE = 0.04  # of the samples of an attempt; a loss begins high, and that is no news
 _BODY = (0.002, 0.985)  # quantiles
+_REACH_SPANS = 0.5  # all is shown if nothing is further from the body
 _PEAK_SPANS = 1.6  # a finding's peak is kept in the frame if it is no further above the body
 _LOG_FROM = {Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0}  # ratio of largest to smallest; other roles:
 _LOG_FROM_ELSE = 1e3
+_ROW_SHARE = 0.16
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,13 @@ def body_scale(segments: Iterable[Segment], role: Role, peaks: Sequence[float] =
         low, high, body, everything = np.log10(low), np.log10(high), np.log10(body), np.log10(everything)
         peaks = [np.log10(p) for p in peaks if p > 0]
     span = _span(low, high)
+    reach = _REACH_SPANS * span
     near = [p for p in peaks if np.isfinite(p) and p < high + _PEAK_SPANS * span]
-    top = min(max([high + 0.18 * span, *(p + 0.08 * span for p in near)]), everything.max() + 0.1 * span)
-    bottom = max(low - 0.18 * span, everything.min() - 0.1 * span)
+    highest, lowest = float(everything.max()), float(everything.min())
+    top = highest + 0.1 * span
+    if highest > high + reach:
+        top = min(top, max([high + 0.18 * span, *(p + 0.08 * span for p in near)]))
+    bottom = low - 0.18 * span if lowest < low - reach else lowest - 0.1 * span
     return _widened(bottom, max(top, high), log)
 
 
@@ -60,20 +66,29 @@ def full_scale(segments: Iterable[Segment], role: Role) -> Scale:
     return _widened(low - 0.08 * span, high + 0.10 * span, log)
 
 
+def with_headroom(scale: Scale) -> Scale:
+    """Room at the top for a row of marks."""
+    if scale.log:
+        return Scale(scale.low, scale.high * (scale.high / scale.low) ** _ROW_SHARE, True)
+    return Scale(scale.low, scale.high + _ROW_SHARE * (scale.high - scale.low))
+
+
 def _is_log(low: float, high: float, role: Role) -> bool:
     return low > 0 and high / low > _LOG_FROM.get(role, _LOG_FROM_ELSE)
 
 
 def _span(low: float, high: float) -> float:
-    """The distance, or a little more than rounding where the curve is flat."""
-    return max(high - low, 1e-5 * max(abs(low), abs(high)), 1e-12)
+    """The distance; for a curve as good as flat what a label can still tell."""
+    return max(high - low, 1e-4 * max(abs(low), abs(high)), 1e-12)
 
 
 def _widened(low: float, high: float, log: bool = False) -> Scale:
     if log:
         return Scale(float(10**low), float(10**high), True)
-    span = _span(low, high)
-    return Scale(float(low), float(high)) if high - low >= span else Scale(low - span, high + span)
+    if high - low >= _span(low, high):
+        return Scale(float(low), float(high))
+    margin = 0.04 * abs(high) or 0.5
+    return Scale(low - margin, high + margin)
 
 
 def _finite(arrays: Iterable[Floats]) -> Floats:

@@ -36,12 +36,13 @@ def bars(timeline: Timeline) -> list[Bar]:
 
 def strip_height(number: int) -> float:
     """Height of the strip in CSS pixels: rows of 25, thinner where there are many."""
-    return min(_ROW_PX * number, max(_STRIP_PX, 6 * number)) + 2
+    return min(_ROW_PX * number, _STRIP_PX) + 2
 
 
 def paint_strip(ax: Axes, shown: Sequence[Bar], joins: Sequence[Join], t: Tokens, height: float) -> None:
     """Paints bars, arrows and attempt numbers into axes whose x range is set already."""
     row_px = height / len(shown)
+    every = next((n for n in (1, 2, 5, 10) if n * row_px >= 13), 20)
     narrowest = 0.004 * float(np.diff(ax.get_xlim())[0])
     ax.set_ylim(len(shown) - 0.35, -0.65)
     ax.grid(False)
@@ -52,7 +53,7 @@ def paint_strip(ax: Axes, shown: Sequence[Bar], joins: Sequence[Join], t: Tokens
             dead = {"fc": "none", "ec": t["dead"], "hatch": "/////", "lw": pt(1)}
             style = {"fc": t["live"], "lw": 0} if live else dead
             ax.add_patch(Rectangle((first, row - 0.22), max(last - first, narrowest), 0.44, **style))  # type: ignore[arg-type]
-        if row % max(1, round(13 / row_px)) == 0:
+        if row == 0 or (bar.attempt + 1) % every == 0:
             _number(ax, row, bar.attempt + 1, t)
     row_of = {bar.attempt: row for row, bar in enumerate(shown)}
     for join in joins:

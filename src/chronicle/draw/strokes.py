@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from chronicle.draw.curves import Line, Panel, Segment
 from chronicle.draw.envelope import Envelope, envelope
 from chronicle.draw.scale import Scale
+from chronicle.draw.text import text_px, true_value
 from chronicle.model import Floats
 
 Mask = NDArray[np.bool_]
 
-_DOTS_BELOW = 60  # points of a segment: each is seen as one
+_DOTS_BELOW, _DOT_PX = 60, 5  # points of a segment, if there is room: each is seen as one
 _TALL = 6.0  # times the median column: drawn at full strength, so that one sample among a million is seen
 _CLIP_GAP_PX = 60  # marks of clipped values that are closer share one value
 _FAR = 50.0  # spans beyond the frame; further out a renderer overflows
@@ -41,12 +42,16 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Clip:
-    """The curve leaves the frame at step ``x`` and reaches ``value`` there."""
+    """The curve leaves the frame at step ``x`` and reaches ``value`` there.
+
+    The value stands at the right (1) or left (-1) of the mark, or not at all (0) where another one stands.
+    """
 
     x: float
     value: float
     above: bool
     token: str
+    side: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,21 +64,31 @@ class Missing:
 
 def strokes(panel: Panel, scale: Scale, first: float, last: float, columns: int) -> list[Stroke]:
     """The curves of a panel between two steps, dead ones first (they lie under everything)."""
-    made = [
-        _stroke(line, part, scale, first, last, columns)
-        for line in panel.lines
-        for segment in line.segments
-        if (part := segment.within(first, last)) is not None
-    ]
-    return sorted(made, key=lambda stroke: stroke.live)
+    made = []
+    for live in (False, True):
+        for line in panel.lines:
+            parts = (s.within(first, last) for s in line.segments if s.live is live)
+            drawn = [_stroke(line, part, scale, first, last, columns) for part in parts if part is not None]
+            for shaded in (False, True):
+                same = [stroke for stroke in drawn if (stroke.low is not None) is shaded]
+                made += [_joined(same)] if same else []
+    return made
 
 
 def clips(panel: Panel, scale: Scale, first: float, last: float, width_px: float) -> list[Clip]:
     """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
-    gap = _CLIP_GAP_PX * (last - first) / width_px
-    return [
-        clip for above in (True, False) for clip in _grouped(_outside(panel, scale, first, last, above), gap)
-    ]
+    px = width_px / (last - first)
+    found = []
+    for above in (True, False):
+        taken = -1.0  # right end of the last value, in pixels
+        for clip in _grouped(_outside(panel, scale, first, last, above), _CLIP_GAP_PX / px):
+            x, room = (clip.x - first) * px, text_px(true_value(clip.value)) + 12
+            side = 1 if x + room < width_px else -1
+            if (x if side > 0 else x - room) < taken:
+                side = 0
+            taken = max(taken, x + room * max(side, 0))
+            found.append(replace(clip, side=side))
+    return found
 
 
 def missing(panel: Panel, first: float, last: float, columns: int) -> Missing | None:
@@ -91,13 +106,36 @@ def missing(panel: Panel, first: float, last: float, columns: int) -> Missing | 
 
 def _stroke(line: Line, part: Segment, scale: Scale, first: float, last: float, columns: int) -> Stroke:
     x, mid, low, high = part.steps, _known(part.values), None, None
-    dots, tall = _dots(mid), np.zeros(len(x), bool)
     spanned = columns * (min(x[-1], last) - max(x[0], first)) / (last - first)
+    few = len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
+    dots, tall = np.isfinite(mid) if few else _alone(mid), np.zeros(len(x), bool)
     if len(x) > max(2 * spanned, _DOTS_BELOW):
         seen = envelope(x, part.values, first, last, columns)
         x, low, mid, high = seen.centre, *(_near(v, scale) for v in (seen.low, seen.mid, seen.high))
         dots, tall = _alone(mid), _tall(seen, scale.log)
     return Stroke(x, _near(mid, scale), low, high, dots, tall, part.live, line.token, line.dash)
+
+
+def _joined(parts: list[Stroke]) -> Stroke:
+    """Strokes of one kind as one with gaps: a renderer is slow in things, not in points."""
+
+    def gaps(arrays: Sequence[Floats | None]) -> Floats:
+        kept = [part for array in arrays if array is not None for part in (array, [np.nan])]
+        return np.concatenate(kept[:-1])
+
+    def flags(masks: Sequence[Mask]) -> Mask:
+        return np.concatenate([part for mask in masks for part in (mask, [False])][:-1])
+
+    first = parts[0]
+    return replace(
+        first,
+        x=gaps([p.x for p in parts]),
+        mid=gaps([p.mid for p in parts]),
+        low=None if first.low is None else gaps([p.low for p in parts]),
+        high=None if first.high is None else gaps([p.high for p in parts]),
+        dots=flags([p.dots for p in parts]),
+        tall=flags([p.tall for p in parts]),
+    )
 
 
 def _known(values: Floats) -> Floats:
@@ -119,12 +157,8 @@ def _tall(seen: Envelope, log: bool) -> Mask:
     return height > _TALL * np.median(known) if len(known) else np.zeros(len(height), bool)
 
 
-def _dots(values: Floats) -> Mask:
-    """Points that need a dot: all of a few, else those between two NaN, which no line reaches."""
-    return np.isfinite(values) if len(values) < _DOTS_BELOW else _alone(values)
-
-
 def _alone(values: Floats) -> Mask:
+    """Points between two NaN, which no line reaches."""
     known = np.isfinite(values)
     alone = known.copy()
     alone[1:] &= ~known[:-1]

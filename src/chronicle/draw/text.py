@@ -64,6 +64,8 @@ def step_labels(ticks: Sequence[float]) -> list[str]:
 def value_labels(ticks: Sequence[float]) -> list[str]:
     """Values on an axis, all with as many digits as tell them apart: ``2.05``, ``1.5e−4``."""
     largest = max(map(abs, ticks), default=0)
+    if not ticks:
+        return []
     for form in (f".{n}f" for n in range(6)) if 1e-3 <= largest < 1e6 or not largest else ():
         texts = [count(tick) if form == ".0f" else f"{tick:{form}}" for tick in ticks]
         if (
@@ -84,7 +86,7 @@ def log_label(value: float) -> str:
 
 def true_value(value: float) -> str:
     """The value beside a mark that says that the curve goes on beyond the frame."""
-    return level(value)
+    return level(value) if 1e-3 <= abs(value) < 1e5 or not value else _power(value, 2)
 
 
 class Labels(ticker.Formatter):

@@ -20,7 +20,7 @@ def whole(run: Subject, width: float) -> Plan:
     """The plan of the figure at a width in CSS pixels."""
     alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
-    pad = _PAD * (run.last - run.first) or 0.5
+    pad = _PAD * (run.last - run.first) or 2
     panels = [
         (panel, body_scale(panel.segments(), panel.role, list(_peaks(run, panel))), float(height))
         for panel, height in zip(run.panels, heights, strict=True)

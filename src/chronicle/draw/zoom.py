@@ -18,13 +18,14 @@ MOST_ZOOMS = 6
 _BEFORE, _AFTER, _BEFORE_OPEN = 1.1, 0.9, 0.8  # widths of the finding
 _LEAST_SAMPLES = 12  # of the width that the context is measured in: at least 22 samples are seen
 _RUN_SHARE = 0.004
+_WHOLE_SHARE = 0.9
 _FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
 
 
 def zooms(run: Subject) -> list[tuple[int, Finding]]:
-    """The findings that get a zoom, gravest first: not those that say that all of the run is well."""
+    """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
     ranked = gravest(run.diagnosis)
-    return [(number, f) for number, f in ranked if not _all_is_well(run, number, f)][:MOST_ZOOMS]
+    return [(number, f) for number, f in ranked if _shows_more(run, number, f)][:MOST_ZOOMS]
 
 
 def zoom(run: Subject, number: int, finding: Finding, width: float) -> Plan:
@@ -53,7 +54,7 @@ def window(run: Subject, number: int, finding: Finding) -> tuple[float, float]:
             first, last = min(first, join.to_step - 0.12 * width), max(last, join.from_step + 0.25 * width)
     pad = 0.006 * (run.last - run.first)
     first, last = max(first, run.first - pad), min(last, run.last + pad)
-    return (first, last) if last > first else (run.first - 0.5, run.last + 0.5)
+    return (first, last) if last > first else (run.first - 2, run.last + 2)
 
 
 def _panels(run: Subject, finding: Finding, first: float, last: float) -> Sequence[Panel]:
@@ -67,6 +68,10 @@ def _inside(segment: Segment, first: float, last: float) -> Segment | None:
     return Segment(segment.steps[kept], segment.values[kept], segment.live) if kept.any() else None
 
 
-def _all_is_well(run: Subject, number: int, finding: Finding) -> bool:
-    long = (run.marks.ends or {})[number] - finding.start_step >= 0.8 * (run.last - run.first)
-    return long and BY_ID[finding.pattern].verdict is Verdict.GOOD
+def _shows_more(run: Subject, number: int, finding: Finding) -> bool:
+    """Whether the zoom is narrower than the run, or has other panels (nobody asks why a run is well)."""
+    first, last = window(run, number, finding)
+    if last - first < _WHOLE_SHARE * (run.last - run.first):
+        return True
+    well = BY_ID[finding.pattern].verdict is Verdict.GOOD
+    return not well and len(_panels(run, finding, first, last)) > len(run.panels)
