@@ -7,6 +7,7 @@ does not know is styled in place.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
@@ -111,10 +112,20 @@ def _lines(sketch: Sketch, canvas: Canvas) -> list[str]:
 
 
 def _path(curve: Curve, canvas: Canvas, *, strip: bool, split: bool, seed: int) -> str:
-    pixels = (canvas.at(point, strip=strip, split=split) for point in curve.points(seed))
-    d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in pixels)
+    pixels = [canvas.at(point, strip=strip, split=split) for point in curve.points(seed)]
+    d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in _seen(pixels))
     look = f'style="{STYLES[curve.kind]}"' if curve.kind in STYLES else f'class="s-{curve.kind}"'
     return f'<path {look} d="{d}"/>'
+
+
+def _seen(pixels: list[Point]) -> Iterator[Point]:
+    """Without the points that nobody could tell from the one before them; a page holds many drawings."""
+    last = pixels[0]
+    yield last
+    for x, y in pixels[1:]:
+        if x - last[0] >= 2 or abs(y - last[1]) >= 1 or (x, y) == pixels[-1]:
+            last = (x, y)
+            yield last
 
 
 def _words(sketch: Sketch, canvas: Canvas) -> list[str]:
