@@ -16,7 +16,7 @@ from tests.readers.writers import csv_log, json_log, trainer_log
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
 from chronicle.readers import read
-from chronicle.readers.csv_tables import looks_whole, number
+from chronicle.readers.cells import looks_whole, number
 from chronicle.readers.tables import STEP_NAMES, Column, iso_seconds, step_rank, unix
 
 
@@ -150,6 +150,14 @@ def test_lines_that_do_not_fit_are_counted_with_their_number(tmp_path: Path) -> 
     ]
 
 
+def test_a_field_beyond_the_limit_of_csv_costs_its_line(tmp_path: Path) -> None:
+    attempt = log(tmp_path, f"step,loss\n1,2.5\n2,{'9' * 200_000}\n3,2.0\n")
+    assert points(attempt) == [(1, 2.5), (3, 2.0)]
+    assert [f.what[:26] for f in attempt.faults] == ["line cannot be read (field"]
+    with pytest.raises(LogError, match="has a header that cannot be read"):
+        log(tmp_path, f"step,{'x' * 200_000}\n1,2.5\n")
+
+
 def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert list(log(tmp_path, "step,loss,loss,,loss\n1,2,3,4,5\n2,2,3,4,5\n").series) == [
         "loss",
@@ -281,6 +289,12 @@ def test_json_values(tmp_path: Path) -> None:
         "lrs/1": 0.2,
     }
     assert attempt.facts == {"format": "jsonl", "tags": "a", "s": "x"}
+
+
+def test_lone_surrogates_are_written_out(tmp_path: Path) -> None:
+    attempt = log(tmp_path, '{"step": 1, "loss\\ud800": 2, "host": "n\\udfff"}\n' * 2, "a.jsonl")
+    assert list(attempt.series) == ["loss\\ud800"]
+    assert attempt.facts["host"] == "n\\udfff"
 
 
 def test_json_lines_that_are_bad_or_cut(tmp_path: Path) -> None:

@@ -7,19 +7,14 @@ W&B exported for several runs gives an attempt a run.
 from __future__ import annotations
 
 import csv
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault, Steps
+from chronicle.model import Attempt, Fault
 from chronicle.readers import tables
+from chronicle.readers.cells import Builder, header_names, looks_whole, number, share_of_numbers
 from chronicle.readers.tables import Column
 from chronicle.readers.text import Lines, head_lines
 
@@ -27,8 +22,6 @@ NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
 
 CHUNK_ROWS = 1 << 16
-BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
-NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}
 METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
 VALUE_NAMES = ("value", "metric_value", "scalar")
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
@@ -50,7 +43,7 @@ def identify(path: Path) -> bool:
     numeric = [number(cell) is not None for cell in header]
     if len(header) < 2 or all(numeric):
         return False
-    shares = [_share_of_numbers(row) if len(row) == len(header) else 0.0 for row in body]
+    shares = [share_of_numbers(row) if len(row) == len(header) else 0.0 for row in body]
     if any(tables.step_rank(name) is not None for name in header):
         return not body or max(shares) >= 0.5
     return not any(numeric) and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
@@ -69,12 +62,13 @@ def read(path: Path) -> list[Attempt]:
     """
     table = _Table(path)
     if sorted(map(tables.plain, table.names)) == DOWNLOADED:
-        table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop("Value")
+        value = next(name for name in table.names if tables.plain(name) == "value")
+        table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
     if not table.n_rows:
         raise BadLog(str(path), "has a header and no rows. Remedy: remove it, or wait until it is written to")
-    if long := _long_columns(table.names):
-        return _read_long(table, *long)
-    return [table.attempt(columns, run) for run, columns in _by_run(table.columns).items()]
+    long = _long_columns(table)
+    by_run = _pivoted(table.columns, *long) if long else _by_run(table.columns)
+    return [table.attempt(columns, run, alone=len(by_run) == 1) for run, columns in by_run.items()]
 
 
 class _Table:
@@ -86,7 +80,7 @@ class _Table:
         self.n_rows, self.truncated = 0, False
         rows = self._rows()
         self.names = header_names(next(rows))
-        builders = [_Builder(whole=tables.step_rank(name) is not None) for name in self.names]
+        builders = [Builder(whole=tables.step_rank(name) is not None) for name in self.names]
         body = (row for row in rows if self._fits(row))
         while chunk := list(islice(body, CHUNK_ROWS)):
             self._drop_cut_row(chunk)
@@ -98,19 +92,31 @@ class _Table:
             if 0 < builder.n_texts <= builder.n_numbers:
                 self.faults.append(Fault(str(path), f"text in column {name!r}; left out", builder.n_texts))
 
-    def attempt(self, columns: Mapping[str, Column], run: str = "") -> Attempt:
-        """One attempt of the table, from these columns."""
-        name = f"{self.path.name}: {run}" if run else ""
+    def attempt(self, columns: Mapping[str, Column], run: str, *, alone: bool) -> Attempt:
+        """One attempt, of these columns; ``run`` is what the table calls it."""
         return tables.attempt(
-            self.path, self.n_rows, columns, name=name, faults=self.faults, truncated=self.truncated
+            self.path,
+            self.n_rows,
+            columns,
+            name="" if alone else f"{self.path.name}: {run}",
+            facts={"run": run} if run else {},
+            faults=self.faults,
+            truncated=self.truncated,
         )
 
     def _rows(self) -> Iterator[list[str]]:
+        """The header, then the rows; what the csv module refuses is a bad line."""
         lines = iter(self.lines)
         header = next((line for line in lines if line.strip()), "")
-        delimiter = delimiter_of(header)
-        yield next(csv.reader([header], delimiter=delimiter), [])
-        yield from csv.reader(self._even_quotes(lines), delimiter=delimiter)
+        reader = csv.reader(chain([header], self._even_quotes(lines)), delimiter=delimiter_of(header))
+        while True:
+            try:
+                yield from reader
+                return
+            except csv.Error as err:
+                if reader.line_num == 1:
+                    raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
+                self._bad(f"cannot be read ({err})")
 
     def _even_quotes(self, lines: Iterator[str]) -> Iterator[str]:
         """The lines without those that would swallow what follows: an open quote costs its line only."""
@@ -145,92 +151,6 @@ class _Table:
             self.truncated = bool(chunk.pop())
 
 
-def looks_whole(cell: str, above: Sequence[str]) -> bool:
-    """Whether a cell without an end is written as the cells above it all are: decimals, exponent, digits."""
-    shapes = [match.groups() for text in above if (match := _NUMBER.fullmatch(text.strip()))]
-    mine = _NUMBER.fullmatch(cell.strip())
-    if mine is None or len(shapes) < 2:
-        return cell.strip().lower() in ("nan", "inf", "-inf")
-    sizes = {(len(decimals or ""), len(exponent or "")) for _, decimals, exponent in shapes}
-    digits, decimals, exponent = (len(part or "") for part in mine.groups())
-    longest = max(len(whole) for whole, _, _ in shapes)
-    return sizes == {(decimals, exponent)} and (decimals + exponent > 0 or digits >= longest)
-
-
-_NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE][+-]?(\d+))?")
-
-
-class _Builder:
-    """One column under construction. ``whole``: keep whole numbers exact (a column that may count steps)."""
-
-    def __init__(self, whole: bool) -> None:
-        self.whole = whole
-        self.values: list[NDArray[Any]] = []
-        self.rows: list[Steps] = []
-        self.texts: dict[int, str] = {}
-        self.n_rows = self.n_numbers = 0
-
-    @property
-    def n_texts(self) -> int:
-        """How many cells are neither number nor blank."""
-        return len(self.texts)
-
-    def add(self, cells: Sequence[str]) -> None:
-        """Appends a chunk of cells."""
-        values, rows = self._parse(cells)
-        self.values.append(values)
-        self.rows.append(rows + self.n_rows)
-        self.n_rows += len(cells)
-        self.n_numbers += len(rows)
-
-    def column(self) -> Column:
-        """The finished column: numbers, or text where most cells are text."""
-        if self.n_texts > self.n_numbers:
-            cells = np.array(list(self.texts.values()), dtype=object)
-            return Column(cells, np.fromiter(self.texts, np.int64, len(self.texts)))
-        if not self.values:
-            return Column(np.empty(0), np.empty(0, np.int64))
-        return Column(np.concatenate(self.values), np.concatenate(self.rows))
-
-    def _parse(self, cells: Sequence[str]) -> tuple[NDArray[Any], Steps]:
-        for convert, dtype in ((int, np.int64), (float, np.float64))[not self.whole :]:
-            try:
-                return np.fromiter(map(convert, cells), dtype, len(cells)), np.arange(len(cells))
-            except (ValueError, OverflowError):
-                continue
-        numbers = [number(cell) for cell in cells]
-        for row, cell in enumerate(cells):
-            if numbers[row] is None and cell.strip().lower() not in BLANK:
-                self.texts[self.n_rows + row] = cell.strip()
-        rows = np.array([row for row, n in enumerate(numbers) if n is not None], dtype=np.int64)
-        return np.array([n for n in numbers if n is not None], dtype=np.float64), rows
-
-
-def number(cell: str) -> float | None:
-    """The number in a cell, NaN spelled in any way included; None for a blank or a text."""
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan") if cell.strip().lower() in NAN else None
-
-
-def header_names(cells: Sequence[str]) -> list[str]:
-    """Names of the columns, stripped; a name that comes again gets its number."""
-    seen: Counter[str] = Counter()
-    names = []
-    for cell in map(str.strip, cells):
-        seen[cell] += 1
-        names.append(f"{cell} ({seen[cell]})" if cell and seen[cell] > 1 else cell)
-    return names
-
-
-def _share_of_numbers(row: Sequence[str]) -> float:
-    """Which part of the cells are numbers or blank; 0 where none is a number."""
-    numbers = sum(number(cell) is not None for cell in row)
-    blanks = sum(cell.strip().lower() in BLANK for cell in row)
-    return (numbers + blanks) / len(row) if numbers else 0.0
-
-
 def _by_run(columns: Mapping[str, Column]) -> dict[str, dict[str, Column]]:
     """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside."""
     kept = {name: c for name, c in columns.items() if not name.endswith(("__MIN", "__MAX"))}
@@ -242,39 +162,39 @@ def _by_run(columns: Mapping[str, Column]) -> dict[str, dict[str, Column]]:
         run, dash, metric = name.rpartition(" - ")
         if dash:
             runs.setdefault(run, dict(shared))[metric] = column
-    return runs if len(runs) > 1 else {"": next(iter(runs.values()), kept)}
+    return runs or {"": kept}
 
 
-def _long_columns(names: Sequence[str]) -> tuple[str, str, str] | None:
+def _long_columns(table: _Table) -> tuple[str, str, str] | None:
     """Names of the metric, value and run columns of a long table ("" without runs); None for a wide one."""
-    found = {tables.plain(name): name for name in names}
-    metric = next((found[n] for n in METRIC_NAMES if n in found), None)
-    value = next((found[n] for n in VALUE_NAMES if n in found), None)
-    run = next((found[n] for n in RUN_NAMES if n in found), "")
-    return (metric, value, run) if metric and value else None
+    found = {tables.plain(name): name for name in table.columns}
+    metric, value, run = (
+        next((found[name] for name in names if name in found), "")
+        for names in (METRIC_NAMES, VALUE_NAMES, RUN_NAMES)
+    )
+    if not metric or not value:
+        return None
+    text, numbers = table.columns[metric].values, table.columns[value].values
+    return (metric, value, run) if text.dtype == object and numbers.dtype != object else None
 
 
-def _read_long(table: _Table, metric: str, value: str, run: str) -> list[Attempt]:
-    """One row a value: a column for each name in ``metric``, an attempt for each name in ``run``."""
-    tags, values = table.columns[metric], table.columns[value]
-    if tags.values.dtype != object or values.values.dtype == object:
-        return [table.attempt(table.columns)]
-    runs = table.columns.get(run, Column(np.empty(0, object), np.empty(0, np.int64)))
-    run_of_row = dict(zip(runs.rows.tolist(), map(str, runs.values), strict=True))
-    tag_of_row = dict(zip(tags.rows.tolist(), tags.values, strict=True))
+def _pivoted(
+    columns: Mapping[str, Column], metric: str, value: str, run: str
+) -> dict[str, dict[str, Column]]:
+    """Columns by run from a long table: one for each name in its column ``metric``."""
+    metric_of, run_of = (
+        dict(zip(columns[name].rows.tolist(), columns[name].values.tolist(), strict=True)) if name else {}
+        for name in (metric, run)
+    )
+    values = columns[value]
     places: dict[str, dict[str, list[int]]] = {}
     for place, row in enumerate(values.rows.tolist()):
-        places.setdefault(run_of_row.get(row, ""), {}).setdefault(tag_of_row.get(row, ""), []).append(place)
-    attempts = []
-    for one, by_tag in places.items():
-        mine = {tag: Column(values.values[at], values.rows[at]) for tag, at in by_tag.items() if tag}
-        shared = {k: c for k, c in table.columns.items() if k not in (metric, value, run)}
-        attempts.append(table.attempt({**_rows_only(shared, mine), **mine}, one if len(places) > 1 else ""))
-    return attempts
-
-
-def _rows_only(shared: Mapping[str, Column], mine: Mapping[str, Column]) -> dict[str, Column]:
-    """The shared columns, cut to the rows that one attempt has."""
-    rows = np.concatenate([column.rows for column in mine.values()])
-    cut = {name: np.isin(column.rows, rows) for name, column in shared.items()}
-    return {name: Column(c.values[cut[name]], c.rows[cut[name]]) for name, c in shared.items()}
+        by_metric = places.setdefault(str(run_of.get(row, "")), {})
+        by_metric.setdefault(metric_of.get(row, ""), []).append(place)
+    pivoted = {}
+    for one, by_metric in places.items():
+        rows = values.rows[sorted(place for at in by_metric.values() for place in at)]
+        kept = {name: c.only(rows) for name, c in columns.items() if name not in (metric, value, run)}
+        made = {name: Column(values.values[at], values.rows[at]) for name, at in by_metric.items() if name}
+        pivoted[one] = kept | made
+    return pivoted

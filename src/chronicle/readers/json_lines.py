@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import tables
-from chronicle.readers.csv_tables import number
+from chronicle.readers.cells import number
 from chronicle.readers.tables import Column
-from chronicle.readers.text import Lines, head_lines
+from chronicle.readers.text import Lines, clean, head_lines
 from chronicle.roles import role_of
 
 NAME = "jsonl"
@@ -94,12 +94,12 @@ def flat(
     record: Mapping[str, Any], prefix: str = "", depth: int = 0
 ) -> Iterator[tuple[str, float | int | str]]:
     """(name, number or text) of a nested object, names joined with "/"; null is left out."""
-    for key, value in record.items():
-        kind = type(value)
+    for name, value in record.items():
+        key, kind = clean(name), type(value)
         if kind is float or kind is int:
             yield prefix + key, value
         elif kind is str:
-            yield prefix + key, value if (parsed := number(value)) is None else parsed
+            yield prefix + key, clean(value) if (parsed := number(value)) is None else parsed
         elif kind is bool:
             yield prefix + key, int(value)
         elif kind is dict and depth < MAX_DEPTH:

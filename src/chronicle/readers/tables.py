@@ -20,34 +20,15 @@ from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
 
 # Names of the step column by rank, with what they count; compared without case, blanks and dots.
-STEP_NAMES: tuple[tuple[str, str], ...] = (
-    ("global_step", "step"),
-    ("update_step", "step"),
-    ("optimizer_step", "step"),
-    ("num_updates", "step"),
-    ("current_steps", "step"),
-    ("train_step", "step"),
-    ("training_step", "step"),
-    ("step", "step"),
-    ("steps", "step"),
-    ("iteration", "step"),
-    ("iterations", "step"),
-    ("iter", "step"),
-    ("update", "step"),
-    ("updates", "step"),
-    ("_step", "step"),
-    ("total_timesteps", "step"),
-    ("timesteps_total", "step"),
-    ("timesteps", "step"),
-    ("timestepssofar", "step"),
-    ("samples_count", "sample"),
-    ("consumed_samples", "sample"),
-    ("samples", "sample"),
-    ("consumed_tokens", "token"),
-    ("tokens_seen", "token"),
-    ("tokens", "token"),
-    ("epoch", "epoch"),
-)
+_COUNTED = {
+    "step": "global_step update_step optimizer_step num_updates current_steps train_step training_step step"
+    " steps iteration iterations iter update updates _step total_timesteps timesteps_total timesteps"
+    " timestepssofar",
+    "sample": "samples_count consumed_samples samples",
+    "token": "consumed_tokens tokens_seen tokens",
+    "epoch": "epoch",
+}
+STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
 TIME_NAMES = (
     "timestamp",
     "_timestamp",
@@ -73,6 +54,11 @@ class Column:
 
     values: NDArray[Any]
     rows: Steps
+
+    def only(self, rows: Steps) -> Column:
+        """The cells that stand in ``rows``."""
+        kept = np.isin(self.rows, rows)
+        return Column(self.values[kept], self.rows[kept])
 
 
 def plain(name: str) -> str:
@@ -170,7 +156,7 @@ def _steps(
 def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
     """Name of the wall-clock column ("" without one) and Unix seconds of all rows, NaN where unknown."""
     times = np.full(n_rows, np.nan)
-    named = {plain(name): name for name in reversed(columns)}
+    named = {plain(name): name for name in reversed(list(columns))}
     for name in [named[wanted] for wanted in TIME_NAMES if wanted in named]:
         column = columns[name]
         seconds = (iso_seconds if column.values.dtype == object else unix)(column.values)

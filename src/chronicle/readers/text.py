@@ -45,3 +45,8 @@ class Lines:
             for self.number, line in enumerate(file, 1):
                 self.unfinished = not line.endswith("\n")
                 yield line if self.unfinished else line[:-1]
+
+
+def clean(text: str) -> str:
+    """The text with lone surrogates, which JSON can spell and no file can hold, written out as escapes."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
