@@ -1,0 +1,176 @@
+"""Worked examples of every loss shape, as a whole diagnosis in words, and laws over many seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.classify.asking import diagnosis, findings, patterns
+from tests.curves import Curve, runs
+
+from chronicle.classify import classify
+from chronicle.classify.rules import shapes
+from chronicle.model import Diagnosis
+from chronicle.patterns import BY_ID
+
+UNITS = ("_log", "_steps", "_samples", "_loss", "_scales")
+
+
+def told(d: Diagnosis) -> list[str]:
+    """The reason of the verdict, then pattern, metric, start, peak and end of each finding."""
+    return [
+        d.because,
+        *(f"{f.pattern} {f.metric} {f.start_step} {f.peak_step} {f.end_step}" for f in d.findings),
+    ]
+
+
+EXAMPLES = {
+    "healthy": (
+        Curve(1),
+        "Good: nothing stood out, and nothing worrying was found on the live course.",
+        "near-perfect loss 0 None 1999",
+    ),
+    "noisy": (
+        Curve(1, noise=0.1),
+        "Good: nothing stood out, and nothing worrying was found on the live course.",
+        "noisy-healthy loss 0 None 1999",
+    ),
+    "fast": (
+        Curve(1).spike(0.5, 20, rise=2, fall=8),
+        "Good: 1 spike came back fast, and nothing worrying was found on the live course.",
+        "spike-fast-recovery loss 1001 1001 1018",
+        "near-perfect loss 0 None 1999",
+    ),
+    "slow": (
+        Curve(1).spike(0.5, 30, rise=2, fall=150),
+        "Worrying: slow-recovering spike of loss from step 1,000.",
+        "spike-slow-recovery loss 1000 1001 1437",
+    ),
+    "not fully": (
+        Curve(1).spike(0.5, 40, rise=2, fall=15, residue=0.4),
+        "Bad: spike, not fully recovered of loss from step 1,000.",
+        "spike-no-full-recovery loss 1000 1001 None",
+    ),
+    "shift": (
+        Curve(1).shift(0.5, 10),
+        "Worrying: level shift of loss from step 1,000.",
+        "level-shift loss 1000 1112 None",
+    ),
+    "tall shift": (
+        Curve(1).shift(0.5, 30),
+        "Worrying: level shift of loss from step 1,000.",
+        "level-shift loss 1000 1112 None",
+    ),
+    "diverges": (
+        Curve(1).diverge(0.5, 60),
+        "Bad: divergence without a spike of loss from step 1,071.",
+        "divergence-no-spike loss 1071 1996 None",
+    ),
+    "diverges after a spike": (
+        Curve(1).diverge(0.5, 60, spike=40),
+        "Bad: divergence after a spike of loss from step 1,000.",
+        "divergence-after-spike loss 1000 1996 None",
+    ),
+    "nan": (
+        Curve(1).nan(0.8, 400),
+        "Bad: nan or inf of loss from step 1,600.",
+        "nan-inf loss 1600 1600 1999",
+    ),
+    "frozen": (
+        Curve(1).freeze(0.5, 200),
+        "Bad: frozen metric of loss from step 1,000.",
+        "frozen-metric loss 1000 None 1199",
+    ),
+    "bfloat16": (
+        Curve(1).quantise(),
+        "Good: nothing stood out, and nothing worrying was found on the live course.",
+        "quantised-loss loss 0 None 1999",
+        "near-perfect loss 0 None 1999",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples(name: str) -> None:
+    curve, *expected = EXAMPLES[name]
+    assert told(diagnosis(curve.run())) == expected
+
+
+def test_every_criterion_of_a_finding_says_what_was_measured() -> None:
+    (finding,) = findings(Curve(1).spike(0.5, 20, rise=2, fall=8).run(), "spike-fast-recovery")
+    assert [(c.name, c.value, c.unit, c.threshold, c.met) for c in finding.criteria] == [
+        ("height over the trend", 0.19302, "log units", ">= 0.025", True),
+        ("evidence", 16.3, "noise scales", ">= 15 or two samples beyond the tail", True),
+        ("gained in one jump", 0.87079, "of the height", ">= 0.6", True),
+        ("left of the height", 0.1413, "of the height", "<= 0.1", True),
+        ("recovery", 17, "steps", "<= 150, or 8 samples", True),
+    ]
+    assert finding.runner_up == "spike-slow-recovery"
+    assert finding.runner_up_if == "it had taken more than 150 steps"
+
+
+def test_zeros_beside_a_dead_gradient_norm_are_hidden_nan() -> None:
+    rng, loss, norm = np.random.default_rng(0), np.empty(400), np.full(400, 1.0)
+    loss[:] = (2 + 3 * np.exp(-np.arange(400) / 50)) * np.exp(0.01 * rng.standard_normal(400))
+    loss[300:], norm[300:] = 0.0, math.nan
+    assert told(classify({"train/loss": loss, "grad_norm": norm})) == [
+        "Bad: nan or inf of train/loss from step 300.",
+        "nan-inf train/loss 300 300 399",
+    ]
+
+
+def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
+    loss, norm = Curve(1).loss.copy(), np.ones(2000)
+    loss[::3] = norm[::3] = math.nan
+    assert "nan-inf" not in classify({"loss": loss, "grad_norm": norm}).patterns
+    assert "nan-inf" in classify({"loss": loss, "grad_norm": np.ones(2000)}).patterns
+
+
+def test_a_run_whose_attempts_all_die_has_failed_and_one_that_never_learns_too() -> None:
+    assert "failed-run" in patterns(runs.all_fail(1))
+    flat = 2.3 + 0.01 * np.random.default_rng(0).standard_normal(400)
+    assert told(classify({"loss": flat}))[1:] == ["failed-run loss 0 None None"]
+    assert "failed-run" not in patterns(runs.rollback(1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("noise", [0.004, 0.01, 0.03])
+@pytest.mark.parametrize(
+    "kind", ["spike-fast-recovery", "spike-slow-recovery", "level-shift", "divergence-no-spike"]
+)
+def test_what_was_injected_is_named_where_it_was_injected(kind: str, noise: float, seed: int) -> None:
+    curve = Curve(seed + 20, noise=noise)
+    tall = 0.25 / noise  # the same height in log units, well above every noise here
+    made = {
+        "spike-fast-recovery": lambda: curve.spike(0.5, tall, rise=2, fall=6),
+        "spike-slow-recovery": lambda: curve.spike(0.5, tall, rise=2, fall=120),
+        "level-shift": lambda: curve.shift(0.5, tall),
+        "divergence-no-spike": lambda: curve.diverge(0.5, 4 * tall),
+    }[kind]().run()
+    (finding,) = findings(made, kind)
+    assert abs(finding.start_step - made.events[0].start_step) <= (120 if "diverg" in kind else 3)
+
+
+@pytest.mark.parametrize("points,every", [(60, 100), (300, 50), (2000, 1), (20000, 1)])
+def test_healthy_curves_of_any_length_raise_no_alarm(points: int, every: int) -> None:
+    alarms = set(shapes.PATTERNS) | {"failed-run"}
+    seeds = range(2 if points > 10_000 else 8)
+    named = [patterns(Curve(s, points, every=every, noise=0.01, df=5).run()) & alarms for s in seeds]
+    assert named == [set()] * len(named)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flat_loss_with_wandering_noise_does_not_diverge(seed: int) -> None:
+    assert not {
+        p for p in patterns(Curve(seed, rho=0.9, noise=0.02).flat(0.1).run()) if p.startswith("diverg")
+    }
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_findings_are_whole(name: str) -> None:
+    for f in diagnosis(EXAMPLES[name][0].run()).findings:
+        assert f.criteria and f.runner_up in BY_ID and f.runner_up_if
+        assert 0 <= f.severity <= 1 and 0 < f.confidence <= 1
+        if f.pattern in shapes.PATTERNS and f.pattern not in ("nan-inf", "frozen-metric"):
+            assert [k for k in f.evidence if not k.endswith(UNITS)] == []

@@ -1,0 +1,134 @@
+"""Laws of the diagnosis over a zoo of runs: declared patterns only, live course only, honest gaps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.classify.asking import diagnosis
+from tests.curves import Curve, Run, runs
+from tests.curves.series import datasets, grad_norm, learning_rate, ratio, throughput, validation
+
+from chronicle.classify import DEFAULTS, Thresholds, classify
+from chronicle.classify.rules import RULES, healthy
+from chronicle.classify.thresholds import table
+from chronicle.classify.view import look
+from chronicle.model import Attempt, Role, Series, Verdict
+from chronicle.patterns import BY_ID
+from chronicle.timeline import stitch
+
+DOCS = Path(__file__).parents[2] / "docs" / "classifier.md"
+
+
+def zoo() -> dict[str, Run]:
+    """Runs of every kind: healthy, shaped, with other series, with several attempts."""
+    everything = throughput(validation(ratio(learning_rate(grad_norm(datasets(Curve(1).spike(0.5, 30)))))))
+    return {
+        "healthy": Curve(1).run(),
+        "everything": everything.run(),
+        "diverges": Curve(2).diverge(0.5, 80).run(),
+        "nan": Curve(3).nan(0.5, 20).run(),
+        "shift": Curve(4).shift(0.4, 12).run(),
+        "improves": Curve(5).improve(0.5, 60).run(),
+        "tiny": Curve(6, 5).run(),
+        "rollback": runs.rollback(1),
+        "resume spikes": runs.resume_spikes(1),
+        "repeat data": runs.repeat_data(1),
+        "reinitialised": runs.reinitialised(1),
+        "all fail": runs.all_fail(1),
+    }
+
+
+ZOO = zoo()
+
+
+def test_the_rules_cover_the_list_of_patterns() -> None:
+    declared = {p for rule in RULES for p in rule.PATTERNS} | set(healthy.PATTERNS)
+    assert declared == set(BY_ID)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.__name__.split(".")[-1])
+@pytest.mark.parametrize("name", ZOO)
+def test_a_rule_names_only_what_it_declares(rule: object, name: str) -> None:
+    found = list(rule.find(look(stitch(ZOO[name].attempts), DEFAULTS)))  # type: ignore[attr-defined]
+    assert {f.pattern for f in found} <= set(rule.PATTERNS)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_diagnosis_holds_together(name: str) -> None:
+    d = diagnosis(ZOO[name])
+    assert d.patterns == tuple(sorted({f.pattern for f in d.findings}))
+    assert [f.severity for f in d.findings] == sorted((f.severity for f in d.findings), reverse=True)
+    assert not {n.pattern for n in d.not_assessed} & set(d.patterns)
+    assert d.because.startswith(d.verdict.title() + ": ") and d.because.endswith(".")
+    assert all(f.runner_up is None or f.runner_up in BY_ID for f in d.findings)
+    assert d == diagnosis(ZOO[name])
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_what_is_good_has_its_own_finding(name: str) -> None:
+    d = diagnosis(ZOO[name])
+    judged = any(len(s) >= 16 for a in ZOO[name].attempts for s in a.by_role(Role.LOSS))
+    assert (d.verdict is Verdict.GOOD) == bool(set(d.patterns) & set(healthy.PATTERNS)) or not judged
+
+
+def test_a_dead_branch_is_judged_but_gives_no_verdict() -> None:
+    lost, course = Curve(1).diverge(0.7, 80).loss, Curve(1).loss
+    first = _attempt("a", np.arange(2000), lost)
+    second = _attempt("b", np.arange(1200, 2400), np.r_[course[1200:], course[-400:]])
+    d = classify(stitch([first, second], order=["a", "b"]))
+    assert {f.attempt for f in d.findings if f.pattern == "divergence-no-spike"} == {"a"}
+    assert d.verdict is not Verdict.BAD
+
+
+def test_what_could_not_be_judged_is_said() -> None:
+    missing = {n.pattern: n.missing for n in classify({"loss": Curve(1).loss}).not_assessed}
+    assert missing == {
+        "lr-decay-drop": ("learning-rate",),
+        "batch-ramp": ("batch-size",),
+        "multi-dataset-spike": ("dataset-loss",),
+        "resume-spike": ("attempts",),
+        "resume-ratio-skew": ("ratio",),
+        "lr-not-restored": ("learning-rate", "attempts"),
+        "grad-norm-precursor": ("grad-norm",),
+        "attention-logit-growth": ("attention-logit",),
+        "output-logit-drift": ("output-logit",),
+        "overfitting": ("validation-loss",),
+        "throughput-drop": ("throughput",),
+        "hang": ("step-time",),
+        "loss-scale-collapse": ("loss-scale",),
+        "repeat-data": ("attempts",),
+    }
+
+
+@pytest.mark.parametrize("what", [[], {}, {"loss": [2.0]}, {"loss": [float("nan")] * 40}, {"x": [1.0] * 40}])
+def test_nothing_to_judge_is_said_and_not_called_good(what: object) -> None:
+    d = classify(what)
+    assert d.verdict is not Verdict.GOOD and d.because
+    if "nan-inf" not in d.patterns:
+        assert {n.pattern for n in d.not_assessed} == set(BY_ID)
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "../../etc/loss", "loss\u202e", ""])
+def test_names_from_logs_are_only_names(name: str) -> None:
+    d = classify([_attempt(name, np.arange(400), Curve(1, 400).nan(0.9, 40).loss, metric=name)])
+    assert [f.metric for f in d.findings if f.pattern == "nan-inf"] == [name]
+
+
+def test_a_threshold_can_be_changed() -> None:
+    run = stitch(Curve(1).spike(0.5, 20, fall=4).run().attempts)
+    assert "spike-fast-recovery" in classify(run).patterns
+    assert "spike-fast-recovery" not in classify(run, replace(DEFAULTS, rise=0.5)).patterns
+
+
+def test_every_threshold_has_a_unit_a_reason_and_a_line_in_the_docs() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+?) \| (.+?) \|$", DOCS.read_text(), re.M)
+    assert rows == [(name, f"{value:g}", unit, why) for name, value, unit, why in table()]
+    assert all(f.metadata["unit"] and f.metadata["why"] for f in fields(Thresholds))
+
+
+def _attempt(name: str, steps: np.ndarray, values: np.ndarray, metric: str = "loss") -> Attempt:
+    return Attempt(name, (), {metric: Series(metric, Role.LOSS, steps, values, np.full(len(steps), np.nan))})
