@@ -11,6 +11,8 @@ import numpy as np
 
 from chronicle.classify.detect import Detector, Event
 from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel import step as plain
+from chronicle.classify.kernel.compiled import compiled
 from chronicle.classify.rules.shape import Shape
 from chronicle.classify.rules.shapes import named
 from chronicle.classify.thresholds import DEFAULTS, Thresholds
@@ -42,8 +44,10 @@ class Monitor:
     now.
     """
 
-    def __init__(self, thresholds: Thresholds = DEFAULTS) -> None:
+    def __init__(self, thresholds: Thresholds = DEFAULTS, *, compile: bool = False) -> None:
+        """``compile`` uses numba now: half a minute once on a machine, then 3 µs a value instead of 20."""
         self.thresholds = thresholds
+        self._engine = compiled() if compile else plain
         self._columns: dict[str, Column] = {}
         self._roles: dict[str, Series] = {}
 
@@ -71,7 +75,7 @@ class Monitor:
             self._roles = assign(empty)
         column = self._columns[metric]
         if column.detector is None and self._roles[metric].role in JUDGED:
-            column.detector = Detector(self.thresholds)
+            column.detector = Detector(self.thresholds, engine=self._engine)
             column.detector.extend(np.array(column.values))
         return column
 
