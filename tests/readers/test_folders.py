@@ -179,6 +179,12 @@ def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
     )
 
 
+def test_a_broken_state_is_a_problem_also_beside_a_log(tmp_path: Path) -> None:
+    make(tmp_path, "a.csv")
+    (tmp_path / "trainer_state.json").write_text("junk")
+    assert [p.where for p in read_all(tmp_path).problems] == [str(tmp_path / "trainer_state.json")]
+
+
 def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
     make(tmp_path, "a.csv", "c.csv")
     (tmp_path / "b.csv").write_bytes(b"\x00\x01 junk")

@@ -17,7 +17,7 @@ from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
 from chronicle.readers import read
 from chronicle.readers.cells import looks_whole, number
-from chronicle.readers.tables import STEP_NAMES, Column, iso_seconds, step_rank, unix
+from chronicle.readers.tables import STEP_NAMES, TIME_NAMES, Column, iso_seconds, plain, step_rank, unix
 
 
 def log(tmp_path: Path, text: str | bytes, name: str = "log.csv") -> Attempt:
@@ -330,9 +330,10 @@ def test_a_state_without_points_is_told(history: str, tmp_path: Path) -> None:
 
 # --- written and read again ---
 
+RESERVED = (*TIME_NAMES, "train_runtime", "log_history")
 metric = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=20).filter(
     lambda name: (
-        step_rank(name) is None and name.lower() not in ("timestamp", "time", "ts", "date", "train_runtime")
+        step_rank(name) is None and plain(name) not in RESERVED and not name.endswith(("__MIN", "__MAX"))
     )
 )
 floats = st.floats(allow_nan=True, allow_infinity=True)

@@ -18,7 +18,7 @@ from chronicle import roles
 from chronicle.errors import LogError, NothingToRead, UnknownFormat
 from chronicle.model import Attempt, Role
 from chronicle.readers.arrange import arrange
-from chronicle.readers.dispatch import READERS, is_log, plugins, read_file
+from chronicle.readers.dispatch import READERS, all_readers, is_log, plugins, read_file
 from chronicle.readers.files import RunSource, runs_in, scan
 
 __all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below"]
@@ -45,8 +45,9 @@ def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
     """
     reading = read_all(path, aliases=aliases)
     if not reading.attempts:
-        nothing = NothingToRead(f"{path}: no log with a number in it. Remedy: name a log of a training")
-        raise next(iter(reading.problems), nothing)
+        known = ", ".join(reader.NAME for reader in all_readers())
+        nothing = f"{path}: no log with a number in it. Remedy: name a log of a known format ({known})"
+        raise next(iter(reading.problems), NothingToRead(nothing))
     return list(reading.attempts)
 
 
@@ -65,8 +66,8 @@ def read_all(path: str | Path, *, aliases: Aliases = ()) -> Reading:
         try:
             found = read_file(file)
         except LogError as problem:
-            beside = isinstance(problem, UnknownFormat) and file.suffix == ".json"
-            (unknown if beside else problems).append(problem)
+            document = file.suffix == ".json" and file.name != "trainer_state.json"
+            (unknown if document and isinstance(problem, UnknownFormat) else problems).append(problem)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
         attempts += [replace(one, name=relative + one.name.removeprefix(file.name)) for one in found]

@@ -96,9 +96,14 @@ class Builder:
                 return np.fromiter(map(convert, cells), dtype, len(cells)), np.arange(len(cells))
             except (ValueError, OverflowError):
                 continue
-        numbers = [number(cell) for cell in cells]
+        rows, values = list[int](), list[float]()
         for row, cell in enumerate(cells):
-            if numbers[row] is None and cell.strip().lower() not in BLANK:
+            if not cell:
+                continue
+            value = number(cell)
+            if value is not None:
+                rows.append(row)
+                values.append(value)
+            elif cell.strip().lower() not in BLANK:
                 self.texts[self.n_rows + row] = cell.strip()
-        rows = np.array([row for row, n in enumerate(numbers) if n is not None], dtype=np.int64)
-        return np.array([n for n in numbers if n is not None], dtype=np.float64), rows
+        return np.array(values, dtype=np.float64), np.array(rows, dtype=np.int64)

@@ -29,7 +29,7 @@ MOST_FAULTS = 100  # listed one by one; the rest is one line with a count
 def identify(path: Path) -> bool:
     """The first record is an event, or its version stands near the start (where the first is damaged)."""
     start = head(path)
-    if b"brain.Event:" in start:
+    if b"brain.Event:" in start[:64]:
         return True
     if len(start) <= HEADER:
         return False

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ def plain(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", name.strip().lower())
 
 
+@lru_cache(maxsize=4096)
 def step_rank(name: str) -> int | None:
     """How well a name says that the column counts steps (0 is best); None where it does not."""
     whole, last = plain(name), plain(re.split(r"[/.]", name)[-1])
