@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser
 from tests.browser.conftest import Opened, opened_page
 
@@ -59,6 +60,11 @@ def test_every_page_of_a_built_site_is_whole(opened: Opened) -> None:
         assert page.evaluate("[...document.images].filter(i => !i.naturalWidth).map(i => i.src)") == []
         width = page.viewport_size["width"] if page.viewport_size else 0
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_one_thumbnail_serves_both_themes(opened: Opened) -> None:
+    with Image.open(opened.root / "runs" / RUNS[0] / "thumb.webp") as thumb:
+        assert thumb.convert("RGBA").getpixel((0, 0))[3] == 0
 
 
 def test_a_finding_of_a_real_run_has_its_zoom(opened: Opened) -> None:

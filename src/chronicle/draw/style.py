@@ -43,6 +43,7 @@ def theme(tokens: Tokens) -> Iterator[None]:
 
 def save(figure: Figure, file: Path, *, transparent: bool = False) -> None:
     """Writes lossless WebP without metadata, so that equal figures are equal bytes."""
+    figure.patch.set_visible(not transparent)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # type: ignore[no-untyped-call]
     pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
