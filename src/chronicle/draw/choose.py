@@ -104,7 +104,7 @@ def _drawable(timeline: Timeline) -> dict[str, Track]:
 
 
 def _panel(tracks: Sequence[Track]) -> Panel:
-    names = _names([t.dataset or t.metric for t in tracks])
+    names = _names(tracks)
     lines = [
         Line(literal(name, 24), t.metric, segments(t), token, dash)
         for t, name, (token, dash) in zip(tracks, names, _STYLES, strict=False)
@@ -113,10 +113,10 @@ def _panel(tracks: Sequence[Track]) -> Panel:
     return Panel(title, tracks[0].unit, tracks[0].role, lines)
 
 
-def _names(metrics: Sequence[str]) -> list[str]:
-    """What tells the metrics of a panel apart: without the words they all begin with."""
-    same = 0
-    while len(metrics) > 1 and len({m[: same + 1] for m in metrics}) == 1 and same < min(map(len, metrics)):
-        same += 1
+def _names(tracks: Sequence[Track]) -> list[str]:
+    """What tells the tracks of a panel apart: what their metrics do not share, else the data set."""
+    metrics = [t.metric for t in tracks]
+    columns = enumerate(zip(*metrics, strict=False))
+    same = next((i for i, letters in columns if len(set(letters)) > 1), 0)
     cut = max((i + 1 for i, c in enumerate(metrics[0][:same]) if c in "/._- "), default=0)
-    return [m[cut:] or m for m in metrics]
+    return [t.metric[cut:] or t.metric if cut else t.dataset or t.metric for t in tracks]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from chronicle.model import Finding, Join, Verdict
 from chronicle.patterns import BY_ID
@@ -15,7 +16,7 @@ MOST_LETTERS = 24
 _NARROWEST_PX = 5
 _LONG_PX = 72  # a longer band has its badge at the left end
 _FILL_SHARE = 0.8  # a finding about nearly all of the run gets a cap and no fill
-_FILLED_LANES = 2  # more fills over each other are mud
+_DEEPEST = 2  # tints of one verdict over each other; more are mud
 _EVERY_LINE = 40  # of more joins than this only those with a letter have a line
 
 
@@ -27,6 +28,16 @@ class Mark:
     wanted_px: float
     at_px: float
     row: int
+
+
+@dataclass(frozen=True)
+class Fill:
+    """A tint through all panels: ``depth`` findings of one verdict are over each other here."""
+
+    verdict: Verdict
+    left_px: float
+    right_px: float
+    depth: int
 
 
 @dataclass(frozen=True)
@@ -67,9 +78,26 @@ def bands(
             left, right = middle - _NARROWEST_PX / 2, middle + _NARROWEST_PX / 2
         lane = next((i for i, end in enumerate(free_from) if end <= left), len(free_from))
         free_from[lane : lane + 1] = [right + 1]
-        fill = right - left < _FILL_SHARE * width_px and lane < _FILLED_LANES
+        fill = right - left < _FILL_SHARE * width_px
         verdict = BY_ID[finding.pattern].verdict
         made.append(Band(number, verdict, left, right, lane, fill, finding.end_step is None))
+    return made
+
+
+def fills(shown: Sequence[Band]) -> list[Fill]:
+    """The tints of the bands. Where verdicts overlap the gravest one has it: a blend would be no verdict."""
+    tinted = [band for band in shown if band.fill]
+    cuts = sorted({edge for band in tinted for edge in (band.left_px, band.right_px)})
+    made: list[Fill] = []
+    for left, right in pairwise(cuts):
+        over = [band.verdict for band in tinted if band.left_px <= left and right <= band.right_px]
+        if over:
+            gravest = max(over, key=lambda verdict: verdict.rank)
+            fill = Fill(gravest, left, right, min(over.count(gravest), _DEEPEST))
+            last = made[-1] if made else fill
+            if (last.verdict, last.depth, last.right_px) == (fill.verdict, fill.depth, left):
+                fill = replace(made.pop(), right_px=right)
+            made.append(fill)
     return made
 
 
@@ -93,18 +121,20 @@ def letters(
     kept = sorted(inside, key=lambda item: -item[1].discarded_steps)[:most]
     wanted = [((join.to_step - first) / (last - first) * width_px, letter) for letter, join in kept]
     lines = {float(join.to_step) for _, join in (inside if len(inside) <= _EVERY_LINE else kept)}
-    return spread(wanted, LETTER_PX, width_px), sorted(lines)
+    return spread(wanted, LETTER_PX, width_px, most_rows=2), sorted(lines)
 
 
-def spread(wanted: Sequence[tuple[float, str]], gap_px: float, width_px: float) -> list[Mark]:
+def spread(
+    wanted: Sequence[tuple[float, str]], gap_px: float, width_px: float, most_rows: int = 4
+) -> list[Mark]:
     """Marks near where they belong, none closer than ``gap_px`` to another on its row, in order.
 
-    One row if nobody has to go far, else up to three: marks of a crowd take the rows in turn, and stand
+    One row if nobody has to go far, else more: marks of a crowd take the rows in turn, and stand
     so that the leader of an upper one passes between two lower ones.
     """
     order = sorted(wanted)
     marks: list[Mark] = []
-    for rows in (1, 2, 3, 4):
+    for rows in range(1, most_rows + 1):
         places = _apart([at for at, _ in order], gap_px / rows, gap_px / 2, width_px - gap_px / 2)
         marks = [
             Mark(text, at, place, i % rows)

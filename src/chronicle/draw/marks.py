@@ -14,22 +14,21 @@ from chronicle.tokens import SHAPES, on
 
 _SIZE_PX = {"o": 19.0, "^": 22.0, "s": 17.0, "D": 16.0}  # shapes of about one area
 _CAP_PX = 3.5
+_TINT = 0.13
 _DOTTED = (0, (1, 2.2))
 
 
 def paint_bands(panels: Sequence[Axes], plan: Plan, t: Tokens) -> None:
-    """A light band through every panel, and a solid cap on the first one's upper edge."""
-    height = plan.drawn[0].height
+    """A light tint through every panel, and a solid cap on the first one's upper edge."""
+    for ax in panels:
+        for fill in plan.fills:
+            left, width = fill.left_px / plan.inner, (fill.right_px - fill.left_px) / plan.inner
+            style = {"color": t[fill.verdict], "alpha": _TINT * fill.depth, "lw": 0, "zorder": 1}
+            ax.add_patch(Rectangle((left, 0), width, 1, transform=ax.transAxes, **style))  # type: ignore[arg-type]
     for band in plan.bands:
-        colour = t[band.verdict]
+        y = 1 + min(band.lane, 3) * LANE_PX / plan.drawn[0].height
         left, right = band.left_px / plan.inner, band.right_px / plan.inner
-        for ax in panels if band.fill else ():
-            box = Rectangle(
-                (left, 0), right - left, 1, transform=ax.transAxes, color=colour, alpha=0.13, lw=0
-            )
-            ax.add_patch(box).set_zorder(1)
-        y = 1 + min(band.lane, 3) * LANE_PX / height
-        line = {"transform": panels[0].transAxes, "color": colour, "clip_on": False, "zorder": 6}
+        line = {"transform": panels[0].transAxes, "color": t[band.verdict], "clip_on": False, "zorder": 6}
         panels[0].plot([left, right], [y, y], lw=pt(_CAP_PX), solid_capstyle="butt", **line)  # type: ignore[arg-type]
         if band.open:
             panels[0].plot([right], [y], ">", ms=pt(7), mew=0, **line)  # type: ignore[arg-type]

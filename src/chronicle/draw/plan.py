@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from chronicle.draw import layout
 from chronicle.draw.curves import Panel
-from chronicle.draw.layout import Band, Mark
+from chronicle.draw.layout import Band, Fill, Mark
 from chronicle.draw.scale import Scale, with_headroom
 from chronicle.draw.strip import Bar
 from chronicle.draw.strokes import Clip, Missing, Stroke, clips, missing, strokes
@@ -54,6 +54,7 @@ class Plan:
     axis: str
     drawn: Sequence[Drawn]
     bands: Sequence[Band]
+    fills: Sequence[Fill]
     badges: Sequence[Mark]
     letters: Sequence[Mark]
     lines: Sequence[float]
@@ -120,6 +121,7 @@ def plan(
         axis,
         drawn,
         bands,
+        layout.fills(bands),
         layout.badges(bands, marks.badges, inner),
         letters,
         lines,
