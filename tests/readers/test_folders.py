@@ -168,6 +168,18 @@ def test_what_is_no_log_is_passed_over(tmp_path: Path) -> None:
     assert reading.problems == ()
 
 
+def test_a_site_that_chronicle_made_is_no_run(tmp_path: Path) -> None:
+    make(tmp_path, "a/x.csv", "chronicle-site/runs/a/series.csv", "chronicle-site/other.csv")
+    assert list(runs(tmp_path)) == ["a"]
+
+
+def test_a_file_name_that_is_no_unicode_is_written_out(tmp_path: Path) -> None:
+    make(tmp_path, os.fsdecode(b"run-\xff.csv"), "run-\u202e<b>.csv")
+    assert [one.name for one in read(tmp_path)] == ["run-\u202e<b>.csv", "run-\\udcff.csv"]
+    for one in read(tmp_path):
+        assert "".join([one.name, *one.sources]).encode("utf-8")
+
+
 def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "golden.json").write_text('{"lm loss": {"values": {"1": 2.5}}}')
     with pytest.raises(UnknownFormat) as caught:

@@ -20,6 +20,7 @@ from chronicle.model import Attempt, Role
 from chronicle.readers.arrange import arrange
 from chronicle.readers.dispatch import READERS, all_readers, is_log, plugins, read_file
 from chronicle.readers.files import RunSource, runs_in, scan
+from chronicle.readers.text import clean
 
 __all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below"]
 
@@ -70,12 +71,22 @@ def read_all(path: str | Path, *, aliases: Aliases = ()) -> Reading:
             (unknown if document and isinstance(problem, UnknownFormat) else problems).append(problem)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
-        attempts += [replace(one, name=relative + one.name.removeprefix(file.name)) for one in found]
+        attempts += [_named(one, relative + one.name.removeprefix(file.name)) for one in found]
     if not attempts:  # a .json of an unknown kind is a configuration where a log lies beside it
         problems += unknown
     return Reading(
         tuple(replace(one, series=roles.assign(one.series, aliases)) for one in arrange(attempts)),
         tuple(problems),
+    )
+
+
+def _named(attempt: Attempt, name: str) -> Attempt:
+    """The attempt under a name; file names that are no UTF-8 are written out, so that pages can hold them."""
+    return replace(
+        attempt,
+        name=clean(name),
+        sources=tuple(map(clean, attempt.sources)),
+        faults=tuple(replace(fault, where=clean(fault.where)) for fault in attempt.faults),
     )
 
 

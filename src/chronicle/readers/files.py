@@ -15,6 +15,7 @@ from pathlib import Path
 NOT_LOGS = frozenset(
     ["label.json", "label.toml", "run.toml", "entry.json", "notes.md", "series.csv", "chronicle.toml"]
 )
+NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 # Folders that are part of the folder they are in, and no runs.
 WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "events"])
 WRITERS = ("train", "training", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
@@ -71,7 +72,7 @@ def scan(path: Path, is_log: IsLog, seen: set[tuple[int, int]] | None = None) ->
         folder.logs.append(path)
         return folder
     for entry in entries:
-        if entry.name.startswith(".") or entry.name in NOT_LOGS:
+        if entry.name.startswith(".") or entry.name in NOT_LOGS | NOT_RUNS:
             continue
         if os.path.isdir(entry.path):
             below = scan(Path(entry.path), is_log, seen)
