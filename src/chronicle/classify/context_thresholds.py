@@ -50,7 +50,7 @@ class ContextThresholds:
     flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
     overfit_rise: float = limit(0.02, "log units", "validation loss over its minimum, and over 4 errors")
     lag: float = limit(5.0, "times the steps that training took", "delay of generalisation (Power et al.)")
-    slower: float = limit(0.03, "log units", "3 %: the alarm band of published logs")
+    slower: float = limit(0.03, "share", "3 %: the alarm band of published logs")
     slow_steps: float = limit(50.0, "steps", "shorter is a pause")
     slow_samples: float = limit(8.0, "samples", "a median of fewer may be chance")
     hang_times: float = limit(20.0, "times the median", "an evaluation takes less")

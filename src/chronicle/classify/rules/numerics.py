@@ -65,8 +65,8 @@ def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Ite
     power, steps = power[begin:], steps[begin:]
     if len(power) < 2:
         return
-    ahead = np.array([power[i : i + SCALE_WINDOW + 1].min() for i in range(len(power))])
-    fall = power - ahead
+    padded = np.append(power, np.full(SCALE_WINDOW, np.inf))
+    fall = power - np.lib.stride_tricks.sliding_window_view(padded, SCALE_WINDOW + 1).min(axis=-1)
     need = view.thresholds.halvings
     below_one = bool(power[-1] < 0)
     if fall.max() < need and not below_one:

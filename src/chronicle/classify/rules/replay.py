@@ -30,6 +30,7 @@ REPLACES = (
     *("divergence-after-spike", "divergence-no-spike", "resume-spike"),
 )
 WINDOWS = (8, 16, 32, 64)  # [samples] on either side of the jump
+MOST_PLACES = 4096  # places that are tried; of a longer attempt, medians of blocks
 JUMP_T = 5.0  # [standard errors] of a jump whose place is not known
 
 
@@ -45,20 +46,27 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def jump(join: Resume) -> tuple[int, int] | None:
-    """Where the surest step up is, and in which window; None if there is none or it is a slope."""
+    """The sample at which the surest step up is, and the samples of its window; None if there is no step."""
     n = min(len(join.off), join.reach)
-    error = MEDIAN_ERROR * join.line.noise * join.line.inflation
-    sure = {(i, w): rise(join, i, w) / (error * (2 / w) ** 0.5) for w in WINDOWS for i in range(w, n - w + 1)}
-    near, w = max(sure, key=lambda place: sure[place], default=(0, 0))
-    if not sure or sure[near, w] < JUMP_T:
+    block = max(n // MOST_PLACES, 1)
+    level = np.median(join.off[: n // block * block].reshape(-1, block), axis=-1)
+    error = MEDIAN_ERROR * join.line.noise * join.line.inflation / block**0.5
+    best, near, window = 0.0, 0, 0
+    for w in WINDOWS:
+        if len(level) >= 2 * w:
+            medians = np.median(np.lib.stride_tricks.sliding_window_view(level, w), axis=-1)
+            sure = (medians[w:] - medians[:-w]) / (error * (2 / w) ** 0.5)
+            if sure.max() > best:
+                best, near, window = float(sure.max()), (int(np.argmax(sure)) + w) * block, w * block
+    if best < JUMP_T:
         return None
-    around = range(max(near - w // 2, LEAST), min(near + w // 2, n - LEAST) + 1)
+    around = range(max(near - window // 2, LEAST), min(near + window // 2, n - LEAST) + 1)
     at = max(around, key=lambda i: rise(join, i, LEAST), default=near)
-    return (at, w) if rise(join, at, LEAST) >= 0.5 * rise(join, near, w) > 0 else None
+    return (at, window) if rise(join, at, LEAST) >= 0.5 * rise(join, near, window) > 0 else None
 
 
 def rise(join: Resume, i: int, window_samples: int) -> float:
-    """Middle after sample ``i`` less middle before it, log units over the line."""
+    """Median after sample ``i`` less median before it, log units over the line."""
     after, before = join.off[i : i + window_samples], join.off[max(i - window_samples, 0) : i]
     return float(np.median(after) - np.median(before))
 

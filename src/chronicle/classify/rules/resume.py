@@ -93,8 +93,8 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
 
 def returned(off: Floats, level: float) -> int | None:
     """The first sample after which the median of 8 is below a level."""
-    below = (i for i in range(1, len(off) - LEAST + 1) if np.median(off[i : i + LEAST]) < level)
-    return next(below, None)
+    below = np.median(np.lib.stride_tricks.sliding_window_view(off, LEAST), axis=-1)[1:] < level
+    return int(np.argmax(below)) + 1 if below.any() else None
 
 
 # ---- from the beginning --------------------------------------------------------------------------

@@ -156,9 +156,9 @@ def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if a < LEAST or len(y) - b < LEAST:
         return
     factor = float(batch[grows[-1]] / batch[grows[0] - 1])
-    calm = wiggle(y[b : b + 256]) / wiggle(y[max(a - 256, 0) : a])
+    calm = wiggle(y[b : b + 64]) / wiggle(y[max(a - 64, 0) : a])
     expected = factor**-0.5
-    fits = 0.7 * expected <= calm <= 1.3 * expected and calm < 0.85
+    fits = 0.5 * expected <= calm <= 1.3 * expected and calm < 0.85
     falls = [best_fall(steps, y, int(np.searchsorted(steps, at[g]))) for g in grows[:EDGES]]
     deepest = min(falls, key=lambda e: e.t)
     steps_down = deepest.t <= -view.thresholds.known_t and deepest.height <= -view.thresholds.join_fall
@@ -175,7 +175,7 @@ def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
         confidence=0.9 if fits else 0.7,
         evidence=evidence,
         criteria=[
-            criterion("noise after over before", calm, "factor", f"{expected:.2g} within 30 %", fits),
+            criterion("noise after over before", calm, "factor", f"{expected:.2g} (0.5 to 1.3 of it)", fits),
             criterion("steps down with the batch size", len(drops), "steps", "1 or more", steps_down),
         ],
     )

@@ -2,8 +2,8 @@
 
 throughput-drop
     Sees: a lasting fall of the throughput, or rise of the time a step takes.
-    Rule: the kernel, turned over, sees it leave its level; the median of the stretch is 3 % off the median
-    before it, for 50 steps and 8 samples or more. A change of the batch size explains it.
+    Rule: the kernel, turned over, sees it leave its level; until it is half way back (median of 8 samples) it
+    is 3 % off the median before, for 50 steps and 8 samples or more. A change of the batch size explains it.
     Blind to: a run that is slow from its first step. False alarm: a node is searched for nothing.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
 
@@ -22,10 +22,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import positive
+from chronicle.classify.measure import at_least, positive
 from chronicle.classify.report import criterion, found
 from chronicle.classify.view import AttemptView, View, value_at
-from chronicle.model import Finding, Role, Series
+from chronicle.model import Finding, Floats, Role, Series
 
 PATTERNS = ("throughput-drop", "hang")
 LEAST = 32  # [samples] for a level of the speed
@@ -64,38 +64,43 @@ def drops(view: View, attempt: AttemptView, series: Series, sign: float) -> Iter
 def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Finding | None:
     limits = view.thresholds
     steps, y = positive(series)
-    start = float(series.steps[event.onset])
-    end = None if event.end is None else float(series.steps[event.end])
-    a = int(np.searchsorted(steps, start))
-    b = len(steps) if end is None else int(np.searchsorted(steps, end, side="right"))
-    slow, before = y[a:b], y[max(a - 256, 0) : a]
-    lasts = (steps[b - 1] - start) if b > a else 0.0
-    if min(len(slow), len(before)) < limits.slow_samples or lasts < limits.slow_steps:
+    a = int(np.searchsorted(steps, series.steps[event.onset]))
+    before = y[max(a - 256, 0) : a]
+    if min(len(before), len(y) - a) < limits.slow_samples:
         return None
-    change = sign * float(np.median(slow) - np.median(before))
-    if change < limits.slower or batch_changed(
-        attempt, start, steps[max(a - 8, 0)], steps[min(a + 8, len(steps) - 1)]
+    b = slow_until(sign * (y[a:] - np.median(before)), int(limits.slow_samples)) + a
+    lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * np.median(y[a:b] - np.median(before))))
+    tests = [
+        at_least("fall of the speed", share, "share", limits.slower),
+        at_least("lasted", lasts, "steps", limits.slow_steps),
+        at_least("lasted", b - a, "samples", limits.slow_samples),
+    ]
+    if not all(t.met for t in tests) or batch_changed(
+        attempt, steps[max(a - 8, 0)], steps[min(a + 8, b - 1)]
     ):
         return None
-    share = 1 - float(np.exp(-change))
     return found(
         "throughput-drop",
         attempt,
         series,
-        (start, steps[a + int(np.argmax(sign * slow))], end),
+        (steps[a], steps[a + int(np.argmax(sign * y[a:b]))], steps[b] if b < len(steps) else None),
         severity=share,
         confidence=0.9,
-        evidence={"slower_share": share, "slow_steps": lasts, "lost_share_steps": share * lasts},
-        criteria=[
-            criterion("fall of the speed", 100 * share, "%", f">= {100 * limits.slower:g}", True),
-            criterion("lasted", lasts, "steps", f">= {limits.slow_steps:g}", True),
-            criterion("lasted", len(slow), "samples", f">= {limits.slow_samples:g}", True),
-        ],
-        runner_up=("hang", "a single step that takes as long as all of these"),
+        evidence={"slower_share": share, "slow_steps": lasts, "lost_steps": share * lasts},
+        criteria=tests,
+        runner_up=("hang", "a single step had taken as long as all of these"),
     )
 
 
-def batch_changed(attempt: AttemptView, at: float, before: float, after: float) -> bool:
+def slow_until(slower: Floats, least: int) -> int:
+    """How many samples the speed stays down: until a median of ``least`` is below half of how slow it was."""
+    usual = max(float(np.median(slower[: least * k])) for k in (1, 4, 16))
+    windows = np.lib.stride_tricks.sliding_window_view(slower, least)[least:]
+    back = np.flatnonzero(np.median(windows, axis=-1) < 0.5 * usual)
+    return int(back[0]) + least if len(back) else len(slower)
+
+
+def batch_changed(attempt: AttemptView, before: float, after: float) -> bool:
     """Whether the batch size is another one on the two sides of a step."""
     sizes = attempt.first(Role.BATCH_SIZE)
     return sizes is not None and not np.isclose(value_at(sizes, before), value_at(sizes, after), rtol=0.02)
