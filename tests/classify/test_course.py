@@ -1,0 +1,110 @@
+"""The run as a whole: plateau, overfitting, improvement that nobody expected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.classify.asking import diagnosis, findings, patterns
+from tests.curves import Curve
+from tests.curves.series import learning_rate, validation
+
+from chronicle.model import Role
+
+KINDS = {
+    "plain": {},
+    "noisy": {"noise": 0.05},
+    "sparse": {"points": 400, "every": 50},
+    "short": {"points": 250},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("at", [0.25, 0.4])
+def test_learning_that_stops_is_a_plateau(kind: str, at: float) -> None:
+    curve = Curve(3, **KINDS[kind]).flat(at)
+    (finding,) = findings(curve.run(), "plateau")
+    assert finding.start_step == pytest.approx(curve.events[0].start_step, rel=0.3)
+
+
+@pytest.mark.parametrize("decay", [0.2, 0.4, 0.8, 1.5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_converging_smoothly_is_none(decay: float, kind: str) -> None:
+    for seed in range(3):
+        assert patterns(Curve(seed, decay=decay, **KINDS[kind]).run()) == set()
+
+
+def test_standing_still_at_a_learning_rate_that_has_come_down_is_none() -> None:
+    curve = learning_rate(Curve(2).flat(0.5), drops=(0.5,), gain=0)
+    assert "plateau" not in patterns(curve.run())
+
+
+@pytest.mark.parametrize("every", [20, 60, 150])
+@pytest.mark.parametrize("at", [0.2, 0.6])
+def test_validation_that_turns_while_training_goes_on(every: int, at: float) -> None:
+    run = validation(Curve(4), every=every, overfit_at=at, height=25).run()
+    (finding,) = findings(run, "overfitting")
+    assert finding.metric == "val_loss" and finding.end_step is None
+    assert finding.evidence["minimum_step"] == pytest.approx(2000 * at, abs=max(3 * every, 300))
+
+
+@pytest.mark.parametrize("every", [20, 150, 300])
+@pytest.mark.parametrize("noise", [0.004, 0.03])
+def test_noisy_validation_does_not_overfit(every: int, noise: float) -> None:
+    for seed in range(4):
+        assert patterns(validation(Curve(seed), every=every, noise=noise).run()) == set()
+
+
+def test_both_losses_rising_is_divergence_and_not_overfitting() -> None:
+    curve = Curve(5).diverge(0.5, 60)
+    curve.log("val_loss", Role.VALIDATION_LOSS, np.exp(curve.trend + curve.lift + 0.05), every=50)
+    assert patterns(curve.run()) == {"divergence-no-spike"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_abrupt_lasting_fall_is_sudden_improvement(kind: str) -> None:
+    curve = Curve(7, **KINDS[kind])
+    run = curve.improve(0.5, 0.4 / curve.scale, width=6).run()
+    (finding,) = findings(run, "grokking")
+    assert abs(finding.start_step - run.events[0].start_step) <= 12 * curve.every
+    assert diagnosis(run).verdict == "unexpected"
+
+
+@pytest.mark.parametrize("fall", [3, 30, 200])
+def test_the_return_from_a_spike_is_no_improvement(fall: float) -> None:
+    for height in (20, 60):
+        assert "grokking" not in patterns(Curve(8).spike(0.4, height, fall=fall).run())
+
+
+def test_learning_fast_at_the_start_is_no_improvement_whatever_the_cadence() -> None:
+    """Every step is logged at first, then every 50th: the fall is fast in samples, not in steps."""
+    curve = Curve(9, 6000, decay=0.6)
+    keep = np.concatenate([np.arange(100), np.arange(100, 6000, 50)])
+    attempt = curve.attempt()
+    thin = {
+        m: replace(s, steps=s.steps[keep], values=s.values[keep], times=s.times[keep])
+        for m, s in attempt.series.items()
+    }
+    run = curve.run()
+    run.attempts = [replace(attempt, series=thin)]
+    assert patterns(run) == set()
+
+
+@pytest.mark.parametrize("points", [20, 60, 400])
+def test_generalisation_long_after_training_is_grokking(points: int) -> None:
+    x = np.arange(points) / points
+    curve = Curve(1, points, every=100)
+    curve.log("train_acc", Role.SCORE, np.clip(0.02 + x / 0.06, 0, 1))
+    curve.log("val_acc", Role.VALIDATION_SCORE, 0.02 + 0.97 / (1 + np.exp(-(x - 0.7) / 0.03)))
+    (finding,) = findings(curve.run(), "grokking")
+    assert finding.metric == "val_acc" and finding.evidence["delay_times"] >= 5
+
+
+@pytest.mark.parametrize("late", [0.06, 0.15])
+def test_held_out_scores_that_follow_training_are_learning(late: float) -> None:
+    x = np.arange(400) / 400
+    curve = Curve(2, 400, every=10)
+    curve.log("train_acc", Role.SCORE, np.clip(0.02 + x / 0.06, 0, 1))
+    curve.log("val_acc", Role.VALIDATION_SCORE, np.clip(0.02 + 0.9 * x / late, 0, 0.95))
+    assert "grokking" not in patterns(curve.run())

@@ -1,0 +1,140 @@
+"""What a resume lost, seen against the attempts before it: state, weights, the place in the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.classify.asking import diagnosis, findings, near, patterns
+from tests.curves import Curve
+from tests.curves.runs import (
+    clean,
+    lower_after_resume,
+    reinitialised,
+    repeat_data,
+    resume_spikes,
+    rollback,
+    training,
+)
+from tests.curves.series import validation
+
+from chronicle.classify.joins import resumes
+from chronicle.classify.thresholds import DEFAULTS
+from chronicle.classify.view import look
+from chronicle.timeline import stitch
+
+KINDS = {"plain": {}, "noisy": {"noise": 0.05}, "autocorrelated": {"rho": 0.6}, "sparse": {"every": 20}}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("make", [clean, rollback], ids=["restarts", "rollback"])
+def test_exact_resumes_leave_no_trace(kind: str, make: object) -> None:
+    for seed in (1, 5):
+        assert patterns(make(seed, **KINDS[kind])) == set()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("height", [8, 25])
+def test_a_spike_at_every_resume(kind: str, height: float) -> None:
+    run = resume_spikes(3, height, **KINDS[kind])
+    assert near(run, "resume-spike", 8 * KINDS[kind].get("every", 1))
+    assert patterns(run) == {"resume-spike"}
+
+
+def test_several_small_ones_together_are_believed_where_one_alone_is_not() -> None:
+    """Heights that are 3 to 5 standard errors at each of two joins."""
+    found = [seed for seed in range(6) if "resume-spike" in patterns(resume_spikes(seed, 3.0, fall=30))]
+    assert len(found) >= 3
+
+
+def test_a_higher_level_that_stays_is_no_spike() -> None:
+    def change(c: Curve, k: int) -> None:
+        if k:
+            c.lift += 12 * c.scale
+
+    assert "resume-spike" not in patterns(training(2, change=change))
+
+
+def test_the_parent_is_the_attempt_that_the_first_samples_fit() -> None:
+    """The second attempt went wrong and was abandoned; the third goes on from the first."""
+
+    def change(c: Curve, k: int) -> None:
+        if k == 1:
+            c.diverge(0.3, height=60, grow=0.5)
+
+    view = look(stitch(training(4, ((0, 800), (800, 1200), (800, 1600)), change).attempts), DEFAULTS)
+    (first, *_) = resumes(view, view.attempts[2])
+    assert first.parent.name == "attempt-1"
+    assert abs(first.over(0, 8).t) < 3
+
+
+# ---- repeated data ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("overlap", [True, False], ids=["rollback", "resume"])
+def test_the_end_of_every_replay_is_seen(kind: str, overlap: bool) -> None:
+    run = repeat_data(3, 2, 9, overlap=overlap, **KINDS[kind])
+    found = findings(run, "repeat-data")
+    every = KINDS[kind].get("every", 1)
+    starts = [f.start_step // every for f in found]
+    assert len(found) == 2 and diagnosis(run).verdict == "unexpected"
+    jumps = [1200, 1600] if overlap else [1200, 1800]
+    assert all(abs(a - b) <= 24 for a, b in zip(starts, jumps, strict=True)), starts
+    assert {"divergence-no-spike", "divergence-after-spike", "failed-run"}.isdisjoint(patterns(run))
+
+
+def test_each_replay_is_lower_than_the_one_before() -> None:
+    first, second = findings(repeat_data(6, 2, 9, overlap=False), "repeat-data")
+    assert second.evidence["jump_log"] > first.evidence["jump_log"] > 0.05
+    assert first.evidence["replayed_steps"] == pytest.approx(300, abs=10)
+
+
+def test_a_replay_that_is_not_over_is_told_by_validation_alone() -> None:
+    run = repeat_data(2, 1, 9, length=600)
+    (finding,) = findings(run, "repeat-data")
+    assert finding.start_step == 900 and finding.end_step is None and finding.confidence < 0.7
+    for attempt in run.attempts:
+        attempt.series.pop("val_loss")  # type: ignore[attr-defined]
+    assert "repeat-data" not in patterns(run)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_better_data_after_a_resume_are_not_repeated_ones(seed: int) -> None:
+    assert "repeat-data" not in patterns(lower_after_resume(seed))
+
+
+def test_a_jump_that_validation_follows_is_a_shift_of_the_model() -> None:
+    def change(c: Curve, k: int) -> None:
+        if k:
+            c.lift[:300] -= 10 * c.scale
+        c.trend = c.trend + c.lift
+        c.lift = np.zeros(c.n)
+        validation(c, every=20)
+
+    assert "repeat-data" not in patterns(training(5, ((0, 900), (900, 1500)), change))
+
+
+# ---- new weights -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("one_file", [True, False], ids=["one log", "two logs"])
+def test_new_weights_in_the_middle_of_a_run(kind: str, one_file: bool) -> None:
+    for seed in (1, 2):
+        run = reinitialised(seed, one_file, **KINDS[kind])
+        assert near(run, "reinitialised", 3 * KINDS[kind].get("every", 1))
+        assert patterns(run) == {"reinitialised"}
+
+
+@pytest.mark.parametrize("fall", [3, 20, 60])
+def test_a_spike_to_the_first_level_that_comes_back_faster_is_a_spike(fall: float) -> None:
+    curve = Curve(4)
+    to_the_top = float(curve.trend[0] - curve.trend[1000]) / curve.scale
+    assert "reinitialised" not in patterns(curve.spike(0.5, to_the_top, rise=1, fall=fall).run())
+
+
+def test_learning_within_a_few_samples_cannot_be_compared() -> None:
+    """A curve that falls within three samples, and a spike that does so too."""
+    curve = Curve(5, 200, every=100, decay=3.0)
+    to_the_top = float(curve.trend[0] - curve.trend[100]) / curve.scale
+    assert "reinitialised" not in patterns(curve.spike(0.5, to_the_top, rise=1, fall=1).run())

@@ -1,0 +1,96 @@
+"""Learning rate, batch size and epochs: what they explain, and a schedule that was lost."""
+
+from __future__ import annotations
+
+import pytest
+from tests.classify.asking import diagnosis, findings, near, patterns
+from tests.curves import Curve
+from tests.curves.runs import lr_not_restored, training, with_schedule
+from tests.curves.series import batch_size, epochs, learning_rate
+
+KINDS = {
+    "plain": {},
+    "noisy": {"noise": 0.05},
+    "sparse": {"points": 400, "every": 50},
+    "short": {"points": 250},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gain", [8, 30])
+def test_a_fall_with_the_learning_rate_is_explained_by_it(kind: str, gain: float) -> None:
+    run = learning_rate(Curve(3, **KINDS[kind]), drops=(0.4, 0.7), gain=gain).run()
+    assert near(run, "lr-decay-drop", 20 * KINDS[kind].get("every", 1))
+    assert patterns(run) == {"lr-decay-drop"} and diagnosis(run).verdict == "good"
+
+
+def test_the_same_fall_without_the_learning_rate_is_sudden() -> None:
+    curve = learning_rate(Curve(3), drops=(0.5,), gain=30)
+    del curve.extra["lr"]
+    assert patterns(curve.run()) == {"grokking"}
+
+
+@pytest.mark.parametrize("kind", ["constant", "cosine"])
+def test_smooth_schedules_make_no_finding(kind: str) -> None:
+    for seed in range(3):
+        assert patterns(learning_rate(Curve(seed), kind).run()) == set()
+
+
+def test_a_linear_decay_that_bends_the_loss_down() -> None:
+    curve = learning_rate(Curve(8), "wsd")
+    curve.lift[1600:] -= 0.12 * (curve.steps[1600:] - 1600) / 400
+    assert patterns(curve.run()) == {"lr-decay-drop"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gain", [0, 25])
+def test_a_batch_that_grows_explains_calm_and_steps(kind: str, gain: float) -> None:
+    run = batch_size(Curve(4, **KINDS[kind]), gain=gain).run()
+    assert patterns(run) == {"batch-ramp"} and diagnosis(run).verdict == "good"
+    ramp = findings(run, "batch-ramp")[0]
+    assert ramp.evidence["batch_factor"] == 8
+    assert ramp.evidence["noise_factor"] == pytest.approx(8**-0.5, abs=0.2)
+
+
+def test_a_batch_size_that_changes_nothing_in_the_loss_is_no_finding() -> None:
+    curve = batch_size(Curve(5), gain=0)
+    curve.spread[:] = curve.scale
+    assert patterns(curve.run()) == set()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_down_at_an_epoch_edge_is_a_shift_and_no_miracle(kind: str) -> None:
+    run = epochs(Curve(6, **KINDS[kind]), 3, gain=15).run()
+    assert patterns(run) == {"level-shift"}
+    found = findings(run, "level-shift")
+    assert [f.evidence["epoch"] for f in found] == [1, 2]
+    assert patterns(epochs(Curve(6, **KINDS[kind]), 3).run()) == set()
+
+
+# ---- not restored ------------------------------------------------------------------------------------
+
+
+HOW = {"warmup": "warms up again", "half": "is lower", "cosine": "is higher"}
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("every", [1, 25])
+def test_a_learning_rate_that_was_not_restored(how: str, every: int) -> None:
+    run = lr_not_restored(1, how, every=every)
+    found = findings(run, "lr-not-restored")
+    assert (found[0].attempt, found[0].metric) == ("attempt-2", "lr")
+    assert found[0].evidence["how"] == HOW[how] and "lr-not-restored" in patterns(run)
+
+
+@pytest.mark.parametrize("every", [1, 25])
+def test_a_schedule_that_goes_on_is_restored(every: int) -> None:
+    for seed in range(3):
+        assert patterns(with_schedule(seed, every=every)) == set()
+
+
+def test_a_lower_rate_after_a_rollback_is_the_usual_remedy() -> None:
+    def change(c: Curve, k: int) -> None:
+        learning_rate(c, "constant", peak=3e-4 * 0.5**k, warmup=0.0)
+
+    assert "lr-not-restored" not in patterns(training(2, ((0, 1000), (800, 1600)), change))
+    assert "lr-not-restored" in patterns(training(2, ((0, 1000), (1000, 1600)), change))

@@ -1,0 +1,69 @@
+"""Throughput and hangs against the pauses of every run."""
+
+from __future__ import annotations
+
+import pytest
+from tests.classify.asking import findings, patterns
+from tests.curves import Curve
+from tests.curves.series import batch_size, throughput
+
+from chronicle.model import Role
+
+
+@pytest.mark.parametrize("drop", [0.05, 0.2, 0.6])
+@pytest.mark.parametrize("every", [1, 20])
+@pytest.mark.parametrize("pauses", [0, 50])
+def test_a_lasting_fall_of_the_throughput(drop: float, every: int, pauses: int) -> None:
+    run = throughput(Curve(1, every=every), (0.4, 0.2, drop), pauses=pauses).run()
+    (finding,) = findings(run, "throughput-drop")
+    assert abs(finding.start_step - 800 * every) <= 8 * every
+    assert finding.evidence["slower_share"] == pytest.approx(drop, abs=0.03)
+    assert finding.end_step is not None and abs(finding.end_step - 1200 * every) <= 40 * every
+
+
+@pytest.mark.parametrize("pauses", [20, 50, 333])
+@pytest.mark.parametrize("noise", [0.005, 0.05])
+def test_evaluations_and_checkpoints_are_neither_drops_nor_hangs(pauses: int, noise: float) -> None:
+    for seed in range(2):
+        assert patterns(throughput(Curve(seed), pauses=pauses, noise=noise).run()) == set()
+
+
+def test_step_time_alone_tells_it_as_well() -> None:
+    curve = throughput(Curve(2), (0.5, 0.6, 0.1))
+    del curve.extra["tokens_per_second"]
+    (finding,) = findings(curve.run(), "throughput-drop")
+    assert finding.metric == "step_time" and finding.end_step is None
+
+
+def test_a_larger_batch_explains_longer_steps() -> None:
+    curve = batch_size(throughput(Curve(3)), ramp=(0.5,), gain=0)
+    role, seconds, dataset = curve.extra["step_time"]
+    seconds[1000:] *= 1.9
+    curve.extra = {"step_time": (role, seconds, dataset), "batch_size": curve.extra["batch_size"]}
+    assert patterns(curve.run()) == {"batch-ramp"}
+
+
+@pytest.mark.parametrize("hang_s", [1000.0, 60000.0])
+@pytest.mark.parametrize("every", [1, 10])
+def test_a_run_that_stands_still_and_goes_on(hang_s: float, every: int) -> None:
+    run = throughput(Curve(4, every=every), pauses=50, hang_s=hang_s).run()
+    (finding,) = findings(run, "hang")
+    assert finding.end_step == 1000 * every
+    assert finding.evidence["gap_s"] == pytest.approx(hang_s * every, rel=0.1)
+
+
+def test_half_a_minute_is_no_hang_and_neither_is_a_pause_that_comes_again() -> None:
+    assert "hang" not in patterns(throughput(Curve(5), hang_s=30.0).run())
+    curve = throughput(Curve(5))
+    curve.seconds = curve.seconds + 3600.0 * (curve.steps // 400)
+    assert "hang" not in patterns(curve.run())
+
+
+def test_without_times_a_step_time_of_unknown_unit_must_be_far_out() -> None:
+    curve = throughput(Curve(6))
+    curve.extra = {"step_time": (Role.STEP_TIME, curve.extra["step_time"][1].copy(), "")}
+    curve.extra["step_time"][1][1200] *= 400
+    curve.seconds = curve.seconds * float("nan")
+    assert "gap_times_median" in findings(curve.run(), "hang")[0].evidence
+    curve.extra["step_time"][1][1200] /= 10
+    assert "hang" not in patterns(curve.run())
