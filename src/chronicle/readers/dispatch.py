@@ -17,6 +17,12 @@ from chronicle.readers import csv_tables, event_files, json_lines, trainer_state
 
 GROUP = "chronicle.readers"
 
+_UNKNOWN = (
+    "no reader knows this format. Known formats: {}. "
+    "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
+)
+_LINK = "Remedy: mend the link or remove it"
+
 
 class Reader(Protocol):
     """What a reader is: a module (or any object) with these four names."""
@@ -114,9 +120,8 @@ def read_file(path: Path) -> list[Attempt]:
         _require_regular(path)
         found = claims(path)
         if not found:
-            raise UnknownFormat(
-                str(path), _UNKNOWN.format(", ".join(reader.NAME for reader in all_readers()))
-            )
+            known = ", ".join(reader.NAME for reader in all_readers())
+            raise UnknownFormat(str(path), _UNKNOWN.format(known))
         if len(found) > 1:
             names = " and ".join(repr(reader.NAME) for reader in found)
             raise AmbiguousFormat(str(path), f"readers {names} both claim it. Remedy: uninstall one of them")
@@ -126,21 +131,14 @@ def read_file(path: Path) -> list[Attempt]:
     return [replace(one, facts={"format": found[0].NAME, **one.facts}) for one in attempts]
 
 
-_UNKNOWN = (
-    "no reader knows this format. Known formats: {}. "
-    "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
-)
-
-
 def _require_regular(path: Path) -> None:
     """Raises where opening the file would fail or wait for ever."""
     try:
         info = path.stat()
     except FileNotFoundError:
         if path.is_symlink():
-            raise LogError(
-                str(path), f"is a link to {path.readlink()}, which does not exist. {_LINK}"
-            ) from None
+            what = f"is a link to {path.readlink()}, which does not exist. {_LINK}"
+            raise LogError(str(path), what) from None
         raise NothingToRead(f"{path}: no such file or folder") from None
     except OSError as err:
         if err.errno == errno.ELOOP:
@@ -152,6 +150,3 @@ def _require_regular(path: Path) -> None:
         raise LogError(str(path), "is no regular file (a pipe, socket or device). Remedy: name a file")
     if not info.st_size:
         raise BadLog(str(path), "is empty. Remedy: remove it, or wait until it is written to")
-
-
-_LINK = "Remedy: mend the link or remove it"

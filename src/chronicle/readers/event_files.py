@@ -46,9 +46,8 @@ def read(path: Path) -> list[Attempt]:
     buffer = mapped(path)
     found = frames(buffer)
     right = intact(buffer, found.begin, found.end)
-    damage = found.damage + [
-        (int(at), "checksum of a record is wrong; skipped") for at in found.begin[~right] - HEADER
-    ]
+    wrong = found.begin[~right] - HEADER
+    damage = found.damage + [(int(at), "checksum of a record is wrong; skipped") for at in wrong]
     tags, broken = dict[str, int](), list[int]()
     points = decode(buffer, found.begin[right], found.end[right], tags, broken)
     damage += [(at - HEADER, "record is no event; skipped") for at in broken]
@@ -56,11 +55,8 @@ def read(path: Path) -> list[Attempt]:
         if damage:
             raise BadLog(f"{path}@{damage[0][0]}", f"{damage[0][1]}; and no scalar is left")
         return []
-    return [
-        Attempt(
-            path.name, (str(path),), series_of(points, list(tags)), {}, _faults(path, damage), found.truncated
-        )
-    ]
+    series, faults = series_of(points, list(tags)), _faults(path, damage)
+    return [Attempt(path.name, (str(path),), series, {}, faults, found.truncated)]
 
 
 def mapped(path: Path) -> U8:
@@ -74,10 +70,8 @@ def mapped(path: Path) -> U8:
 
 def series_of(points: Points, tags: list[str]) -> dict[str, Series]:
     """One series a tag, in the order in which the tags first come."""
-    small = points.tag.astype(
-        np.uint16 if len(tags) < 1 << 16 else np.int64
-    )  # sorted by radix where they fit
-    order = np.argsort(small, kind="stable")
+    narrow = np.uint16 if len(tags) < 1 << 16 else np.int64  # 16 bits are sorted by radix, in linear time
+    order = np.argsort(points.tag.astype(narrow), kind="stable")
     stop = np.cumsum(np.bincount(points.tag, minlength=len(tags)))
     series = {}
     groups = [order[begin:end] for begin, end in zip([0, *stop[:-1]], stop, strict=True)]

@@ -95,7 +95,9 @@ def _odd_frame(buffer: U8, at: int, known: int, result: Frames) -> tuple[int, bo
     if end + FOOTER > size and header_right:
         result.truncated = True
         return size, False
-    if end + FOOTER <= size and (header_right or intact(buffer, np.array([at + HEADER]), np.array([end]))[0]):
+    # a damaged header is given a chance where its record would end before the next one
+    ends_early = end + FOOTER <= known
+    if header_right or (ends_early and intact(buffer, np.array([at + HEADER]), np.array([end]))[0]):
         if not header_right:
             result.damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
         return int(end + FOOTER), True

@@ -30,17 +30,7 @@ _COUNTED = {
     "epoch": "epoch",
 }
 STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
-TIME_NAMES = (
-    "timestamp",
-    "_timestamp",
-    "wall_time",
-    "datetime",
-    "date_time",
-    "date",
-    "time",
-    "ts",
-    "time_ms",
-)
+TIME_NAMES = ("timestamp", "_timestamp", "wall_time", "datetime", "date_time", "date", "time", "ts")
 
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
