@@ -208,8 +208,24 @@ def test_many_findings_do_not_make_an_endless_page() -> None:
         for i in range(500)
     )
     page = page_of(replace(rollback(), diagnosis=replace(rollback().diagnosis, findings=findings)))
-    assert '<p class="ch-small">460 more stand in <a href="entry.json">entry.json</a>.</p>' in page
+    assert '460 more stand in <a href="entry.json">entry.json</a>.</p>' in page
     assert len(page.encode()) < 80_000
+
+
+def test_a_page_of_everything_in_masses_says_what_it_leaves_out() -> None:
+    entry = rollback()
+    masses = {
+        "facts": entry.facts[:1] * 101,
+        "attempts": entry.attempts[:1] * 102,
+        "metrics": entry.metrics * 103,
+        "warnings": entry.warnings * 104,
+        "notes": (replace(entry.notes[0], text="a long note\n" * 1000),) * 105,
+    }
+    page = page_of(replace(entry, **masses))
+    assert re.findall("(\\d+) more stand in", page) == ["41", "42", "43", "44"]
+    assert "which holds 85 earlier ones" in page
+    assert "… (9999 more characters)" in page
+    assert len(page.encode()) < 110_000
 
 
 def test_where_the_data_come_from_is_said() -> None:

@@ -36,6 +36,7 @@ def test_an_own_macro_serves_the_shipped_pages(tmp_path: Path) -> None:
         ("line\n{% if %}", "home.md.j2: line 2: template error: "),
         ("{{ nothing_of_the_name }}", "home.md.j2: template error: 'nothing_of_the_name' is undefined"),
         ("{% include 'gone.md.j2' %}", "home.md.j2: template error: "),
+        ("{{ 1 + site.title }}", "home.md.j2: template error: unsupported operand"),
     ],
 )
 def test_a_broken_template_is_named(tmp_path: Path, template: str, problem: str) -> None:

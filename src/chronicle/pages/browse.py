@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from chronicle.model import Entry
-from chronicle.pages.cards import card, points
-from chronicle.pages.data import VERDICTS, Page, Render, SiteData
+from chronicle.pages.cards import Card, card, points
+from chronicle.pages.data import Page, Render, SiteData
 from chronicle.pages.escape import plain
 
 LISTED = 150  # runs on one plain page: long titles and sentences included, it stays far below 100 KB
@@ -19,13 +20,7 @@ def pages(site: SiteData, render: Render) -> Iterator[Page]:
     parts = [ranked[i : i + LISTED] for i in range(0, len(ranked), LISTED)] or [[]]
     numbers = [(number, _name(number)) for number in range(1, len(parts) + 1)]
     for (number, name), part in zip(numbers, parts, strict=True):
-        values = {
-            "base": "",
-            "number": number,
-            "parts": numbers,
-            "groups": _groups(part),
-            "runs": len(ranked),
-        }
+        values = {"number": number, "parts": numbers, "groups": _groups(part), "runs": len(ranked)}
         template = "browse.md.j2" if number == 1 else "browse-more.md.j2"
         yield Page(f"{name}.md", render(template, values))
 
@@ -60,10 +55,11 @@ def _row(entry: Entry) -> list[object]:
     ]
 
 
-def _groups(entries: Sequence[Entry]) -> list[tuple[str, list[object]]]:
-    cards = [card(entry) for entry in entries]
-    groups = [(verdict.value, [c for c in cards if c.verdict is verdict]) for verdict in reversed(VERDICTS)]
-    return [(verdict, list(found)) for verdict, found in groups if found]
+def _groups(entries: Sequence[Entry]) -> list[tuple[str, list[Card]]]:
+    """Cards by verdict; the entries are in the order of their verdicts already."""
+    return [
+        (verdict.value, list(found)) for verdict, found in groupby(map(card, entries), lambda c: c.verdict)
+    ]
 
 
 def _name(number: int) -> str:

@@ -35,8 +35,7 @@ class Html(str):
 
 def plain(text: Any) -> str:
     """One line of text that every program can show."""
-    line = _UNSEEN.sub("\ufffd", _BREAKS.sub(" ", str(text)))
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}… ({len(line) - LONGEST} more characters)"
+    return _cut(_UNSEEN.sub("\ufffd", _BREAKS.sub(" ", str(text))))
 
 
 def as_html(value: Any) -> Html:
@@ -48,7 +47,7 @@ def as_html(value: Any) -> Html:
 
 def lines(text: str) -> Html:
     """Text of several lines, each on its own."""
-    return Html("<br>".join(as_html(line) for line in text.strip().splitlines()))
+    return Html("<br>".join(as_html(line) for line in _cut(text.strip()).splitlines()))
 
 
 def linked(text: Any) -> Html:
@@ -73,3 +72,7 @@ def slug(run_id: str) -> str:
 def address(run_id: str) -> str:
     """The same folder as part of a link."""
     return quote(slug(run_id))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"

@@ -38,7 +38,7 @@ def renderer(folders: Sequence[Path]) -> Render:
             return environment.get_template(name).render(values)
         except jinja2.TemplateSyntaxError as err:
             raise ConfigError(err.name or name, f"line {err.lineno}", f"template error: {err}") from err
-        except jinja2.TemplateError as err:
+        except Exception as err:  # a template is code, and it may be the workspace's own
             raise ConfigError(name, "", f"template error: {err}") from err
 
     return render

@@ -15,7 +15,7 @@ from chronicle.pages.marks import gravest
 from chronicle.patterns import PATTERNS
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
-KEY, TABLES, ROWS, NOTES, CAUSES = 40, 6, 60, 40, 3
+KEY, TABLES, ROWS, NOTES, CAUSES = 40, 6, 60, 20, 3
 
 ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
 
@@ -42,10 +42,9 @@ def pages(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def _values(site: SiteData, entry: Entry) -> dict[str, object]:
-    told = {number: _told(site, entry, number, finding) for number, finding in numbered(entry.diagnosis)}
-    ranked = [told[number] for number, _ in gravest(entry.diagnosis)]
-    joins = [(letter, join.kind, words.join_words(join), words.gap(join.gap_s))
-             for letter, join in lettered(entry.diagnosis)]  # fmt: skip
+    told = [_told(site, entry, number, finding) for number, finding in numbered(entry.diagnosis)]
+    ranked = [told[number - 1] for number, _ in gravest(entry.diagnosis)]
+    joins = lettered(entry.diagnosis)
     return {
         "base": "../../",
         "site": site,
@@ -53,9 +52,9 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
         "words": words,
         "whole": figure(entry, "whole"),
-        "key": list(told.values())[:KEY],
+        "key": told[:KEY],
         "joins": joins[:KEY],
-        "unlisted": max(0, len(told) - KEY) + max(0, len(joins) - KEY),
+        "unlisted": len(told[KEY:]) + len(joins[KEY:]),
         "zooms": [finding for finding in ranked if finding.figure],
         "reasons": [finding for finding in ranked if finding.criteria][:TABLES],
         "absent": _absent(site, entry),

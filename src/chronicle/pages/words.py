@@ -38,26 +38,19 @@ _NAMES = {"nan": "NaN", "inf": "Inf", "lr": "learning rate"}
 
 def span(finding: Finding) -> str:
     """When: ``step 22 308 to 22 402``, ``from step 58 897, not over when the log ends``."""
-    start = count(finding.start_step)
-    if finding.end_step is None:
-        return f"from step {start}, not over when the log ends"
-    return f"step {start}" + (
-        f" to {count(finding.end_step)}" if finding.end_step > finding.start_step else ""
-    )
+    start, end = finding.start_step, finding.end_step
+    if end is None:
+        return f"from step {count(start)}, not over when the log ends"
+    return f"step {count(start)}" + (f" to {count(end)}" if end > start else "")
 
 
 def measure(finding: Finding) -> str:
     """The one number a card has room for: ``2.26 → 4.17 at step 58 897 · not over``."""
     sizes = {k: v for k, v in finding.evidence.items() if not k.endswith("_step")}  # a step is no size
     lead = next(evidence(replace(finding, evidence=sizes)), "")
-    over = " · not over"
-    if finding.end_step is not None:
-        over = (
-            f" · {count(finding.end_step - finding.start_step)} steps"
-            if finding.end_step > finding.start_step
-            else ""
-        )
-    return f"{lead}{' at step' if lead else 'step'} {count(finding.start_step)}{over}"
+    start, end = finding.start_step, finding.end_step
+    over = " · not over" if end is None else f" · {count(end - start)} steps" if end > start else ""
+    return f"{lead}{' at step' if lead else 'step'} {count(start)}{over}"
 
 
 def evidence(finding: Finding, unit: str = "") -> Iterator[str]:
