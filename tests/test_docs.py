@@ -65,4 +65,5 @@ def test_the_readme_s_python_runs(tmp_path, monkeypatch) -> None:
     assert block
     scope: dict[str, object] = {}
     exec(block[1], scope)
-    assert scope["diagnosis"].patterns
+    assert scope["timeline"].attempts
+    assert scope["diagnosis"].not_assessed

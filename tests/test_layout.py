@@ -39,7 +39,6 @@ def test_functions_are_short():
 def test_files_are_short():
     sizes = {f.name: len(f.read_text("utf-8").splitlines()) for f in SOURCES}
     assert {name: size for name, size in sizes.items() if size > 310} == {}
-    assert sum(sizes.values()) < 8000
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda f: f.relative_to(ROOT).as_posix())

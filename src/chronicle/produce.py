@@ -123,8 +123,8 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     problems: list[LogError | NothingToRead] = []
     for log in run.logs:
         reading = read_all(log, aliases=aliases)
-        named = [replace(a, name=f"{log.name}/{a.name}") for a in reading.attempts]
-        attempts += reading.attempts if len(run.logs) == 1 else named
+        within = f"{log.name}/" if len(run.logs) > 1 and log.is_dir() else ""
+        attempts += [replace(a, name=f"{within}{a.name}") for a in reading.attempts]
         problems += reading.problems
     if not attempts:
         raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {_named(run)}")
