@@ -102,8 +102,11 @@ def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnos
 def predict(folder: Path) -> dict[str, Any]:
     """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
     with unlabelled(folder) as copy:
-        runs = expand([copy])
-        made = [diagnosis_json(run.run_id, diagnose(run, WorkspaceConfig())[1]) for run in runs]
+        try:
+            runs = expand([copy])
+            made = [diagnosis_json(run.run_id, diagnose(run, WorkspaceConfig())[1]) for run in runs]
+        except ChronicleError as err:
+            raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
     return one_answer(made)
 
 

@@ -25,6 +25,7 @@ def fall(top: float, bottom: float, rate: float = 3.0) -> Term:
 
 
 def line(at_0: float, at_1: float) -> Term:
+    """A straight line from its value at 0 to its value at 1."""
     return lambda x: at_0 + (at_1 - at_0) * x
 
 
@@ -40,6 +41,7 @@ def spike(at: float, height: float, decay: float = 0.012, rise: float = 0.008) -
 
 
 def step(at: float, by: float) -> Term:
+    """A step ``by`` from ``at`` on."""
     return lambda x: by if x >= at else 0.0
 
 
