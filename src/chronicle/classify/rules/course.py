@@ -43,6 +43,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def plateau(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """A knee in log(loss) over log(step), after which hardly anything is learned."""
     loss = attempt.loss
     if loss is None:
         return
@@ -126,6 +127,7 @@ def lr_comes_down(attempt: AttemptView, start: float, end: float) -> bool:
 
 
 def overfitting(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """The first validation loss that ends above its minimum while the training loss went on falling."""
     loss = attempt.loss
     for validation in attempt.by_role(Role.VALIDATION_LOSS):
         steps, y = positive(validation)

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import Excess, excess, fit, positive, sure
+from chronicle.classify.measure import Excess, at_least, at_most, excess, fit, positive, sure
 from chronicle.classify.report import criterion, found, renamed
 from chronicle.classify.view import MIN_POINTS, AttemptView, View, step_gap
 from chronicle.model import Finding, Role, Series
@@ -43,6 +43,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Spikes of single data sets, joined in time."""
     sources = [s for s in attempt.by_role(Role.DATASET_LOSS) if len(s) >= MIN_POINTS]
     if len(sources) < 2:
         return
@@ -66,6 +67,7 @@ def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
 def whose(
     view: View, attempt: AttemptView, sources: Sequence[Series], group: Sequence[tuple[Finding, Series]]
 ) -> Finding:
+    """One event, and which of the data sets take part in it."""
     tallest, series = max(group, key=lambda pair: pair[0].severity)
     start = min(f.start_step for f, _ in group)
     peak = tallest.peak_step if tallest.peak_step is not None else tallest.start_step
@@ -117,6 +119,7 @@ def bump(series: Series, start: int, stop: int, before_samples: int = 64) -> Exc
 
 
 def ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Every excursion of a ratio that the loss follows."""
     loss = attempt.loss
     if loss is None:
         return
@@ -136,36 +139,27 @@ def excursions(view: View, ratio: Series) -> Iterator[Event]:
 def explained(
     view: View, attempt: AttemptView, loss: Series, ratio: Series, event: Event
 ) -> Iterator[Finding]:
+    """The bump of the loss under an excursion of the ratio, unless single data sets rose as well."""
     limits = view.thresholds
     start, peak = int(ratio.steps[event.onset]), int(ratio.steps[event.peak])
-    end = int(ratio.steps[event.end if event.end is not None else event.peak])
-    moved = bump(loss, start, max(peak, end if end - start < 64 * step_gap(loss) else peak))
+    end = int(ratio.steps[event.end]) if event.end is not None else peak
+    moved = bump(loss, start, end if end - start < 64 * step_gap(loss) else peak)
     shape = beside(view, loss, start, end)
     if shape is None and (abs(moved.t) < limits.known_t or abs(moved.height) < limits.ratio_bump):
         return
     height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
-    single = {s.metric: bump(s, start, peak) for s in attempt.dataset_losses}
-    if any(e.t >= limits.shares_in and e.height >= 0.5 * height for e in single.values()):
+    single = [bump(s, start, peak) for s in attempt.dataset_losses]
+    worst = max((e.t for e in single if e.height >= 0.5 * height), default=0.0)
+    if worst >= limits.shares_in:
         return  # the sources themselves are worse: the model or its data, not the mixture
-    skew = np.exp(abs(event.height)) - 1
+    skew = float(np.exp(abs(event.height))) - 1
+    evidence = {"ratio": ratio.metric, "ratio_change_share": skew, "ratio_start_step": start}
     tests = [
         criterion("change of the ratio", skew, "share", "leaves its level", True),
-        criterion(
-            "loss off its line",
-            moved.t,
-            "standard errors",
-            f">= {limits.known_t:g}",
-            shape is not None or None,
-        ),
-        criterion(
-            "most risen single data set",
-            max((e.t for e in single.values()), default=None),
-            "standard errors",
-            f"< {limits.shares_in:g}",
-            True if single else None,
-        ),
+        at_least("loss off its line, or a spike", abs(moved.t), "standard errors", limits.known_t),
     ]
-    evidence = {"ratio": ratio.metric, "ratio_change_share": skew, "ratio_start_step": start}
+    if single:
+        tests.append(at_most("single data set off its line", worst, "standard errors", limits.shares_in))
     why = "the ratio had kept its level, or a single data set had risen as much"
     if shape is not None:
         yield renamed(shape, "resume-ratio-skew", why=why, evidence=evidence, criteria=tests)

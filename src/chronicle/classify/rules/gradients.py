@@ -47,6 +47,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Rises of the gradient norm that lead a spike of the loss."""
     loss, norm = attempt.loss, attempt.grad_norm
     if loss is None or norm is None or len(norm) < 0.5 * len(loss):
         return
@@ -103,6 +104,7 @@ def precursor(
     followed: int,
     luck: float,
 ) -> Finding:
+    """The finding of one lead."""
     start, spike = onsets
     return found(
         "grad-norm-precursor",
@@ -137,6 +139,7 @@ def tail(hits: int, trials: int, p: float) -> float:
 
 
 def rising_rate(view: View) -> Iterator[Finding]:
+    """A trend in the times or the heights of the spikes of the whole run."""
     places, heights, steps = live_spikes(view)
     least = int(view.thresholds.rate_events)
     keep = places >= START_SHARE

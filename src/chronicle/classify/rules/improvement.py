@@ -86,6 +86,7 @@ def apart(trained: Series, tested: Series, sign: float) -> bool:
 
 
 def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """An abrupt and lasting fall of the loss."""
     loss = attempt.loss
     if loss is None or len(loss) < LEAST:
         return

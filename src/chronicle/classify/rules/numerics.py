@@ -59,6 +59,7 @@ def strongest(candidates: Iterator[Finding | None]) -> Iterator[Finding]:
 
 
 def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
+    """Halvings of the loss scale that add up."""
     ok = np.isfinite(series.values) & (series.values >= 0)
     steps, power = series.steps[ok], np.log2(np.maximum(series.values[ok], 2.0**-64))
     begin = search_end(power)
@@ -106,6 +107,7 @@ def search_end(power: Floats) -> int:
 
 
 def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
+    """A largest logit that is high and grows, or grows fast."""
     steps, level = levels(series)
     if len(level) < LEAST:
         return None
@@ -136,6 +138,7 @@ def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> 
 
 
 def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
+    """A normaliser that left its level and moves on."""
     steps, level = levels(series)
     if len(level) < LEAST:
         return None

@@ -28,6 +28,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """The learning rate at the start of an attempt against what it should have been."""
     join = next((j for j in view.timeline.joins if j.after == attempt.index), None)
     rate = attempt.learning_rate
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
@@ -78,14 +79,11 @@ def expected_rate(old: Series | None, rate: Series) -> float | None:
     steps, values = old.steps[ok].astype(float), old.values[ok]
     if not len(values):
         return None
-    if at <= steps[-1] or len(values) < 4:
-        return positive_or_none(float(np.interp(at, steps, values)))
-    slope = np.polyfit(steps[-6:] - steps[-1], values[-6:], 1)
-    return positive_or_none(float(np.polyval(slope, at - steps[-1])))
-
-
-def positive_or_none(x: float) -> float | None:
-    return x if x > 0 else None
+    expected = float(np.interp(at, steps, values))
+    if at > steps[-1] and len(values) >= 4:
+        slope = np.polyfit(steps[-6:] - steps[-1], values[-6:], 1)
+        expected = float(np.polyval(slope, at - steps[-1]))
+    return expected if expected > 0 else None
 
 
 def warms_up(rate: Series) -> bool:

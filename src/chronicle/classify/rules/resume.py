@@ -57,6 +57,7 @@ def highest(join: Resume) -> Excess:
 
 
 def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
+    """The excess of the first samples, or the spike that the kernel saw there."""
     limits = view.thresholds
     t = together if start.t >= limits.joint_t else start.t
     tests = [

@@ -26,15 +26,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import Excess, positive, step_at, sure, wiggle
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import Excess, at_least, at_most, positive, step_at, sure, wiggle
+from chronicle.classify.report import found
 from chronicle.classify.view import AttemptView, View, index_at
 from chronicle.model import Finding, Floats, Role, Series
 
 PATTERNS = ("lr-decay-drop", "batch-ramp", "level-shift")
 REPLACES = ("grokking", "level-shift")
 LEAST = 16  # [samples] of a loss on either side of a planned change
-EDGES = 24  # more epochs than this in one log are no steps that anybody sees
+EDGES = 24  # more epochs or ramps than this in one log are no steps that anybody sees
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -48,6 +48,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def lr_decay_drops(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Falls of the loss where the learning rate falls."""
     loss, rate = attempt.loss, attempt.learning_rate
     if loss is None or rate is None or len(rate) < LEAST:
         return
@@ -126,8 +127,8 @@ def explained(
         confidence=sure(fall.t, limits.known_t),
         evidence={**evidence, "drop_log": -fall.height},
         criteria=[
-            criterion("fall of the loss there", -fall.t, "standard errors", f">= {limits.known_t:g}", True),
-            criterion("fall of the loss there", -fall.height, "log units", f">= {limits.join_fall:g}", True),
+            at_least("fall of the loss there", -fall.t, "standard errors", limits.known_t),
+            at_least("fall of the loss there", -fall.height, "log units", limits.join_fall),
         ],
         runner_up=("grokking", "nothing had been changed there"),
     )
@@ -143,49 +144,47 @@ def near(loss: Series, event: Event, at: float) -> bool:
 
 
 def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """The whole ramp as one finding, and each drop of the loss that it explains."""
     loss, size = attempt.loss, attempt.first(Role.BATCH_SIZE)
-    if loss is None or size is None or len(size) < 2:
+    steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
+    at, factor = ramp(size)
+    if loss is None or factor < 1.5:
         return
-    steps, y = positive(loss)
-    ok = np.isfinite(size.values) & (size.values > 0)
-    at, batch = size.steps[ok], size.values[ok]
-    grows = np.flatnonzero(np.diff(batch) > 0) + 1 if len(batch) else np.empty(0, int)
-    if not len(grows) or batch[grows[-1]] < 1.5 * batch[grows[0] - 1]:
-        return
-    a, b = int(np.searchsorted(steps, at[grows[0]])), int(np.searchsorted(steps, at[grows[-1]]))
+    a, b = int(np.searchsorted(steps, at[0])), int(np.searchsorted(steps, at[-1]))
     if a < LEAST or len(y) - b < LEAST:
         return
-    factor = float(batch[grows[-1]] / batch[grows[0] - 1])
-    calm = wiggle(y[b : b + 64]) / wiggle(y[max(a - 64, 0) : a])
-    expected = factor**-0.5
-    fits = 0.5 * expected <= calm <= 1.3 * expected and calm < 0.85
-    falls = [best_fall(steps, y, int(np.searchsorted(steps, at[g]))) for g in grows[:EDGES]]
-    deepest = min(falls, key=lambda e: e.t)
-    steps_down = deepest.t <= -view.thresholds.known_t and deepest.height <= -view.thresholds.join_fall
-    if not fits and not steps_down:
+    calm, expected = wiggle(y[b : b + 64]) / wiggle(y[max(a - 64, 0) : a]), factor**-0.5
+    few = at if len(at) <= EDGES else at[:0]
+    falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
+    t = min((e.t for e in falls if e.height <= -view.thresholds.join_fall), default=0.0)
+    tests = [
+        at_most("noise after over before", calm, "factor", min(1.3 * expected, 0.85)),
+        at_least("strongest step down with the batch size", -t, "standard errors", view.thresholds.known_t),
+    ]
+    if not any(x.met for x in tests):
         return
-    drops = [f for g, f in zip(grows, falls, strict=False) if f.t <= -view.thresholds.known_t]
-    evidence: dict[str, object] = {"batch_factor": factor, "noise_factor": calm, "ramps": len(grows)}
+    evidence: dict[str, object] = {"batch_factor": factor, "noise_factor": calm, "ramps": len(at)}
+    where = (at[0], None, at[-1])
     yield found(
-        "batch-ramp",
-        attempt,
-        loss,
-        (at[grows[0]], None, at[grows[-1]]),
-        severity=0.1,
-        confidence=0.9 if fits else 0.7,
-        evidence=evidence,
-        criteria=[
-            criterion("noise after over before", calm, "factor", f"{expected:.2g} (0.5 to 1.3 of it)", fits),
-            criterion("steps down with the batch size", len(drops), "steps", "1 or more", steps_down),
-        ],
+        "batch-ramp", attempt, loss, where, severity=0.1, confidence=0.8, evidence=evidence, criteria=tests
     )
-    for g, fall in zip(grows, falls, strict=False):
-        shapes = [e for e in view.events(loss) if e.kind is Kind.DROP and near(loss, e, float(at[g]))]
-        if shapes:
-            yield from explained(view, attempt, loss, "batch-ramp", float(at[g]), fall, evidence)
+    for step, fall in zip(few, falls, strict=True):
+        if any(e.kind is Kind.DROP and near(loss, e, float(step)) for e in view.events(loss)):
+            yield from explained(view, attempt, loss, "batch-ramp", float(step), fall, evidence)
+
+
+def ramp(size: Series | None) -> tuple[Floats, float]:
+    """Steps at which the batch grows, and by how much it grows in all."""
+    if size is None:
+        return np.empty(0), 1.0
+    ok = np.isfinite(size.values) & (size.values > 0)
+    steps, batch = size.steps[ok].astype(float), size.values[ok]
+    grows = np.flatnonzero(np.diff(batch) > 0) + 1
+    return steps[grows], float(batch[grows[-1]] / batch[grows[0] - 1]) if len(grows) else 1.0
 
 
 def epoch_edges(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Steps down of the loss at whole epochs."""
     loss, epoch = attempt.loss, attempt.first(Role.EPOCH, LEAST)
     if loss is None or epoch is None:
         return

@@ -52,6 +52,7 @@ def overlap(a: Finding, b: Finding) -> bool:
 
 
 def drops(view: View, attempt: AttemptView, series: Series, sign: float) -> Iterator[Finding]:
+    """Slow stretches of one series, throughput (sign -1) or step time (+1)."""
     if len(series) < LEAST:
         return
     for event in view.events(series, sign):
@@ -62,6 +63,7 @@ def drops(view: View, attempt: AttemptView, series: Series, sign: float) -> Iter
 
 
 def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Finding | None:
+    """One slow stretch, if it is deep and long enough and no batch size explains it."""
     limits = view.thresholds
     steps, y = positive(series)
     a = int(np.searchsorted(steps, series.steps[event.onset]))
@@ -107,6 +109,7 @@ def batch_changed(attempt: AttemptView, before: float, after: float) -> bool:
 
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Standstills by wall clock, or by the logged step time where there is no clock."""
     series = attempt.loss or next(iter(attempt.series.values()), None)
     if series is not None and len(series) >= LEAST // 2 and np.isfinite(series.times).all():
         gaps = np.diff(series.times)
