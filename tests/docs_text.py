@@ -62,6 +62,7 @@ def pattern_table() -> str:
     rows = ["| pattern | title | verdict | needs |", "| --- | --- | --- | --- |"]
     for pattern in PATTERNS:
         needs = [role.value for role in pattern.needs]
+        needs += [f"or {pattern.instead}"] if pattern.instead else []
         needs += [f"{pattern.needs_attempts} attempts"] if pattern.needs_attempts > 1 else []
         rows.append(
             f"| [`{pattern.id}`](../patterns/{pattern.id}.md) | {pattern.title} "

@@ -20,13 +20,17 @@ GOOD, WORRYING, BAD, UNEXPECTED = (
 
 @dataclass(frozen=True)
 class Pattern:
-    """A kind of behaviour. ``needs``: roles that must all be logged; ``needs_attempts``: fewest attempts."""
+    """A kind of behaviour. ``needs``: roles that must all be logged; ``needs_attempts``: fewest attempts.
+
+    ``instead``: a role, or "times", that serves where what is needed was not logged.
+    """
 
     id: str
     title: str
     verdict: Verdict
     needs: tuple[Role, ...] = (Role.LOSS,)
     needs_attempts: int = 1
+    instead: str = ""
 
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -47,8 +51,8 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,)),
     Pattern("plateau", "Plateau", WORRYING),
     Pattern("overfitting", "Overfitting", WORRYING, (Role.LOSS, Role.VALIDATION_LOSS)),
-    Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,)),
-    Pattern("hang", "Hang", WORRYING, (Role.STEP_TIME,)),
+    Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,), instead=Role.STEP_TIME),
+    Pattern("hang", "Hang", WORRYING, (Role.STEP_TIME,), instead="times"),
     Pattern("spike-no-full-recovery", "Spike, not fully recovered", BAD),
     Pattern("divergence-after-spike", "Divergence after a spike", BAD),
     Pattern("divergence-no-spike", "Divergence without a spike", BAD),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from chronicle.classify.rules import RULES, healthy
 from chronicle.classify.view import MIN_POINTS, View
 from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
@@ -93,15 +95,19 @@ def not_assessed(view: View, named: Sequence[str]) -> Iterable[NotAssessed]:
 
 def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
     """Roles that no attempt logged often enough to be judged, and "attempts" where there are too few."""
-    roles = [str(role) for role in pattern.needs if not logged(view, role)]
+    instead = bool(pattern.instead) and logged(view, pattern.instead)
+    roles = [str(role) for role in pattern.needs if not (instead or logged(view, role))]
     return (*roles, "attempts") if len(view.attempts) < pattern.needs_attempts else tuple(roles)
 
 
-def logged(view: View, role: Role) -> bool:
-    """Whether any attempt has a series of this role that is long enough."""
+def logged(view: View, role: str) -> bool:
+    """Whether any attempt has a series of this role, or "times", that is long enough."""
+    if role == "times":
+        series = [s for a in view.attempts for s in a.series.values()]
+        return any(np.count_nonzero(np.isfinite(s.times)) >= MIN_POINTS for s in series)
     if role is Role.LOSS:
         return any(a.loss is not None for a in view.attempts)
-    return any(a.first(role, MIN_POINTS) is not None for a in view.attempts)
+    return any(a.first(Role(role), MIN_POINTS) is not None for a in view.attempts)
 
 
 def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
