@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.classify.asking import diagnosis, findings, near, patterns
-from tests.curves import Curve
+from tests.curves import Curve, Run
 from tests.curves.runs import lr_not_restored, training, with_schedule
 from tests.curves.series import batch_size, epochs, learning_rate
 
@@ -94,3 +94,26 @@ def test_a_lower_rate_after_a_rollback_is_the_usual_remedy() -> None:
 
     assert "lr-not-restored" not in patterns(training(2, ((0, 1000), (800, 1600)), change))
     assert "lr-not-restored" in patterns(training(2, ((0, 1000), (1000, 1600)), change))
+
+
+def appended(pause_s: float, factor: float, height: float = 10.0) -> Run:
+    """One log to which a second process appended, with another learning rate."""
+    curve = learning_rate(Curve(9))
+    rate = curve.extra["lr"][1]
+    rate[1000:] *= factor
+    curve.seconds = curve.seconds + pause_s * (curve.steps >= 1000)
+    curve.lift += height * curve.scale * curve.pulse(1000, 1, 30)
+    return curve.run()
+
+
+@pytest.mark.parametrize("factor", [0.5, 7.0])
+def test_a_process_that_took_over_in_the_same_log(factor: float) -> None:
+    run = appended(4000.0, factor)
+    (lost,) = findings(run, "lr-not-restored")
+    assert lost.start_step == 1000 and lost.evidence["lr_factor"] == pytest.approx(factor, rel=0.01)
+    assert [f.start_step for f in findings(run, "resume-spike")] == [pytest.approx(1000, abs=8)]
+
+
+def test_a_learning_rate_that_jumps_while_the_process_runs_on_is_planned() -> None:
+    assert {"lr-not-restored", "resume-spike"}.isdisjoint(patterns(appended(0.0, 7.0)))
+    assert {"lr-not-restored", "resume-spike"}.isdisjoint(patterns(appended(4000.0, 1.0)))

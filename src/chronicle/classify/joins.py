@@ -14,6 +14,7 @@ from chronicle.model import Floats, Series
 BEFORE = 64  # [samples] of the earlier attempt that make a line at least
 HORIZON = 0.5  # [log steps] how long a stretch makes a line, and how far it is trusted beyond its end
 LEAST = 8  # [samples] on either side of a join
+JUMP = float(np.log(4 / 3))  # [log units] of the learning rate at a seam
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +87,22 @@ def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) 
     calm = 2 * min((line.noise for line in lines), default=0.0)
     if lines:
         yield min((line for line in lines if line.noise <= calm), key=lambda line: line.error(needed))
+
+
+def seams(attempt: AttemptView) -> list[tuple[float, float]]:
+    """Places inside one log where another process took over: (step, learning rate after over before).
+
+    The clock shows a pause of ten times the usual, and the learning rate jumps there by a third or more, but
+    not beside it: a schedule does not jump because a process waits.
+    """
+    rate = attempt.learning_rate
+    if rate is None or len(rate) < 4 * LEAST or not np.isfinite(rate.times).all():
+        return []
+    v = np.where(rate.values > 0, rate.values, np.nan)
+    jump, pause = np.abs(np.diff(np.log(v))), np.diff(rate.times)
+    taken_over = (jump >= JUMP) & (pause >= 10 * np.median(pause)) & (pause > 0)
+    return [
+        (float(rate.steps[i + 1]), float(v[i + 1] / v[i]))
+        for i in np.flatnonzero(taken_over)
+        if LEAST <= i < len(jump) - LEAST and max(jump[i - 1], jump[i + 1]) < JUMP / 4
+    ]

@@ -130,6 +130,14 @@ def middle(values: Floats) -> float:
     return 0.0 if mean * median <= 0 else min(mean, median, key=abs)
 
 
+def departure(series: Series, start: float, stop: float, before_samples: int = 64) -> Excess:
+    """How far a series lies off the line through the samples before ``start``, from there up to ``stop``."""
+    steps, y = positive(series)
+    a, b = int(np.searchsorted(steps, start)), int(np.searchsorted(steps, stop))
+    line = fit(steps[max(a - before_samples, 0) : a], y[max(a - before_samples, 0) : a])
+    return excess(line, steps[a : max(b, a + 1)], y[a : max(b, a + 1)]) if line else Excess(0.0, 0.0)
+
+
 def step_at(steps: Floats, y: Floats, i: int, window_samples: int = 32, skip_samples: int = 0) -> Excess:
     """How far the ``window_samples`` after sample ``i`` lie over the line through those before it."""
     before = slice(max(i - window_samples, 0), i)

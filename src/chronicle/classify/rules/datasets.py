@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import Excess, at_least, at_most, excess, fit, positive, sure
+from chronicle.classify.measure import at_least, at_most, departure, sure
 from chronicle.classify.report import criterion, found, renamed
 from chronicle.classify.view import MIN_POINTS, AttemptView, View, step_gap
 from chronicle.model import Finding, Role, Series
@@ -71,7 +71,7 @@ def whose(
     tallest, series = max(group, key=lambda pair: pair[0].severity)
     start = min(f.start_step for f, _ in group)
     peak = tallest.peak_step if tallest.peak_step is not None else tallest.start_step
-    rises = {s.metric: bump(s, start, max(peak, start)) for s in sources}
+    rises = {s.metric: departure(s, start, max(peak, start) + 1) for s in sources}
     spiking = {s.metric for _, s in group}
     moved = [m for m, e in rises.items() if m in spiking or e.t >= view.thresholds.shares_in]
     kind = "single" if len(moved) == 1 else "simultaneous" if len(moved) == len(sources) else "several"
@@ -107,14 +107,6 @@ def whose(
     return made
 
 
-def bump(series: Series, start: int, stop: int, before_samples: int = 64) -> Excess:
-    """How far a loss lies over the line through the samples before ``start``, from there to ``stop``."""
-    steps, y = positive(series)
-    a, b = int(np.searchsorted(steps, start)), int(np.searchsorted(steps, stop, side="right"))
-    line = fit(steps[max(a - before_samples, 0) : a], y[max(a - before_samples, 0) : a])
-    return excess(line, steps[a : max(b, a + 1)], y[a : max(b, a + 1)]) if line else Excess(0.0, 0.0)
-
-
 # ---- the mixture -----------------------------------------------------------------------------------
 
 
@@ -143,12 +135,12 @@ def explained(
     limits = view.thresholds
     start, peak = int(ratio.steps[event.onset]), int(ratio.steps[event.peak])
     end = int(ratio.steps[event.end]) if event.end is not None else peak
-    moved = bump(loss, start, end if end - start < 64 * step_gap(loss) else peak)
+    moved = departure(loss, start, (end if end - start < 64 * step_gap(loss) else peak) + 1)
     shape = beside(view, loss, start, end)
     if shape is None and (abs(moved.t) < limits.known_t or abs(moved.height) < limits.ratio_bump):
         return
     height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
-    single = [bump(s, start, peak) for s in attempt.dataset_losses]
+    single = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
     worst = max((e.t for e in single if e.height >= 0.5 * height), default=0.0)
     if worst >= limits.shares_in:
         return  # the sources themselves are worse: the model or its data, not the mixture

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import excess, fit, positive, sure
+from chronicle.classify.measure import departure, fit, positive, sure
 from chronicle.classify.report import criterion, found
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats, Series
@@ -83,15 +83,7 @@ def onset(series: Series, event: Event) -> int:
 
 def alone(norm: Series, loss: Series, start: int, spike: int) -> bool:
     """Whether the gradient norm was up, and the loss on its line, in all steps between the two onsets."""
-    return off_line(norm, start, spike) >= LEAST_LEAD_T > abs(off_line(loss, start, spike))
-
-
-def off_line(series: Series, start: int, stop: int) -> float:
-    """t of the samples from one step up to another against the line through those before."""
-    steps, y = positive(series)
-    a, b = np.searchsorted(steps, start), np.searchsorted(steps, stop)
-    line = fit(steps[max(a - BEFORE, 0) : a], y[max(a - BEFORE, 0) : a])
-    return excess(line, steps[a:b], y[a:b]).t if line else 0.0
+    return departure(norm, start, spike).t >= LEAST_LEAD_T > abs(departure(loss, start, spike).t)
 
 
 def precursor(

@@ -5,6 +5,7 @@ lr-not-restored
     Rule: the first values of the attempt differ by 5 % from the earlier attempt's at equal steps (or from the
     extension of its last values). A lower one after a rollback is a team's usual remedy and no finding,
     unless it warms up again.
+    Inside one log: it jumps by a third after a pause of ten times the usual step.
     Blind to: a schedule that differs later only. False alarm: a change that somebody made on purpose.
     Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
 """
@@ -15,7 +16,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.report import criterion, found
+from chronicle.classify.joins import seams
+from chronicle.classify.measure import at_least
+from chronicle.classify.report import found
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, JoinKind, Series
 
@@ -25,6 +28,8 @@ PATTERNS = ("lr-not-restored",)
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         yield from not_restored(view, attempt)
+        for step, factor in seams(attempt):
+            yield told(view, attempt, step, factor, "is higher" if factor > 1 else "is lower", 0.7)
 
 
 def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -46,20 +51,24 @@ def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if factor < 1 and not warms and join.kind is JoinKind.ROLLBACK:
         return
     how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
-    yield found(
+    yield told(view, attempt, rate.steps[0], factor, how, 0.95 if warms else 0.7 if factor > 1 else 0.5)
+
+
+def told(
+    view: View, attempt: AttemptView, step: float, factor: float, how: str, confidence: float
+) -> Finding:
+    """The finding; ``factor`` is the learning rate found over the one expected."""
+    share = abs(factor - 1)
+    return found(
         "lr-not-restored",
         attempt,
-        rate,
-        (rate.steps[0], rate.steps[0], None),
+        attempt.learning_rate,
+        (step, step, None),
         severity=min(abs(np.log(max(factor, 1e-3))), 1.0),
-        confidence=0.95 if warms else 0.7 if factor > 1 else 0.5,
-        evidence={"lr_factor": factor, "lr_expected": before, "lr_found": now, "how": how},
-        criteria=[
-            criterion(
-                "difference", 100 * (factor - 1), "%", f"more than {100 * view.thresholds.lr_differs:g}", True
-            ),
-            criterion("warms up again", None, "", "from below the rate of the earlier attempt", warms),
-        ],
+        confidence=confidence,
+        evidence={"lr_factor": factor, "how": how},
+        criteria=[at_least("off the rate that was expected", share, "share", view.thresholds.lr_differs)],
+        runner_up=("lr-decay-drop", "somebody had changed it on purpose"),
     )
 
 

@@ -4,7 +4,8 @@ resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
     earlier attempt, and the excess at least halves later; or 3 standard errors at each of several joins, 5
-    together. A spike that the kernel sees within the first 8 samples of a join is one as well.
+    together. A spike that the kernel sees within the first 8 samples of a join is one as well. So is a rise
+    inside one log where, after a pause, the learning rate is another one.
     Blind to: lost optimizer state that the loss does not show. False alarm: a search for lost state.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
 
@@ -23,8 +24,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.joins import LEAST, Resume, resumes
-from chronicle.classify.measure import Excess, at_least, positive, running, sure
+from chronicle.classify.joins import LEAST, Resume, resumes, seams
+from chronicle.classify.measure import Excess, at_least, departure, positive, running, sure
 from chronicle.classify.report import found, renamed
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats
@@ -44,6 +45,8 @@ def find(view: View) -> Iterator[Finding]:
         new = list(anew(view, attempt))
         yield from new
         again += [] if new else resumes(view, attempt)[:1]
+        for step, _ in seams(attempt):
+            yield from seam_spike(view, attempt, step)
     starts = [(join, highest(join)) for join in again]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
@@ -90,6 +93,37 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
         criteria=tests,
         runner_up=("level-shift", "it had not come down again"),
     )
+
+
+def seam_spike(view: View, attempt: AttemptView, step: float) -> Iterator[Finding]:
+    """The same at a place inside one log where another process took over with another learning rate."""
+    loss = attempt.loss
+    if loss is None:
+        return
+    gap, limits = step_gap(loss), view.thresholds
+    best = max((departure(loss, step, step + m * gap) for m in (4, 8, 16, 32)), key=lambda e: e.t)
+    tests = [
+        at_least("first samples over the line before", best.t, "standard errors", limits.known_t),
+        at_least("height", best.height, "log units", limits.join_rise),
+    ]
+    evidence = {"join_height_log": best.height}
+    why = "the process had not been another one from there on"
+    for shape in view.findings(loss):
+        if shape.pattern in REPLACES and abs(shape.start_step - step) <= AT_ONCE * gap:
+            yield renamed(shape, "resume-spike", why=why, evidence=evidence, criteria=tests)
+            return
+    if all(t.met for t in tests):
+        yield found(
+            "resume-spike",
+            attempt,
+            loss,
+            (step, step, None),
+            severity=0.2 + best.height,
+            confidence=sure(best.t, limits.known_t),
+            evidence={**evidence, "height_log": best.height},
+            criteria=tests,
+            runner_up=("level-shift", why),
+        )
 
 
 def returned(off: Floats, level: float) -> int | None:
