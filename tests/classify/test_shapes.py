@@ -45,7 +45,7 @@ EXAMPLES = {
     "slow": (
         Curve(1).spike(0.5, 30, rise=2, fall=150),
         "Worrying: slow-recovering spike of loss from step 1,000.",
-        "spike-slow-recovery loss 1000 1001 1437",
+        "spike-slow-recovery loss 1000 1001 1436",
     ),
     "not fully": (
         Curve(1).spike(0.5, 40, rise=2, fall=15, residue=0.4),
@@ -103,7 +103,13 @@ def test_every_criterion_of_a_finding_says_what_was_measured() -> None:
         ("height over the trend", 0.19302, "log units", ">= 0.025", True),
         ("evidence", 16.3, "noise scales", ">= 15 or two samples beyond the tail", True),
         ("gained in one jump", 0.87079, "of the height", ">= 0.6", True),
-        ("left of the height", 0.1413, "of the height", "<= 0.1", True),
+        (
+            "left of the height",
+            0.14125,
+            "of the height",
+            "<= 0.15, at most 0.03 log units; or 0.8 noise scales",
+            True,
+        ),
         ("recovery", 17, "steps", "<= 150, or 8 samples", True),
     ]
     assert finding.runner_up == "spike-slow-recovery"

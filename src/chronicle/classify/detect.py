@@ -45,7 +45,7 @@ class Event:
     end, ``noise`` the one-sample noise scale, ``score`` the evidence in noise scales, ``level_samples`` how
     many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height that
     was gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned NaN or
-    Inf, ``growth`` the level at the end over the level when it was first left open, ``falling`` how much
+    Inf, ``growth`` what was added to the rest since it was first left open, ``falling`` how much
     the level still comes down at the end as a share of the height, ``last`` the last sample over the
     baseline, ``before`` (DROP) what the same time before it had gained.
     """

@@ -44,7 +44,7 @@ def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base
     row[at.OUT_NAN] = 0.0
     row[at.OUT_BACK] = end
     row[at.OUT_ABRUPT] = event[at.ABRUPT]
-    row[at.OUT_GROWTH] = event[at.SMOOTH] - event[at.LEFT]
+    row[at.OUT_GROWTH] = residual - event[at.EARLY]
     row[at.OUT_FALLING] = 0.0
     row[at.OUT_LAST] = mem.state[at.LAST] - base
     row[at.OUT_BEFORE] = 0.0
@@ -64,6 +64,8 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
     event[at.SEEN_BY] = float(k)
     event[at.SMOOTH] = y
     event[at.PEAK] = i
+    event[at.OPENED] = i
+    event[at.EARLY] = y - event[at.BASE]
     noise = mem.levels[0][at.NOISE]
     if onset < 0.0:
         onset = locate(mem, k, event[at.BASE] + 1.5 * noise, i)
@@ -138,6 +140,7 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
         event[at.HEIGHT] = top
         event[at.PEAK] = i
     over = event[at.SMOOTH] - base
+    early(mem.config, event, over, i)
     within = tolerance(cfg, event[at.HEIGHT], noise)
     if over > max(cfg[at.BACK] * event[at.HEIGHT], within):
         event[at.LAST_HIGH] = i
@@ -154,6 +157,12 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
         make_pending(mem, i)
 
 
+def early(cfg: Row, event: Row, over: float, i: float) -> None:
+    """Keep the level that the event had soon after its opening: growth is measured from there."""
+    if i - event[at.OPENED] <= 2.0 * cfg[at.HOLD]:
+        event[at.EARLY] = over
+
+
 def close_active(mem: Memory, over: float, base: float, i: float) -> None:
     """The active event is back: report it and go on with the references as they were."""
     event, noise = mem.open[0], mem.levels[0][at.NOISE]
@@ -163,7 +172,6 @@ def close_active(mem: Memory, over: float, base: float, i: float) -> None:
         calm_excursion(q, event[at.SCORE])
         q[at.CALM_RATE] += 0.001
     event[at.ONSET] = rise_start(mem.ring, event, i, noise, True)
-    event[at.LEFT] = event[at.SMOOTH]
     row = emit(mem, at.IS_BACK, event, event[at.BACK_SINCE], over, base)
     row[at.OUT_BACK] = max(event[at.LAST_HIGH] + 1.0, event[at.PEAK])
     mem.state[at.ACTIVE] = 0.0
@@ -180,7 +188,6 @@ def make_pending(mem: Memory, i: float) -> None:
     event, noise = mem.open[0], mem.levels[0][at.NOISE]
     event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
     event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
-    event[at.LEFT] = event[at.SMOOTH]
     kept = mem.open[int(mem.state[at.PENDING])]
     for field in range(at.EVENT):
         kept[field] = event[field]
@@ -214,8 +221,10 @@ def follow_pending(mem: Memory, y: float, i: float) -> None:
         event = mem.open[slot]
         event[at.SMOOTH] += (y - event[at.SMOOTH]) / min(max((i - event[at.ONSET]) / 4.0, 8.0), 256.0)
         base = baseline(event, i)
-        if event[at.SMOOTH] - base <= tolerance(mem.config, event[at.HEIGHT], noise):
-            emit(mem, at.IS_BACK, event, i, event[at.SMOOTH] - base, base)
+        over = event[at.SMOOTH] - base
+        early(mem.config, event, over, i)
+        if over <= tolerance(mem.config, event[at.HEIGHT], noise):
+            emit(mem, at.IS_BACK, event, i, over, base)
             remove_pending(mem, slot)
         else:
             slot += 1
@@ -233,11 +242,9 @@ def close_all(mem: Memory, into_nan: float) -> None:
         event = mem.open[0]
         event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
         if i - event[at.PEAK] < 2.0 and event[at.HEIGHT] < 12.0 * noise:
-            event[at.ABRUPT] = min(
-                event[at.ABRUPT], 0.5
-            )  # still rising and small: nobody can call it a jump yet
+            # still rising and small: nobody can call it a jump yet
+            event[at.ABRUPT] = min(event[at.ABRUPT], 0.5)
         event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
-        event[at.LEFT] = event[at.SMOOTH]
         close_open(mem, event, into_nan, i)
         mem.state[at.ACTIVE] = 0.0
     clear_evidence(mem)

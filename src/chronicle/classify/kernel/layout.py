@@ -81,13 +81,14 @@ LEVEL = 17
     SCORE,  # evidence that opened it [noise scales]
     SEEN_BY,  # level of the pyramid that opened it
     SMOOTH,  # smoothed level now [log]
-    LEFT,  # SMOOTH when it became pending [log]
+    OPENED,  # [index]
+    EARLY,  # over the baseline, 32 samples after it was opened [log]
     BACK_SINCE,  # first sample of the present stretch within tolerance [index]
     BACK_COUNT,  # samples of that stretch
     LAST_HIGH,  # last sample with more than `back` of the height [index]
     ABRUPT,  # share of the height gained in one jump
-) = range(14)
-EVENT = 14
+) = range(15)
+EVENT = 15
 
 # ---- one row of output
 (
@@ -104,7 +105,7 @@ EVENT = 14
     OUT_NAN,  # 1: ended by NaN or Inf
     OUT_BACK,  # first sample with less than `back` of the height left [index]
     OUT_ABRUPT,
-    OUT_GROWTH,  # level at the end over the level when it became pending [log]
+    OUT_GROWTH,  # of what is left, since 32 samples after it was opened [log]
     OUT_FALLING,  # share of the height by which the level still comes down at the end
     OUT_LAST,  # last sample over the baseline [log]
     OUT_BEFORE,  # DROP: what the same time before it had gained [log]

@@ -135,6 +135,10 @@ def follow_mean(cfg: Row, q: Row, y: float, ahead: float, gain: float) -> None:
     upper = q[at.MEAN] + cfg[at.SWALLOW] * q[at.NOISE]
     q[at.MEAN] += gain * (min(max(y, lower), upper) - q[at.MEAN])
     q[at.MEAN2] += gain * (q[at.MEAN] - q[at.MEAN2])
+    above = q[at.MEAN] - max(q[at.TREND] + 4.0 * q[at.NOISE], y)
+    if above > 0.0:  # left behind by a steep fall: a spike would start below it
+        q[at.MEAN] -= above
+        q[at.MEAN2] -= above
 
 
 def follow_noise(q: Row, residual: float, memory: float) -> None:

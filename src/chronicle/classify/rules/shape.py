@@ -49,7 +49,8 @@ class Shape:
 
     @cached_property
     def nearly_back(self) -> bool:
-        return self.event.residual <= max(self.limits.left * self.event.height, 1.5 * self.event.noise)
+        e, limits = self.event, self.limits
+        return e.residual <= max(min(limits.left * e.height, limits.back_cap), limits.back_noise * e.noise)
 
     @cached_property
     def after_samples(self) -> int:
@@ -115,6 +116,7 @@ class Shape:
         """The criteria that every shape is judged by."""
         e, limits = self.event, self.limits
         share = e.residual / e.height if e.height > 0 else 0.0
+        back = f"<= {limits.back:g}, at most {limits.back_cap:g} log units; or {limits.back_noise:g} noise scales"
         return [
             criterion(
                 "height over the trend", e.height, "log units", f">= {limits.rise}", e.height >= limits.rise
@@ -128,11 +130,7 @@ class Shape:
             ),
             criterion("gained in one jump", e.abruptness, "of the height", f">= {limits.jump}", self.is_jump),
             criterion(
-                "left of the height",
-                share,
-                "of the height",
-                f"<= {limits.left}",
-                self.nearly_back or not self.is_open,
+                "left of the height", share, "of the height", back, self.nearly_back or not self.is_open
             ),
         ]
 
