@@ -88,7 +88,7 @@ def _paint_panel(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens, lift: float) -> 
     panel, scale = drawn.panel, drawn.scale
     if scale.log:
         ax.set_yscale("log")
-        ax.yaxis.set_major_locator(ticker.LogLocator(numticks=5))
+        ax.yaxis.set_major_locator(ticker.FixedLocator(text.log_ticks(scale.low, scale.high)))
         ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: text.log_label(value)))
         ax.yaxis.set_minor_locator(ticker.NullLocator())
     else:

@@ -74,7 +74,7 @@ def with_headroom(scale: Scale) -> Scale:
 
 
 def _is_log(low: float, high: float, role: Role) -> bool:
-    return low > 0 and high / low > _LOG_FROM.get(role, _LOG_FROM_ELSE)
+    return low > 1e-290 and high / low > _LOG_FROM.get(role, _LOG_FROM_ELSE)
 
 
 def _span(low: float, high: float) -> float:
@@ -84,7 +84,7 @@ def _span(low: float, high: float) -> float:
 
 def _widened(low: float, high: float, log: bool = False) -> Scale:
     if log:
-        return Scale(float(10**low), float(10**high), True)
+        return Scale(float(10 ** max(low, -300)), float(10 ** min(high, 300)), True)
     if high - low >= _span(low, high):
         return Scale(float(low), float(high))
     margin = 0.04 * abs(high) or 0.5

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import matplotlib.style
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from PIL import Image
 
 from chronicle.draw.text import FONT
@@ -43,28 +44,31 @@ def theme(tokens: Tokens) -> Iterator[None]:
 
 def save(figure: Figure, file: Path, *, transparent: bool = False) -> None:
     """Writes lossless WebP without metadata, so that equal figures are equal bytes."""
-    figure.patch.set_visible(not transparent)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # type: ignore[no-untyped-call]
-    pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
-    image = Image.frombuffer("RGBA", canvas.get_width_height(), pixels)
-    if not transparent:
-        image = _reduced(image.convert("RGB"))
+    pixels = np.array(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+    if transparent:
+        image = Image.fromarray(pixels)
+    else:
+        _reduce(pixels.view(np.uint32).ravel())
+        image = Image.fromarray(pixels).convert("RGB")
     # Method 1 takes a third of the time of the default, for as many bytes within a per cent.
     image.save(file, "WEBP", lossless=True, quality=80, method=1)
 
 
-def _reduced(image: Image.Image) -> Image.Image:
-    """The 128 most frequent colours as they are, the others as the nearest of these.
+def _reduce(pixels: NDArray[np.uint32]) -> None:
+    """Leaves the most frequent colours as they are and replaces the others by the nearest of these, in place.
 
-    Grounds, bands and strokes keep their exact colour (a median cut would merge verdicts); what goes are
-    shades on smooth edges that nobody can tell apart, and with them half of the bytes.
+    Grounds, tints and strokes keep their exact colour (a median cut would merge verdicts). What goes are
+    shades on smooth edges that nobody can tell apart, and with them nearly half of the bytes.
     """
-    counts: Any = image.getcolors(image.width * image.height)
-    frequent = sorted(counts, key=lambda item: (-item[0], item[1]))[:_COLOURS]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette([channel for _, colour in frequent for channel in colour])
-    return image.quantize(palette=palette, dither=Image.Dither.NONE).convert("RGB")
+    drawn = np.flatnonzero(pixels != pixels[0])
+    colours, where, counts = np.unique(pixels[drawn], return_inverse=True, return_counts=True)
+    frequent = colours[np.lexsort((colours, -counts))[:_COLOURS]]
+    kept = np.append(frequent, pixels[0])
+    channels = (c.reshape(-1, 1).view(np.uint8).astype(np.int32) for c in (colours, kept))
+    apart = np.abs(next(channels)[:, None] - next(channels)[None]).sum(axis=2)
+    pixels[drawn] = kept[apart.argmin(axis=1)][where]
 
 
 def _rc(t: Tokens) -> dict[str, object]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
 from matplotlib import font_manager, ticker
+from matplotlib.ft2font import FT2Font
 
 from chronicle.words import count, level
 
 FONT = "DejaVu Sans"  # it comes with matplotlib, so a figure is the same everywhere
+_SHORTEST, _WIDEST_PX = 9, 12.0  # of a name in characters; of a character
 _LONGEST_TICK = 7  # characters that fit left of a panel
 
 
@@ -34,18 +37,19 @@ def literal(text: str, longest: int = 80) -> str:
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
     """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width."""
     said = literal(unit, 24) if unit else "unit not declared"
-    tails = [f"  ·  {said}{', log scale' * log}", f" · {said}{', log' * log}"]
-    for longest in range(80, 8, -1):
+    shown, tail = literal(name), f"  ·  {said}{', log scale' * log}"
+    if text_px(shown + tail) > width_px:
+        tail = f" · {said}{', log' * log}"
+    longest = len(shown)
+    while (excess := text_px(shown + tail) - width_px) > 0 and longest > _SHORTEST:
+        longest = max(_SHORTEST, longest - max(1, int(excess / _WIDEST_PX)))
         shown = literal(name, longest)
-        for tail in tails:
-            if text_px(shown + tail) <= width_px:
-                return shown + tail
-    return shown + tails[-1]
+    return shown + tail
 
 
 def text_px(text: str, size_px: float = 11.5) -> float:
     """The width of a line in CSS pixels."""
-    font = font_manager.get_font(font_manager.findfont(FONT))
+    font = _font()
     font.set_size(size_px, 72)
     font.set_text(text, 0.0)
     return float(font.get_width_height()[0]) / 64
@@ -77,6 +81,18 @@ def value_labels(ticks: Sequence[float]) -> list[str]:
         if _exact([float(f"{tick:.{digits}e}") for tick in ticks], ticks):
             break
     return [_power(tick, digits) for tick in ticks]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """At most five ticks of a logarithmic axis: whole decades, and some between where they are few."""
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    if last - first >= 2:
+        stride = -(-(last - first + 1) // 5)
+        return [10.0**power for power in range(-(-first // stride) * stride, last + 1, stride)]
+    leads = (1, 2, 5) if high / low < 50 else (1, 3)
+    ticks = [lead * 10.0**power for power in range(first - 1, last + 1) for lead in leads]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    return inside if inside else [math.sqrt(low * high)]
 
 
 def log_label(value: float) -> str:
@@ -120,5 +136,10 @@ def _power(value: float, digits: int) -> str:
 
 
 @cache
+def _font() -> FT2Font:
+    return font_manager.get_font(font_manager.findfont(FONT))
+
+
+@cache
 def _shapes() -> frozenset[int]:
-    return frozenset(font_manager.get_font(font_manager.findfont(FONT)).get_charmap())
+    return frozenset(_font().get_charmap())

@@ -20,6 +20,7 @@ _COLUMNS = 300
 def thumb(run: Subject) -> Figure:
     """Live and dead curve of the first line, transparent, for both themes."""
     figure = sheet(WIDTH, HEIGHT, _DPI)
+    figure.patch.set_visible(False)
     ax = figure.add_axes((0.03, 0.06, 0.94, 0.88))
     ax.axis("off")
     first = run.panels[0]
