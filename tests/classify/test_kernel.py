@@ -1,4 +1,4 @@
-"""Laws of the kernel, whatever it is fed: batch is stream, compiled is plain, nothing raises, scale is free."""
+"""Laws of the kernel whatever it is fed: batch is stream, compiled is plain, nothing raises."""
 
 from __future__ import annotations
 

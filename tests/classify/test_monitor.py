@@ -75,7 +75,7 @@ def test_a_spike_is_told_while_it_lasts_and_again_when_it_is_over() -> None:
 
 def test_a_nan_is_told_at_once() -> None:
     _, said, _ = watched(Curve(5).nan(0.5, 50))
-    assert [(step, f.pattern) for step, f in said][0] == (1000, "nan-inf")
+    assert (said[0][0], said[0][1].pattern) == (1000, "nan-inf")
 
 
 def test_a_metric_may_appear_late_and_have_any_name() -> None:

@@ -41,7 +41,6 @@ class Thresholds(ContextThresholds):
     fast_steps: float = limit(150.0, "steps", "back within it is fast (published: 30 to 150)")
     fast_samples: float = limit(8.0, "samples", "where few steps are logged: nobody can see it faster")
     fast_share: float = limit(0.01, "share of the run so far", "fast by eye on a curve of the whole run")
-    left: float = limit(0.1, "share of the height", "less is left at the end: nearly back")
     lost: float = limit(0.6, "share of the height", "more is left at the end: it diverged")
     grown: float = limit(0.25, "share of the height", "gained since it was pending: still growing")
     twice: float = limit(0.693, "log units", "twice the trend is lost, however high the peak was")

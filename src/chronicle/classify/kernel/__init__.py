@@ -4,6 +4,7 @@ layout.py   the memory: names of all places, with units
 warmup.py   log units, and the noise of the first samples
 levels.py   one level: references without lag, noise scale, CUSUM
 watch.py    a quiet sample: the pyramid, the tail, what opens an event
+baseline.py the level before an event, moved on
 events.py   the life of an event
 falls.py    sustained falls
 lookback.py questions about the last samples: onset, jump or ramp

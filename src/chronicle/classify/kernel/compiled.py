@@ -14,12 +14,12 @@ from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
-from chronicle.classify.kernel import events, falls, layout, levels, lookback, step, warmup, watch
+from chronicle.classify.kernel import baseline, events, falls, layout, levels, lookback, step, warmup, watch
 from chronicle.classify.kernel.layout import Memory, Row
 from chronicle.classify.kernel.step import finish as at_finish
 from chronicle.classify.kernel.step import run as at_run
 
-MODULES: tuple[ModuleType, ...] = (layout, levels, lookback, events, warmup, falls, watch, step)
+MODULES: tuple[ModuleType, ...] = (layout, levels, lookback, baseline, events, warmup, falls, watch, step)
 
 
 def available() -> bool:

@@ -50,7 +50,7 @@ class Shape:
     @cached_property
     def nearly_back(self) -> bool:
         e, limits = self.event, self.limits
-        return e.residual <= max(min(limits.left * e.height, limits.back_cap), limits.back_noise * e.noise)
+        return e.residual <= max(min(limits.back * e.height, limits.back_cap), limits.back_noise * e.noise)
 
     @cached_property
     def after_samples(self) -> int:
@@ -116,7 +116,8 @@ class Shape:
         """The criteria that every shape is judged by."""
         e, limits = self.event, self.limits
         share = e.residual / e.height if e.height > 0 else 0.0
-        back = f"<= {limits.back:g}, at most {limits.back_cap:g} log units; or {limits.back_noise:g} noise scales"
+        back = f"<= {limits.back:g}, at most {limits.back_cap:g} log units; "
+        back += f"or {limits.back_noise:g} noise scales"
         return [
             criterion(
                 "height over the trend", e.height, "log units", f">= {limits.rise}", e.height >= limits.rise
