@@ -104,7 +104,7 @@ hide: [navigation]
 ## Looked for, not found { data-search-exclude }
 
 <section data-search-exclude>
-<h3>Not assessed</h3>
+<h3 data-search-exclude>Not assessed</h3>
 <ul class="ch-needs">
 <li>Gradient norm leads <span class="ch-no">needs gradient norm</span></li>
 </ul>

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from chronicle.model import Entry, Verdict
-from chronicle.pages.cards import CALM, Card, card, figure, points
+from chronicle.pages.cards import CALM, Card, card, figure
 from chronicle.pages.data import VERDICTS, Page, Render, SiteData
 from chronicle.pages.escape import address
 from chronicle.pages.patterns import columns
@@ -35,15 +35,19 @@ def pages(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def hero(site: SiteData) -> Entry | None:
-    """The run whose figure stands on top: of a real model, with something to see in it, that ended well."""
+    """The run whose figure stands on top: real, with something to see in it, ended well, and long."""
 
     def rank(entry: Entry) -> tuple[bool, bool, bool, int]:
         made = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
         eventful = any(f.end_step is not None and f.pattern not in CALM for f in entry.diagnosis.findings)
-        return not made, eventful, entry.verdict is Verdict.GOOD, points(entry)
+        return not made, eventful, entry.verdict is Verdict.GOOD, _last_step(entry)
 
     drawn = [entry for entry in site.entries if figure(entry, "whole")]
     return max(drawn, key=rank, default=None)
+
+
+def _last_step(entry: Entry) -> int:
+    return max((int(row.get("last_step") or 0) for row in entry.attempts), default=0)
 
 
 def attention(urgent: list[Entry]) -> list[Card]:
