@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -72,11 +73,13 @@ def segments(track: Track, attempt: int | None = None) -> list[Segment]:
 
 
 def _of_attempt(track: Track, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Iterator[Segment]:
-    steps, values, live = track.steps[mine].astype(np.float64), track.values[mine], track.live[mine]
+    rows: Any = slice(None) if mine.all() else mine  # a long log is not copied for nothing
+    steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
     if (np.diff(steps) < 0).any():
         order = np.argsort(steps, kind="stable")
         steps, values, live = steps[order], values[order], live[order]
-    values = np.where(np.isfinite(values), np.clip(values, -_LARGEST, _LARGEST), values)
+    if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
+        values = np.where(too_large, np.copysign(_LARGEST, values), values)
     cuts = np.flatnonzero(np.diff(live)) + 1
     if len(cuts) > _MOST_RUNS:
         yield Segment(steps[~live], values[~live], False)
@@ -84,5 +87,5 @@ def _of_attempt(track: Track, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]) 
         return
     for a, b in zip([0, *cuts], [*cuts, len(live)], strict=True):
         # A dead branch starts one sample before the cut: it is seen to leave the live line.
-        rows = slice(a if live[a] else max(0, a - 1), b)
-        yield Segment(steps[rows], values[rows], bool(live[a]))
+        part = slice(a if live[a] else max(0, a - 1), b)
+        yield Segment(steps[part], values[part], bool(live[a]))

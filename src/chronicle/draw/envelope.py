@@ -48,6 +48,12 @@ def _medians(values: Floats, starts: np.ndarray[tuple[int], np.dtype[np.int64]])
     mids = np.full(len(starts), np.nan)
     for i, part in enumerate(np.split(values, starts[1:])):
         known = part[~np.isnan(part)] if some_nan else part
-        if len(known):
-            mids[i] = np.median(known)
+        if half := len(known) // 2:
+            if len(known) % 2:
+                mids[i] = np.partition(known, half)[half]
+            else:
+                ordered = np.partition(known, (half - 1, half))
+                mids[i] = (ordered[half - 1] + ordered[half]) / 2
+        elif len(known):
+            mids[i] = known[0]
     return mids

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ _PEAK_SPANS = 1.6  # a finding's peak is kept in the frame if it is no further a
 _LOG_FROM = {Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0}  # ratio of largest to smallest; other roles:
 _LOG_FROM_ELSE = 1e3
 _ROW_SHARE = 0.16
+_ENOUGH = 100_000
 
 
 @dataclass(frozen=True)
@@ -28,23 +30,22 @@ class Scale:
     log: bool = False
 
 
-def body_scale(segments: Iterable[Segment], role: Role, peaks: Sequence[float] = ()) -> Scale:
+def body_scale(segments: Sequence[Segment], role: Role, peaks: Sequence[float] = ()) -> Scale:
     """The range of a whole run: its body with head room, and the peaks of findings that are near enough."""
-    kept = [s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments]
-    body, everything = _finite(kept), _finite([s.values for s in segments])
+    body = _finite(_thinned(s.values[len(s.values) // int(1 / _START_SHARE) :]) for s in segments)
     if not len(body):
         return Scale(0, 1)
+    lowest, highest = _extremes(segments)
     low, high = (float(q) for q in np.quantile(body, _BODY))
-    if role is Role.LEARNING_RATE and everything.min() >= 0:
-        return _widened(0, float(everything.max()) * 1.12)
-    log = _is_log(low, high, role) and everything.min() > 0
+    if role is Role.LEARNING_RATE and lowest >= 0:
+        return _widened(0, highest * 1.12)
+    log = _is_log(low, high, role) and lowest > 0
     if log:
-        low, high, body, everything = np.log10(low), np.log10(high), np.log10(body), np.log10(everything)
-        peaks = [np.log10(p) for p in peaks if p > 0]
+        low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
+        peaks = [math.log10(p) for p in peaks if p > 0]
     span = _span(low, high)
     reach = _REACH_SPANS * span
-    near = [p for p in peaks if np.isfinite(p) and p < high + _PEAK_SPANS * span]
-    highest, lowest = float(everything.max()), float(everything.min())
+    near = [p for p in peaks if p < high + _PEAK_SPANS * span]
     top = highest + 0.1 * span
     if highest > high + reach:
         top = min(top, max([high + 0.18 * span, *(p + 0.08 * span for p in near)]))
@@ -52,16 +53,15 @@ def body_scale(segments: Iterable[Segment], role: Role, peaks: Sequence[float] =
     return _widened(bottom, max(top, high), log)
 
 
-def full_scale(segments: Iterable[Segment], role: Role) -> Scale:
+def full_scale(segments: Sequence[Segment], role: Role) -> Scale:
     """The range of a zoom: all that is in its window; a learning rate starts at 0."""
-    values = _finite([s.values for s in segments])
-    if not len(values):
+    low, high = _extremes(segments)
+    if math.isnan(low):
         return Scale(0, 1)
-    low, high = float(values.min()), float(values.max())
     if role is Role.LEARNING_RATE and low >= 0:
         return _widened(0, high * 1.15)
     if log := _is_log(low, high, role):
-        low, high = np.log10(low), np.log10(high)
+        low, high = math.log10(low), math.log10(high)
     span = _span(low, high)
     return _widened(low - 0.08 * span, high + 0.10 * span, log)
 
@@ -89,6 +89,22 @@ def _widened(low: float, high: float, log: bool = False) -> Scale:
         return Scale(float(low), float(high))
     margin = 0.04 * abs(high) or 0.5
     return Scale(low - margin, high + margin)
+
+
+def _extremes(segments: Sequence[Segment]) -> tuple[float, float]:
+    """Smallest and largest finite value; NaN where there is none."""
+    ends = []
+    for segment in segments:
+        values = segment.values
+        if np.isinf(np.fmax.reduce(np.abs(values), initial=0)):
+            values = _finite([values])
+        ends += [float(np.fmin.reduce(values)), float(np.fmax.reduce(values))] if len(values) else []
+    return float(np.fmin.reduce([*ends, np.nan])), float(np.fmax.reduce([*ends, np.nan]))
+
+
+def _thinned(values: Floats) -> Floats:
+    """At most some hundred thousand values, evenly: more do not move a quantile by a pixel."""
+    return values[:: 1 + len(values) // _ENOUGH]
 
 
 def _finite(arrays: Iterable[Floats]) -> Floats:

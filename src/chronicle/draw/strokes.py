@@ -94,6 +94,8 @@ def clips(panel: Panel, scale: Scale, first: float, last: float, width_px: float
 def missing(panel: Panel, first: float, last: float, columns: int) -> Missing | None:
     """Where the panel's first line was logged as NaN or Inf; None where it never was."""
     parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
+    if all(np.isfinite(s.values).all() for s in parts):
+        return None
     steps, values = np.concatenate([s.steps for s in parts]), np.concatenate([s.values for s in parts])
     odd = ~np.isfinite(values) & (steps >= first) & (steps <= last)
     if not odd.any():
@@ -105,15 +107,17 @@ def missing(panel: Panel, first: float, last: float, columns: int) -> Missing | 
 
 
 def _stroke(line: Line, part: Segment, scale: Scale, first: float, last: float, columns: int) -> Stroke:
-    x, mid, low, high = part.steps, _known(part.values), None, None
+    x, mid, low, high = part.steps, part.values, None, None
     spanned = columns * (min(x[-1], last) - max(x[0], first)) / (last - first)
-    few = len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
-    dots, tall = np.isfinite(mid) if few else _alone(mid), np.zeros(len(x), bool)
     if len(x) > max(2 * spanned, _DOTS_BELOW):
-        seen = envelope(x, part.values, first, last, columns)
+        seen = envelope(x, mid, first, last, columns)
         x, low, mid, high = seen.centre, *(_near(v, scale) for v in (seen.low, seen.mid, seen.high))
         dots, tall = _alone(mid), _tall(seen, scale.log)
-    return Stroke(x, _near(mid, scale), low, high, dots, tall, part.live, line.token, line.dash)
+    else:
+        mid, tall = _near(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)
+        few = len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
+        dots = np.isfinite(mid) if few else _alone(mid)
+    return Stroke(x, mid, low, high, dots, tall, part.live, line.token, line.dash)
 
 
 def _joined(parts: list[Stroke]) -> Stroke:
@@ -136,10 +140,6 @@ def _joined(parts: list[Stroke]) -> Stroke:
         dots=flags([p.dots for p in parts]),
         tall=flags([p.tall for p in parts]),
     )
-
-
-def _known(values: Floats) -> Floats:
-    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _near(values: Floats, scale: Scale) -> Floats:
@@ -173,8 +173,8 @@ def _outside(panel: Panel, scale: Scale, first: float, last: float, above: bool)
     found = []
     for line in panel.lines:
         for s in line.segments:
-            inside = (s.steps >= first) & (s.steps <= last) & np.isfinite(s.values)
-            rows = np.flatnonzero(inside & (sign * s.values > sign * edge))
+            rows = np.flatnonzero((s.values > edge) if above else (s.values < edge))
+            rows = rows[(s.steps[rows] >= first) & (s.steps[rows] <= last) & np.isfinite(s.values[rows])]
             for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
                 i = run[np.argmax(sign * s.values[run])]
                 token = line.token if s.live else "dead"

@@ -63,7 +63,9 @@ def _reduce(pixels: NDArray[np.uint32]) -> None:
     shades on smooth edges that nobody can tell apart, and with them nearly half of the bytes.
     """
     drawn = np.flatnonzero(pixels != pixels[0])
-    colours, where, counts = np.unique(pixels[drawn], return_inverse=True, return_counts=True)
+    colours = np.unique(pixels[drawn])
+    where = np.searchsorted(colours, pixels[drawn])
+    counts = np.bincount(where, minlength=len(colours))
     frequent = colours[np.lexsort((colours, -counts))[:_COLOURS]]
     kept = np.append(frequent, pixels[0])
     channels = (c.reshape(-1, 1).view(np.uint8).astype(np.int32) for c in (colours, kept))

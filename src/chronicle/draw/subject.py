@@ -44,7 +44,7 @@ def subject(timeline: Timeline, diagnosis: Diagnosis) -> Subject | None:
     panels = run_panels(timeline, diagnosis)
     if not panels:
         return None
-    attempts = bars(timeline)
+    attempts = bars(timeline) if len(timeline.attempts) > 1 else []
     edges = [(s.steps[0], s.steps[-1]) for panel in panels for s in panel.segments()]
     edges += [(first, last) for bar in attempts for first, last, _ in bar.spans]
     first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
