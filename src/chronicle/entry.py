@@ -19,6 +19,7 @@ from chronicle.model import (
     Note,
     Timeline,
 )
+from chronicle.numbering import gravest
 from chronicle.patterns import BY_ID
 from chronicle.schema import ENTRY
 from chronicle.words import count, level, plural
@@ -59,23 +60,10 @@ def make_entry(
     )
 
 
-def gravest(diagnosis: Diagnosis) -> Finding | None:
-    """The finding a page speaks of first: the gravest verdict, then the highest severity."""
-    return max(
-        diagnosis.findings,
-        key=lambda f: (
-            BY_ID[f.pattern].verdict is diagnosis.verdict,
-            BY_ID[f.pattern].verdict.rank,
-            f.severity,
-        ),
-        default=None,
-    )
-
-
 def headline(timeline: Timeline, diagnosis: Diagnosis) -> str:
     """One or two sentences with numbers, units and steps: what happened, and what the restarts cost."""
-    finding = gravest(diagnosis)
-    said = f"{told(timeline, finding)}." if finding else f"{diagnosis.because.rstrip('.')}."
+    ranked = gravest(diagnosis)
+    said = f"{told(timeline, ranked[0][1])}." if ranked else f"{diagnosis.because.rstrip('.')}."
     joins = _joins_told(timeline)
     return f"{said} {joins}".strip()
 

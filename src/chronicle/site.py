@@ -27,11 +27,10 @@ class Engine:
     module: str
     extra: str
     command: Callable[[Path, Path], list[str]]
-    strict: str = "--strict"
 
 
 def _mkdocs(config: Path, out: Path) -> list[str]:
-    return ["build", "--quiet", "--config-file", str(config), "--site-dir", str(out)]
+    return ["build", "--config-file", str(config), "--site-dir", str(out)]
 
 
 def _zensical(config: Path, out: Path) -> list[str]:
@@ -59,7 +58,7 @@ def build_site(engine: str, config: Path, out: Path, *, strict: bool, epoch: int
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     claim(out)
-    command = [sys.executable, "-m", row.module, *row.command(config, out), *([row.strict] if strict else [])]
+    command = [sys.executable, "-m", row.module, *row.command(config, out), *(["--strict"] if strict else [])]
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=config.parent)
     said = (done.stdout + done.stderr).strip()

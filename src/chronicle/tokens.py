@@ -1,7 +1,7 @@
-"""Design tokens: the one place where colours are written. Style sheet and figures both take them from here.
+"""Design tokens: the one place where colours are written, for style sheet and figures alike.
 
-Colour has three jobs: blue is live data, grey is dead data, four hues are verdicts. A verdict is always a shape
-and a word too. Contrast and the distance between verdicts for colour-blind readers are measured in the tests.
+Colour has three jobs: blue is live data, grey is dead data, four hues are verdicts. A verdict is always a
+shape and a word too. Contrast, and how far verdicts are apart for every eye, are measured in the tests.
 """
 
 from __future__ import annotations

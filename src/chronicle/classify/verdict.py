@@ -10,6 +10,7 @@ from chronicle.classify.rules import RULES, healthy
 from chronicle.classify.view import MIN_POINTS, View
 from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
 from chronicle.patterns import BY_ID, PATTERNS, Pattern
+from chronicle.words import count, plural
 
 WHOLE_RUN = frozenset({"failed-run", "near-perfect", "noisy-healthy", "repeat-data"})
 PROPERTIES = frozenset({"quantised-loss"})  # of the log, not of the run: they leave a good run good
@@ -113,8 +114,8 @@ def logged(view: View, role: str) -> bool:
 def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
     """One sentence: which finding, or which absence of findings, makes the verdict."""
     if verdict is Verdict.GOOD:
-        count = sum(f.pattern == "spike-fast-recovery" for f in live)
-        spikes = f"{count} spike{'s' * (count > 1)} came back fast" if count else "nothing stood out"
+        back = sum(f.pattern == "spike-fast-recovery" for f in live)
+        spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
         return f"Good: {spikes}, and nothing worrying was found on the live course."
     guilty = [f for f in live if verdict_of(view, f) is verdict]
     if verdict is Verdict.UNEXPECTED:
@@ -122,8 +123,8 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
     if guilty:
         first, where = guilty[0], f" of {guilty[0].metric}" if guilty[0].metric else ""
         more = f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
-        what = BY_ID[first.pattern].title.lower()
-        return f"{verdict.title()}: {what}{where} from step {first.start_step:,}{more}."
+        title = BY_ID[first.pattern].title
+        return f"{verdict.title()}: {title}{where} from step {count(first.start_step)}{more}."
     if verdict is Verdict.WORRYING:
         return "Worrying: more fast spikes than a good run has."
-    return "Unexpected: no loss was logged that could be judged."
+    return "Cannot tell: no loss was logged that could be judged."

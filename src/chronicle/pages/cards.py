@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from chronicle.model import Entry, Figure, Verdict
+from chronicle.numbering import gravest
 from chronicle.pages.data import SiteData
 from chronicle.pages.escape import address, plain
-from chronicle.pages.marks import gravest
 from chronicle.pages.words import measure
 from chronicle.words import count, plural
 

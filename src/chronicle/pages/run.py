@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chronicle.model import Criterion, Entry, Figure, Finding, Verdict
-from chronicle.numbering import lettered, numbered
+from chronicle.numbering import gravest, lettered, numbered
 from chronicle.pages import words
 from chronicle.pages.cards import card, figure, similar
 from chronicle.pages.data import Page, PatternPage, Render, SiteData
 from chronicle.pages.escape import slug
-from chronicle.pages.marks import gravest
 from chronicle.patterns import PATTERNS
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
