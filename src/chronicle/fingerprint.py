@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from chronicle.workspace import NOTES, RunFolder
@@ -29,6 +30,16 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
         total.update(f"{_relative(run, file)}\0{digest}\0".encode("utf-8", "surrogateescape"))
     memory.mkdir(parents=True, exist_ok=True)
     (memory / _MEMORY).write_text(json.dumps(seen), "utf-8", errors="surrogateescape")
+    return total.hexdigest()
+
+
+@cache
+def code_sha256() -> str:
+    """SHA-256 over chronicle's own source: another version of it may say or draw something else."""
+    package = Path(__file__).parent
+    total = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        total.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
     return total.hexdigest()
 
 

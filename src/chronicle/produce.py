@@ -9,13 +9,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import chronicle
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.config import RunConfig, WorkspaceConfig, unknown
 from chronicle.entry import make_entry
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead
-from chronicle.fingerprint import fingerprint
+from chronicle.fingerprint import code_sha256, fingerprint
 from chronicle.model import Attempt, Diagnosis, Entry, Role, Timeline
 from chronicle.notes import read_notes
 from chronicle.readers import read_all
@@ -50,8 +49,7 @@ class Product:
 
     def key(self) -> str:
         shared = (self.config.roles, self.config.units, self.config.thresholds)
-        versions = (chronicle.__version__, CLASSIFIER, _draw_version())
-        return fingerprint(self.run, (versions, shared, self.run.config), self.folder)
+        return fingerprint(self.run, (code_sha256(), shared, self.run.config), self.folder)
 
     def cached(self) -> Outcome | None:
         """The entry made before, if it was made from just this; an unusable cache counts as none."""
@@ -194,9 +192,3 @@ def _title(run: RunFolder, config: RunConfig) -> str:
 
 def _named(run: RunFolder) -> str:
     return ", ".join(str(log) for log in run.logs) or str(run.folder)
-
-
-def _draw_version() -> str:
-    from chronicle.draw import DRAW_VERSION
-
-    return str(DRAW_VERSION)
