@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.draw.text import label, literal, log_ticks, step_labels, text_px, true_value, value_labels
+from chronicle.draw.text import label, literal, text_px, true_value
+from chronicle.draw.ticks import log_ticks, step_labels, value_labels
 
 
 @pytest.mark.parametrize(

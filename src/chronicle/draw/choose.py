@@ -32,15 +32,20 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     if first is None:
         return []
     more = [t for f in diagnosis.findings for t in _spoken_of(f, tracks)]
-    return [first, *_single(more, first.metrics)][:3]
+    return [first, *_single(more, first.metrics, {})][:3]
 
 
-def finding_panels(timeline: Timeline, first: Panel, finding: Finding) -> Iterator[Panel]:
-    """The first panel, then what the finding speaks of, then its context; as many as there are."""
+def finding_panels(
+    timeline: Timeline, first: Panel, finding: Finding, made: dict[str, Panel]
+) -> Iterator[Panel]:
+    """The first panel, then what the finding speaks of, then its context; as many as there are.
+
+    ``made`` keeps the panels of single metrics from one finding to the next.
+    """
     tracks = _drawable(timeline)
     context = [track for role in _CONTEXT for track in _of_role(tracks, role)[:1]]
     yield first
-    yield from _single([*_spoken_of(finding, tracks), *context], first.metrics)
+    yield from _single([*_spoken_of(finding, tracks), *context], first.metrics, made)
 
 
 def first_panel(timeline: Timeline, diagnosis: Diagnosis) -> Panel | None:
@@ -92,11 +97,12 @@ def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role is role), key=lambda t: (-len(t), len(t.metric)))
 
 
-def _single(tracks: Iterable[Track], shown: Iterable[str]) -> list[Panel]:
+def _single(tracks: Iterable[Track], shown: set[str], made: dict[str, Panel]) -> Iterator[Panel]:
     """A panel for each track, each metric once."""
-    seen = set(shown)
-    fresh = {t.metric: t for t in tracks if t.metric not in seen}
-    return [_panel([track]) for track in fresh.values()]
+    for metric, track in {t.metric: t for t in tracks if t.metric not in shown}.items():
+        if metric not in made:
+            made[metric] = _panel([track])
+        yield made[metric]
 
 
 def _drawable(timeline: Timeline) -> dict[str, Track]:

@@ -22,6 +22,11 @@ class Segment:
     values: Floats
     live: bool
 
+    def inside(self, first: float, last: float) -> Segment:
+        """The points in [first, last]; a view, maybe empty."""
+        a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
+        return Segment(self.steps[a:b], self.values[a:b], self.live)
+
     def within(self, first: float, last: float) -> Segment | None:
         """The points in [first, last] and one neighbour on each side, so that the curve reaches the frame."""
         a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
@@ -62,8 +67,7 @@ class Panel:
 
     def points(self, first: float, last: float) -> int:
         """Finite points in [first, last]."""
-        inside = ((s.steps >= first) & (s.steps <= last) & np.isfinite(s.values) for s in self.segments())
-        return sum(int(mask.sum()) for mask in inside)
+        return sum(int(np.isfinite(s.inside(first, last).values).sum()) for s in self.segments())
 
 
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from chronicle.draw import text
+from chronicle.draw.frame import SMALL_PX, paint_steps, paint_values, panel
 from chronicle.draw.marks import paint_badges, paint_bands, paint_joins, paint_letters
-from chronicle.draw.plan import BOTTOM, GAP, LEFT, RIGHT, Drawn, Plan
+from chronicle.draw.plan import BOTTOM, GAP, RIGHT, Drawn, Plan
 from chronicle.draw.strip import paint_strip
 from chronicle.draw.strokes import Clip, Missing, Stroke
 from chronicle.draw.style import Tokens, pt, sheet
+from chronicle.draw.ticks import value_ticks
 
-_SMALL, _LABEL = 11, 11.5  # CSS pixels
+_LABEL = 11.5  # CSS pixels
 _DEAD_DASH = (3.2, 2.2)
 _NAME_GAP_PX = 15
 
@@ -27,7 +28,7 @@ def paint(plan: Plan, t: Tokens) -> Figure:
     panels: list[Axes] = []
     for drawn in plan.drawn:
         top -= drawn.height
-        panels.append(_axes(figure, plan, top, drawn.height))
+        panels.append(panel(figure, plan, top, drawn.height))
         _paint_panel(panels[-1], drawn, plan, t, plan.lift if len(panels) == 1 else 5)
         top -= GAP
     paint_bands(panels, plan, t)
@@ -35,12 +36,12 @@ def paint(plan: Plan, t: Tokens) -> Figure:
     paint_joins(panels, plan.lines, t)
     paint_letters(panels[-1], plan, t)
     if plan.bars:
-        panels.append(_axes(figure, plan, BOTTOM, plan.strip_height))
+        panels.append(panel(figure, plan, BOTTOM, plan.strip_height))
         paint_joins(panels[-1:], plan.lines, t)
         paint_strip(panels[-1], plan.bars, plan.joins, t, plan.strip_height)
         _write(panels[-1], _strip_words(plan), (0, 1), (0, 3), ("left", "bottom"), t["ink2"])
-    for ax in panels[:-1]:
-        ax.tick_params(labelbottom=False, bottom=False)
+    for ax in panels:
+        paint_steps(ax, plan, t, labelled=ax is panels[-1])
     _write(panels[-1], plan.axis, (1, 0), (0, -24), ("right", "top"), t["ink2"])
     return figure
 
@@ -68,32 +69,10 @@ def paint_stroke(ax: Axes, stroke: Stroke, colour: str, width_px: float = 1.6) -
     ax.plot(stroke.x[stroke.dots], stroke.mid[stroke.dots], "o", ms=pt(3.6), mew=0, color=colour, zorder=z)
 
 
-def _axes(figure: Figure, plan: Plan, bottom: float, height: float) -> Axes:
-    box = (LEFT / plan.width, bottom / plan.height, plan.inner / plan.width, height / plan.height)
-    ax = figure.add_axes(box)
-    ax.set_xlim(plan.first, plan.last)
-    ax.xaxis.set_major_locator(ticker.MaxNLocator(4 if plan.narrow else 8, integer=True))
-    ax.xaxis.set_major_formatter(text.Labels(lambda ticks: _fitting(ticks, plan)))
-    return ax
-
-
-def _fitting(ticks: list[float], plan: Plan) -> list[str]:
-    """Labels of the step axis without one that the edge of the figure would cut."""
-    px = plan.inner / (plan.last - plan.first)
-    labels = zip(ticks, text.step_labels(ticks), strict=True)
-    return [t if (plan.last - x) * px + RIGHT - 2 >= text.text_px(t, _SMALL) / 2 else "" for x, t in labels]
-
-
 def _paint_panel(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens, lift: float) -> None:
-    panel, scale = drawn.panel, drawn.scale
+    shown, scale = drawn.panel, drawn.scale
     if scale.log:
         ax.set_yscale("log")
-        ax.yaxis.set_major_locator(ticker.FixedLocator(text.log_ticks(scale.low, scale.high)))
-        ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: text.log_label(value)))
-        ax.yaxis.set_minor_locator(ticker.NullLocator())
-    else:
-        ax.yaxis.set_major_locator(ticker.MaxNLocator(5 if drawn.height > 120 else 3))
-        ax.yaxis.set_major_formatter(text.Labels(text.value_labels))
     for stroke in drawn.strokes:
         paint_stroke(ax, stroke, t[stroke.token if stroke.live else "dead"])
     ax.set_ylim(scale.low, scale.high)
@@ -101,11 +80,11 @@ def _paint_panel(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens, lift: float) -> 
         _paint_clip(ax, clip, t)
     if drawn.missing:
         _paint_missing(ax, drawn.missing, plan, t)
-    if len(panel.lines) > 1:
+    if len(shown.lines) > 1:
         _name_lines(ax, drawn, plan, t)
-    if not np.isfinite([s for stroke in drawn.strokes for s in stroke.mid]).any():
-        ax.set_yticks([])
-    said = text.label(panel.name, panel.unit, scale.log, plan.inner + RIGHT - 4)
+    something = any(np.isfinite(stroke.mid).any() for stroke in drawn.strokes)
+    paint_values(ax, value_ticks(scale, drawn.height) if something else (), t)
+    said = text.label(shown.name, shown.unit, scale.log, plan.inner + RIGHT - 4)
     _write(ax, said, (0, 1), (0, lift), ("left", "bottom"), t["ink2"])
 
 
@@ -118,7 +97,7 @@ def _paint_clip(ax: Axes, clip: Clip, t: Tokens) -> None:
     if clip.side:
         shift = (7.0 * clip.side, -3.0 if clip.above else 3.0)
         aligned = ("left" if clip.side > 0 else "right", "top" if clip.above else "bottom")
-        style = {"fontsize": pt(_SMALL), "weight": "bold", "zorder": 8, "path_effects": _halo(t)}
+        style = {"fontsize": pt(SMALL_PX), "weight": "bold", "zorder": 8, "path_effects": _halo(t)}
         _write(ax, text.true_value(clip.value), (clip.x, edge), shift, aligned, colour, where, **style)
 
 

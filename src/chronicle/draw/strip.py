@@ -45,9 +45,6 @@ def paint_strip(ax: Axes, shown: Sequence[Bar], joins: Sequence[Join], t: Tokens
     every = next((n for n in (1, 2, 5, 10) if n * row_px >= 13), 20)
     narrowest = 0.004 * float(np.diff(ax.get_xlim())[0])
     ax.set_ylim(len(shown) - 0.35, -0.65)
-    ax.grid(False)
-    ax.set_yticks([])
-    ax.spines["left"].set_visible(False)
     for row, bar in enumerate(shown):
         for first, last, live in bar.spans:
             dead = {"fc": "none", "ec": t["dead"], "hatch": "/////", "lw": pt(1)}

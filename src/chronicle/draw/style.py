@@ -75,21 +75,10 @@ def _reduce(pixels: NDArray[np.uint32]) -> None:
 
 def _rc(t: Tokens) -> dict[str, object]:
     return {
-        "axes.axisbelow": True,
-        "axes.edgecolor": t["line"],
-        "axes.facecolor": t["page"],
-        "axes.formatter.useoffset": False,
-        "axes.grid": True,
-        "axes.grid.axis": "y",
-        "axes.linewidth": pt(1),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
         "axes.xmargin": 0,
         "figure.facecolor": t["page"],
         "font.family": FONT,
         "font.size": pt(11.5),
-        "grid.color": t["grid"],
-        "grid.linewidth": pt(1),
         "hatch.linewidth": pt(1),
         "lines.dash_capstyle": "butt",
         "lines.linewidth": pt(1.6),
@@ -100,12 +89,4 @@ def _rc(t: Tokens) -> dict[str, object]:
         "text.color": t["ink"],
         "text.parse_math": False,  # a metric may be called $x_1$
         "text.usetex": False,
-        "xtick.color": t["ink2"],
-        "xtick.labelsize": pt(11),
-        "xtick.major.size": pt(4),
-        "xtick.major.width": pt(1),
-        "ytick.color": t["ink2"],
-        "ytick.labelsize": pt(11),
-        "ytick.major.size": 0,
-        "ytick.minor.size": 0,
     }

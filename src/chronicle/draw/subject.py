@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,6 +29,9 @@ class Subject:
     last: float
     axis: str
     marks: Marks
+    made: dict[str, Panel] = field(
+        default_factory=dict
+    )  # panels of single metrics, made when first asked for
 
     @property
     def samples_apart(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chronicle.draw.choose import MOST_PANELS, finding_panels
-from chronicle.draw.curves import Panel, Segment
+from chronicle.draw.curves import Panel
 from chronicle.draw.plan import Plan, plan
 from chronicle.draw.scale import Scale, full_scale
 from chronicle.draw.style import WIDE
@@ -34,7 +34,7 @@ def zoom(run: Subject, number: int, finding: Finding, width: float) -> Plan:
     high, low = (150.0, 92.0) if width >= WIDE else (130.0, 84.0)
     panels: list[tuple[Panel, Scale, float]] = []
     for panel in _panels(run, finding, first, last):
-        parts = [part for s in panel.segments() if (part := _inside(s, first, last))]
+        parts = [segment.inside(first, last) for segment in panel.segments()]
         panels.append((panel, full_scale(parts, panel.role), low if panels else high))
     return plan(width, (first, last), run.axis, panels, run.marks)
 
@@ -59,13 +59,8 @@ def window(run: Subject, number: int, finding: Finding) -> tuple[float, float]:
 
 def _panels(run: Subject, finding: Finding, first: float, last: float) -> Sequence[Panel]:
     """Panels with something to see in the window; the first one always."""
-    every = list(finding_panels(run.timeline, run.panels[0], finding))
+    every = list(finding_panels(run.timeline, run.panels[0], finding, run.made))
     return [every[0], *(p for p in every[1:] if p.points(first, last) >= 2)][:MOST_PANELS]
-
-
-def _inside(segment: Segment, first: float, last: float) -> Segment | None:
-    kept = (segment.steps >= first) & (segment.steps <= last)
-    return Segment(segment.steps[kept], segment.values[kept], segment.live) if kept.any() else None
 
 
 def _shows_more(run: Subject, number: int, finding: Finding) -> bool:
