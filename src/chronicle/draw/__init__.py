@@ -21,9 +21,8 @@ from chronicle.draw.zoom import zoom, zooms
 from chronicle.model import Diagnosis, Figure, Finding, Timeline
 from chronicle.tokens import LIGHT, TOKENS
 
-__all__ = ["DRAW_VERSION", "draw"]
+__all__ = ["draw"]
 
-DRAW_VERSION = "1"  # goes into the key of every entry: a new one makes `chronicle build` draw again
 
 _WIDTHS = {"": WIDE, "-narrow": NARROW}
 _EMPTY = "No metric to draw: the log holds no values."
