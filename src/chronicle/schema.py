@@ -15,6 +15,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -92,6 +93,11 @@ def json_schema(what: str) -> dict[str, Any]:
     return {**title, **schema}
 
 
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _name(kind: type, field: str) -> str:
     return _RENAMED.get((kind, field), field)
 
@@ -104,7 +110,7 @@ def _build(kind: Any, value: Any) -> Any:
     if origin in (Union, types.UnionType):
         return _build(next(a for a in args if a is not type(None)), value)
     if is_dataclass(kind):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         named = {f.name: _build(hints[f.name], value[_name(kind, f.name)]) for f in fields(kind)}  # type: ignore[arg-type]
         return kind(**named)  # type: ignore[operator]
     if origin is tuple:

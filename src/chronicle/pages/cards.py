@@ -14,6 +14,7 @@ from chronicle.words import count, plural
 
 CALM = ("near-perfect", "noisy-healthy")  # patterns of a whole run in which nothing happened
 ALIKE = 4  # cards of similar runs on a page
+LOOKED = 60
 _CAPTION = 160  # characters of a title or a measure on a card
 
 
@@ -65,11 +66,15 @@ def figure(entry: Entry, name: str) -> Figure | None:
 
 
 def similar(site: SiteData, entry: Entry) -> list[Entry]:
-    """Up to `ALIKE` other runs that share patterns; a rare pattern counts for more, another project too."""
+    """Up to `ALIKE` other runs that share patterns; a rare pattern counts for more, another project too.
+
+    Of a pattern that very many runs show, `LOOKED` are compared: what all have makes none alike.
+    """
     score: Counter[str] = Counter()
     for pattern in entry.diagnosis.patterns:
-        for other in site.showing[pattern]:
-            score[other.run_id] += 1000 // len(site.showing[pattern])
+        showing = site.showing[pattern]
+        for other in showing[:LOOKED]:
+            score[other.run_id] += 1000 // len(showing)
     score.pop(entry.run_id, None)
 
     def likeness(run_id: str) -> tuple[int, bool, bool]:

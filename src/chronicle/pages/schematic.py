@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 
 from chronicle.pages.curves import Curve, Label, Point, Sketch
@@ -57,6 +58,7 @@ def small(pattern_id: str) -> str:
     return _svg(pattern_id, SMALL)
 
 
+@cache
 def _svg(pattern_id: str, canvas: Canvas) -> str:
     sketch = SHAPES.get(pattern_id, NEUTRAL)
     pattern = BY_ID.get(pattern_id)
