@@ -125,8 +125,8 @@ def _name_lines(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens) -> None:
         mine = [s for s in drawn.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
         if mine:
             end = max(mine, key=lambda s: float(np.nanmax(s.x)))
-            x, height = float(np.nanmax(end.x)), float(np.median(end.mid[np.isfinite(end.mid)][-20:]))
-            ends.append((float(to_px((x, height))[1]) / 2, min(x, plan.last), line))
+            x, height = _right_end(end, plan)
+            ends.append((float(to_px((x, height))[1]) / 2, x, line))
     ends.sort(key=lambda item: item[0])
     bottom = float(ax.transAxes.transform((0, 0))[1]) / 2
     lowest = bottom + 2
@@ -137,6 +137,14 @@ def _name_lines(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens) -> None:
         style = {"weight": "bold", "zorder": 7, "path_effects": _halo(t)}
         where = ax.get_xaxis_transform()
         _write(ax, line.name, (x, y), (-2, 0), ("right", "bottom"), t[line.token], where, **style)
+
+
+def _right_end(stroke: Stroke, plan: Plan) -> tuple[float, float]:
+    """Where a curve leaves the panel at the right, and its middle height along the way its name takes."""
+    known = np.isfinite(stroke.mid)
+    x = min(float(np.nanmax(stroke.x)), plan.last)
+    way = np.linspace(max(x - 0.06 * (plan.last - plan.first), plan.first), x, 9)
+    return x, float(np.median(np.interp(way, stroke.x[known], stroke.mid[known])))
 
 
 def _halo(t: Tokens) -> list[withStroke]:
