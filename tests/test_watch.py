@@ -1,0 +1,43 @@
+"""chronicle serve: on this machine alone, and built again when something changed."""
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+from tests.test_cli import healthy
+
+from chronicle.watch import rebuild_if_changed, state
+from chronicle.workspace import Workspace
+
+
+def test_a_site_is_served_on_the_loopback_address(chronicle, tmp_path):
+    chronicle("init", ".")
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    command = [sys.executable, "-u", "-m", "chronicle", "serve", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            said = server.stdout.readline()
+            address = re.search(r"http://127\.0\.0\.1:\d+/", said)
+            assert address, said
+            with urllib.request.urlopen(address[0] + "runs/a/index.html", timeout=10) as page:
+                assert page.status == 200
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=20) in (0, 130)
+
+
+def test_a_new_note_builds_again_and_an_error_does_not_end_it(chronicle, tmp_path):
+    chronicle("init", ".")
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    workspace = Workspace.find(tmp_path)
+    said: list[str] = []
+    before = rebuild_if_changed(workspace, None, {}, said.append)
+    assert rebuild_if_changed(workspace, None, before, said.append) == before
+    assert said == ["built again: 1 runs"]
+    chronicle("note", "a", "seen")
+    assert state(workspace) != before
+    (tmp_path / "mkdocs.yml").unlink()
+    rebuild_if_changed(workspace, None, before, said.append)
+    assert said[1:] == [f"error: mkdocs.yml: is missing in {tmp_path}. Remedy: chronicle init ."]
