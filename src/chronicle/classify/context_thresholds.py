@@ -31,6 +31,9 @@ class ContextThresholds:
         4.0, "standard errors", "a source whose loss moved as well (z >= 4 in the field)"
     )
     ratio_bump: float = limit(0.01, "log units", "a bump of the loss under a skewed mixture: 1 %")
+    ratio_off: float = limit(
+        0.05, "share", "a ratio at a join this far off its level: a steady one wanders less"
+    )
     lead_most: float = limit(64.0, "samples", "published leads are 1 to 40 steps; later ones may be chance")
     lead_chance: float = limit(0.1, "probability", "that a rise of the gradient norm falls there by chance")
     rate_p: float = limit(0.025, "probability", "that a constant spike rate shows such a trend")
@@ -45,6 +48,8 @@ class ContextThresholds:
     join_fall: float = limit(0.015, "log units", "a loss lower than expected while old data are read")
     lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")
     lr_falls: float = limit(1.3, "factor", "a learning rate that falls by less is a schedule's daily work")
+    calm_t: float = limit(3.0, "standard errors", "one test in a run that logs a batch ramp: 1 in 700")
+    idle: float = limit(0.01, "share of the highest rate", "a cosine is below it for its last 6 % only")
     first_level: float = limit(0.15, "share of what was learned", "back at the first level, within this")
     flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
     flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")

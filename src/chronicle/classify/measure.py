@@ -82,6 +82,12 @@ def wiggle(y: Floats) -> float:
     return scale(np.diff(y)) / 2**0.5
 
 
+def tremble(y: Floats) -> float:
+    """The same as `wiggle` from all differences, clipped at 3 scales: twice as sure, a little less robust."""
+    rough = wiggle(y) * 2**0.5
+    return float(np.sqrt(np.mean(np.clip(np.diff(y), -3 * rough, 3 * rough) ** 2))) / 2**0.5
+
+
 def inflation(residuals: Floats, noise: float) -> float:
     """Factor by which autocorrelated samples widen the error of their mean, 1 to 4.4 (AR(1), rho to 0.9)."""
     r = np.clip(residuals, -3 * noise, 3 * noise)

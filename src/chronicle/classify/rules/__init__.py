@@ -45,5 +45,5 @@ class Rule(Protocol):
 
 RULES: tuple[Rule, ...] = (
     *(shapes, uturn, failed, quantised),
-    *(course, improvement, datasets, resume, replay, restored, schedule, numerics, gradients, speed),
+    *(course, improvement, resume, datasets, replay, restored, schedule, numerics, gradients, speed),
 )

@@ -4,7 +4,8 @@ plateau
     Sees: learning that stops before its time.
     Rule: log(loss) over log(step) has a knee, better than any smooth bend by 6 standard errors; the slope
     after it is a tenth of the slope before or less, and lasts for a quarter of the log or more. A learning
-    rate that has come down explains it.
+    rate that has come down explains it. Or: the learning rate is at nothing (1 % of its highest value) for
+    the last quarter of the log or more, and the loss falls by less than 1.5 % there: trained for nothing.
     Blind to: a curve that has always been flat, and smooth convergence. False alarm: a search for frozen
     parameters in a run that has converged. Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
@@ -35,7 +36,7 @@ LEAST = 64  # [samples] of a loss in which a knee or a sudden drop can be told
 
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
-        yield from plateau(view, attempt)
+        yield from idle(view, attempt) or plateau(view, attempt)
         yield from overfitting(view, attempt)
 
 
@@ -82,6 +83,46 @@ def plateau(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ],
         runner_up=("near-perfect", "the curve had bent smoothly, as converging ones do"),
     )
+
+
+def idle(view: View, attempt: AttemptView) -> list[Finding]:
+    """A flat end of the log that is trained with a learning rate of nothing."""
+    loss, rate, limits = attempt.loss, attempt.learning_rate, view.thresholds
+    if loss is None or rate is None or len(rate) < LEAST:
+        return []
+    steps, y = positive(loss)
+    highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
+    works = np.flatnonzero(~(rate.values <= limits.idle * highest))
+    if highest <= 0 or not len(works) or works[-1] + 1 == len(rate):
+        return []
+    start = float(rate.steps[works[-1] + 1])
+    rest = y[steps >= start]
+    if len(rest) < LEAST or steps[-1] - start < 0.25 * (steps[-1] - steps[0]):
+        return []
+    half = len(rest) // 2
+    fall = float(np.median(rest[:half]) - np.median(rest[half:]))
+    if abs(fall) >= limits.join_fall:
+        return []
+    lasts = (steps[-1] - start) / (steps[-1] - steps[0])
+    tests = [
+        criterion("learning rate at nothing for", lasts, "share of the log", ">= 0.25", True),
+        criterion("fall of the loss meanwhile", fall, "log units", f"< {limits.join_fall:g}", True),
+    ]
+    evidence = {"learning_rate_share": float(rate.values[-1]) / highest, "fall_log": fall}
+    why = "the log had ended where the learning rate did"
+    return [
+        found(
+            "plateau",
+            attempt,
+            loss,
+            (start, None, None),
+            severity=0.4,
+            confidence=0.9,
+            evidence=evidence,
+            criteria=tests,
+            runner_up=("lr-decay-drop", why),
+        )
+    ]
 
 
 def binned(steps: Floats, y: Floats, bins: int = 48) -> tuple[Floats, Floats, float]:

@@ -11,9 +11,10 @@ resume-spike
 
 reinitialised
     Sees: new weights under an old step count.
-    Rule: the loss is back at the very first level of the run (within a fifth of what was learned), and the
-    tenths of the way down take as long as the first time (median, within a factor of 1.6).
-    Blind to: logs that do not begin with the run, and learning too fast for them to show.
+    Rule: the loss is back at the very first level of the run (within a fifth of what was learned) and no
+    higher, and the tenths of the way down take as long as the first time (median, within a factor of 1.6).
+    At a join time may also be counted in steps times the learning rate: without the warm-up of the first
+    time it is learned faster. Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
     Source: AlgoPerf logs with a scheduled re-initialisation.
 """
@@ -25,7 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.joins import LEAST, Resume, resumes, seams
-from chronicle.classify.measure import Excess, at_least, departure, positive, running, sure
+from chronicle.classify.measure import Excess, at_least, departure, positive, running, sure, wiggle
 from chronicle.classify.report import found, renamed
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats
@@ -147,21 +148,40 @@ def anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
     soon = start[0] + 2 * LEAST * step_gap(first)
     if attempt.index and steps[0] > soon:
         learned = learned_before(view, attempt)
-        if same_course(view, (start, early), (steps, y), learned):
+        times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
+        if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
             yield told(view, attempt, None, steps[0], early[0], learned, y[0])
             return
-    for shape in view.findings(attempt.loss):
-        if shape.pattern not in REPLACES or shape.start_step <= soon:
-            continue
+    shapes = [f for f in view.findings(attempt.loss) if f.pattern in REPLACES and f.start_step > soon]
+    for shape in shapes:
         before = y[steps < shape.start_step][-LEAST:]
-        if len(before) < LEAST:
-            continue
-        learned = float(np.median(before))
         onset = int(np.searchsorted(steps, shape.start_step))
+        learned = float(np.median(before)) if len(before) else np.inf
+        if len(before) < LEAST or worse_than_new(view, early, y[onset:], learned):
+            continue
         for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
             if same_course(view, (start, early), (steps[a:], y[a:]), learned):
                 yield told(view, attempt, shape, steps[a], early[0], learned, y[a])
                 break
+
+
+def clock(attempt: AttemptView, steps: Floats) -> Floats:
+    """Time by which learning is counted: steps, each weighted by the learning rate over the usual one."""
+    rate = attempt.learning_rate
+    ok = np.isfinite(rate.values) & (rate.values >= 0) if rate is not None else np.zeros(1, bool)
+    if rate is None or ok.sum() < 2 * LEAST or not rate.values[ok].max() > 0:
+        return steps
+    usual = float(np.quantile(rate.values[ok], 0.9))  # not the highest: that may be what went wrong
+    share = np.interp(steps, rate.steps[ok], rate.values[ok] / max(usual, 1e-30))
+    counted: Floats = np.cumsum(share * np.diff(steps, prepend=steps[0])) + steps[0]
+    return counted
+
+
+def worse_than_new(view: View, early: Floats, y: Floats, learned: float) -> bool:
+    """Whether the loss is far over the first level: weights that are worse than untrained are not new."""
+    level = float(np.median(early[:2]))
+    near = view.thresholds.first_level / 3 * (level - learned) + 3 * wiggle(early[: 4 * LEAST])
+    return bool(np.max(running(y[: 4 * LEAST], 3)) > level + near)
 
 
 def learned_before(view: View, attempt: AttemptView) -> float:
@@ -182,7 +202,8 @@ def same_course(
         return False
     tenths = level - to_learn * np.arange(1, 10) / 10
     once, twice = passed(start, early, tenths), passed(steps, y, tenths)
-    gap = float(np.median(np.diff(start)))
+    gaps = np.diff(start)
+    gap = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
     if not once[-1] >= RESOLVED * gap:
         return False  # learned within a few samples: any return from a spike looks like that
     over = float(steps[-1] - steps[0])

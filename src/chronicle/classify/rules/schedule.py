@@ -2,15 +2,15 @@
 
 lr-decay-drop
     Sees: a fall of the loss that the learning rate explains.
-    Rule: within a few samples of a fall of the learning rate by 1.3 or more, or after the beginning of a
-    linear decay, the loss leaves its line downwards by 4.5 standard errors and 1.5 %.
+    Rule: within a few samples of a fall of the learning rate by 1.3 or more, or in the second half of a decay
+    after a constant rate, the loss leaves its line downwards by 4.5 standard errors and 1.5 %.
     Blind to: smooth decays from the first step (cosine). False alarm: none that costs anything.
     Source: Marin 8B (train and eval fall in each decay).
 
 batch-ramp
     Sees: steps and calmer noise that a growing batch makes.
-    Rule: the batch size grows by a half or more, and the noise of the loss falls as one over its root, within
-    30 %; or the loss steps down where it grows.
+    Rule: the batch size grows by a half or more, and the noise of the loss falls by 15 % or more, by 3
+    standard errors and by a third (in log units) of what one over its root would be; or the loss steps down.
     Blind to: ramps that are not logged. Source: BLOOM (192 to 2048 samples over 20 B tokens).
 
 level-shift (epoch edge)
@@ -26,7 +26,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import Excess, at_least, at_most, positive, step_at, sure, wiggle
+from chronicle.classify.joins import HORIZON
+from chronicle.classify.measure import (
+    FLOOR,
+    Excess,
+    at_least,
+    at_most,
+    excess,
+    fit,
+    positive,
+    step_at,
+    sure,
+    tremble,
+)
 from chronicle.classify.report import found
 from chronicle.classify.view import AttemptView, View, index_at
 from chronicle.model import Finding, Floats, Role, Series
@@ -55,11 +67,14 @@ def lr_decay_drops(view: View, attempt: AttemptView) -> Iterator[Finding]:
     steps, y = positive(loss)
     if len(y) < 2 * LEAST:
         return
-    for at in [*cliffs(rate, view.thresholds.lr_falls), *decay_begins(rate)]:
+    begins = decay_begins(rate)
+    for at in [*cliffs(rate, view.thresholds.lr_falls), *begins]:
         i = int(np.searchsorted(steps, at))
         if not LEAST <= i <= len(y) - LEAST:
             continue
         fall = best_fall(steps, y, i)
+        if at in begins:
+            fall = min(fall, decay_fall(steps, y, at, decay_ends(rate)), key=lambda e: e.t)
         if fall.t > -view.thresholds.known_t or fall.height > -view.thresholds.join_fall:
             continue
         yield from explained(
@@ -87,6 +102,29 @@ def decay_begins(rate: Series) -> list[float]:
     gentle = len(tail) >= LEAST and bool(np.all(np.diff(tail) <= 0)) and tail[-1] <= v.max() / 3
     slow = gentle and bool(tail[1] > 0.77 * tail[0])
     return [float(rate.steps[last])] if slow and len(flat) >= 0.2 * len(v) else []
+
+
+def decay_ends(rate: Series) -> float:
+    """The first step at which the learning rate is at its last value (within a hundredth of its highest)."""
+    v = rate.values
+    last = np.flatnonzero(v > v[-1] + 0.01 * v.max())[-1]
+    return float(rate.steps[min(int(last) + 1, len(v) - 1)])
+
+
+def decay_fall(steps: Floats, y: Floats, begin: float, end: float) -> Excess:
+    """How far the loss is under its line in the second half of a decay: it bends there, it does not step.
+
+    The line is fitted to the last half of a log step before the decay. A power law with a floor bends the
+    other way, so a long line makes no fall of its own.
+    """
+    a = int(np.searchsorted(steps, begin))
+    first = min(int(np.searchsorted(steps, begin * np.exp(-HORIZON))), a - LEAST)
+    line = fit(steps[first:a], y[first:a])
+    if line is None:
+        return Excess(0.0, 0.0)
+    middle, more = 0.5 * (begin + end), 0.5 * (end - begin)  # it keeps what it gained for a while
+    parts = ((steps >= middle) & (steps <= stop) for stop in (end, end + more))
+    return min((excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
 
 
 def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
@@ -153,15 +191,17 @@ def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
     a, b = int(np.searchsorted(steps, at[0])), int(np.searchsorted(steps, at[-1]))
     if a < LEAST or len(y) - b < LEAST:
         return
-    calm, expected = wiggle(y[b : b + 64]) / wiggle(y[max(a - 64, 0) : a]), factor**-0.5
+    young = int(np.searchsorted(steps, 0.25 * at[0]))  # the noise of the first steps is another one
+    calm, calm_t = quieter(y[max(a - 256, young) : a], y[b : b + 256])
     few = at if len(at) <= EDGES else at[:0]
     falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
     t = min((e.t for e in falls if e.height <= -view.thresholds.join_fall), default=0.0)
     tests = [
-        at_most("noise after over before", calm, "factor", min(1.3 * expected, 0.85)),
+        at_most("noise after over before", calm, "factor", min(factor ** (-0.5 / 3), 0.85)),
+        at_least("fall of the noise", calm_t, "standard errors", view.thresholds.calm_t),
         at_least("strongest step down with the batch size", -t, "standard errors", view.thresholds.known_t),
     ]
-    if not any(x.met for x in tests):
+    if not (tests[0].met and tests[1].met) and not tests[2].met:
         return
     evidence: dict[str, object] = {"batch_factor": factor, "noise_factor": calm, "ramps": len(at)}
     where = (at[0], None, at[-1])
@@ -171,6 +211,12 @@ def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for step, fall in zip(few, falls, strict=True):
         if any(e.kind is Kind.DROP and near(loss, e, float(step)) for e in view.events(loss)):
             yield from explained(view, attempt, loss, "batch-ramp", float(step), fall, evidence)
+
+
+def quieter(before: Floats, after: Floats) -> tuple[float, float]:
+    """Noise after over noise before, and how many errors it fell by (of one sample: 0.9 log units)."""
+    factor = max(tremble(after), FLOOR) / max(tremble(before), FLOOR)
+    return factor, -float(np.log(factor)) / (0.9 * (1 / len(before) + 1 / len(after)) ** 0.5)
 
 
 def ramp(size: Series | None) -> tuple[Floats, float]:

@@ -2,8 +2,9 @@
 
 throughput-drop
     Sees: a lasting fall of the throughput, or rise of the time a step takes.
-    Rule: the kernel, turned over, sees it leave its level; until it is half way back (median of 8 samples) it
-    is 3 % off the median before, for 50 steps and 8 samples or more. A change of the batch size explains it.
+    Rule: the kernel, turned over, sees it leave its level; from half way down until half way back (median of
+    8 samples, of how slow it was until then) it is 3 % off the median before, for 50 steps and 8 samples or
+    more. A change of the batch size explains it.
     Blind to: a run that is slow from its first step. False alarm: a node is searched for nothing.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
 
@@ -70,7 +71,9 @@ def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: E
     before = y[max(a - 256, 0) : a]
     if min(len(before), len(y) - a) < limits.slow_samples:
         return None
-    b = slow_until(sign * (y[a:] - np.median(before)), int(limits.slow_samples)) + a
+    slower, least = sign * (y[a:] - np.median(before)), int(limits.slow_samples)
+    b = slow_until(slower, least) + a
+    a += slow_from(slower[: b - a], least)
     lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * np.median(y[a:b] - np.median(before))))
     tests = [
         at_least("fall of the speed", share, "share", limits.slower),
@@ -95,11 +98,28 @@ def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: E
 
 
 def slow_until(slower: Floats, least: int) -> int:
-    """How many samples the speed stays down: until a median of ``least`` is below half of how slow it was."""
-    usual = max(float(np.median(slower[: least * k])) for k in (1, 4, 16))
-    windows = np.lib.stride_tricks.sliding_window_view(slower, least)[least:]
-    back = np.flatnonzero(np.median(windows, axis=-1) < 0.5 * usual)
-    return int(back[0]) + least if len(back) else len(slower)
+    """How many samples the speed stays down: until a median of ``least`` is below half of how slow it was.
+
+    What comes later is no measure of it: a drop that deepens is not over before it is deep.
+    """
+    level = np.median(np.lib.stride_tricks.sliding_window_view(slower, least), axis=-1)
+    usual, start = float(np.median(slower[:least])), least
+    while start < len(level):
+        stop = min(2 * start, len(level))
+        back = np.flatnonzero(level[start:stop] < 0.5 * usual)
+        if len(back):
+            return start + int(back[0])
+        usual, start = max(usual, float(np.median(slower[:stop]))), stop
+    return len(slower)
+
+
+def slow_from(slower: Floats, least: int) -> int:
+    """The sample at which a slow stretch is half as slow as it is in all, and stays so."""
+    half = 0.5 * float(np.median(slower))
+    level = np.median(np.lib.stride_tricks.sliding_window_view(slower, min(least, len(slower))), axis=-1)
+    not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
+    first = int(not_yet[-1]) + 1 if len(not_yet) else 0
+    return first + int(np.argmax(slower[first:] >= half))
 
 
 def batch_changed(attempt: AttemptView, before: float, after: float) -> bool:
