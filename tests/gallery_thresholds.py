@@ -21,7 +21,7 @@ SAID = [
     ("spike-fast-recovery", "fast_samples", "steps, or {} samples, or"),
     ("spike-fast-recovery", "fast_share", "{} % of the run"),
     ("spike-slow-recovery", "fast_steps", "over {} steps,"),
-    ("spike-no-full-recovery", "left", "more than {} % of the height"),
+    ("spike-no-full-recovery", "back", "more than {} % of the height"),
     ("spike-no-full-recovery", "lost", "< {} % of the height"),
     ("spike-no-full-recovery", "grown", "≤ {} % of the height"),
     ("divergence-after-spike", "spike_rise", "within {} samples"),
