@@ -31,7 +31,8 @@ def test_headline_of_a_rollback():
     timeline = rolled_back()
     found = Finding("spike-no-full-recovery", "loss", "a.csv", 800, 800, None, 0.8, 0.9)
     assert headline(timeline, diagnosis(timeline, found)) == (
-        "Spike, not fully recovered: loss went 2.00 → 3.00 nats/token at step 800, not over when the log ends. "
+        "Spike, not fully recovered: loss went 2.00 → 3.00 nats/token at step 800, "
+        "not over when the log ends. "
         "2 attempts, 1 rollback, 500 steps discarded."
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chronicle.model import Diagnosis, Finding, Join
 from chronicle.patterns import BY_ID
 
@@ -10,6 +12,12 @@ def numbered(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
     """Findings in the order they begin, counted from 1."""
     ordered = sorted(diagnosis.findings, key=lambda f: (f.start_step, f.pattern, f.metric or ""))
     return list(enumerate(ordered, 1))
+
+
+def drawn(finding: Finding) -> Finding:
+    """The finding over the steps that a figure marks: of a replay all that was read twice, not its end."""
+    low = finding.evidence.get("low_start_step")
+    return finding if low is None else replace(finding, start_step=min(int(low), finding.start_step))
 
 
 def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:

@@ -110,7 +110,7 @@ def _build(kind: Any, value: Any) -> Any:
     if origin in (Union, types.UnionType):
         return _build(next(a for a in args if a is not type(None)), value)
     if is_dataclass(kind):
-        hints = _hints(kind)
+        hints = _hints(kind)  # type: ignore[arg-type]
         named = {f.name: _build(hints[f.name], value[_name(kind, f.name)]) for f in fields(kind)}  # type: ignore[arg-type]
         return kind(**named)  # type: ignore[operator]
     if origin is tuple:

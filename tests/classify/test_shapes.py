@@ -44,42 +44,42 @@ EXAMPLES = {
     ),
     "slow": (
         Curve(1).spike(0.5, 30, rise=2, fall=150),
-        "Worrying: slow-recovering spike of loss from step 1,000.",
+        "Worrying: Slow-recovering spike in loss from step 1\u202f000.",
         "spike-slow-recovery loss 1000 1001 1436",
     ),
     "not fully": (
         Curve(1).spike(0.5, 40, rise=2, fall=15, residue=0.4),
-        "Bad: spike, not fully recovered of loss from step 1,000.",
+        "Bad: Spike, not fully recovered in loss from step 1\u202f000.",
         "spike-no-full-recovery loss 1000 1001 None",
     ),
     "shift": (
         Curve(1).shift(0.5, 10),
-        "Worrying: level shift of loss from step 1,000.",
+        "Worrying: Level shift in loss from step 1\u202f000.",
         "level-shift loss 1000 1112 None",
     ),
     "tall shift": (
         Curve(1).shift(0.5, 30),
-        "Worrying: level shift of loss from step 1,000.",
+        "Worrying: Level shift in loss from step 1\u202f000.",
         "level-shift loss 1000 1112 None",
     ),
     "diverges": (
         Curve(1).diverge(0.5, 60),
-        "Bad: divergence without a spike of loss from step 1,071.",
+        "Bad: Divergence without a spike in loss from step 1\u202f071.",
         "divergence-no-spike loss 1071 1996 None",
     ),
     "diverges after a spike": (
         Curve(1).diverge(0.5, 60, spike=40),
-        "Bad: divergence after a spike of loss from step 1,000.",
+        "Bad: Divergence after a spike in loss from step 1\u202f000.",
         "divergence-after-spike loss 1000 1996 None",
     ),
     "nan": (
         Curve(1).nan(0.8, 400),
-        "Bad: nan or inf of loss from step 1,600.",
+        "Bad: NaN or Inf in loss from step 1\u202f600.",
         "nan-inf loss 1600 1600 1999",
     ),
     "frozen": (
         Curve(1).freeze(0.5, 200),
-        "Bad: frozen metric of loss from step 1,000.",
+        "Bad: Frozen metric in loss from step 1\u202f000.",
         "frozen-metric loss 1000 None 1199",
     ),
     "bfloat16": (
@@ -121,7 +121,7 @@ def test_zeros_beside_a_dead_gradient_norm_are_hidden_nan() -> None:
     loss[:] = (2 + 3 * np.exp(-np.arange(400) / 50)) * np.exp(0.01 * rng.standard_normal(400))
     loss[300:], norm[300:] = 0.0, math.nan
     assert told(classify({"train/loss": loss, "grad_norm": norm})) == [
-        "Bad: nan or inf of train/loss from step 300.",
+        "Bad: NaN or Inf in train/loss from step 300.",
         "nan-inf train/loss 300 300 399",
     ]
 

@@ -121,7 +121,7 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
     if verdict is Verdict.UNEXPECTED:
         guilty = [f for f in live if f.pattern in ODD]
     if guilty:
-        first, where = guilty[0], f" of {guilty[0].metric}" if guilty[0].metric else ""
+        first, where = guilty[0], f" in {guilty[0].metric}" if guilty[0].metric else ""
         more = f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
         title = BY_ID[first.pattern].title
         return f"{verdict.title()}: {title}{where} from step {count(first.start_step)}{more}."

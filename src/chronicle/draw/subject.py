@@ -14,7 +14,7 @@ from chronicle.draw.plan import Marks
 from chronicle.draw.strip import Bar, bars
 from chronicle.draw.text import literal
 from chronicle.model import Diagnosis, Timeline
-from chronicle.numbering import gravest, lettered, numbered
+from chronicle.numbering import drawn, gravest, lettered, numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def subject(timeline: Timeline, diagnosis: Diagnosis) -> Subject | None:
     first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
     axes = {attempt.axis for attempt in timeline.attempts}
     marks = Marks(
-        findings=numbered(diagnosis),
+        findings=[(number, drawn(finding)) for number, finding in numbered(diagnosis)],
         ends=_ends(timeline, diagnosis, attempts, last),
         badges=frozenset(number for number, _ in gravest(diagnosis)[: layout.MOST_BADGES]),
         joins=lettered(diagnosis),

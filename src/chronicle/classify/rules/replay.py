@@ -117,7 +117,8 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     why = "the loss had not been too low since the join"
     shape = shape_near(view, join, at, window)
     if shape is not None:
-        yield renamed(shape, "repeat-data", why=why, evidence=evidence, criteria=tests)
+        replay = renamed(shape, "repeat-data", why=why, evidence=evidence, criteria=tests)
+        yield replace(replay, end_step=max(shape.peak_step or 0, shape.start_step))  # over with the jump
         return
     yield found(
         "repeat-data",
