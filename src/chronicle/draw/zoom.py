@@ -11,7 +11,7 @@ from chronicle.draw.scale import Scale, full_scale
 from chronicle.draw.style import WIDE
 from chronicle.draw.subject import Subject
 from chronicle.model import Finding, Verdict
-from chronicle.numbering import gravest
+from chronicle.numbering import drawn, gravest
 from chronicle.patterns import BY_ID
 
 MOST_ZOOMS = 6
@@ -41,7 +41,7 @@ def zoom(run: Subject, number: int, finding: Finding, width: float) -> Plan:
 
 def window(run: Subject, number: int, finding: Finding) -> tuple[float, float]:
     """First and last step of the zoom: the finding with its context, and the rollback that it led to."""
-    start, end = float(finding.start_step), (run.marks.ends or {})[number]
+    start, end = float(drawn(finding).start_step), (run.marks.ends or {})[number]
     span = end - start
     width = max(span, _LEAST_SAMPLES * run.samples_apart, min(_RUN_SHARE * (run.last - run.first), 3 * span))
     over = finding.end_step is not None

@@ -118,7 +118,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     shape = shape_near(view, join, at, window)
     if shape is not None:
         replay = renamed(shape, "repeat-data", why=why, evidence=evidence, criteria=tests)
-        yield replace(replay, end_step=max(shape.peak_step or 0, shape.start_step))  # over with the jump
+        yield replace(replay, peak_step=shape.start_step, end_step=shape.start_step)  # the jump ends it
         return
     yield found(
         "repeat-data",
