@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chronicle.errors import NothingToRead, UsageError
-from chronicle.readers import runs_below
+from chronicle.readers import READERS, runs_below
 from chronicle.workspace import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
 
 
@@ -23,7 +23,11 @@ def expand(paths: Sequence[Path]) -> list[RunFolder]:
     """
     runs = [run for path in paths for run in _runs_at(path)]
     if not runs:
-        raise NothingToRead(f"no log in {', '.join(map(str, paths))}")
+        known = ", ".join(reader.NAME for reader in READERS)
+        raise NothingToRead(
+            f"no log in {', '.join(map(str, paths))}. Known formats: {known}. "
+            "Remedy: name the file itself to see why it is not read"
+        )
     return list(_distinct(runs))
 
 
