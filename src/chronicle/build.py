@@ -172,17 +172,15 @@ def _forget(store: Path, run_ids: set[str]) -> None:
 def _site_files(
     data: SiteData, where: Places, outcomes: Iterable[Outcome]
 ) -> Iterator[tuple[str, str | bytes | Path]]:
-    for page in pages(data):
-        yield page.path, page.text
+    yield from ((page.path, page.text) for page in pages(data))
     yield from assets(data)
     for outcome in outcomes:
         folder = where.entries / outcome.run_id
         for file in outcome.files:
             yield f"runs/{outcome.run_id}/{file}", folder / file
     guide = shipped("docs")
-    for path in sorted(guide.rglob("*")):
-        if path.is_file() and not path.name.startswith("."):
-            yield f"guide/{path.relative_to(guide).as_posix()}", path
+    for page in sorted(guide.rglob("*.md")):
+        yield f"guide/{page.relative_to(guide).as_posix()}", page
 
 
 def _needs_site() -> None:
