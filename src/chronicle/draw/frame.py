@@ -13,7 +13,7 @@ from chronicle.draw.style import Tokens, pt
 from chronicle.draw.text import text_px
 from chronicle.draw.ticks import Ticks, step_ticks
 
-SMALL_PX = 11
+LABEL_PX, SMALL_PX = 11.5, 11
 _TICK_PX, _PAD_PX = 4, 5
 
 
@@ -32,7 +32,16 @@ def paint_values(ax: Axes, ticks: Ticks, t: Tokens) -> None:
     ax.plot([0, 0], [0, 1], transform=ax.transAxes, color=t["line"], lw=pt(1), clip_on=False, zorder=2.6)
     ax.hlines([y for y, _ in ticks], 0, 1, transform=where, color=t["grid"], lw=pt(1), zorder=0.5)
     for y, label in ticks:
-        _label(ax, label, (0, y), (-_PAD_PX, 0), ("right", "center_baseline"), t, where)
+        write(
+            ax,
+            label,
+            (0, y),
+            (-_PAD_PX, 0),
+            ("right", "center_baseline"),
+            t["ink2"],
+            where,
+            fontsize=pt(SMALL_PX),
+        )
 
 
 def paint_steps(ax: Axes, plan: Plan, t: Tokens, labelled: bool) -> None:
@@ -44,27 +53,35 @@ def paint_steps(ax: Axes, plan: Plan, t: Tokens, labelled: bool) -> None:
             [x], [0], marker=3, transform=where, ms=pt(_TICK_PX), mew=pt(1), color=t["ink2"], clip_on=False
         )
         if (plan.last - x) * px + RIGHT - 2 >= text_px(label, SMALL_PX) / 2:  # else the edge would cut it
-            _label(ax, label, (x, 0), (0, -_TICK_PX - _PAD_PX), ("center", "top"), t, where)
+            write(
+                ax,
+                label,
+                (x, 0),
+                (0, -_TICK_PX - _PAD_PX),
+                ("center", "top"),
+                t["ink2"],
+                where,
+                fontsize=pt(SMALL_PX),
+            )
 
 
-def _label(
+def write(
     ax: Axes,
     words: str,
     at: tuple[float, float],
     shift_px: tuple[float, float],
     aligned: tuple[str, str],
-    t: Tokens,
-    where: object,
+    colour: str,
+    where: object = "axes fraction",
+    **style: object,
 ) -> None:
+    """Text at a point of the panel, shifted by CSS pixels; ``aligned`` is horizontal, vertical."""
     ax.annotate(
         words,
         at,
         xycoords=where,  # type: ignore[arg-type]
         xytext=(pt(shift_px[0]), pt(shift_px[1])),
         textcoords="offset points",
-        ha=aligned[0],
-        va=aligned[1],
-        fontsize=pt(SMALL_PX),
-        color=t["ink2"],
         annotation_clip=False,
+        **{"ha": aligned[0], "va": aligned[1], "fontsize": pt(LABEL_PX), "color": colour, **style},  # type: ignore[arg-type]
     )

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from chronicle.draw import text
-from chronicle.draw.frame import SMALL_PX, paint_steps, paint_values, panel
+from chronicle.draw.frame import LABEL_PX, SMALL_PX, paint_steps, paint_values, panel, write
 from chronicle.draw.marks import paint_badges, paint_bands, paint_joins, paint_letters
 from chronicle.draw.plan import BOTTOM, GAP, RIGHT, Drawn, Plan
 from chronicle.draw.strip import paint_strip
@@ -16,7 +16,6 @@ from chronicle.draw.strokes import Clip, Missing, Stroke
 from chronicle.draw.style import Tokens, pt, sheet
 from chronicle.draw.ticks import value_ticks
 
-_LABEL = 11.5  # CSS pixels
 _DEAD_DASH = (3.2, 2.2)
 _NAME_GAP_PX = 15
 
@@ -39,17 +38,17 @@ def paint(plan: Plan, t: Tokens) -> Figure:
         panels.append(panel(figure, plan, BOTTOM, plan.strip_height))
         paint_joins(panels[-1:], plan.lines, t)
         paint_strip(panels[-1], plan.bars, plan.joins, t, plan.strip_height)
-        _write(panels[-1], _strip_words(plan), (0, 1), (0, 3), ("left", "bottom"), t["ink2"])
+        write(panels[-1], _strip_words(plan), (0, 1), (0, 3), ("left", "bottom"), t["ink2"])
     for ax in panels:
         paint_steps(ax, plan, t, labelled=ax is panels[-1])
-    _write(panels[-1], plan.axis, (1, 0), (0, -24), ("right", "top"), t["ink2"])
+    write(panels[-1], plan.axis, (1, 0), (0, -24), ("right", "top"), t["ink2"])
     return figure
 
 
 def empty(width: float, words: str, t: Tokens) -> Figure:
     """A small figure for a run that has nothing to draw, and says so."""
     figure = sheet(width, 80)
-    figure.text(0.5, 0.5, words, ha="center", va="center", color=t["ink2"], fontsize=pt(_LABEL))
+    figure.text(0.5, 0.5, words, ha="center", va="center", color=t["ink2"], fontsize=pt(LABEL_PX))
     return figure
 
 
@@ -85,7 +84,7 @@ def _paint_panel(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens, lift: float) -> 
     something = any(np.isfinite(stroke.mid).any() for stroke in drawn.strokes)
     paint_values(ax, value_ticks(scale, drawn.height) if something else (), t)
     said = text.label(shown.name, shown.unit, scale.log, plan.inner + RIGHT - 4)
-    _write(ax, said, (0, 1), (0, lift), ("left", "bottom"), t["ink2"])
+    write(ax, said, (0, 1), (0, lift), ("left", "bottom"), t["ink2"])
 
 
 def _paint_clip(ax: Axes, clip: Clip, t: Tokens) -> None:
@@ -98,7 +97,7 @@ def _paint_clip(ax: Axes, clip: Clip, t: Tokens) -> None:
         shift = (7.0 * clip.side, -3.0 if clip.above else 3.0)
         aligned = ("left" if clip.side > 0 else "right", "top" if clip.above else "bottom")
         style = {"fontsize": pt(SMALL_PX), "weight": "bold", "zorder": 8, "path_effects": _halo(t)}
-        _write(ax, text.true_value(clip.value), (clip.x, edge), shift, aligned, colour, where, **style)
+        write(ax, text.true_value(clip.value), (clip.x, edge), shift, aligned, colour, where, **style)
 
 
 def _paint_missing(ax: Axes, gone: Missing, plan: Plan, t: Tokens) -> None:
@@ -114,7 +113,7 @@ def _paint_missing(ax: Axes, gone: Missing, plan: Plan, t: Tokens) -> None:
         if (plan.last - gone.x[-1]) * px < 60:
             at, shift = gone.x[0], (-3, -14)
     style = {"weight": "bold", "zorder": 8, "path_effects": _halo(t)}
-    _write(ax, gone.word, (at, y), shift, (side, "center"), t["bad"], where, **style)
+    write(ax, gone.word, (at, y), shift, (side, "center"), t["bad"], where, **style)
 
 
 def _name_lines(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens) -> None:
@@ -136,7 +135,7 @@ def _name_lines(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens) -> None:
         lowest += _NAME_GAP_PX
         style = {"weight": "bold", "zorder": 7, "path_effects": _halo(t)}
         where = ax.get_xaxis_transform()
-        _write(ax, line.name, (x, y), (-2, 0), ("right", "bottom"), t[line.token], where, **style)
+        write(ax, line.name, (x, y), (-2, 0), ("right", "bottom"), t[line.token], where, **style)
 
 
 def _right_end(stroke: Stroke, plan: Plan) -> tuple[float, float]:
@@ -150,28 +149,6 @@ def _right_end(stroke: Stroke, plan: Plan) -> tuple[float, float]:
 def _halo(t: Tokens) -> list[withStroke]:
     """The ground's colour around letters: they can be read over a curve and hide little of it."""
     return [withStroke(linewidth=pt(4), foreground=t["page"])]
-
-
-def _write(
-    ax: Axes,
-    words: str,
-    at: tuple[float, float],
-    shift_px: tuple[float, float],
-    aligned: tuple[str, str],
-    colour: str,
-    where: object = "axes fraction",
-    **style: object,
-) -> None:
-    """Text at a point of the panel, shifted by CSS pixels; ``aligned`` is horizontal, vertical."""
-    ax.annotate(
-        words,
-        at,
-        xycoords=where,  # type: ignore[arg-type]
-        xytext=(pt(shift_px[0]), pt(shift_px[1])),
-        textcoords="offset points",
-        annotation_clip=False,
-        **{"ha": aligned[0], "va": aligned[1], "fontsize": pt(_LABEL), "color": colour, **style},  # type: ignore[arg-type]
-    )
 
 
 def _strip_words(plan: Plan) -> str:
