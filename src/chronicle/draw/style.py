@@ -52,8 +52,8 @@ def save(figure: Figure, file: Path, *, transparent: bool = False) -> None:
     else:
         _reduce(pixels.view(np.uint32).ravel())
         image = Image.fromarray(pixels).convert("RGB")
-    # Method 1 takes a third of the time of the default, for as many bytes within a per cent.
-    image.save(file, "WEBP", lossless=True, quality=80, method=1)
+    # A sixth of the time of the default effort, for an eighth more bytes (27 KB a figure against 24).
+    image.save(file, "WEBP", lossless=True, quality=20, method=1)
 
 
 def _reduce(pixels: NDArray[np.uint32]) -> None:
