@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -26,6 +27,18 @@ def test_a_site_is_served_on_the_loopback_address(chronicle, tmp_path):
         finally:
             server.terminate()  # an interrupt is ignored by the children of a shell's background job
         assert server.wait(timeout=20) == -signal.SIGTERM
+
+
+def test_a_port_that_is_taken(chronicle, tmp_path):
+    chronicle("init", ".")
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ran = chronicle("serve", "--port", str(port))
+    assert ran.code == 2
+    assert ran.err == (
+        f"error: --port {port}: Address already in use. Remedy: name another, or 0 for any free one\n"
+    )
 
 
 def test_a_new_note_builds_again_and_an_error_does_not_end_it(chronicle, tmp_path):

@@ -11,7 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from chronicle.build import Report, build, places
-from chronicle.errors import ChronicleError
+from chronicle.errors import ChronicleError, UsageError
 from chronicle.fingerprint import inputs
 from chronicle.workspace import Workspace
 
@@ -27,10 +27,20 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def serve(workspace: Workspace, port: int, engine: str | None, say: Say) -> None:
-    """Builds, serves on the loopback address, and polls for changes until interrupted."""
+    """Builds, serves on the loopback address, and polls for changes until interrupted.
+
+    Raises:
+        UsageError: the port is taken, or this user may not open it.
+    """
     report = _build(workspace, engine)
     handler = partial(Quiet, directory=str(report.site))
-    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+    try:
+        listening = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError as err:
+        raise UsageError(
+            f"--port {port}: {err.strerror}. Remedy: name another, or 0 for any free one"
+        ) from err
+    with listening as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         say(f"Serving {report.site} at http://127.0.0.1:{server.server_port}/ (Ctrl-C ends it)")
         before = state(workspace)
