@@ -10,6 +10,14 @@ from chronicle.timeline import stitch
 
 HEALTHY = {"near-perfect", "noisy-healthy"}
 
+# Trainings of one course that rules have to read alike.
+KINDS = {
+    "plain": {},
+    "noisy": {"noise": 0.05},
+    "sparse": {"points": 400, "every": 50},
+    "short": {"points": 250},
+}
+
 
 def diagnosis(run: Run) -> Diagnosis:
     return classify(stitch(run.attempts))

@@ -6,18 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.classify.asking import diagnosis, findings, patterns
+from tests.classify.asking import KINDS, diagnosis, findings, patterns
 from tests.curves import Curve
 from tests.curves.series import learning_rate, validation
 
 from chronicle.model import Role
-
-KINDS = {
-    "plain": {},
-    "noisy": {"noise": 0.05},
-    "sparse": {"points": 400, "every": 50},
-    "short": {"points": 250},
-}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.classify.asking import diagnosis, findings, near, patterns
+from tests.classify.asking import KINDS, diagnosis, findings, near, patterns
 from tests.curves import Curve, Run
 from tests.curves.runs import lr_not_restored, training, with_schedule
 from tests.curves.series import batch_size, epochs, learning_rate
-
-KINDS = {
-    "plain": {},
-    "noisy": {"noise": 0.05},
-    "sparse": {"points": 400, "every": 50},
-    "short": {"points": 250},
-}
 
 
 @pytest.mark.parametrize("kind", KINDS)
