@@ -29,12 +29,14 @@ _ROWS = 4096  # windows of values that are held in memory at once
 class Preset:
     """A published rule: its name, the rule in one sentence, where it comes from, and the rule itself.
 
-    ``flags`` takes the values of a series (float64[n]) and returns which of them the rule flags (bool[n]).
+    ``window_samples`` must be logged before the rule judges one. ``flags`` takes the values of a series
+    (float64[n]) and returns which of them the rule flags (bool[n]).
     """
 
     name: str
     rule: str
     source: str
+    window_samples: int
     flags: Callable[[Floats], Flags]
 
 
@@ -118,6 +120,7 @@ PRESETS = {
             "olmo-128-6",
             "a value more than 6 standard deviations above the mean of the 128 before it",
             "OLMo-core, StabilityMonitorCallback (defaults)",
+            128,
             lambda values: beyond_sigma(values, window_samples=128, sigmas=6.0),
         ),
         Preset(
@@ -125,18 +128,21 @@ PRESETS = {
             "a value at least 7 standard deviations away from the mean of the 1,000 before it; "
             "the share of such values is the spike score",
             "OLMo 2, arXiv 2501.00656 (as quoted by others; the paper gives no code)",
+            1000,
             lambda values: beyond_sigma(values, window_samples=1000, sigmas=7.0, two_sided=True),
         ),
         Preset(
             "kill-loss-spike",
             "more than 4 values in a row at twice the running mean, or half of a window above the cap",
             "llm-foundry, KillLossSpike (defaults)",
+            100,
             kill_loss_spike,
         ),
         Preset(
             "lightning-spike",
             "a rising value at least twice the mean of the last 10 away from that mean, or not finite",
             "Lightning Fabric, SpikeDetection (defaults)",
+            1,
             lightning,
         ),
     )
