@@ -101,13 +101,19 @@ class Fault:
     """One thing in a log that could not be used, or that speaks of a fault of the machine.
 
     ``where`` is ``file``, ``file:line`` or ``file@byte``; ``what`` says what is wrong and what
-    became of it; ``count`` is how many records it stands for.
+    became of it; ``count`` is how many records it stands for. ``kind`` is "read" for what could not be
+    used, else what failed beside the curves: "xid", "nccl", "out-of-memory", "preemption", ... (see
+    `chronicle.readers.console.fault_lines`); those have the ``host`` where the log names one, and the
+    step the log was at.
     """
 
     where: str
     what: str
     count: int = 1
     at_time: float = float("nan")
+    kind: str = "read"
+    host: str = ""
+    at_step: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
