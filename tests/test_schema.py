@@ -18,7 +18,11 @@ DIAGNOSIS = model.Diagnosis(
     model.Verdict.BAD,
     ("nan-inf",),
     (FINDING,),
-    (model.Join(model.JoinKind.ROLLBACK, 0, 1, 10, 5, 5, math.inf),),
+    (
+        model.Join(
+            model.JoinKind.ROLLBACK, 0, 1, 10, 5, 5, math.inf, changes=(model.Change("seed", 1, None),)
+        ),
+    ),
     (model.NotAssessed("hang", ("step-time",)),),
     "The loss is not finite.",
 )
@@ -74,6 +78,7 @@ def test_a_diagnosis_in_full():
                 "gap_s": None,
                 "at_time": None,
                 "evidence": {},
+                "changes": [{"quantity": "seed", "before": 1, "after": None, "unit": None, "at_step": None}],
             }
         ],
         "not_assessed": [{"pattern": "hang", "missing": ["step-time"]}],

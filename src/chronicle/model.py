@@ -139,12 +139,29 @@ class Attempt:
 
 
 @dataclass(frozen=True)
+class Change:
+    """One quantity that is not the same before and after a join.
+
+    ``before`` and ``after`` are what both attempts say of it (None: that one says nothing), ``unit`` is None
+    where nobody declared one, ``at_step`` is the step at which both were compared (None: facts of a process,
+    which hold for the whole of it).
+    """
+
+    quantity: str
+    before: Any
+    after: Any
+    unit: str | None = None
+    at_step: int | None = None
+
+
+@dataclass(frozen=True)
 class Join:
     """Where attempt ``after`` (an index into Timeline.attempts) takes over from attempt ``before``.
 
     ``from_step`` is the last step of the earlier attempt, ``to_step`` the first of the later one;
     ``discarded_steps`` were trained and then overtaken; ``gap_s`` is the wall clock between the two
-    (None where the log has no times); ``evidence`` says why these two were joined.
+    (None where the log has no times); ``evidence`` says why these two were joined and what it cost, and
+    ``changes`` what is not the same on both sides.
     """
 
     kind: JoinKind
@@ -156,6 +173,7 @@ class Join:
     gap_s: float | None = None
     at_time: float | None = None
     evidence: Facts = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
