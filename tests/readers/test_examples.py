@@ -14,6 +14,7 @@ FOLDER_OF = {
     "csv": "csv",
     "jsonl": "jsonl",
     "trainer_state.json": "trainer_state",
+    "wandb": "wandb",
 }
 
 

@@ -1,0 +1,47 @@
+"""Configurations as facts: nested objects made flat, and what of them has a name of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from chronicle.readers.text import clean
+
+MAX_ENTRIES, MAX_DEPTH, MAX_TEXT = 1000, 8, 1000
+
+Scalar = float | int | str | bool
+
+# Hyperparameters that are facts of a run under a name that does not depend on the framework.
+_CANONICAL = {"seed": "seed", "random_seed": "seed", "world_size": "world_size"}
+
+
+def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[str, Scalar]]:
+    """(name, number, text or truth) of a value and of all that is in it, names joined by ``joint``.
+
+    Null is left out, and media of a tracker (an object with `_type`); a list is a text, if it is short.
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items() if "_type" not in value and depth < MAX_DEPTH else ():
+            yield from leaves(f"{name}{joint}{clean(str(key))}".removeprefix(joint), inner, joint, depth + 1)
+    elif isinstance(value, str):
+        yield name, clean(value)[:MAX_TEXT]
+    elif isinstance(value, int | float):
+        yield name, value
+    elif isinstance(value, list):
+        yield from _list(name, value)
+
+
+def _list(name: str, value: list[Any]) -> Iterator[tuple[str, Scalar]]:
+    if all(isinstance(one, str | int | float) for one in value[:MAX_TEXT]):
+        text = ", ".join(one if isinstance(one, str) else json.dumps(one) for one in value[:MAX_TEXT])
+        if text and len(text) < MAX_TEXT:
+            yield name, clean(text)
+
+
+def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
+    """`config/<name>` of every hyperparameter, names joined with "/"; the first 1,000."""
+    flat = dict(islice(leaves("", config, "/"), MAX_ENTRIES))
+    named = {_CANONICAL[key]: value for key, value in flat.items() if key in _CANONICAL}
+    return named | {f"config/{key}": value for key, value in flat.items()}

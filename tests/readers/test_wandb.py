@@ -1,0 +1,203 @@
+"""Run files of W&B: names old and new, axes, ends, and damage in every place."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.readers.tracker_writers import (
+    BLOCK,
+    wandb_exit,
+    wandb_file,
+    wandb_history,
+    wandb_log,
+    wandb_metric,
+    wandb_run,
+)
+
+from chronicle.errors import BadLog
+from chronicle.model import Attempt
+from chronicle.readers import read, wandb
+from chronicle.readers.wandb.frames import Frames
+
+
+def read_records(file: Path, *records: bytes) -> Attempt:
+    file.write_bytes(wandb_file(records))
+    return wandb.read(file)[0]
+
+
+@pytest.mark.parametrize("old", [True, False], ids=["key", "nested_key"])
+def test_names_of_old_and_new_clients(tmp_path: Path, old: bool) -> None:
+    row = {"train/loss": 2.5, "text": "hello", "seven": "7", "flag": True, "none": None}
+    attempt = read_records(tmp_path / "a.wandb", wandb_history(row, 3, old=old), wandb_exit(0))
+    assert {name: s.values.tolist() for name, s in attempt.series.items()} == {
+        "train/loss": [2.5],
+        "seven": [7.0],
+        "flag": [1.0],
+    }
+    assert attempt.series["train/loss"].steps.tolist() == [3]
+
+
+def test_nested_names_are_joined_as_wandb_shows_them(tmp_path: Path) -> None:
+    row = {("train", "loss"): 2.5, "eval": {"loss": 3.5, "deep": {"acc": 0.5}}, "h": {"_type": "histogram"}}
+    attempt = read_records(tmp_path / "a.wandb", wandb_history(row, 0), wandb_exit(0))
+    assert {name: s.values.tolist() for name, s in attempt.series.items()} == {
+        "train.loss": [2.5],
+        "eval.loss": [3.5],
+        "eval.deep.acc": [0.5],
+    }
+
+
+def test_nan_and_infinity_are_data(tmp_path: Path) -> None:
+    history = [wandb_history({"loss": v}, i) for i, v in enumerate((1.0, math.nan, math.inf, -math.inf, 0.0))]
+    attempt = read_records(tmp_path / "a.wandb", *history, wandb_exit(0))
+    np.testing.assert_array_equal(attempt.series["loss"].values, [1.0, math.nan, math.inf, -math.inf, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("logged", "declared", "steps"),
+    [
+        ({"update_step": 1}, None, [1, 2, 3, 4]),
+        ({"train/global_step": 10}, None, [10, 20, 30, 40]),
+        ({"my clock": 5}, "my clock", [5, 10, 15, 20]),
+        ({"my clock": 5}, None, [0, 4, 8, 12]),
+        ({"epoch": 1}, None, [0, 4, 8, 12]),
+        ({"consumed_samples": 64}, None, [0, 4, 8, 12]),
+        ({"global_step": 0}, None, [0, 4, 8, 12]),
+        ({"global_step": 0.5}, None, [0, 4, 8, 12]),
+    ],
+    ids=str,
+)
+def test_an_optimizer_step_goes_before_the_count_of_logs(
+    tmp_path: Path, logged: dict[str, float], declared: str | None, steps: list[int]
+) -> None:
+    history = [
+        wandb_history({"loss": 1.0 / (i + 1)} | {k: v * (i + 1) for k, v in logged.items()}, 4 * i)
+        for i in range(4)
+    ]
+    metric = [wandb_metric(declared)] if declared else []
+    attempt = read_records(tmp_path / "a.wandb", *metric, *history, wandb_exit(0))
+    assert attempt.series["loss"].steps.tolist() == steps
+    assert "_step" not in attempt.series
+
+
+def test_a_rare_step_metric_is_no_axis(tmp_path: Path) -> None:
+    history = [wandb_history({"loss": 1.0} | ({"eval/step": i} if i > 7 else {}), i) for i in range(10)]
+    assert read_records(tmp_path / "a.wandb", *history).series["loss"].steps.tolist() == list(range(10))
+
+
+def test_the_row_that_sums_up_a_trainer_is_no_point(tmp_path: Path) -> None:
+    history = [wandb_history({"train/loss": 3.0 - i, "train/global_step": i + 1}, i) for i in range(3)]
+    last = {"train/train_runtime": 60.5, "train/train_loss": 2.0, "train/global_step": 3}
+    attempt = read_records(tmp_path / "a.wandb", *history, wandb_history(last, 3), wandb_exit(0))
+    assert list(attempt.series) == ["train/loss"]
+    assert attempt.facts["summary"] == {"train/train_runtime": 60.5, "train/train_loss": 2.0}
+
+
+def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
+    config = {"lr": 0.1, "model": {"layers": 2, "act": None}, "betas": [0.9, 0.95], "seed": 7, "_wandb": {}}
+    run = wandb_run(config=config, project="p", name="n", host="h", commit="abc")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "wandb-metadata.json").write_text(
+        '{"gpu": "NVIDIA A100", "gpu_count": 8, "host": "old", "git": {"commit": "old"}, "program": "t.py"}'
+    )
+    attempt = read_records(tmp_path / "a.wandb", run, wandb_history({"loss": 1.0}, 0), wandb_exit(255))
+    assert attempt.facts == {
+        "program": "t.py",
+        "host": "h",
+        "gpu_type": "NVIDIA A100",
+        "gpu_count": 8,
+        "git_commit": "abc",
+        "run": "a1b2c3d4",
+        "project": "p",
+        "name": "n",
+        "started_at": 1.7e9,
+        "exit_code": 255,
+        "ended": "killed",
+        "seed": 7,
+        "config/lr": 0.1,
+        "config/model/layers": 2,
+        "config/betas": "0.9, 0.95",
+        "config/seed": 7,
+    }
+
+
+@pytest.mark.parametrize(
+    ("records", "ended", "truncated"),
+    [
+        ([wandb_exit(0)], "finished", False),
+        ([wandb_exit(1)], "crashed", False),
+        ([wandb_exit(-9)], "crashed", False),
+        ([wandb_exit(255)], "killed", False),
+        ([], None, True),
+    ],
+)
+def test_how_a_run_ended(tmp_path: Path, records: list[bytes], ended: str | None, truncated: bool) -> None:
+    attempt = read_records(tmp_path / "a.wandb", wandb_history({"loss": 1.0}, 0), *records)
+    assert (attempt.facts.get("ended"), attempt.truncated) == (ended, truncated)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("run-20260120_015454-xinacahi", "xinacahi"),
+        ("offline-run-20260120_015454-my-run", "my-run"),
+        ("run-1", ""),
+        ("latest-run", ""),
+    ],
+)
+def test_launches_of_one_run_have_one_key(tmp_path: Path, name: str, key: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    assert wandb.run_key(folder) == wandb.run_key(folder / "run-x.wandb") == key
+
+
+def test_a_file_without_history_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadLog, match="no metric was logged"):
+        read_records(tmp_path / "a.wandb", wandb_run(), wandb_exit(1))
+
+
+@given(st.lists(st.binary(max_size=3 * BLOCK // 2), max_size=6), st.integers(0, 20))
+def test_every_record_comes_back(records: list[bytes], lead: int) -> None:
+    records = [bytes(BLOCK - 7 - 7 - lead), *records]  # so that the next header meets the end of a block
+    frames = Frames(wandb_file(records))
+    assert list(frames) == records
+    assert (frames.damage, frames.truncated) == ([], False)
+
+
+def test_a_flipped_byte_costs_one_record_or_the_rest_of_its_block() -> None:
+    records = [f"record {i} ".encode() * 9 for i in range(2000)]
+    whole, random_ = wandb_file(records), random.Random(0)
+    for _ in range(200):
+        at = random_.randrange(7, len(whole))
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << random_.randrange(8)
+        frames = Frames(bytes(damaged))
+        kept = list(frames)
+        assert set(kept) < set(records)
+        assert sum(map(len, set(records) - set(kept))) <= BLOCK + 200
+        assert frames.damage or frames.truncated
+
+
+def test_a_damaged_payload_costs_that_record_alone() -> None:
+    records = [f"record {i} ".encode() for i in range(5)]
+    damaged = bytearray(wandb_file(records))
+    damaged[7 + 16 + 7 + 3] ^= 1
+    frames = Frames(bytes(damaged))
+    assert list(frames) == [records[0], *records[2:]]
+    assert frames.damage == [(23, "a record is damaged; skipped")]
+
+
+def test_zeros_after_the_end_are_a_log_that_is_written(tmp_path: Path) -> None:
+    log = tmp_path / "a.wandb"
+    wandb_log(log, {"loss": [(0, 1.0), (1, 0.5)]})
+    log.write_bytes(log.read_bytes() + bytes(5000))
+    attempt = read(log)[0]
+    assert attempt.series["loss"].values.tolist() == [1.0, 0.5]
+    assert attempt.truncated
+    assert attempt.faults == ()
