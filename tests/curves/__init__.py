@@ -1,19 +1,5 @@
-"""Training curves with known causes: a seeded, labelled generator for tests and development.
+"""The labelled generator of benchmarks/curves, by the name that the tests know."""
 
-A `Curve` is the log of one attempt: a power law that decays to a floor, with noise that is autocorrelated,
-heavy-tailed and larger at the start, logged at even or uneven steps. Its methods inject events and
-confounders and write the label of what they did; `tests.curves.series` adds the other series. Heights are in
-noise scales (one scale = the spread of one logged point), so that "how tall must it be to be seen" can be
-asked of every pattern.
-
-    run = grad_norm(Curve(seed=3).spike(0.5, height=12), lead=4).run()
-    run.attempts, run.events          # what a reader would give, and the labels
-
-`tests.curves.runs` builds whole trainings of several attempts.
-"""
-
-from __future__ import annotations
-
-from tests.curves.curve import Curve, Event, Run, scaled
+from benchmarks.curves import Curve, Event, Run, scaled
 
 __all__ = ["Curve", "Event", "Run", "scaled"]

@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 from chronicle.model import Attempt, Role, Series
 
 Floats = NDArray[np.float64]
+Steps = NDArray[np.int64]
 START_TIME = 1.7e9  # [s] of every first attempt
 
 
 @dataclass(frozen=True)
 class Event:
-    """The label of one injected event. ``height_scales`` is in noise scales of the series at that place."""
+    """The label of one injected event.
+
+    ``height_scales`` is in noise scales of the series at that place; an onset counts as found within
+    ``tolerance_samples``; ``also_ok`` are other names that are right for it.
+    """
 
     pattern: str
     start_step: int
@@ -25,6 +30,8 @@ class Event:
     end_step: int | None = None
     metric: str = "loss"
     height_scales: float = 0.0
+    tolerance_samples: int = 16
+    also_ok: tuple[str, ...] = ()
 
 
 @dataclass
@@ -40,9 +47,10 @@ class Run:
 
 def autocorrelated(rng: np.random.Generator, n: int, rho: float, df: float) -> Floats:
     """AR(1) noise of unit variance with Student-t innovations (df > 2; smaller = heavier tails)."""
-    e = rng.standard_t(df, n) * np.sqrt((df - 2) / df * (1 - rho * rho))
-    for i in range(1, n):
-        e[i] += rho * e[i - 1]
+    e: Floats = rng.standard_t(df, n) * np.sqrt((df - 2) / df * (1 - rho * rho))
+    last = 0.0
+    for i, x in enumerate(e.tolist() if rho else ()):
+        e[i] = last = x + rho * last
     return e
 
 
@@ -55,7 +63,8 @@ class Curve:
     """The log of one attempt. Positions ``at`` are shares of the points (0..1); lengths are in samples.
 
     ``noise`` is the one-sample noise scale in log units once the start is over, ``every`` the steps between
-    two logged points, ``uneven`` the share by which that varies, ``decay`` the exponent of the power law.
+    two logged points, ``uneven`` the share by which that varies (``steps``: the logged steps themselves),
+    ``decay`` the exponent of the power law.
     """
 
     def __init__(
@@ -72,10 +81,11 @@ class Curve:
         floor: float = 1.8,
         gain: float = 7.0,
         decay: float = 0.4,
+        steps: Steps | None = None,
     ) -> None:
         self.rng = rng = np.random.default_rng(seed)
         gaps = np.maximum(1, np.rint(every * (1 + uneven * rng.uniform(-1, 1, points)))).astype(np.int64)
-        self.steps = first_step + np.cumsum(gaps) - gaps[0]
+        self.steps = first_step + np.cumsum(gaps) - gaps[0] if steps is None else steps
         self.n, self.every, self.scale = points, every, noise
         t = self.steps.astype(float)
         self.trend = np.log(floor + gain * (1 + t / (20.0 * every)) ** -decay)
@@ -86,6 +96,7 @@ class Curve:
         self.extra: dict[str, tuple[Role, Floats, str]] = {}
         self.rows: dict[str, NDArray[np.int64]] = {}  # series that are logged at some points only
         self.events: list[Event] = []
+        self.render: Callable[[Floats, Floats], Floats] = lambda trend, off: np.exp(trend + off)
         self.after: list[Callable[[Floats], Floats]] = []  # what the logger does to the finished loss
         self.seconds = t - t[0]  # one second a step until `throughput` says otherwise
         self.name = "attempt-1"
@@ -110,7 +121,7 @@ class Curve:
     @property
     def loss(self) -> Floats:
         """The loss as logged."""
-        v = np.exp(self.trend + self.lift + self.spread * self.noise)
+        v = self.render(self.trend, self.lift + self.spread * self.noise)
         for f in self.after:
             v = f(v)
         for k, x in self.raw.items():
