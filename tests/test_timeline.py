@@ -49,6 +49,7 @@ def test_the_evidence_of_a_rollback_is_taken_at_equal_steps():
         "lr_before": 3e-4,
         "lr_after": 1.5e-4,
         "lr_ratio": 0.5,
+        "discarded_s": 200.0,
     }
 
 

@@ -20,6 +20,8 @@ SCHEDULES = frozenset(
 _EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
 _JUDGED = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _DENSE = 0.5  # a series this much as long as the clock tells the attempt's span too
+_HOLE = 0.1  # share of an attempt that may be missing at its end
+_BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
 _WORTH = 0.05  # a loss with a smaller share of the points than this is a remark, no clock
 
 
@@ -84,6 +86,21 @@ def step_gap(series: Series) -> float:
     gaps = np.diff(series.steps.astype(np.float64))
     gaps = gaps[gaps > 0]
     return float(np.median(gaps)) if len(gaps) else 1.0
+
+
+def reached(before: Course, after: Course) -> bool:
+    """Whether an attempt got as far as another one begins. Two logging intervals or a tenth of it may be
+    missing at its end: the last lines of a killed process."""
+    slack = max(2 * step_gap(before.clock), 2 * step_gap(after.clock), _HOLE * (before.last - before.first))
+    return before.last + slack >= after.first
+
+
+def side_by_side(a: Course, b: Course) -> bool:
+    """Whether both processes ran at the same time."""
+    if a.started is None or a.ended is None or b.started is None or b.ended is None:
+        return False
+    shorter = min(a.ended - a.started, b.ended - b.started)
+    return shorter > 0 and min(a.ended, b.ended) - max(a.started, b.started) > _BESIDE * shorter
 
 
 def common(a: Series, b: Series) -> tuple[Index, Index]:

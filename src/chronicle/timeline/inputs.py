@@ -96,7 +96,7 @@ def _from_frame(table: Any) -> list[Attempt]:
     names = [c for c in table.columns if str(c).strip().lower() in STEP_NAMES]
     step = min(names, key=lambda c: STEP_NAMES.index(str(c).strip().lower()), default=None)
     steps = _steps(str(step or "index"), table.index if step is None else table[step])
-    columns = {str(c): table[c] for c in table.columns if c is not step and table[c].dtype.kind in "ifub"}
+    columns = {str(c): table[c] for c in table.columns if c != step and table[c].dtype.kind in "ifub"}
     series: dict[str, Series] = {}
     for metric, column in columns.items():
         values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))

@@ -17,17 +17,23 @@ def evidence(before: Course, after: Course) -> dict[str, Any]:
 
     ``metric`` was compared; ``loss_before`` and ``loss_after`` are in its unit, ``common_samples`` is how
     many steps both attempts logged (0: the last samples of one against the first of the other).
-    ``same_process`` compares host and process id, where the logs name them.
+    ``same_process`` compares host and process id, ``same_host`` the host, ``same_run`` and ``same_seed`` what
+    the logs state of these, each where both logs name them.
     """
     told: dict[str, Any] = {}
     pair = _compared(before, after)
-    seam = pair and _seam(*pair)
+    seam = seam_levels(before, after)
     if pair and seam:
         told = {"metric": pair[1].metric, "loss_before": seam[0], "loss_after": seam[1]}
         told["common_samples"] = seam[2]
     writers = [process(c.attempt) for c in (before, after)]
     if all(writers) and before.attempt.sources != after.attempt.sources:
         told["same_process"] = writers[0] == writers[1]
+        told["same_host"] = writers[0][0] == writers[1][0]  # type: ignore[index]
+    for name in ("run", "seed"):
+        stated = [c.attempt.facts.get(name) for c in (before, after)]
+        if None not in stated and before.attempt.sources != after.attempt.sources:
+            told[f"same_{name}"] = str(stated[0]) == str(stated[1])
     rates = [c.attempt.by_role(Role.LEARNING_RATE) for c in (before, after)]
     lr = _seam(rates[0][0], rates[1][0]) if all(rates) else None
     if lr:
@@ -35,6 +41,12 @@ def evidence(before: Course, after: Course) -> dict[str, Any]:
         if lr[0]:
             told["lr_ratio"] = lr[1] / lr[0]
     return told
+
+
+def seam_levels(before: Course, after: Course) -> tuple[float, float, int] | None:
+    """Loss before and after the seam, and at how many steps both logged it; None if it cannot be compared."""
+    pair = _compared(before, after)
+    return _seam(*pair) if pair else None
 
 
 def _compared(before: Course, after: Course) -> tuple[Series, Series] | None:

@@ -6,18 +6,19 @@ from its root to its latest attempt is the live course; branches that were left 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from chronicle.model import Floats, Join, JoinKind, Series
-from chronicle.timeline.clock import Course, step_gap
+from chronicle.timeline.changes import changes
+from chronicle.timeline.clock import Course, reached, side_by_side, step_gap
+from chronicle.timeline.costs import COSTS, Piece, costs
+from chronicle.timeline.homes import home
 from chronicle.timeline.joins import SEAM_SAMPLES, evidence, median
 
 _SAME_END = 0.02  # share of the length within which two trainings end at the same step
-_BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
-_HOLE = 0.1  # share of an attempt that may be missing at its end: the last lines of a killed process
 _START_SAMPLES = 8  # the first steps are as far apart as these many on average
 
 
@@ -57,34 +58,50 @@ class Training:
         before = self.tip if chain else self._source_of(after)
         if before is not self.tip:
             self.doubts.append(_left_doubt(after, self.tip))
-        lost = self._leave(before)
+        lost, pieces = self._leave(before)
         kind = self._kind(before, after)
         again = kind is JoinKind.RELAUNCH
         lost += max(0, before.last - (min(self.root.first, after.first) if again else after.first))
-        self.joins[after.index] = _join(kind, before, after, lost)
+        if kind is not JoinKind.RESUME:
+            pieces += self._overtaken(None if again else after.first)
+        self.joins[after.index] = _join(kind, before, after, lost, costs(pieces))
         self._add(after, root=after if again else self.root)
 
     def _source_of(self, after: Course) -> Course:
         node: Course | None = self.tip
         while node is not None:
-            slack = max(2 * step_gap(node.clock), 2 * step_gap(after.clock), _HOLE * (node.last - node.first))
-            if node.last + slack >= after.first:
+            if reached(node, after):
                 return node
             join = self.joins.get(node.index)
             node = self.courses[join.before] if join else None
         return self.tip  # nobody reached that far: what lies between was not logged
 
-    def _leave(self, before: Course) -> int:
-        """Goes back to ``before`` and tells the steps of the branch that is left. What that branch had
-        overtaken is part of the course again, so the join into it has discarded nothing."""
+    def _leave(self, before: Course) -> tuple[int, list[Piece]]:
+        """Goes back to ``before`` and tells the steps of the branch that is left, and its pieces. What that
+        branch had overtaken is part of the course again, so the join into it has discarded nothing."""
         if before is self.tip:
-            return 0
+            return 0, []
         last, node = self.tip.last, self.tip.index
         while self.joins[node].before != before.index:
             node = self.joins[node].before
-        self.joins[node] = replace(self.joins[node], discarded_steps=0)
+        pieces = [p for p in self._overtaken(None) if p.course.index > before.index]
+        kept = {k: v for k, v in self.joins[node].evidence.items() if k not in COSTS}
+        self.joins[node] = replace(self.joins[node], discarded_steps=0, evidence=kept)
         self.tip = before
-        return last - self.courses[node].first
+        return last - self.courses[node].first, pieces
+
+    def _overtaken(self, cut: int | None) -> list[Piece]:
+        """Pieces of the live course at and after a step (None: all of it), the latest first."""
+        pieces: list[Piece] = []
+        bound: int | None = None  # where a later attempt on the course took over
+        for course in self.path():
+            pieces.append(Piece(course, course.first if cut is None else max(cut, course.first), bound))
+            if cut is not None and course.first <= cut:
+                break
+            join = self.joins.get(course.index)
+            if join is not None and join.kind is JoinKind.ROLLBACK:
+                bound = join.to_step if bound is None else min(bound, join.to_step)
+        return pieces
 
     def _kind(self, before: Course, after: Course) -> JoinKind:
         if after.first >= before.last:
@@ -106,7 +123,7 @@ class Training:
         return abs(now - end) < 0.25 * abs(now - first)
 
 
-def _join(kind: JoinKind, before: Course, after: Course, discarded: int) -> Join:
+def _join(kind: JoinKind, before: Course, after: Course, discarded: int, lost: Mapping[str, float]) -> Join:
     known = before.ended is not None and after.started is not None
     return Join(
         kind=kind,
@@ -117,7 +134,8 @@ def _join(kind: JoinKind, before: Course, after: Course, discarded: int) -> Join
         discarded_steps=discarded,
         gap_s=(after.started or 0.0) - (before.ended or 0.0) if known else None,
         at_time=after.started,
-        evidence=evidence(before, after),
+        evidence={**evidence(before, after), **lost},
+        changes=changes(before, after),
     )
 
 
@@ -129,7 +147,7 @@ def relate(courses: Sequence[Course], relation: str | None, told: bool) -> tuple
     trainings: list[Training] = []
     for index, course in enumerate(courses):
         after = replace(course, index=index)
-        training = _home(trainings, after)
+        training, decided = _home(trainings, after)
         if training is None or is_separate(training, after, relation):
             trainings.append(Training(after))
             if training is not None and relation is None:
@@ -137,16 +155,20 @@ def relate(courses: Sequence[Course], relation: str | None, told: bool) -> tuple
             continue
         if relation is None and after.first < training.tip.last and training.starts_again(after):
             training.doubts.append(_again_doubt(training, after))
+        if not decided:
+            training.doubts.append(_home_doubt(training.tip, after))
         training.follow(after, chain=told)
     return trainings, [doubt for training in trainings for doubt in training.doubts]
 
 
-def _home(trainings: Sequence[Training], after: Course) -> Training | None:
-    """The latest training that logs a metric of this attempt, else the latest whose steps it goes on from."""
-    for training in reversed(trainings):
-        if training.metrics & set(after.attempt.series):
-            return training
-    return next((t for t in reversed(trainings) if after.first >= t.tip.last), None)
+def _home(trainings: Sequence[Training], after: Course) -> tuple[Training | None, bool]:
+    """The training that an attempt belongs to, of those that log a metric of it, else the latest whose steps
+    it goes on from; and whether the logs decide it."""
+    alike = [t for t in trainings if t.metrics & set(after.attempt.series)]
+    if alike:
+        which, decided = home([t.tip for t in alike], after)
+        return alike[which], decided
+    return next((t for t in reversed(trainings) if after.first >= t.tip.last), None), True
 
 
 def is_separate(training: Training, after: Course, relation: str | None) -> bool:
@@ -162,14 +184,6 @@ def is_separate(training: Training, after: Course, relation: str | None) -> bool
     length = max(before.last, after.last) - min(training.root.first, after.first)
     end_together = abs(before.last - after.last) <= max(step_gap(before.clock), _SAME_END * length)
     return end_together and training.starts_again(after) and not training.goes_on(after)
-
-
-def side_by_side(a: Course, b: Course) -> bool:
-    """Whether both processes ran at the same time."""
-    if a.started is None or a.ended is None or b.started is None or b.ended is None:
-        return False
-    shorter = min(a.ended - a.started, b.ended - b.started)
-    return shorter > 0 and min(a.ended, b.ended) - max(a.started, b.started) > _BESIDE * shorter
 
 
 def _first_gap(series: Series) -> float:
@@ -208,6 +222,14 @@ def _again_doubt(training: Training, after: Course) -> str:
     return (
         f"{after.name}: {loss}; taken as a relaunch that replaces {training.tip.name}. "
         f'`relation = "seeds"` in run.toml keeps both live.'
+    )
+
+
+def _home_doubt(before: Course, after: Course) -> str:
+    return (
+        f"{after.name} may belong to any of several trainings: no process, seed, folder or level of the "
+        f"loss tells; taken as going on from {before.name}, the latest. Give each training a run of its own "
+        f"and name its logs in `paths` of run.toml."
     )
 
 

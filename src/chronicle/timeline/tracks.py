@@ -102,16 +102,14 @@ def discarded(timeline: Timeline) -> Mapping[str, Any]:
 
 def _lineages(timeline: Timeline) -> list[list[int]]:
     """Attempts by separate training: those that no join leads into begin one."""
-    joined = {j.after for j in timeline.joins}
-    found: list[list[int]] = []
+    source = {j.after: j.before for j in timeline.joins}
+    found: dict[int, list[int]] = {}
+    home: dict[int, int] = {}
     for k, attempt in enumerate(timeline.attempts):
-        if clock(attempt) is None:
-            continue
-        if k in joined and found:
-            found[-1].append(k)
-        else:
-            found.append([k])
-    return found
+        if clock(attempt) is not None:
+            home[k] = home[source[k]] if k in source else k
+            found.setdefault(home[k], []).append(k)
+    return list(found.values())
 
 
 def _live_span(timeline: Timeline, attempts: Sequence[int]) -> int:

@@ -21,6 +21,7 @@ from chronicle.classify.measure import at_least
 from chronicle.classify.report import found
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, JoinKind, Series
+from chronicle.timeline.changes import expected
 
 PATTERNS = ("lr-not-restored",)
 
@@ -39,11 +40,11 @@ def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
         return
     earlier = [a for a in view.attempts[: attempt.index] if a.learning_rate is not None and covers(a, rate)]
-    expected = [e for a in earlier if (e := expected_rate(a.learning_rate, rate)) is not None]
+    rates = [e for a in earlier if (e := expected_rate(a.learning_rate, rate)) is not None]
     now = float(np.median(rate.values[:3]))
-    if not expected or not np.isfinite(now):
+    if not rates or not np.isfinite(now):
         return
-    before = min(expected, key=lambda e: abs(np.log(max(now, 1e-30) / e)))
+    before = min(rates, key=lambda e: abs(np.log(max(now, 1e-30) / e)))
     factor = now / before
     warms = warms_up(rate) and factor < 1 / view.thresholds.lr_falls
     if abs(factor - 1) <= view.thresholds.lr_differs:
@@ -81,18 +82,8 @@ def covers(attempt: AttemptView, rate: Series) -> bool:
 
 def expected_rate(old: Series | None, rate: Series) -> float | None:
     """The earlier attempt's learning rate where this one begins: logged, or its last values extended."""
-    if old is None:
-        return None
-    at = float(rate.steps[min(1, len(rate) - 1)])
-    ok = np.isfinite(old.values)
-    steps, values = old.steps[ok].astype(float), old.values[ok]
-    if not len(values):
-        return None
-    expected = float(np.interp(at, steps, values))
-    if at > steps[-1] and len(values) >= 4:
-        slope = np.polyfit(steps[-6:] - steps[-1], values[-6:], 1)
-        expected = float(np.polyval(slope, at - steps[-1]))
-    return expected if expected > 0 else None
+    rate_then = None if old is None else expected(old, float(rate.steps[min(1, len(rate) - 1)]))
+    return rate_then if rate_then is not None and rate_then > 0 else None
 
 
 def warms_up(rate: Series) -> bool:
