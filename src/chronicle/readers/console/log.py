@@ -1,0 +1,164 @@
+"""A console log on its way to an attempt: its lines, what they said, and what broke beside them.
+
+    log = Log(path)
+    for line in log.lines(RECORD):              # only lines in which the pattern of bytes is found
+        found = SHAPE.search(line.text)
+        log.add(line, int(found["step"]), {"loss": float(found["loss"])})
+    return [log.attempt(facts)]
+
+Every line that is no record is shown to `machine.Faults`, so that each console log's machine faults (Xid,
+NCCL, out of memory, SIGTERM, ...) are found beside its curves, at the step of the record before them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from chronicle.errors import BadLog
+from chronicle.model import Attempt, Fault
+from chronicle.readers.console.chunks import Chunk, chunks
+from chronicle.readers.console.machine import Faults
+from chronicle.readers.console.prefix import NAN, Prefix, split, time_in
+from chronicle.readers.console.rows import Rows
+from chronicle.readers.text import clean
+
+MAX_FAULTS = MAX_EVENTS = MAX_FACTS = 1000
+
+
+class Line(NamedTuple):
+    """One line: its number in the file from 1, its text, and whether its end is missing."""
+
+    number: int
+    text: str
+    unfinished: bool = False
+
+    @property
+    def prefix(self) -> Prefix:
+        """The line without rank, clock and logger, which are in it too."""
+        return split(self.text)
+
+
+class Log:
+    """What was read so far. ``step`` is that of the last record, ``truncated`` whether the last line has no
+    end.
+
+    ``facts`` and ``events`` are there for the format to fill; ``axis`` says what the steps count.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = Rows()
+        self.step: int | None = None
+        self.truncated = False
+        self.axis = "step"
+        self.facts: dict[str, Any] = {}
+        self.events: list[dict[str, Any]] = []
+        self.machine = Faults(path)
+        self._unusable: dict[str, Fault] = {}
+        self._first_who: dict[frozenset[str], tuple[str, int]] = {}
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The file, a piece of whole lines at a time."""
+        for chunk in chunks(self.path):
+            if chunk.cut:
+                self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
+            self.truncated = chunk.unfinished
+            yield chunk
+
+    def lines(self, record: re.Pattern[bytes]) -> Iterator[Line]:
+        """The lines in which ``record`` is found; all others are looked at for faults of the machine."""
+        search, look = record.search, self.machine.look
+        for chunk in self.chunks():
+            lines = chunk.lines
+            last = len(lines) - 1 if chunk.unfinished else -1
+            for index, raw in enumerate(lines):
+                if search(raw):
+                    yield Line(chunk.numbers[index], text_of(raw), index == last)
+                elif raw:
+                    look(chunk.numbers[index], text_of(raw), step=self.step)
+
+    def add(
+        self,
+        line: Line,
+        step: int,
+        values: Mapping[str, float],
+        *,
+        time: float | None = None,
+        who: str = "",
+        whole: bool = False,
+    ) -> bool:
+        """One record; True where it is kept.
+
+        A line without its end is left out, unless ``whole`` says that nothing of it can be missing. ``time``
+        is that of the first clock in the line unless given. Ranks that repeat what the first one (``who``)
+        has said of a step are left out.
+        """
+        if line.unfinished and not whole:
+            return False
+        if line.unfinished:
+            self.truncated = False
+        if who and self._said(step, frozenset(values), who):
+            return False
+        try:
+            self.rows.add(step, values, time_in(line.text) if time is None else time)
+        except OverflowError:
+            self.fault(line.number, "step does not fit 64 bits; line skipped")
+            return False
+        self.step = step
+        return True
+
+    def _said(self, step: int, names: frozenset[str], who: str) -> bool:
+        """Whether another rank said it before."""
+        first, last = self._first_who.get(names, (who, step))
+        if who != first and step <= last:
+            return True
+        self._first_who[names] = (who, step)
+        return False
+
+    def event(self, line: Line, what: str, **more: Any) -> None:
+        """Something that happened at a line: a checkpoint, an evaluation, an overflow (fact "events")."""
+        if len(self.events) < MAX_EVENTS:
+            at = {"event": what, "line": line.number, "step": self.step, "time": time_in(line.text), **more}
+            self.events.append(
+                {name: value for name, value in at.items() if value is not None and value == value}
+            )
+
+    def fact(self, name: str, value: Any) -> None:
+        """A fact of the run; the first value stays, and there is a limit to their number."""
+        if len(self.facts) < MAX_FACTS:
+            self.facts.setdefault(clean(name), clean(value) if isinstance(value, str) else value)
+
+    def fault(self, number: int, what: str) -> None:
+        """A line that could not be used. The first of a kind is named, the others are counted."""
+        first = self._unusable.get(what)
+        if first:
+            self._unusable[what] = replace(first, count=first.count + 1)
+        elif len(self._unusable) < MAX_FAULTS:
+            self._unusable[what] = Fault(f"{self.path}:{number}", what)
+
+    def attempt(self, *, name: str = "", units: Mapping[str, str] | None = None) -> Attempt:
+        """All that was read.
+
+        Raises:
+            BadLog: no record holds a number.
+        """
+        series = self.rows.series(units)
+        if not series:
+            raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
+        facts = {**self.machine.facts, **self.facts, **({"events": self.events} if self.events else {})}
+        faults = (*self._unusable.values(), *self.machine.listed(self.rows.last_time()))
+        return Attempt(
+            name or self.path.name, (str(self.path),), series, facts, faults, self.truncated, self.axis
+        )
+
+
+def text_of(raw: bytes) -> str:
+    """The text of a line; bytes that are no UTF-8 become question marks of Unicode."""
+    return raw.decode("utf-8", "replace")
+
+
+__all__ = ["NAN", "Line", "Log", "text_of"]

@@ -1,0 +1,72 @@
+"""Which console format a file is: the first in this table of which the file holds a record.
+
+One table decides for all formats, so that no two claim one file: a log of Megatron-DeepSpeed has lines of
+both, and the one that stands first here reads it. A pattern is of bytes, cheap to search for (begin it with a
+literal text where you can), and demands the numbers of a record: a source file that prints such lines must
+not match.
+
+A record may come late: the first MB is looked at, and pieces from the rest of the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from chronicle.readers.console.chunks import plain
+from chronicle.readers.text import encoding_of
+
+HEAD_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
+
+MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
+    (name, re.compile(mark))
+    for name, mark in (
+        ("megatron", rb"iteration +\d+ */ *\d+ *\|[^|\n]*[^|\n:]: *\S+ *\|"),
+        ("nanotron", rb"iteration: \d+ / \d+ \| "),
+        ("deepspeed", rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|"),
+    )
+)  # fmt: skip
+# Documents and programs may quote the lines of a log.
+_NO_LOGS = re.compile(
+    r"\.(md|rst|py|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|js|ts|css|c|h|cc|cpp|cuh?|go|rs|java|tex|bib"
+    r"|patch|diff|jsonl?|ndjson|[ct]sv|lock|ini|cfg)",
+    re.IGNORECASE,
+)
+
+
+def owner(path: Path) -> str:
+    """The NAME of the format whose record the file holds; "" where it holds none. Raises OSError."""
+    if _NO_LOGS.fullmatch(path.suffix):
+        return ""
+    info = path.stat()
+    return _owner(path, info.st_size, info.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _owner(path: Path, size: int, mtime_ns: int) -> str:
+    text = sample(path)
+    return next((name for name, mark in MARKS if mark.search(text)), "")
+
+
+def sample(path: Path) -> bytes:
+    """What a format is known by: the first MB and pieces of the rest, without what `chunks.plain` takes out.
+
+    Empty where the file is no text. Raises OSError.
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(8192)
+        encoding = encoding_of(head)
+        if encoding != "utf-16" and b"\0" in head:
+            return b""
+        parts = [head + file.read(HEAD_BYTES - len(head))]
+        beyond = max(size - HEAD_BYTES - PIECE_BYTES, 0)
+        for piece in range(1, N_PIECES + 1) if size > HEAD_BYTES else ():
+            file.seek(HEAD_BYTES + beyond * piece // N_PIECES // 2 * 2)  # UTF-16 has two bytes a character
+            parts.append(file.read(PIECE_BYTES))
+    if encoding == "utf-16":
+        big = head.startswith(b"\xfe\xff")
+        parts = [part.decode("utf-16-be" if big else "utf-16-le", "replace").encode() for part in parts]
+    return plain(b"\n".join(parts)).replace(b"\r", b"\n")
