@@ -1,0 +1,72 @@
+"""Lines that speak of a fault of a machine, a job or a program: a table, and the fault of a line.
+
+The table is `chronicle.readers.console.fault_table`; docs/formats/machine-log.md prints its kinds.
+"""
+
+from __future__ import annotations
+
+import re
+
+from chronicle.model import Fault
+from chronicle.readers.console.fault_table import ROWS, Row
+from chronicle.readers.console.xids import XIDS
+from chronicle.readers.text import clean
+
+LONGEST = 200  # characters of a line that a fault quotes
+_LOOKED_AT = 4000  # characters of a line that are looked at
+
+_SIGNALS = {
+    "1": "SIGHUP", "2": "SIGINT", "4": "SIGILL", "6": "SIGABRT", "7": "SIGBUS", "8": "SIGFPE",
+    "9": "SIGKILL", "10": "SIGUSR1", "11": "SIGSEGV", "12": "SIGUSR2", "15": "SIGTERM",
+}  # fmt: skip
+_SPELLED = {
+    "segmentation fault": "SIGSEGV", "bus error": "SIGBUS", "killed": "SIGKILL", "terminated": "SIGTERM",
+    "aborted": "SIGABRT", "floating point exception": "SIGFPE", "illegal instruction": "SIGILL",
+}  # fmt: skip
+_REASONS = {"time limit": "time-limit", "node failure": "node", "preemption": "preemption"}
+_REASONS |= {"job requeue": "preemption", "job requeued": "preemption"}
+
+_ALL_WORDS = re.compile("|".join(sorted({re.escape(w) for row in ROWS for w in row.words})), re.IGNORECASE)
+
+
+def fault_in(line: str) -> Fault | None:
+    """The fault that a line tells of, without place and time; None for every other line.
+
+    ``host`` is filled where the message itself names it. A line of 4,000 characters is looked at.
+    """
+    line = line[:_LOOKED_AT]
+    if _ALL_WORDS.search(line) is None:
+        return None
+    lower = line.lower()
+    for row in ROWS:
+        if any(word in lower for word in row.words) and (found := row.pattern.search(line)):
+            return _fault(row, found, line)
+    return None
+
+
+def _fault(row: Row, found: re.Match[str], line: str) -> Fault:
+    groups = {name.rstrip("2"): value for name, value in found.groupdict().items() if value}
+    kind, words = row.kind, {"name": "a process", **groups}
+    if kind == "cancelled":
+        reason = groups.get("reason", "").strip().lower()
+        kind, words["reason"] = _REASONS.get(reason, kind), f": {reason}" if reason else ""
+    if kind == "xid" and "number" in groups:
+        words["meaning"] = XIDS.get(int(groups["number"][:6]), "meaning not known")
+    if kind == "signal":
+        words["signal"] = _signal(groups)
+    words["line"] = quoted(line)
+    what = row.what.format(**words)
+    return Fault("", clean(what), kind=kind, host=clean(groups.get("host", "").rstrip(":,")))
+
+
+def _signal(groups: dict[str, str]) -> str:
+    if "number" in groups:
+        return _SIGNALS.get(groups["number"], f"signal {groups['number']}")
+    spelled = groups.get("signal", "")
+    return _SPELLED.get(spelled.lower(), spelled.upper())
+
+
+def quoted(line: str) -> str:
+    """A line as a fault quotes it: one blank between words, cut to `LONGEST` characters."""
+    text = " ".join(line[:_LOOKED_AT].split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,188 @@
+"""Kernel, system and job logs: no curves, but what failed beside them, with time, host and step.
+
+A `Faults` gathers what a log says line by line; readers of console logs use one too, so that a fault stands
+at the step at which it was printed. The reader "machine-log" takes logs in which nothing else is to be read;
+`chronicle.readers` hands their faults to the attempts that ran at the time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from chronicle.model import Attempt, Fault
+from chronicle.readers.console.fault_lines import fault_in, quoted
+from chronicle.readers.console.hosts import expand
+from chronicle.readers.console.stamps import Stamp, boot_time, has_year, in_year_of, moment, stamp
+from chronicle.readers.text import HEAD_BYTES, Lines, clean, encoding_of, head, head_lines
+
+NAME = "machine-log"
+SUFFIXES: tuple[str, ...] = ()
+FALLBACK = True
+
+MOST_FAULTS = 1000
+_SAME_S, _SAME_LINES = 600.0, 2000  # one thing told again by other ranks, or by a retry
+_MOST_OPEN = 256  # tracebacks that are being printed at the same time
+_SYSTEM_LINES = 3
+
+_TRACEBACK = "Traceback (most recent call last)"
+_RANK = re.compile(
+    r"^(?:\[(?:rank|default|\w[\w.-]*:)\d+\]:? ?|\d{1,6}: |\([\w ]{1,40}pid=\d+[^)]{0,60}\) )+"
+)
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,120}(?:: .*|$)")
+_CANCELLED = re.compile(r"CANCELLED AT ([\dT:.-]+)")
+_NODES = re.compile(
+    r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|NodeList|nodelist)\s*[=:]\s*[\"']?([^\s\"';|]{1,4000})"
+)
+_JOB = re.compile(r"\bSLURM_JOB(?:_?ID)\s*[=:]\s*[\"']?(\d{1,20})")
+_PROGRAM = r"[\w./()-]+(?:\[\d+\])?: "
+_SYSTEM_LINE = re.compile(
+    r"^(?:<\d+>)?\[\s*\d+\.\d{6}\](?:\[\s*[TC]\d+\])? "
+    r"|^[A-Z][a-z]{2}\s+\d+ \d\d:\d\d:\d\d \S+ "
+    + _PROGRAM
+    + r"|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* [\w.-]+ "
+    + _PROGRAM
+    + r"|^\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]+ \d{4}\] "
+    r"|^slurmstepd: |^srun: |^SLURM_\w+="
+)
+
+
+class Faults:
+    """Faults and facts of one log, gathered line by line.
+
+    What is told again within ten minutes is counted, not listed; at most 1,000 are listed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.facts = path, dict[str, str]()
+        self._found: list[Fault] = []
+        self._latest: dict[tuple[str, str, str], int] = {}
+        self._lines: list[int] = []
+        self._open: set[str] = set()
+        self._booted, self._dated, self._more = math.nan, math.nan, 0
+
+    def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> bool:
+        """Takes note of a line of the log, and says whether there was something to note.
+
+        ``step`` and ``time`` are where the log is, as far as its other lines say; a clock of the line's
+        own goes before ``time``.
+        """
+        if math.isnan(self._booted) and "setting system clock" in line:
+            self._booted = boot_time(line)
+        fault = self._of_traceback(line) or fault_in(line)
+        noted = self._note_facts(line)
+        if math.isfinite(time):
+            self._dated = time
+        if fault is None:
+            return noted
+        written = stamp(line)
+        at_time = self._time(line, written)
+        self._add(
+            number,
+            replace(
+                fault,
+                where=f"{self.path}:{number}",
+                host=fault.host or clean(written.host[:80]),
+                at_step=step,
+                at_time=time if math.isnan(at_time) else at_time,
+            ),
+        )
+        return True
+
+    def listed(self, near: float = math.nan) -> tuple[Fault, ...]:
+        """All faults in the order of the log. Times without a year are put next to a time the log names
+        elsewhere, else to ``near``; where there is neither they stay in their unnamed year."""
+        near = self._dated if math.isfinite(self._dated) else near
+        faults = [
+            fault if math.isnan(near) else replace(fault, at_time=in_year_of(fault.at_time, near))
+            for fault in self._found
+        ]
+        if self._more:
+            faults.append(Fault(str(self.path), "further faults of machines are not listed", self._more))
+        return tuple(faults)
+
+    def _time(self, line: str, written: Stamp) -> float:
+        if cancelled := _CANCELLED.search(line):
+            return moment(cancelled[1])
+        since_boot = self._booted + written.since_boot
+        at_time = written.time if math.isnan(since_boot) else since_boot
+        if has_year(at_time) and math.isfinite(at_time):
+            self._dated = at_time
+        return at_time
+
+    def _add(self, number: int, fault: Fault) -> None:
+        key = (fault.kind, fault.host, fault.what)
+        at = self._latest.get(key)
+        if at is not None:
+            apart = fault.at_time - self._found[at].at_time
+            again = number - self._lines[at] <= _SAME_LINES if math.isnan(apart) else abs(apart) <= _SAME_S
+            if again:
+                self._found[at] = replace(self._found[at], count=self._found[at].count + 1)
+                self._lines[at] = number
+                return
+        if len(self._found) >= MOST_FAULTS:
+            self._more += 1
+            return
+        self._latest[key] = len(self._found)
+        self._found.append(fault)
+        self._lines.append(number)
+
+    def _of_traceback(self, line: str) -> Fault | None:
+        """The fault of the last line of a traceback; each rank prints its own, told apart by the prefix."""
+        if not self._open and _TRACEBACK not in line:
+            return None
+        rank = _RANK.match(line)
+        prefix, said = (rank[0].rstrip(), line[rank.end() :]) if rank else ("", line)
+        if _TRACEBACK in said:
+            if len(self._open) < _MOST_OPEN:
+                self._open.add(prefix)
+        elif prefix in self._open and said.strip() and not said[:1].isspace():
+            self._open.discard(prefix)
+            if _EXCEPTION.match(said):
+                return fault_in(said) or Fault("", clean(quoted(said)), kind="exception")
+        return None
+
+    def _note_facts(self, line: str) -> bool:
+        if "odelist" not in line and "odeList" not in line and "SLURM_" not in line:
+            return False
+        nodes, job = _NODES.search(line), _JOB.search(line)
+        if nodes and "(null)" not in nodes[1] and (hosts := expand(nodes[1])):
+            self.facts.setdefault("nodes", clean(",".join(hosts)))
+        if job:
+            self.facts.setdefault("job", job[1])
+        return bool(nodes or job)
+
+
+def identify(path: Path) -> bool:
+    """A fault at the beginning or the end of a text, or lines of a kernel or system log."""
+    start = head_lines(path)
+    if not start:
+        return False
+    system = sum(_SYSTEM_LINE.match(line) is not None for line in start)
+    if system >= _SYSTEM_LINES and 2 * system >= len(start):
+        return True
+    return any(fault_in(line) for line in [*start, *_tail_lines(path)])
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt without a series: what the log says of machines and jobs.
+
+    Times of an unnamed year stay so: `chronicle.readers` puts them into the year of the run.
+    """
+    lines, faults = Lines(path), Faults(path)
+    for line in lines:
+        faults.look(lines.number, line)
+    return [Attempt(path.name, (str(path),), {}, faults.facts, faults.listed())]
+
+
+def _tail_lines(path: Path) -> Iterator[str]:
+    """Whole lines in the last few KB of the file."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        if size <= HEAD_BYTES:
+            return
+        file.seek(size - HEAD_BYTES)
+        yield from file.read().decode(encoding_of(head(path)), errors="replace").splitlines()[1:]
