@@ -23,6 +23,7 @@ _FEW_CUTS = 8  # so many attempts may be in any log; in one with more
 _MANY_CUTS, _MANY_SHORT = 1000, 50  # nobody restarts more often
 _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that write by turns
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
+_AT_ONCE = 4096  # falls that are looked at together
 _SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
 
 
@@ -117,8 +118,10 @@ def starts(series: Series) -> list[int]:
     cuts: list[int] = []
     short: list[int] = []
     begin, top = 0, int(series.steps[: down[0]].max())
-    for row, end in pairwise([*down.tolist(), len(series)]):
-        kind = _kind_of_fall(series, begin, top, row, end)
+    ends = [*down[1:].tolist(), len(series)]
+    for row, end, quiet in zip(down.tolist(), ends, _quiet(series, down), strict=True):
+        many = len(short) > _rare(series)  # then short returns are no starts, and nobody needs to look closer
+        kind = "disorder" if quiet else _kind_of_fall(series, begin, top, row, end, many)
         if kind == "start":
             cuts.append(row)
             begin, top = row, int(series.steps[end - 1])
@@ -129,11 +132,39 @@ def starts(series: Series) -> list[int]:
     return cuts if len(cuts) <= max(_FEW_CUTS, min(_MANY_CUTS, len(series) / _ROWS_BETWEEN_CUTS)) else []
 
 
+def _quiet(series: Series, down: Index) -> list[bool]:
+    """Falls that are disorder at a glance: few rows before them are of higher steps, and up to the next fall
+    no step was logged with two values. Only the others need a look one by one."""
+    steps = series.steps
+    padded = np.concatenate([np.full(_NEAR_SAMPLES, np.iinfo(np.int64).min), steps])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, _NEAR_SAMPLES)  # windows[i] ends before row i
+    few = [
+        np.count_nonzero(windows[some] >= steps[some, None], axis=1) <= _SHORT_SAMPLES
+        for some in np.array_split(down, len(down) // _AT_ONCE + 1)
+    ]
+    told_twice = np.concatenate([[0], np.cumsum(_told_twice(series))])
+    ends = np.append(down[1:], len(steps))
+    quiet = np.concatenate(few) & (told_twice[ends] == told_twice[down])
+    return [bool(q) for q in quiet]
+
+
+def _told_twice(series: Series) -> NDArray[np.bool_]:
+    """Rows whose step was logged with values that differ."""
+    order = np.argsort(series.steps, kind="stable")
+    steps, values = series.steps[order], series.values[order]
+    heads = np.flatnonzero(np.concatenate([[True], steps[1:] != steps[:-1]]))
+    group = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, len(steps))))
+    differs = np.bincount(group, ~same(values, values[heads][group])) > 0
+    told: NDArray[np.bool_] = np.empty(len(steps), bool)
+    told[order] = differs[group]
+    return told
+
+
 def _rare(series: Series) -> float:
     return max(3.0, min(_MANY_SHORT, _RARE * len(series)))
 
 
-def _kind_of_fall(series: Series, begin: int, top: int, row: int, end: int) -> str:
+def _kind_of_fall(series: Series, begin: int, top: int, row: int, end: int, many: bool) -> str:
     """What the fall at ``row`` is, in the attempt since ``begin`` that reached ``top``, before the next
     fall at ``end``: "start" of an attempt, a "short" return (a start where those are rare), or "disorder"."""
     near = slice(max(begin, row - _NEAR_SAMPLES), row)
@@ -142,7 +173,7 @@ def _kind_of_fall(series: Series, begin: int, top: int, row: int, end: int) -> s
     late = back < end - row and back <= _SHORT_SAMPLES  # a few rows too late, then on from the top
     if overtaken > _SHORT_SAMPLES:
         return "disorder" if late else "start"
-    return "short" if _trained_again(series, near, slice(row, row + back)) else "disorder"
+    return "short" if not many and _trained_again(series, near, slice(row, row + back)) else "disorder"
 
 
 def _trained_again(series: Series, old: slice, new: slice) -> bool:
