@@ -26,7 +26,9 @@ _SPELLED = {
 _REASONS = {"time limit": "time-limit", "node failure": "node", "preemption": "preemption"}
 _REASONS |= {"job requeue": "preemption", "job requeued": "preemption"}
 
-_ALL_WORDS = re.compile("|".join(sorted({re.escape(w) for row in ROWS for w in row.words})), re.IGNORECASE)
+# A line holds none of these in all but a few cases; `in` is some ten times as fast as an alternation.
+_EVERY = {word for row in ROWS for word in row.words}
+WORDS = tuple(word for word in _EVERY if not any(other in word for other in _EVERY - {word}))
 
 
 def fault_in(line: str) -> Fault | None:
@@ -35,9 +37,9 @@ def fault_in(line: str) -> Fault | None:
     ``host`` is filled where the message itself names it. A line of 4,000 characters is looked at.
     """
     line = line[:_LOOKED_AT]
-    if _ALL_WORDS.search(line) is None:
-        return None
     lower = line.lower()
+    if not any(map(lower.__contains__, WORDS)):
+        return None
     for row in ROWS:
         if any(word in lower for word in row.words) and (found := row.pattern.search(line)):
             return _fault(row, found, line)

@@ -153,7 +153,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "loss-scale",
-        "loss scale",
+        "already at minimum|minimum loss scale",
         r"loss scale already at minimum|minimum loss scale reached",
         "loss scale is at its minimum: the run is given up",
     ),
@@ -204,7 +204,8 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "signal",
-        "sigterm|sigkill|sigsegv|sigbus|sigabrt|sigusr|sighup|sigint|sigfpe|sigill|signal",
+        "sigterm|sigkill|sigsegv|sigbus|sigabrt|sigusr|sighup|sigint|sigfpe|sigill|"
+        "by signal|with signal|from signal",
         (
             _TOLD + r"(?P<signal>SIG(?:TERM|KILL|SEGV|BUS|ABRT|HUP|INT|FPE|ILL|USR[12]))\b",
             r"(?:terminated|killed|ended) (?:by|with|from) signal:? (?P<number>\d{1,3})\b",
@@ -219,7 +220,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "hang",
-        "blocked for more than|soft lockup|hard lockup|stall",
+        "blocked for more than|soft lockup|hard lockup|detected stall|detected expedited",
         (
             r"\btask \S{1,80} blocked for more than \d+ seconds",
             r"\b(?:soft|hard) lockup\b",

@@ -75,10 +75,11 @@ class Log:
         for chunk in self.chunks():
             lines = chunk.lines
             last = len(lines) - 1 if chunk.unfinished else -1
+            worth = self.machine.worth_a_look(chunk.data)
             for index, raw in enumerate(lines):
                 if search(raw):
                     yield Line(chunk.numbers[index], text_of(raw), index == last)
-                elif raw:
+                elif worth and raw:
                     look(chunk.numbers[index], text_of(raw), step=self.step)
 
     def add(

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chronicle.model import Attempt, Fault
-from chronicle.readers.console.fault_lines import fault_in, quoted
+from chronicle.readers.console.fault_lines import WORDS, fault_in, quoted
 from chronicle.readers.console.hosts import expand
 from chronicle.readers.console.stamps import Stamp, boot_time, has_year, in_year_of, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Lines, clean, encoding_of, head, head_lines
@@ -28,6 +28,9 @@ _SAME_S, _SAME_LINES = 600.0, 2000  # one thing told again by other ranks, or by
 _MOST_OPEN = 256  # tracebacks that are being printed at the same time
 _SYSTEM_LINES = 3
 
+_BYTES = tuple(
+    word.encode() for word in (*WORDS, "traceback (most", "nodelist", "slurm_", "setting system clock")
+)
 _TRACEBACK = "Traceback (most recent call last)"
 _RANK = re.compile(
     r"^(?:\[(?:rank|default|\w[\w.-]*:)\d+\]:? ?|\d{1,6}: |\([\w ]{1,40}pid=\d+[^)]{0,60}\) )+"
@@ -63,6 +66,14 @@ class Faults:
         self._lines: list[int] = []
         self._open: set[str] = set()
         self._booted, self._dated, self._more = math.nan, math.nan, 0
+
+    def worth_a_look(self, data: bytes) -> bool:
+        """Whether any line of a piece of a log may tell of a fault or a fact; most pieces hold none.
+
+        Looking for all words in a megabyte at once costs a tenth of looking at its lines one by one.
+        """
+        lower = data.lower()
+        return bool(self._open) or any(map(lower.__contains__, _BYTES))
 
     def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> bool:
         """Takes note of a line of the log, and says whether there was something to note.
