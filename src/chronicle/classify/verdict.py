@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from chronicle.classify.rollbacks import judged
 from chronicle.classify.rules import RULES, healthy
 from chronicle.classify.view import MIN_POINTS, View
 from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
@@ -24,11 +27,12 @@ def diagnose(view: View) -> Diagnosis:
     verdict = judge(view, live)
     if verdict is Verdict.GOOD:
         found += list(healthy.judge(view, [f for f in live if f.pattern not in PROPERTIES]))
+    found = numbered(found)
     found.sort(key=lambda f: (-f.severity, f.start_step, f.pattern, f.metric or "", f.attempt or ""))
     patterns = tuple(sorted({f.pattern for f in found}))
     missing = tuple(not_assessed(view, patterns))
     reason = because(view, verdict, [f for f in found if f.pattern in WHOLE_RUN or is_live(view, f)])
-    return Diagnosis(verdict, patterns, tuple(found), view.timeline.joins, missing, reason)
+    return Diagnosis(verdict, patterns, tuple(found), judged(view, found), missing, reason)
 
 
 def collect(view: View) -> list[Finding]:
@@ -43,6 +47,17 @@ def collect(view: View) -> list[Finding]:
         ]
         found += new
     return found
+
+
+def numbered(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings with an id each: a second one of the same id gets its number."""
+    seen: Counter[str] = Counter()
+    out = []
+    for finding in findings:
+        seen[finding.id] += 1
+        n = seen[finding.id]
+        out.append(finding if n == 1 else replace(finding, id=f"{finding.id}~{n}"))
+    return out
 
 
 def is_live(view: View, finding: Finding) -> bool:

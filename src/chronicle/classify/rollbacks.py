@@ -1,0 +1,79 @@
+"""Whether a rollback went back far enough: joins against the findings of what they overtook.
+
+A team rolls back because of what it saw, to a checkpoint before it began. If the step it went back to lies
+inside the disturbance, the weights that were restored are disturbed already, and it mostly comes again
+(IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback enough").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from chronicle.classify.view import View
+from chronicle.model import Finding, Join, JoinKind
+
+DISTURBANCES = frozenset(
+    {
+        *("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "level-shift"),
+        *("divergence-after-spike", "divergence-no-spike", "nan-inf", "loss-scale-collapse"),
+    }
+)  # what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+
+
+def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
+    """The joins, each rollback with evidence of what it left behind.
+
+    ``inside_pattern`` and ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough);
+    ``left_pattern`` and ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before
+    it; ``again_step``: where the later attempt has one at the same steps once more.
+    """
+    joins = view.timeline.joins
+    source = {join.after: join for join in joins}
+    told = [f for f in findings if f.pattern in DISTURBANCES]
+    return tuple(
+        replace(join, evidence={**join.evidence, **_of(view, join, source, told)})
+        if join.kind is JoinKind.ROLLBACK
+        else join
+        for join in joins
+    )
+
+
+def _of(view: View, join: Join, source: dict[int, Join], told: Sequence[Finding]) -> dict[str, Any]:
+    """Evidence of one rollback; empty where nothing had been found in what it overtook."""
+    names = [a.name for a in view.attempts]
+    overtaken = {names[k] for k in _way(join, source)}
+    mine = [f for f in told if f.attempt in overtaken and _end(view, f) >= join.to_step]
+    if not mine:
+        return {}
+    first = min(mine, key=lambda f: (f.start_step, -f.severity))
+    said: dict[str, Any] = (
+        {"inside_pattern": first.pattern, "inside_start_step": first.start_step}
+        if first.start_step <= join.to_step
+        else {
+            "left_pattern": first.pattern,
+            "left_start_step": first.start_step,
+            "margin_steps": first.start_step - join.to_step,
+        }
+    )
+    again = [
+        f.start_step for f in told if f.attempt == names[join.after] and f.start_step <= _end(view, first)
+    ]
+    return said | ({"again_step": min(again)} if again else {})
+
+
+def _way(join: Join, source: dict[int, Join]) -> list[int]:
+    """The attempts back from a join that held its ``to_step`` or what came after it."""
+    way = [join.before]
+    while way[-1] in source and source[way[-1]].to_step > join.to_step:
+        way.append(source[way[-1]].before)
+    return way
+
+
+def _end(view: View, finding: Finding) -> int:
+    """Last step of a finding; of one that was not over, the last one of its attempt."""
+    if finding.end_step is not None:
+        return finding.end_step
+    series = next(a.series for a in view.attempts if a.name == finding.attempt)
+    return max((int(s.steps[-1]) for s in series.values() if len(s)), default=finding.start_step)
