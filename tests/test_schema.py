@@ -65,6 +65,7 @@ def test_a_diagnosis_in_full():
                 ],
                 "runner_up": "frozen-metric",
                 "runner_up_if": "if the values were equal",
+                "id": "",
             }
         ],
         "joins": [

@@ -223,7 +223,8 @@ class Finding:
     while it is not over. ``severity`` (0..1) is how much it costs the run, ``confidence`` (0..1) how sure
     the classifier is. Keys of ``evidence`` end in their unit: ``height_nats``, ``recovery_steps``, ``gap_s``.
     ``criteria`` are the tests the rule made, ``runner_up`` the pattern it would be otherwise, and
-    ``runner_up_if`` what would change the answer.
+    ``runner_up_if`` what would change the answer. ``id`` stays the same while a finding is revised: an open
+    spike and the divergence it turns into are one finding.
     """
 
     pattern: str
@@ -238,6 +239,7 @@ class Finding:
     criteria: tuple[Criterion, ...] = ()
     runner_up: str | None = None
     runner_up_if: str = ""
+    id: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +16,10 @@ from tests.curves.series import datasets, grad_norm, learning_rate
 
 from chronicle.classify import DEFAULTS, Monitor, classify
 from chronicle.classify.detect import detect
-from chronicle.model import Diagnosis, Finding, Series
+from chronicle.classify.spool import KEPT
+from chronicle.errors import UsageError
+from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
+from chronicle.roles import assign
 from chronicle.timeline import stitch
 
 RUNS = {
@@ -60,7 +66,7 @@ def test_the_stream_of_a_loss_has_the_bits_of_the_batch(name: str) -> None:
     loss, monitor = attempt.series["loss"], Monitor()
     for step, value in zip(loss.steps, loss.values, strict=True):
         monitor.update(int(step), {"loss": float(value)})
-    detector = monitor._columns["loss"].detector
+    detector = monitor._now["loss"].detector
     assert detector is not None
     detector.finish()
     assert detector.noise.hex() == detect(loss, DEFAULTS)[1].hex()
@@ -113,3 +119,102 @@ def test_the_package_is_its_one_function() -> None:
     assert chronicle.classify(stitch(loss)).verdict == "good"
     assert chronicle.classify.Monitor is Monitor
     assert np.isfinite(DEFAULTS.rise)
+
+
+def said_by(monitor: Monitor, loss: Series, first: int, last: int) -> list[Finding]:
+    """What the monitor says over some samples of a loss."""
+    rows = zip(loss.steps[first:last].tolist(), loss.values[first:last].tolist(), strict=True)
+    return [f for step, value in rows for f in monitor.update(step, {"loss": value})]
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.505, 0.72, 1.0])
+def test_a_checkpoint_in_the_middle_changes_nothing(name: str, share: float) -> None:
+    loss = RUNS[name].run().attempts[0].series["loss"]
+    cut = int(share * len(loss))
+    straight, first, second = Monitor(), Monitor(), Monitor()
+    said_by(straight, loss, 0, cut)
+    said_by(first, loss, 0, cut)
+    second.load_state_dict(pickle.loads(pickle.dumps(first.state_dict())))
+    assert said_by(second, loss, cut, len(loss)) == said_by(straight, loss, cut, len(loss))
+    assert second.finish() == straight.finish()
+    assert second.state_dict() == straight.state_dict()
+
+
+def test_a_state_says_what_it_is_not() -> None:
+    with pytest.raises(UsageError) as err:
+        Monitor().load_state_dict({"loss_history": []})
+    assert str(err.value) == "this is no state of a Monitor: schema is None, not 'chronicle/monitor/1'"
+    with pytest.raises(UsageError) as err:
+        Monitor(replace(DEFAULTS, rise=0.1)).load_state_dict(Monitor().state_dict())
+    assert str(err.value) == "the state was made with other thresholds. Remedy: give them to Monitor()"
+
+
+@pytest.mark.parametrize("name", ["healthy", "spikes", "diverges", "ends in nan"])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_rewind_is_what_two_logs_of_two_processes_say(name: str, kept: bool) -> None:
+    """The run goes to sample 1,500, back to the checkpoint of step 1,000, and on with other noise."""
+    before = RUNS[name].run().attempts[0].series["loss"]
+    after = Curve(11).run().attempts[0].series["loss"]
+    monitor = Monitor()
+    said_by(monitor, before, 0, 1500)
+    monitor.rewind(1000)
+    if kept:
+        state, monitor = monitor.state_dict(), Monitor()
+        monitor.load_state_dict(state)
+    said_by(monitor, after, 1001, 2000)
+    logs = [log_of("monitor", before, 0, 1500), log_of("monitor#2", after, 1001, 2000)]
+    assert monitor.finish() == classify(stitch(logs, order=["monitor", "monitor#2"], relation="attempts"))
+    (join,) = monitor.finish().joins
+    assert (join.kind, join.to_step, join.discarded_steps) == ("rollback", 1001, 498)
+
+
+def log_of(name: str, loss: Series, first: int, last: int) -> Attempt:
+    """Some samples of a loss as the log of one process, without times."""
+    times = np.full(last - first, np.nan)
+    part = Series("loss", Role.OTHER, loss.steps[first:last], loss.values[first:last], times)
+    return Attempt(name, ("monitor",), assign({"loss": part}))
+
+
+def test_a_rewind_goes_back() -> None:
+    monitor = Monitor()
+    with pytest.raises(UsageError) as err:
+        monitor.rewind(10)
+    assert str(err.value) == "rewind(10): the last logged step is None; a rewind goes back"
+    monitor.update(5, {"loss": 1.0})
+    with pytest.raises(UsageError):
+        monitor.rewind(6)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_finding_keeps_its_id_from_the_first_word_to_the_last(name: str) -> None:
+    diagnosis, said, _ = watched(RUNS[name])
+    ids = [f.id for f in diagnosis.findings]
+    assert all(ids) and len(set(ids)) == len(ids)
+    shapes = {f.id for f in diagnosis.findings if ":rise@" in f.id and f.metric == "loss"}
+    told = {f.id for _, f in said}
+    late = {f.id for f in diagnosis.findings if f.start_step > max((s for s, _ in said), default=0)}
+    assert shapes <= told | late
+
+
+def test_a_spike_that_becomes_a_divergence_is_one_finding() -> None:
+    _, said, _ = watched(Curve(4).diverge(0.6, 60, spike=30))
+    by_id: dict[str, list[str]] = {}
+    for _, finding in said:
+        by_id.setdefault(finding.id, []).append(finding.pattern)
+    revised = [patterns for patterns in by_id.values() if len(patterns) > 1]
+    assert any(patterns[-1].startswith("divergence") for patterns in revised), by_id
+
+
+def test_columns_stand_on_disk_and_are_gone_with_the_monitor(tmp_path: Path) -> None:
+    monitor = Monitor()
+    for step in range(3 * KEPT):
+        monitor.update(step, {"norm": 1.0})
+    folder = monitor._spool.folder
+    assert [f.stat().st_size for f in folder.iterdir()] == [2 * KEPT * 24]
+    del monitor
+    assert not folder.exists()
+    kept = Monitor(folder=tmp_path / "here")
+    for step in range(KEPT + 1):
+        kept.update(step, {"../../norm": 1.0})
+    assert [f.name for f in (tmp_path / "here").iterdir()] == ["column-1.bin"]

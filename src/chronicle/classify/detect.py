@@ -47,7 +47,8 @@ class Event:
     was gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned NaN or
     Inf, ``growth`` what was added to the rest since it was first left open, ``falling`` how much
     the level still comes down at the end as a share of the height, ``last`` the last sample over the
-    baseline, ``before`` (DROP) what the same time before it had gained.
+    baseline, ``before`` (DROP) what the same time before it had gained. ``opened`` is the sample that first
+    showed the event: the one index that no later sample revises, so it identifies the event.
     """
 
     kind: Kind
@@ -67,6 +68,7 @@ class Event:
     falling: float
     last: float
     before: float
+    opened: int
 
 
 class Detector:
@@ -119,6 +121,21 @@ class Detector:
         self.engine.finish(self.memory)
         return self._drain()
 
+    def save(self) -> bytes:
+        """The whole memory as float64, to be given to `load`."""
+        return b"".join(np.asarray(part, np.float64).tobytes() for part in self.memory)
+
+    def load(self, saved: bytes) -> None:
+        """Go on from what `save` gave, with either engine."""
+        flat, parts = np.frombuffer(saved), []
+        for part in self.memory:
+            shape = np.asarray(part).shape
+            size = int(np.prod(shape))
+            parts.append(flat[:size].reshape(shape).copy())
+            flat = flat[size:]
+        arrays = self.engine is not plain
+        self.memory = Memory._make(parts if arrays else [p.tolist() for p in parts])
+
     @property
     def noise(self) -> float:
         """One-sample noise scale now, in log units."""
@@ -160,6 +177,7 @@ def event(row: Any) -> Event:
         falling=f[at.OUT_FALLING],
         last=f[at.OUT_LAST],
         before=f[at.OUT_BEFORE],
+        opened=int(f[at.OUT_OPENED]),
     )
 
 

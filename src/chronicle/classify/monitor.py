@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,98 +16,193 @@ from chronicle.classify.kernel import step as plain
 from chronicle.classify.kernel.compiled import compiled
 from chronicle.classify.rules.shape import Shape
 from chronicle.classify.rules.shapes import named
+from chronicle.classify.spool import ROW, Column, Rows, Spool
 from chronicle.classify.thresholds import DEFAULTS, Thresholds
 from chronicle.classify.verdict import diagnose
-from chronicle.classify.view import look
+from chronicle.classify.view import AttemptView, look
+from chronicle.errors import UsageError
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
 from chronicle.roles import assign
 from chronicle.timeline import stitch
 
 JUDGED = (Role.LOSS, Role.DATASET_LOSS)
+STATE = "chronicle/monitor/1"
+AGAIN = 1.5  # an open event is looked at again when it has gone on for this many times as long
+
+State = dict[str, Any]
 
 
 @dataclass
-class Column:
-    """What one metric has logged so far (24 bytes a value), and its detector if it is a loss."""
+class Watched:
+    """One metric of the present attempt: what it logged, and if it is a loss its detector.
 
-    steps: array[int] = field(default_factory=lambda: array("q"))
-    values: array[float] = field(default_factory=lambda: array("d"))
-    times: array[float] = field(default_factory=lambda: array("d"))
+    ``opened`` is the detector's word on what is open, ``again`` the sample at which that is named anew, and
+    ``said`` the pattern last said of each open event, by its id.
+    """
+
+    column: Column
     detector: Detector | None = None
     opened: tuple[float, ...] = (0.0, 0.0, 0.0)
+    again: int = 0
+    said: dict[str, str] = field(default_factory=dict)
 
 
 class Monitor:
     """Streaming classifier: `update` at every logged step, `finish` for the diagnosis.
 
-    The kernel's memory does not grow with the run; the columns that `finish` needs (the rules across series
-    look back) grow by 24 bytes a value. Provisional findings say what the finding would be if the log ended
-    now.
+        monitor = Monitor()
+        for finding in monitor.update(step, {"loss": loss, "grad_norm": norm}):
+            print(finding.pattern, finding.id)
+
+    Memory does not grow with the run: the kernel's is constant, and what `finish` needs (the rules across
+    series look back) stands on disk, 24 bytes a value, in ``folder`` or in a temporary one. Provisional
+    findings say what the finding would be if the log ended now; a revised one keeps its ``id``.
     """
 
-    def __init__(self, thresholds: Thresholds = DEFAULTS, *, compile: bool = False) -> None:
+    def __init__(
+        self, thresholds: Thresholds = DEFAULTS, *, compile: bool = False, folder: str | Path | None = None
+    ) -> None:
         """``compile`` uses numba now: half a minute once on a machine, then 3 µs a value instead of 20."""
         self.thresholds = thresholds
         self._engine = compiled() if compile else plain
-        self._columns: dict[str, Column] = {}
+        self._spool = Spool(Path(folder) if folder else None)
+        self._attempts: list[dict[str, Watched]] = [{}]
         self._roles: dict[str, Series] = {}
 
     def update(self, step: int, metrics: Mapping[str, float], time: float | None = None) -> list[Finding]:
-        """Take the values logged at a step. Returns findings that opened, closed or ended in NaN just now."""
+        """Take the values logged at a step. Returns findings that opened, changed or closed just now."""
         found: list[Finding] = []
+        at_time = float("nan") if time is None else float(time)
         for metric, value in metrics.items():
-            column = self._column(metric)
-            column.steps.append(int(step))
-            column.values.append(float(value))
-            column.times.append(float("nan") if time is None else float(time))
-            if column.detector is not None:
-                found += self._provisional(metric, column, column.detector)
+            watched = self._watched(metric)
+            watched.column.append(int(step), float(value), at_time)
+            if watched.detector is not None:
+                found += self._provisional(metric, watched, watched.detector, float(value))
         return found
+
+    def rewind(self, step: int) -> None:
+        """The training goes back to the checkpoint of ``step``: what was logged after it is overtaken.
+
+        What follows is a new attempt, as if another process had written its log.
+
+        Raises:
+            UsageError: nothing was logged after that step, so there is nothing to go back from.
+        """
+        last = max(
+            (int(w.column.rows()["step"].max()) for w in self._now.values() if len(w.column)), default=None
+        )
+        if last is None or step > last:
+            raise UsageError(f"rewind({step}): the last logged step is {last}; a rewind goes back")
+        self._attempts.append({})
 
     def finish(self) -> Diagnosis:
         """The diagnosis of all that was logged: the same as `classify` gives for the same data."""
-        return diagnose(look(stitch([self._attempt()]), self.thresholds))
+        attempts = [self._attempt(k) for k in range(len(self._attempts))]
+        if len(attempts) == 1:
+            return diagnose(look(stitch(attempts), self.thresholds))
+        order = [attempt.name for attempt in attempts]
+        return diagnose(look(stitch(attempts, order=order, relation="attempts"), self.thresholds))
 
-    def _column(self, metric: str) -> Column:
-        """The column of a metric; a new metric decides anew what every metric is."""
-        if metric not in self._columns:
-            self._columns[metric] = Column()
-            empty = {name: _series(name, Column()) for name in self._columns}
-            self._roles = assign(empty)
-        column = self._columns[metric]
-        if column.detector is None and self._roles[metric].role in JUDGED:
-            column.detector = Detector(self.thresholds, engine=self._engine)
-            column.detector.extend(np.array(column.values))
-        return column
+    def state_dict(self) -> State:
+        """All of it, in plain values and bytes, to be kept in a checkpoint (24 bytes a value)."""
+        return {
+            "schema": STATE,
+            "thresholds": asdict(self.thresholds),
+            "attempts": [{m: _saved(w) for m, w in attempt.items()} for attempt in self._attempts],
+        }
 
-    def _provisional(self, metric: str, column: Column, detector: Detector) -> list[Finding]:
-        if len(column.steps) <= at.WARM:
-            detector.sparse(column.steps)
-        closed = detector.update(column.values[-1])
+    def load_state_dict(self, state: State) -> None:
+        """Go on from what `state_dict` gave, bit for bit, in this process or another, with numba or without.
+
+        Raises:
+            UsageError: it is the state of something else, or was made with other thresholds.
+        """
+        if state.get("schema") != STATE:
+            raise UsageError(
+                f"this is no state of a Monitor: schema is {state.get('schema')!r}, not {STATE!r}"
+            )
+        if state["thresholds"] != asdict(self.thresholds):
+            raise UsageError("the state was made with other thresholds. Remedy: give them to Monitor()")
+        self._attempts = [
+            {m: self._restored(saved) for m, saved in attempt.items()} for attempt in state["attempts"]
+        ]
+        self._roles = assign({m: _series(m, np.empty(0, ROW)) for m in self._now})
+
+    @property
+    def _now(self) -> dict[str, Watched]:
+        return self._attempts[-1]
+
+    def _watched(self, metric: str) -> Watched:
+        """The metric in the present attempt; a new metric decides anew what every metric is."""
+        watched = self._now.get(metric)
+        if watched is None:
+            watched = self._now[metric] = Watched(self._spool.column())
+            self._roles = assign({name: _series(name, np.empty(0, ROW)) for name in self._now})
+        if watched.detector is None and self._roles[metric].role in JUDGED:
+            watched.detector = Detector(self.thresholds, engine=self._engine)
+            watched.detector.extend(watched.column.rows()["value"])
+        return watched
+
+    def _provisional(self, metric: str, watched: Watched, detector: Detector, value: float) -> list[Finding]:
+        n = len(watched.column)
+        if n <= at.WARM:
+            detector.sparse(watched.column.rows()["step"])
+        events = detector.update(value)
         opened = detector.opened()
-        if opened != column.opened:
-            column.opened = opened
-            closed += [e for e in copy.deepcopy(detector).finish() if e.end is None]
-        if not closed:
-            return []
-        return self._findings(metric, closed)
+        if opened != watched.opened or (any(opened) and n >= watched.again):
+            watched.opened, watched.again = opened, n + at.WARM
+            still = [e for e in copy.deepcopy(detector).finish() if e.end is None]
+            since = min((e.opened for e in still), default=n)
+            watched.again = max(watched.again, int(since + AGAIN * (n - since)))
+            events += still
+        return list(self._news(metric, watched, events)) if events else []
 
-    def _findings(self, metric: str, events: list[Event]) -> list[Finding]:
-        """Events as findings of the log so far."""
-        view = look(stitch([self._attempt((metric,))]), self.thresholds)
-        attempt = view.attempts[0]
-        series = attempt.series[metric]
-        return [f for e in events for f in named(Shape(e, series, attempt, self.thresholds))]
+    def _news(self, metric: str, watched: Watched, events: list[Event]) -> list[Finding]:
+        """Events as findings of the log so far, without those that say what was said before."""
+        series = _series(metric, watched.column.rows(), self._roles[metric])
+        index = len(self._attempts) - 1
+        view = AttemptView(index, _name(index), Attempt(_name(index), (), {}), {metric: series}, None)
+        found = [f for e in events for f in named(Shape(e, series, view, self.thresholds))]
+        news = [f for f in found if f.end_step is not None or watched.said.get(f.id) != f.pattern]
+        for finding in news:
+            watched.said[finding.id] = finding.pattern
+            if finding.end_step is not None:
+                del watched.said[finding.id]
+        return news
 
-    def _attempt(self, metrics: tuple[str, ...] | None = None) -> Attempt:
-        """All columns, or some, as an attempt."""
-        names = self._columns if metrics is None else metrics
-        series = {n: _series(n, self._columns[n], self._roles[n]) for n in names}
-        return Attempt("monitor", (), series if metrics else assign(series))
+    def _attempt(self, index: int) -> Attempt:
+        """All columns of an attempt."""
+        columns = self._attempts[index]
+        return Attempt(
+            _name(index), ("monitor",), assign({n: _series(n, w.column.rows()) for n, w in columns.items()})
+        )
+
+    def _restored(self, saved: State) -> Watched:
+        watched = Watched(
+            self._spool.column(), None, tuple(saved["opened"]), saved["again"], dict(saved["said"])
+        )
+        watched.column.extend(np.frombuffer(saved["rows"], ROW))
+        if saved["detector"] is not None:
+            watched.detector = Detector(self.thresholds, engine=self._engine)
+            watched.detector.load(saved["detector"])
+        return watched
 
 
-def _series(metric: str, column: Column, like: Series | None = None) -> Series:
-    """A column as a series, with the role of ``like``."""
+def _saved(watched: Watched) -> State:
+    return {
+        "rows": watched.column.rows().tobytes(),
+        "detector": None if watched.detector is None else watched.detector.save(),
+        "opened": list(watched.opened),
+        "again": watched.again,
+        "said": dict(watched.said),
+    }
+
+
+def _name(index: int) -> str:
+    return "monitor" if index == 0 else f"monitor#{index + 1}"
+
+
+def _series(metric: str, rows: Rows, like: Series | None = None) -> Series:
+    """Rows as a series, with the role of ``like``."""
     role, unit, dataset = (like.role, like.unit, like.dataset) if like else (Role.OTHER, None, "")
-    arrays = np.array(column.steps, np.int64), np.array(column.values, float), np.array(column.times, float)
-    return Series(metric, role, *arrays, unit, dataset)
+    return Series(metric, role, rows["step"], rows["value"], rows["time"], unit, dataset)

@@ -27,8 +27,10 @@ def found(
     evidence: Facts,
     criteria: Iterable[Criterion] = (),
     runner_up: tuple[str, str] | None = None,
+    seen_at: str = "",
 ) -> Finding:
-    """A finding; ``steps``: start, peak, end; ``runner_up``: pattern, and what would change the answer."""
+    """A finding; ``steps``: start, peak, end; ``runner_up``: pattern, and what would change the answer;
+    ``seen_at``: what identifies its event in the series, where it is one."""
     start, peak, end = (None if s is None else int(s) for s in steps)
     assert start is not None
     other, why = runner_up or (None, "")
@@ -45,7 +47,14 @@ def found(
         criteria=tuple(criteria),
         runner_up=other,
         runner_up_if=why,
+        id=identity(seen_at or f"{pattern}@{start}", where, series),
     )
+
+
+def identity(seen_at: str, where: AttemptView | None, series: Series | None) -> str:
+    """``loss:rise@600``, in a later attempt ``loss:rise@600#2``."""
+    metric = f"{series.metric}:" if series is not None else ""
+    return f"{metric}{seen_at}" + (f"#{where.index + 1}" if where is not None and where.index else "")
 
 
 def renamed(

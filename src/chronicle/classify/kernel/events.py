@@ -36,6 +36,7 @@ def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base
     row[at.OUT_FALLING] = 0.0
     row[at.OUT_LAST] = mem.state[at.LAST] - base
     row[at.OUT_BEFORE] = 0.0
+    row[at.OUT_OPENED] = event[at.OPENED]
     return row
 
 

@@ -34,6 +34,7 @@ def report_drop(mem: Memory, onset: float, before: float, drop: float, i: float)
     took = drop_samples(mem.ring, onset, i, before, drop)
     row = emit(mem, at.IS_DROP, mem.open[0], onset + took, drop, before)
     row[at.OUT_ONSET] = onset
+    row[at.OUT_OPENED] = onset
     row[at.OUT_PEAK] = onset + took
     row[at.OUT_HEIGHT] = drop
     row[at.OUT_SCORE] = drop / mem.levels[0][at.NOISE]

@@ -109,8 +109,9 @@ EVENT = 15
     OUT_FALLING,  # share of the height by which the level still comes down at the end
     OUT_LAST,  # last sample over the baseline [log]
     OUT_BEFORE,  # DROP: what the same time before it had gained [log]
-) = range(17)
-OUT = 17
+    OUT_OPENED,  # where it was first seen: stays the same while onset, peak and end are revised [index]
+) = range(18)
+OUT = 18
 
 # ---- kinds of output, in the order of detect.Kind
 IS_BACK, IS_OPEN, IS_LONE, IS_DROP, IS_NONFINITE, IS_FROZEN = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0

@@ -118,6 +118,7 @@ def report_run(mem: Memory, kind: float, first: float, last: float, samples: flo
     event = mem.open[0] if mem.state[at.ACTIVE] == 0.0 else mem.open[at.SLOTS - 1]
     row = emit(mem, kind, event, last, 0.0, 0.0)
     row[at.OUT_ONSET] = first
+    row[at.OUT_OPENED] = first
     row[at.OUT_PEAK] = first
     row[at.OUT_HEIGHT] = samples
     row[at.OUT_SCORE] = 99.0

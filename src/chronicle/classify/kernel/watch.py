@@ -114,6 +114,7 @@ def lone_spike(
             event[field] = 0.0
         event[at.ONSET] = i - 1.0
         event[at.PEAK] = i - 1.0
+        event[at.OPENED] = i - 1.0
         event[at.HEIGHT] = height
         event[at.SCORE] = state[at.Z]
         event[at.ABRUPT] = 1.0

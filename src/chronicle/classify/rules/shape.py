@@ -33,6 +33,12 @@ class Shape:
         return self.event.kind in (Kind.BACK, Kind.OPEN, Kind.LONE)
 
     @cached_property
+    def seen_at(self) -> str:
+        """What identifies the event in its series, whatever it turns out to be: ``rise@600``."""
+        kind = "rise" if self.is_rise else self.event.kind.value
+        return f"{kind}@{self.step(self.event.opened)}"
+
+    @cached_property
     def is_open(self) -> bool:
         return self.event.kind is Kind.OPEN
 
@@ -166,4 +172,5 @@ class Shape:
             evidence={**measured, **evidence},
             criteria=(*self.tests(), *tests),
             runner_up=runner_up,
+            seen_at=self.seen_at,
         )
