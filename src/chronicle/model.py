@@ -103,7 +103,7 @@ class Fault:
     ``where`` is ``file``, ``file:line`` or ``file@byte``; ``what`` says what is wrong and what
     became of it; ``count`` is how many records it stands for. ``kind`` is "read" for what could not be
     used, else what failed beside the curves: "xid", "nccl", "out-of-memory", "preemption", ... (see
-    `chronicle.readers.console.fault_lines`); those have the ``host`` where the log names one, and the
+    `chronicle.readers.console.fault_table`); those have the ``host`` where the log names one, and the
     step the log was at.
     """
 
@@ -194,7 +194,8 @@ class Timeline:
 
     ``copies`` are attempts that hold the same values at the same steps as another one (one run logged
     in two formats); they are named here and judged once. ``doubts`` say in a sentence each what the
-    stitching could not decide, and which key of run.toml decides it.
+    stitching could not decide, and which key of run.toml decides it. ``faults`` are those beside the curves
+    (every kind but "read"), dated and placed at a step where time or log tell it, in the order they happened.
     """
 
     run_id: str
@@ -203,6 +204,7 @@ class Timeline:
     series: Mapping[str, Track]
     copies: tuple[Attempt, ...] = ()
     doubts: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
 
     def by_role(self, role: Role) -> list[Track]:
         """All tracks of a role, in the order of the log."""

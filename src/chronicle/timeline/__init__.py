@@ -14,6 +14,7 @@ from chronicle.errors import UsageError
 from chronicle.model import Timeline
 from chronicle.timeline.clock import course, natural
 from chronicle.timeline.copies import one_of_each
+from chronicle.timeline.faults import beside, happened
 from chronicle.timeline.inputs import attempts_from
 from chronicle.timeline.lineage import relate
 from chronicle.timeline.order import in_order
@@ -44,17 +45,20 @@ def stitch(
     """
     if relation and relation not in _RELATIONS:
         raise UsageError(f"relation must be one of {', '.join(map(repr, _RELATIONS))}, not {relation!r}")
-    parts, split_doubts = split(attempts_from(what), told=bool(relation))
+    given, machines = beside(attempts_from(what))
+    parts, split_doubts = split(given, told=bool(relation))
     kept, copies = one_of_each([c for part in parts if (c := course(part))])
     empty = sorted((part for part in parts if not course(part)), key=lambda a: natural(a.name))
     courses, order_doubts = in_order(kept, [*copies, *empty], order or ())
     trainings, join_doubts = relate(courses, relation or None, told=bool(order))
     attempts = [*(c.attempt for c in courses), *empty]
+    series = tracks(attempts, trainings)
     return Timeline(
         run_id=run_id,
         attempts=tuple(attempts),
         joins=tuple(sorted((j for t in trainings for j in t.joins.values()), key=lambda j: j.after)),
-        series=tracks(attempts, trainings),
+        series=series,
         copies=tuple(copies),
         doubts=(*split_doubts, *order_doubts, *join_doubts),
+        faults=happened([*attempts, *copies], machines, series),
     )

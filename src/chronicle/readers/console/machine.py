@@ -2,7 +2,7 @@
 
 A `Faults` gathers what a log says line by line; readers of console logs use one too, so that a fault stands
 at the step at which it was printed. The reader "machine-log" takes logs in which nothing else is to be read;
-`chronicle.readers` hands their faults to the attempts that ran at the time.
+their faults come beside the curves when the run is stitched.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from pathlib import Path
 from chronicle.model import Attempt, Fault
 from chronicle.readers.console.fault_lines import WORDS, fault_in, quoted
 from chronicle.readers.console.hosts import expand
-from chronicle.readers.console.stamps import Stamp, boot_time, has_year, in_year_of, moment, stamp
+from chronicle.readers.console.stamps import Stamp, boot_time, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Lines, clean, encoding_of, head, head_lines
+from chronicle.timeline.years import has_year, in_year_of
 
 NAME = "machine-log"
 SUFFIXES: tuple[str, ...] = ()
@@ -49,7 +50,6 @@ _SYSTEM_LINE = re.compile(
     + r"|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* [\w.-]+ "
     + _PROGRAM
     + r"|^\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]+ \d{4}\] "
-    r"|^slurmstepd: |^srun: |^SLURM_\w+="
 )
 
 
@@ -170,23 +170,26 @@ class Faults:
 def identify(path: Path) -> bool:
     """A fault at the beginning or the end of a text, or lines of a kernel or system log."""
     start = head_lines(path)
-    if not start:
-        return False
-    system = sum(_SYSTEM_LINE.match(line) is not None for line in start)
-    if system >= _SYSTEM_LINES and 2 * system >= len(start):
-        return True
-    return any(fault_in(line) for line in [*start, *_tail_lines(path)])
+    return bool(start) and (_of_host(start) or any(fault_in(line) for line in [*start, *_tail_lines(path)]))
 
 
 def read(path: Path) -> list[Attempt]:
     """One attempt without a series: what the log says of machines and jobs.
 
-    Times of an unnamed year stay so: `chronicle.readers` puts them into the year of the run.
+    The fact "log_of" is "host" for a kernel or system log, which tells of other jobs too, and "job" for any
+    other. Times of an unnamed year stay so until the run is stitched.
     """
     lines, faults = Lines(path), Faults(path)
     for line in lines:
         faults.look(lines.number, line)
-    return [Attempt(path.name, (str(path),), {}, faults.facts, faults.listed())]
+    facts = {"log_of": "host" if _of_host(head_lines(path)) else "job", **faults.facts}
+    return [Attempt(path.name, (str(path),), {}, facts, faults.listed())]
+
+
+def _of_host(start: list[str]) -> bool:
+    """Whether these are lines of a kernel or system log."""
+    system = sum(_SYSTEM_LINE.match(line) is not None for line in start)
+    return system >= _SYSTEM_LINES and 2 * system >= len(start)
 
 
 def _tail_lines(path: Path) -> Iterator[str]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from chronicle.readers.console.stamps import has_year, stamp
+from chronicle.readers.console.stamps import stamp
+from chronicle.timeline.years import has_year
 
 NAN = float("nan")
 

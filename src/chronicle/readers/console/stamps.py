@@ -1,7 +1,7 @@
 """When and where a line was written: the clock and host that kernel, job and framework logs begin with.
 
 A time without a zone is taken as UTC. Syslog and glog write no year: such a time is given as seconds of an
-unnamed year (within 1972), and `in_year_of` moves it next to a time that is known.
+unnamed year, and `chronicle.timeline.years` moves it next to a time that is known.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-_LEAP_YEAR = 1972  # an unnamed year must have a 29 February
-_YEARLESS_S = (63_072_000.0, 94_694_400.0)  # first second of 1972, and of 1973
+from chronicle.timeline.years import UNNAMED_YEAR
+
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _HEAD = 120  # characters at the start of a line that may hold its clock
 
@@ -75,30 +75,6 @@ def boot_time(line: str) -> float:
     return float(found[2]) - float(found[1]) if found else math.nan
 
 
-def has_year(time: float) -> bool:
-    """Whether a stamp's time is a date, and not one of an unnamed year."""
-    return not _YEARLESS_S[0] <= time < _YEARLESS_S[1]
-
-
-def in_year_of(time: float, near: float) -> float:
-    """A time of an unnamed year in the year that brings it next to ``near``; NaN where that is unknown."""
-    if has_year(time) or math.isnan(time):
-        return time
-    if not math.isfinite(near):
-        return math.nan
-    day = datetime.fromtimestamp(time, UTC)
-    year = datetime.fromtimestamp(near, UTC).year
-    candidates = [_dated(day, candidate).timestamp() for candidate in (year - 1, year, year + 1)]
-    return min(candidates, key=lambda candidate: abs(candidate - near))
-
-
-def _dated(day: datetime, year: int) -> datetime:
-    try:
-        return day.replace(year=year)
-    except ValueError:  # 29 February of a year that has none
-        return day.replace(year=year, month=3, day=1)
-
-
 def _seconds(groups: Mapping[str, str | None]) -> float:
     if not groups:
         return math.nan
@@ -106,7 +82,7 @@ def _seconds(groups: Mapping[str, str | None]) -> float:
     day = int(groups["D"] or 0)
     if groups.get("z") is None and month > 12:  # day before month
         month, day = day, month
-    year = int(groups.get("Y") or _LEAP_YEAR)
+    year = int(groups.get("Y") or UNNAMED_YEAR)
     try:
         hours, minutes, seconds = (int(groups[part] or 0) for part in "hms")
         at = datetime(year, month, day, hours, minutes, seconds, tzinfo=UTC)
