@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from chronicle.entry import headline
-from chronicle.model import Diagnosis, Entry, Finding, Timeline, Verdict
+from chronicle.model import Diagnosis, Entry, Finding, Join, Timeline, Verdict
+from chronicle.numbering import lettered
 from chronicle.patterns import BY_ID
+from chronicle.restarts import gap, join_words, restart
 from chronicle.words import count, plural
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from chronicle.produce import Outcome
 
 SHAPES = {Verdict.GOOD: "●", Verdict.UNEXPECTED: "◆", Verdict.WORRYING: "▲", Verdict.BAD: "■"}
+_JOINS, _CHANGES = 20, 4  # joins of a run, and changes at one, that a terminal has room for
 _KEPT = " \n\u202f"
 COLOURS = {
     Verdict.GOOD: "green",
@@ -41,6 +44,11 @@ def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[
     yield f"  {printable(headline(timeline, diagnosis))}"
     for finding in diagnosis.findings:
         yield f"  {printable(finding_line(finding))}"
+    joins = lettered(diagnosis)
+    for letter, join in joins[:_JOINS]:
+        yield f"  {printable(join_line(letter, join))}"
+    if len(joins) > _JOINS:
+        yield f"  {plural(len(joins) - _JOINS, 'more join')}, all with --json"
     if diagnosis.not_assessed:
         wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
         text = f"not assessed, for what was not logged: {', '.join(wants)}"
@@ -58,6 +66,18 @@ def finding_line(finding: Finding) -> str:
     return (
         f"{shape} {finding.pattern:<24} steps {count(finding.start_step)} – {end}  "
         f"severity {finding.severity:.2f}  confidence {finding.confidence:.2f}  {place}"
+    )
+
+
+def join_line(letter: str, join: Join) -> str:
+    """One join: letter, kind, steps, gap, and what changed; of very many changes the first."""
+    told = restart(join)
+    changed = [*told.changes[:_CHANGES]]
+    if len(told.changes) > _CHANGES:
+        changed.append(f"{len(told.changes) - _CHANGES} more changes")
+    far = [w for w in told.why if w.startswith(("did not go back", "went back", "it came again"))]
+    return " · ".join(
+        w for w in (f"{letter} {join.kind} {join_words(join)}", gap(join.gap_s), *far, *changed) if w
     )
 
 

@@ -46,10 +46,33 @@ def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     if not steps:
         return
     yield Fact("Hours discarded", _hours(seconds), "h", "wall clock of the discarded steps")
+    yield _tokens_discarded(timeline, steps, config)
+    gpus, how = _accelerators(timeline, config)
+    gpu_hours = _hours(seconds * gpus) if seconds is not None and gpus else None
+    yield Fact("GPU hours discarded", gpu_hours, "GPU h", f"hours × {how}" if gpu_hours else "")
+
+
+def _tokens_discarded(timeline: Timeline, steps: int, config: RunConfig) -> Fact:
+    """What the logs counted, where every join that discarded steps has it; else by tokens_per_step."""
+    counted = [j.evidence.get("discarded_tokens") for j in timeline.joins if j.discarded_steps]
+    known = [tokens for tokens in counted if tokens is not None]
+    if known and len(known) == len(counted):
+        return Fact("Tokens discarded", sum(known), "tokens", "counted by the logs")
     tokens = steps * config.tokens_per_step or None
-    yield Fact("Tokens discarded", tokens, "tokens", "tokens_per_step of run.toml" if tokens else "")
-    gpu_hours = _hours(seconds * config.gpus) if seconds is not None and config.gpus else None
-    yield Fact("GPU hours discarded", gpu_hours, "GPU h", "hours × gpus of run.toml" if gpu_hours else "")
+    how = "steps × tokens_per_step of run.toml" if tokens else ""
+    return Fact("Tokens discarded", tokens, "tokens", how)
+
+
+def _accelerators(timeline: Timeline, config: RunConfig) -> tuple[float, str]:
+    """How many there were and who says so: run.toml, else the largest number that an attempt states."""
+    if config.gpus:
+        return config.gpus, "gpus of run.toml"
+    for name in ("gpu_count", "world_size"):
+        stated = [a.facts.get(name) for a in timeline.attempts]
+        numbers = [n for n in stated if isinstance(n, int | float) and 0 < n < 1e7]
+        if numbers:
+            return max(numbers), f"{name} of the log"
+    return 0, ""
 
 
 def judged_loss(timeline: Timeline) -> Track | None:

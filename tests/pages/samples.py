@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from chronicle.model import (
+    Change,
     Criterion,
     Diagnosis,
     Entry,
@@ -57,7 +58,9 @@ DIP = Finding("spike-fast-recovery", "train/loss", "attempt-1.jsonl", 22_308, 22
 
 def rollback() -> Entry:
     """A run of two attempts with one rollback, two findings, notes, and most of what a page can show."""
-    joins = (Join(JoinKind.ROLLBACK, 0, 1, 61_400, 56_000, 5_400, 27_000.0),)
+    left = {"left_pattern": "spike-no-full-recovery", "left_start_step": 58_897, "margin_steps": 2_897}
+    changes = (Change("learning rate", 1e-4, 7.5e-5, None, 56_000), Change("seed", 1, 2))
+    joins = (Join(JoinKind.ROLLBACK, 0, 1, 61_400, 56_000, 5_400, 27_000.0, evidence=left, changes=changes),)
     return Entry(
         schema="chronicle-entry/1",
         run_id="demo-rollback",

@@ -68,6 +68,9 @@ hide: [navigation]
 <tr><th scope="row">1 · attempt-1.jsonl</th><td class="num" data-k="steps">0 – 61\u202f400</td><td class="num" data-k="points">61\u202f400</td><td data-k="started">not logged</td><td data-k="ended">not logged</td></tr>
 <tr><th scope="row">2 · attempt-2.jsonl</th><td class="num" data-k="steps">56\u202f000 – 100\u202f000</td><td class="num" data-k="points">44\u202f000</td><td data-k="started">not logged</td><td data-k="ended">not logged</td></tr>
 </tbody></table></div>
+<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Join</th><th>Attempts</th><th>What changed</th><th>Discarded</th><th>Evidence</th></tr></thead><tbody>
+<tr><th scope="row">A · rollback 61\u202f400 → 56\u202f000</th><td data-k="attempts">1 → 2, after 7.5 h</td><td data-k="changed">learning rate 1.00e-04 → 7.50e-05 at step 56\u202f000 · seed 1 → 2</td><td data-k="discarded">5\u202f400 steps</td><td data-k="evidence">went back to 2\u202f897 steps before “Spike, not fully recovered”</td></tr>
+</tbody></table></div>
 <details class="ch-fold" data-search-exclude><summary>1 metric</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Metric</th><th>What it is</th><th>Unit</th><th class="num">Points</th><th class="num">Steps</th></tr></thead><tbody>
 <tr><th scope="row">train/loss</th><td>training loss</td><td data-k="unit">nats/token</td><td class="num" data-k="points">106\u202f080</td><td class="num" data-k="steps">0 – 100\u202f000</td></tr>
 </tbody></table></div></details>

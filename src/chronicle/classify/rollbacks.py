@@ -13,11 +13,12 @@ from typing import Any
 
 from chronicle.classify.view import View
 from chronicle.model import Finding, Join, JoinKind
+from chronicle.numbering import drawn
 
 DISTURBANCES = frozenset(
     {
         *("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "level-shift"),
-        *("divergence-after-spike", "divergence-no-spike", "nan-inf", "loss-scale-collapse"),
+        *("divergence-after-spike", "divergence-no-spike", "nan-inf", "loss-scale-collapse", "repeat-data"),
     }
 )  # what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
 
@@ -31,7 +32,7 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
     """
     joins = view.timeline.joins
     source = {join.after: join for join in joins}
-    told = [f for f in findings if f.pattern in DISTURBANCES]
+    told = [drawn(f) for f in findings if f.pattern in DISTURBANCES]
     return tuple(
         replace(join, evidence={**join.evidence, **_of(view, join, source, told)})
         if join.kind is JoinKind.ROLLBACK

@@ -12,6 +12,7 @@ from chronicle.pages.cards import card, figure, similar
 from chronicle.pages.data import Page, PatternPage, Render, SiteData
 from chronicle.pages.escape import slug
 from chronicle.patterns import PATTERNS
+from chronicle.restarts import restart
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, TABLES, ROWS, NOTES, CAUSES = 40, 6, 60, 20, 3
@@ -44,6 +45,7 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
     told = [_told(site, entry, number, finding) for number, finding in numbered(entry.diagnosis)]
     ranked = [told[number - 1] for number, _ in gravest(entry.diagnosis)]
     joins = lettered(entry.diagnosis)
+    stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
     return {
         "base": "../../",
         "site": site,
@@ -53,6 +55,8 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "whole": figure(entry, "whole"),
         "key": told[:KEY],
         "joins": joins[:KEY],
+        "restarts": [(letter, join, restart(join, *stated)) for letter, join in joins[:ROWS]],
+        "unlisted_joins": len(joins[ROWS:]),
         "unlisted": len(told[KEY:]) + len(joins[KEY:]),
         "zooms": [finding for finding in ranked if finding.figure],
         "reasons": [finding for finding in ranked if finding.criteria][:TABLES],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
 from chronicle.model import Criterion, Fact, Finding, Join, Role
+from chronicle.restarts import gap as gap
+from chronicle.restarts import join_words as join_words
 from chronicle.words import count, level
 
 # How the last word of an evidence key says its unit (see Finding.evidence), and how it is written.
@@ -33,6 +34,7 @@ _ROLES: dict[str, str] = {
     Role.GRAD_NORM: "gradient norm",
     "attempts": "a second attempt",
 }
+_LISTED = 12  # phrases of a table's cell
 _NAMES = {"nan": "NaN", "inf": "Inf", "lr": "learning rate"}
 
 
@@ -65,22 +67,15 @@ def evidence(finding: Finding, unit: str = "") -> Iterator[str]:
             yield _measured(key, value, unit)
 
 
-def join_words(join: Join) -> str:
-    """Where a restart took over: ``61 400 → 56 000, 5 400 steps discarded``."""
-    if not join.discarded_steps and join.to_step >= join.from_step:
-        return f"at step {count(join.to_step)}"
-    lost = f", {count(join.discarded_steps)} steps discarded" if join.discarded_steps else ""
-    return f"{count(join.from_step)} → {count(join.to_step)}{lost}"
+def join_ends(join: Join) -> str:
+    """The steps of a join: ``61 400 → 56 000``."""
+    return f"{count(join.from_step)} → {count(join.to_step)}"
 
 
-def gap(seconds: float | None) -> str:
-    """A wall-clock gap: ``after 42 s``, ``after 7.5 h``; empty where the log has no times."""
-    if seconds is None or not math.isfinite(seconds) or abs(seconds) < 1:
-        return ""
-    for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
-        if abs(seconds) >= 2 * size:
-            return f"after {f'{seconds / size:.1f}'.removesuffix('.0')} {unit}"
-    return f"after {count(seconds)} s"
+def listed(said: Sequence[str]) -> str:
+    """Phrases in one cell; of very many the first."""
+    more = [f"{len(said) - _LISTED} more in entry.json"] if len(said) > _LISTED else []
+    return " · ".join([*said[:_LISTED], *more])
 
 
 def fact_value(fact: Fact) -> str:
