@@ -21,7 +21,7 @@ class Event:
     """The label of one injected event.
 
     ``height_scales`` is in noise scales of the series at that place; an onset counts as found within
-    ``tolerance_samples``; ``also_ok`` are other names that are right for it.
+    ``tolerance_samples``; ``also_ok`` are other right names for it; ``optional``: it need not be found.
     """
 
     pattern: str
@@ -32,14 +32,19 @@ class Event:
     height_scales: float = 0.0
     tolerance_samples: int = 16
     also_ok: tuple[str, ...] = ()
+    optional: bool = False
 
 
 @dataclass
 class Run:
-    """What a reader would give for one training, and what is known about it."""
+    """What a reader would give for one training, and what is known about it.
+
+    ``lift_scales`` is what was injected into the loss, in noise scales, at each point (of one attempt).
+    """
 
     attempts: list[Attempt]
     events: list[Event] = field(default_factory=list)
+    lift_scales: Floats | None = None
 
     def patterns(self) -> set[str]:
         return {e.pattern for e in self.events}
@@ -107,6 +112,10 @@ class Curve:
         """The sample at a share of the log."""
         return int(np.clip(round(at * self.n), 0, self.n - 1))
 
+    def gap(self, a: int) -> float:
+        """Steps between two logged points near sample ``a``."""
+        return float(np.median(np.diff(self.steps[max(a - 8, 0) : a + 9])))
+
     def label(self, pattern: str, a: int, peak: int | None, b: int | None, **more: object) -> Self:
         step = [None if k is None else int(self.steps[min(max(k, 0), self.n - 1)]) for k in (a, peak, b)]
         self.events.append(Event(pattern, step[0] or 0, step[1], step[2], **more))  # type: ignore[arg-type]
@@ -157,6 +166,7 @@ class Curve:
             self.n - 1,
             None,
             height_scales=height,
+            tolerance_samples=16 if spike else max(16, round(0.2 * grow * self.n)),
         )
 
     def improve(self, at: float, height: float, width: int = 20) -> Self:
@@ -217,7 +227,7 @@ class Curve:
         return Attempt(name or self.name, (name or self.name,), series)
 
     def run(self) -> Run:
-        return Run([self.attempt()], list(self.events))
+        return Run([self.attempt()], list(self.events), self.lift / self.scale)
 
 
 def attempts_of(parts: Iterable[tuple[str, Mapping[str, Series]]]) -> list[Attempt]:

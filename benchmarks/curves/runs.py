@@ -90,7 +90,7 @@ def repeat_data(
         validation(c, every=40)
         if k:
             c.lift[:length] -= height * (1 + 0.5 * (k - 1)) * c.scale
-            c.label("repeat-data", 0, length, length, height_scales=-height)
+            c.label("repeat-data", 0, length, length, height_scales=-height, tolerance_samples=length + 16)
 
     return training(seed, bounds, change, **kind)
 
@@ -132,7 +132,7 @@ def all_fail(seed: int, attempts: int = 4, **kind: float) -> Run:
         c.diverge(0.5, height=120, grow=0.4)
 
     run = training(seed, ((0, 900),) + ((500, 1200),) * (attempts - 1), change, **kind)
-    run.events.append(Event("failed-run", 0))
+    run.events.append(Event("failed-run", 0, tolerance_samples=10_000))
     return run
 
 

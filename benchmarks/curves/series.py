@@ -57,7 +57,7 @@ def batch_size(
         size[a:] *= factor
         c.spread[a:] /= np.sqrt(factor)
         c.lift[a:] -= gain * c.scale
-        c.label("batch-ramp", a, None, None)
+        c.label("batch-ramp", a, None, None, optional=at != ramp[0])
     return c.log("batch_size", Role.BATCH_SIZE, size)
 
 
@@ -120,7 +120,8 @@ def validation(
         k = np.maximum(np.arange(c.n) - a, 0) / max(c.n - a, 1)
         y = np.where(np.arange(c.n) < a, y, y - c.trend + c.trend[a]) + height * c.scale * k
         c.lift -= 1.5 * height * c.scale * k
-        c.label("overfitting", a, None, None, metric="val_loss", height_scales=height)
+        wide = c.n // 8
+        c.label("overfitting", a, None, None, metric="val_loss", height_scales=height, tolerance_samples=wide)
     return c.log("val_loss", Role.VALIDATION_LOSS, np.exp(y), every=every)
 
 
@@ -177,8 +178,9 @@ def logits(c: Curve, attention_end: float = 40.0, output_drift: float = 0.0, sta
         Role.OUTPUT_LOGIT,
         6.0 + 4.0 * np.exp(-np.arange(c.n) / 80.0) + output_drift * k + c.own_noise(0.1),
     )
+    at = (c.i(start), None, None)
     if attention_end > 100:
-        c.label("attention-logit-growth", c.i(start), None, None, metric="max_attention_logit")
+        c.label("attention-logit-growth", *at, metric="max_attention_logit", tolerance_samples=c.n // 5)
     if output_drift > 5:
-        c.label("output-logit-drift", c.i(start), None, None, metric="log_z")
+        c.label("output-logit-drift", *at, metric="log_z", tolerance_samples=c.n // 5)
     return c

@@ -1,0 +1,81 @@
+"""Cases in, results out: each case classified once and held against its label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.curves.cases import Case
+from chronicle.classify import DEFAULTS, Thresholds, classify
+from chronicle.schema import diagnosis_json
+from chronicle.score import CaseResult, Label, judge
+from chronicle.score.match import match
+
+HEALTHY = frozenset({"near-perfect", "noisy-healthy"})
+
+
+@dataclass(frozen=True)
+class Placed:
+    """How well one found event was placed: onset found less onset true, in samples; and how much of its
+    height, in noise scales, was already gone there (0: not late)."""
+
+    pattern: str
+    off_samples: int
+    late_scales: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of one generated case."""
+
+    kind: str
+    ground: str
+    height: float
+    result: CaseResult
+    placed: tuple[Placed, ...]
+    findings: tuple[Mapping[str, Any], ...]
+    label: Label
+
+    @property
+    def found(self) -> bool:
+        """Every event that had to be found was, under whatever name."""
+        return all(e.found for e in self.result.asked)
+
+    @property
+    def strict(self) -> bool:
+        """Every event was found under its main name."""
+        return all(e.strict for e in self.result.asked)
+
+
+def judged(cases: Iterable[Case], thresholds: Thresholds = DEFAULTS) -> Iterator[Judged]:
+    """Every case classified and held against its label."""
+    for case in cases:
+        diagnosis = diagnosis_json(case.kind, classify(case.attempts, thresholds))
+        # "nothing is wrong" is a finding of the whole run, and finds no event
+        findings = tuple(f for f in diagnosis["findings"] if f["pattern"] not in HEALTHY)
+        diagnosis = {**diagnosis, "findings": findings}
+        yield Judged(
+            case.kind,
+            case.ground,
+            case.height,
+            judge(case.label, diagnosis),
+            tuple(placed(case, findings)),
+            findings,
+            case.label,
+        )
+
+
+def placed(case: Case, findings: tuple[Mapping[str, Any], ...]) -> Iterator[Placed]:
+    """The placing of every event that was found; of runs of one attempt."""
+    if len(case.attempts) > 1 or case.run.lift_scales is None:
+        return
+    steps, lift = case.attempts[0].series["loss"].steps, np.abs(case.run.lift_scales)
+    for i, j in match(case.label, findings).items():
+        event = case.label.events[i]
+        true = int(np.searchsorted(steps, event.start_step))
+        seen = int(np.searchsorted(steps, findings[j]["start_step"]))
+        late = float(lift[true:seen].max()) if seen > true else 0.0
+        yield Placed(event.pattern, seen - true, late)

@@ -1,0 +1,197 @@
+"""Judged cases as tables in Markdown."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.classifier.judging import Judged
+from chronicle.score import CaseResult, total
+
+CLEAR = 8.0  # noise scales from which on everybody sees an event
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table; the first column is text, the others are numbers."""
+    lines = [f"| {' | '.join(head)} |", "| --- " + "| ---: " * (len(head) - 1) + "|"]
+    lines += [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and not np.isfinite(value)):
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def grouped(rows: Iterable[Judged], key: Callable[[Judged], Any]) -> dict[Any, list[Judged]]:
+    """Rows by a key, in the order in which the keys come."""
+    groups: dict[Any, list[Judged]] = defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return dict(groups)
+
+
+def mean(values: Iterable[float]) -> float:
+    """The mean, NaN of nothing."""
+    numbers = list(values)
+    return float(np.mean(numbers)) if numbers else float("nan")
+
+
+def rate(rows: Iterable[Judged]) -> float:
+    """False alarms per 100,000 healthy points."""
+    rows = list(rows)
+    alarms = sum(p.alarm for r in rows for p in r.result.false_positives)
+    points = sum(r.result.healthy_points for r in rows)
+    return alarms / points * 1e5 if points else float("nan")
+
+
+def by_height(rows: Iterable[Judged], share: Callable[[Judged], bool]) -> str:
+    """One row a kind, one column a height."""
+    rows = list(rows)
+    heights = sorted({r.height for r in rows})
+    table = []
+    for kind, group in grouped(rows, lambda r: r.kind).items():
+        at = grouped(group, lambda r: r.height)
+        table.append([kind, *(mean(map(share, at.get(h, ()))) for h in heights), len(group)])
+    table.append(["all", *(mean(share(r) for r in rows if r.height == h) for h in heights), len(rows)])
+    return markdown(["event", *(f"{h:g}" for h in heights), "events"], table)
+
+
+def by_ground(rows: Iterable[Judged], quiet: Iterable[Judged]) -> str:
+    """One row a course: events of 8 scales and more, and false alarms in healthy runs (``quiet``)."""
+    clear = grouped((r for r in rows if r.height >= CLEAR), lambda r: r.ground)
+    healthy = grouped(quiet, lambda r: r.ground)
+    table = []
+    for ground in dict.fromkeys([*clear, *healthy]):
+        group, calm = clear.get(ground, []), healthy.get(ground, [])
+        table.append(
+            [
+                ground,
+                mean(r.found for r in group),
+                mean(r.strict for r in group if r.found),
+                mean(r.result.verdict_ok for r in group),
+                mean(bool(r.result.forbidden) for r in group),
+                rate(calm),
+                f"{sum(r.result.healthy_points for r in calm):,}",
+            ]
+        )
+    head = [
+        "course",
+        "recall",
+        "typing, strict",
+        "verdict",
+        "strong word wrong",
+        "false alarms /100k",
+        "points",
+    ]
+    return markdown(head, table)
+
+
+def healthy_kinds(rows: Iterable[Judged]) -> str:
+    """One row a confounder."""
+    table = []
+    for kind, group in grouped(rows, lambda r: r.kind).items():
+        named = sorted({p.pattern for r in group for p in r.result.false_positives if p.alarm})
+        table.append(
+            [
+                kind,
+                mean(r.result.verdict_ok for r in group),
+                rate(group),
+                f"{sum(r.result.healthy_points for r in group):,}",
+                ", ".join(named),
+            ]
+        )
+    return markdown(["healthy", "called good", "false alarms /100k", "points", "called"], table)
+
+
+def contexts(rows: Iterable[Judged]) -> str:
+    """One row a kind that needs context: cases passed, events found and named, what else was said."""
+    table = []
+    for kind, group in grouped(rows, lambda r: r.kind).items():
+        missing = sorted({m for r in group for m in (*r.result.missing, *r.result.forbidden)})
+        table.append(
+            [
+                kind,
+                mean(r.result.passed for r in group),
+                mean(r.found for r in group),
+                mean(r.strict for r in group),
+                len(group),
+                ", ".join(missing),
+            ]
+        )
+    return markdown(["kind", "passed", "found", "named", "runs", "missing, or wrongly named"], table)
+
+
+def placing(rows: Iterable[Judged]) -> str:
+    """One row a kind: how far the onset is off, of events of 8 scales and more."""
+    table = []
+    for kind, group in grouped((r for r in rows if r.height >= CLEAR), lambda r: r.kind).items():
+        found = [p for r in group for p in r.placed]
+        off = np.array([p.off_samples for p in found], float)
+        late = np.array([p.late_scales for p in found], float)
+        if len(off):
+            table.append(
+                [
+                    kind,
+                    float(np.median(off)),
+                    float(np.median(np.abs(off))),
+                    float(np.quantile(np.abs(off), 0.9)),
+                    float(np.median(late)),
+                    len(off),
+                ]
+            )
+    head = ["event", "median, samples", "median size", "90 % within", "late, noise scales", "found"]
+    return markdown(head, table)
+
+
+def confusion(rows: Iterable[Judged]) -> str:
+    """What clear events were called: the most frequent wrong names of each kind."""
+    table = []
+    for kind, group in grouped((r for r in rows if r.height >= CLEAR), lambda r: r.kind).items():
+        names = [e.found_as or lost(r) for r in group for e in r.result.asked if not e.strict]
+        common = sorted(set(names), key=lambda n: (-names.count(n), n))[:4]
+        events = sum(len(r.result.asked) for r in group)
+        said = ", ".join(f"{n} {names.count(n) / events:.0%}" for n in common)
+        table.append([kind, 1 - len(names) / events, said])
+    return markdown(["event", "right name", "called instead"], table)
+
+
+def lost(row: Judged) -> str:
+    """Whether a missed event was not seen at all, or an alarm was raised elsewhere in its run."""
+    return "(elsewhere)" if row.result.false_positives else "(missed)"
+
+
+def scores(groups: dict[str, Sequence[CaseResult]]) -> str:
+    """One row a group of scored cases."""
+    table = []
+    for name, results in groups.items():
+        t = total(results)
+        table.append(
+            [
+                name,
+                f"{t.passed} of {t.cases}",
+                t.verdicts.right / t.cases,
+                t.names.macro,
+                t.names.forbidden,
+                t.events.recall,
+                t.events.precision,
+                t.events.typing_strict,
+                t.events.false_alarms_per_100k,
+            ]
+        )
+    head = [
+        "set",
+        "passed",
+        "verdict",
+        "patterns, macro",
+        "forbidden",
+        "recall",
+        "precision",
+        "strict",
+        "FA/100k",
+    ]
+    return markdown(head, table)
