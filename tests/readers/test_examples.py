@@ -15,6 +15,8 @@ FOLDER_OF = {
     "jsonl": "jsonl",
     "trainer_state.json": "trainer_state",
     "wandb": "wandb",
+    "mlflow": "mlflow",
+    "trackio": "trackio",
 }
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +99,83 @@ def wandb_output(text: str) -> bytes:
 def wandb_metric(step_metric: str) -> bytes:
     """A Record of define_metric."""
     return nested(12, nested(2, b"*") + nested(4, step_metric.encode()))
+
+
+_MLFLOW = """
+CREATE TABLE experiments (experiment_id INTEGER PRIMARY KEY, name TEXT, lifecycle_stage TEXT);
+CREATE TABLE runs (run_uuid TEXT PRIMARY KEY, name TEXT, status TEXT, start_time BIGINT, source_version TEXT,
+    lifecycle_stage TEXT, experiment_id INTEGER);
+CREATE TABLE metrics (key TEXT, value FLOAT, timestamp BIGINT, run_uuid TEXT, step BIGINT, is_nan BOOLEAN,
+    PRIMARY KEY (key, timestamp, step, run_uuid, value, is_nan));
+CREATE TABLE params (key TEXT, value TEXT, run_uuid TEXT, PRIMARY KEY (key, run_uuid));
+CREATE TABLE tags (key TEXT, value TEXT, run_uuid TEXT, PRIMARY KEY (key, run_uuid));
+INSERT INTO experiments VALUES (1, 'tiny-lm', 'active');
+"""
+_TRACKIO = """
+CREATE TABLE metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, timestamp TEXT NOT NULL,
+    run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL);
+CREATE TABLE configs (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT, run_name TEXT, config TEXT);
+CREATE TABLE alerts (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT, timestamp TEXT, run_name TEXT,
+    title TEXT, text TEXT, level TEXT, step INTEGER);
+"""
+
+
+def mlflow_log(file: Path, points: Points, *, run: str = "r1", name: str = "baseline") -> None:
+    """A database of MLflow with a run more, one point a second; infinity as the package stores it."""
+    with closing(sqlite3.connect(file)) as store, store:
+        if not store.execute("SELECT name FROM sqlite_master").fetchall():
+            store.executescript(_MLFLOW)
+        store.execute(
+            "INSERT INTO runs VALUES (?, ?, 'FINISHED', 1700000000000, '', 'active', 1)", (run, name)
+        )
+        for metric, values in points.items():
+            for i, (step, value) in enumerate(values):
+                stored = (
+                    0.0
+                    if value != value
+                    else min(max(value, -1.7976931348623157e308), 1.7976931348623157e308)
+                )
+                row = (metric, stored, 1_700_000_000_000 + 1000 * i, run, step, value != value)
+                store.execute("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def mlflow_folder(folder: Path, points: Points, *, run: str = "r1") -> None:
+    """A run in the file store of MLflow."""
+    folder.mkdir(parents=True)
+    meta = (
+        "experiment_id: '1'",
+        f"run_id: {run}",
+        "run_name: baseline",
+        "start_time: 1700000000000",
+        "status: 3",
+    )
+    (folder / "meta.yaml").write_text("\n".join(meta) + "\n")
+    for metric, values in points.items():
+        file = folder / "metrics" / metric
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(
+            "".join(f"{1_700_000_000_000 + 1000 * i} {v} {s}\n" for i, (s, v) in enumerate(values))
+        )
+
+
+def trackio_log(file: Path, points: Points, *, run: str = "r1", name: str = "baseline") -> None:
+    """A database of Trackio with a run more; NaN and infinity as the package stores them."""
+    with closing(sqlite3.connect(file)) as store, store:
+        if not store.execute("SELECT name FROM sqlite_master").fetchall():
+            store.executescript(_TRACKIO)
+        for i, row in enumerate(rows(points)):
+            cells = {k: _spelled(v) for k, v in row.items() if k != "step"}
+            at = f"2024-01-01T00:00:{i:02d}+00:00"
+            values = (run, at, name, int(row["step"]), json.dumps(cells).encode())
+            store.execute(
+                "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES (?, ?, ?, ?, ?)",
+                values,
+            )
+        config = (run, name, json.dumps({"lr": 0.1, "_Created": "now"}))
+        store.execute("INSERT INTO configs (run_id, run_name, config) VALUES (?, ?, ?)", config)
+
+
+def _spelled(value: float) -> float | str:
+    if value != value:
+        return "NaN"
+    return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"

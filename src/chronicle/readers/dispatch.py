@@ -13,7 +13,15 @@ from typing import Protocol, cast
 
 from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat
 from chronicle.model import Attempt
-from chronicle.readers import csv_tables, event_files, json_lines, trainer_state, wandb
+from chronicle.readers import (
+    csv_tables,
+    event_files,
+    json_lines,
+    mlflow,
+    trackio,
+    trainer_state,
+    wandb,
+)
 
 GROUP = "chronicle.readers"
 
@@ -37,7 +45,9 @@ class Reader(Protocol):
         """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
 
 
-READERS = cast(tuple[Reader, ...], (event_files, csv_tables, json_lines, trainer_state, wandb))
+READERS = cast(
+    tuple[Reader, ...], (event_files, csv_tables, json_lines, trainer_state, wandb, mlflow, trackio)
+)
 
 
 class Guarded:

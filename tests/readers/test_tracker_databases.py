@@ -1,0 +1,232 @@
+"""MLflow and Trackio: their stores, several runs in one, and databases of strangers."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from tests.readers.tracker_writers import mlflow_folder, mlflow_log, trackio_log
+
+from chronicle.errors import BadLog, LogError
+from chronicle.model import Attempt
+from chronicle.readers import mlflow, read, sqlite_store, trackio
+
+POINTS = {
+    "train/loss": [(10, 3.5), (20, math.nan), (15, 2.5)],
+    "grad_norm": [(10, 1.0), (20, math.inf), (15, -math.inf)],
+}
+Writer = Callable[..., None]
+STORES = pytest.mark.parametrize(("reader", "write"), [(mlflow, mlflow_log), (trackio, trackio_log)])
+
+
+def check(attempt: Attempt) -> None:
+    loss, norm = attempt.series["train/loss"], attempt.series["grad_norm"]
+    assert loss.steps.tolist() == norm.steps.tolist() == [10, 20, 15]
+    np.testing.assert_array_equal(loss.values, [3.5, math.nan, 2.5])
+    np.testing.assert_array_equal(norm.values, [1.0, math.inf, -math.inf])
+    assert np.all(np.diff(norm.times) == 1.0)
+    assert (attempt.axis, attempt.truncated, attempt.faults) == ("step", False, ())
+
+
+@STORES
+def test_all_points_of_a_run(reader: ModuleType, write: Writer, tmp_path: Path) -> None:
+    write(tmp_path / "store.db", POINTS)
+    (attempt,) = read(tmp_path / "store.db")
+    check(attempt)
+    assert attempt.facts["format"] == reader.NAME
+    assert attempt.facts["run"] == "baseline"
+
+
+def test_all_points_of_a_folder(tmp_path: Path) -> None:
+    mlflow_folder(tmp_path / "0" / "r1", POINTS)
+    assert [mlflow.identify_folder(p) for p in (tmp_path, tmp_path / "0", tmp_path / "0" / "r1")] == [
+        False,
+        False,
+        True,
+    ]
+    (attempt,) = mlflow.read_folder(tmp_path / "0" / "r1")
+    check(attempt)
+    assert attempt.facts == {"run": "r1", "name": "baseline", "ended": "finished", "started_at": 1.7e9}
+
+
+def test_a_line_that_is_cut_or_odd_in_a_folder(tmp_path: Path) -> None:
+    mlflow_folder(tmp_path / "r1", {"loss": [(1, 0.5), (2, 0.25), (3, 0.125)], "system/gpu": [(0, 1.0)]})
+    file = tmp_path / "r1" / "metrics" / "loss"
+    file.write_text(file.read_text().replace("0.25", "O.25")[:-1] + "0")
+    (attempt,) = mlflow.read_folder(tmp_path / "r1")
+    assert attempt.series["loss"].steps.tolist() == [1]
+    assert attempt.truncated
+    assert [(fault.what, fault.count) for fault in attempt.faults] == [("point is no number; skipped", 1)]
+    assert list(attempt.series) == ["loss"]
+
+
+@STORES
+def test_runs_are_called_by_their_names_where_these_differ(
+    reader: ModuleType, write: Writer, tmp_path: Path
+) -> None:
+    store = tmp_path / "store.db"
+    for run, name in (("11111111aa", "same"), ("22222222bb", "same"), ("33333333cc", "other")):
+        write(store, {"loss": [(0, 1.0), (1, 0.5)]}, run=run, name=name)
+    assert reader.runs(store) == ["same 11111111", "same 22222222", "other"]
+    assert [one.facts["run"] for one in reader.read(store)] == reader.runs(store)
+    assert [one.name for one in reader.read(store)] == [f"store.db: {run}" for run in reader.runs(store)]
+
+
+def test_parameters_tags_and_deleted_runs(tmp_path: Path) -> None:
+    store = tmp_path / "mlflow.db"
+    mlflow_log(store, POINTS)
+    mlflow_log(store, POINTS, run="r2", name="gone")
+    with closing(sqlite3.connect(store)) as db, db:
+        db.execute("UPDATE runs SET lifecycle_stage = 'deleted' WHERE run_uuid = 'r2'")
+        db.execute("UPDATE runs SET status = 'FAILED'")
+        db.executemany(
+            "INSERT INTO params VALUES (?, ?, 'r1')", [("lr", "0.1"), ("layers", "12"), ("act", "gelu")]
+        )
+        db.execute("INSERT INTO tags VALUES ('mlflow.source.git.commit', 'abc', 'r1')")
+    (attempt,) = read(store)
+    assert attempt.facts == {
+        "format": "mlflow",
+        "run": "baseline",
+        "name": "baseline",
+        "git_commit": "abc",
+        "ended": "crashed",
+        "started_at": 1.7e9,
+        "experiment": "tiny-lm",
+        "config/lr": 0.1,
+        "config/layers": 12,
+        "config/act": "gelu",
+    }
+
+
+def test_where_all_steps_are_equal_the_rows_are_counted(tmp_path: Path) -> None:
+    mlflow_log(tmp_path / "mlflow.db", {"loss": [(0, 3.0), (0, 2.0), (0, 1.0)], "final": [(0, 9.0)]})
+    (attempt,) = read(tmp_path / "mlflow.db")
+    assert attempt.axis == "row"
+    assert attempt.series["loss"].steps.tolist() == [0, 1, 2]
+
+
+def test_an_alert_of_trackio_is_a_fault(tmp_path: Path) -> None:
+    trackio_log(tmp_path / "p.db", POINTS)
+    with closing(sqlite3.connect(tmp_path / "p.db")) as db, db:
+        row = ("r1", "2024-01-01T00:00:05+00:00", "baseline", "loss is NaN", "look", "error", 20)
+        db.execute(
+            "INSERT INTO alerts VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+    (attempt,) = read(tmp_path / "p.db")
+    (fault,) = attempt.faults
+    assert (fault.kind, fault.what, fault.at_step) == ("alert", "alert (error): loss is NaN: look", 20)
+    assert fault.at_time == 1704067205.0
+    assert not attempt.truncated
+    assert attempt.facts["config/lr"] == 0.1
+    assert "config/_Created" not in attempt.facts
+
+
+def test_the_counter_of_trackio_gives_way_to_an_optimizer_step(tmp_path: Path) -> None:
+    trackio_log(tmp_path / "p.db", {"loss": [(0, 3.0), (4, 2.0)], "train/global_step": [(0, 1.0), (4, 2.0)]})
+    assert read(tmp_path / "p.db")[0].series["loss"].steps.tolist() == [1, 2]
+
+
+@STORES
+def test_what_is_still_in_the_write_ahead_log_is_read(
+    reader: ModuleType, write: Writer, tmp_path: Path
+) -> None:
+    store = tmp_path / "store.db"
+    write(store, {"loss": [(0, 1.0)]}, run="r0", name="first")
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("UPDATE metrics SET step = 7")
+        db.commit()
+        copies = tmp_path / "copies"
+        copies.mkdir()
+        for file in (store, Path(f"{store}-wal")):
+            shutil.copy(file, copies)
+    before = {p.name: p.read_bytes() for p in copies.iterdir()}
+    assert read(copies / "store.db")[0].series["loss"].steps.tolist() == [7]
+    assert {p.name: p.read_bytes() for p in copies.iterdir()} == before
+
+
+@STORES
+def test_a_store_in_a_folder_that_cannot_be_written_to(
+    reader: ModuleType, write: Writer, tmp_path: Path
+) -> None:
+    write(tmp_path / "store.db", POINTS)
+    os.chmod(tmp_path, 0o555)
+    try:
+        assert len(read(tmp_path / "store.db")) == 1
+    finally:
+        os.chmod(tmp_path, 0o755)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CREATE VIEW metrics AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+        "SELECT i AS key, i AS value, i AS timestamp, 'r1' AS run_uuid, i AS step, 0 AS is_nan FROM n",
+        "CREATE VIRTUAL TABLE metrics USING fts5(key, value, timestamp, run_uuid, step, is_nan)",
+    ],
+    ids=["view", "virtual"],
+)
+def test_a_table_that_computes_is_none(schema: str, tmp_path: Path) -> None:
+    mlflow_log(tmp_path / "mlflow.db", {})
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as db, db:
+        db.execute("DROP TABLE metrics")
+        db.execute(schema)
+    assert not mlflow.identify(tmp_path / "mlflow.db")
+
+
+def test_a_column_that_computes_is_none(tmp_path: Path) -> None:
+    store = tmp_path / "mlflow.db"
+    mlflow_log(store, {})
+    with closing(sqlite3.connect(store)) as db, db:
+        db.execute("DROP TABLE metrics")
+        db.execute(
+            "CREATE TABLE metrics (key, timestamp, run_uuid, step, is_nan, value AS (zeroblob(1000000000)))"
+        )
+        db.execute("INSERT INTO metrics VALUES ('loss', 1, 'r1', 1, 0)")
+    with pytest.raises(BadLog, match="no run logged a metric"):
+        read(store)
+
+
+def test_pages_that_point_in_circles_end(tmp_path: Path) -> None:
+    """An interior page whose children are all one page would give rows for ever."""
+    store = tmp_path / "p.db"
+    trackio_log(store, {"loss": [(i, 1.0) for i in range(60)]})
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("PRAGMA page_size=512")
+        db.execute("VACUUM")
+        (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'metrics'").fetchone()
+    content = bytearray(store.read_bytes())
+    start = (root - 1) * 512
+    assert content[start] == 5, "an interior page"
+    n_cells = int.from_bytes(content[start + 3 : start + 5], "big")
+    for cell in range(n_cells):  # every child is the page itself
+        at = start + int.from_bytes(content[start + 12 + 2 * cell : start + 14 + 2 * cell], "big")
+        content[at : at + 4] = root.to_bytes(4, "big")
+    store.write_bytes(content)
+    started = time.monotonic()
+    with pytest.raises(LogError):
+        read(store)
+    assert time.monotonic() - started < 10
+
+
+def test_more_rows_than_the_file_can_hold_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trackio_log(tmp_path / "p.db", {"loss": [(i, 1.0) for i in range(60)]})
+    whole = read(tmp_path / "p.db")[0].series["loss"]
+    fetched = sqlite_store.Store._fetched
+    monkeypatch.setattr(sqlite_store.Store, "_fetched", lambda self, query, room: fetched(self, query, 1500))
+    (attempt,) = read(tmp_path / "p.db")
+    n_kept = len(attempt.series["loss"])
+    assert 0 < n_kept < 60
+    assert attempt.series["loss"].values.tolist() == whole.values[:n_kept].tolist()
+    assert attempt.truncated
+    assert "more rows than the file can hold" in attempt.faults[0].what
