@@ -102,7 +102,7 @@ def test_steps_beyond_64_bits_count_nothing(tmp_path: Path) -> None:
 def test_a_row_without_a_step_stands_at_the_one_before(tmp_path: Path) -> None:
     attempt = log(tmp_path, "step,loss\n,9.0\n1,2.5\n,2.25\n3,2.0\nnan,1.5\n")
     assert points(attempt) == [(1, 2.5), (1, 2.25), (3, 2.0), (3, 1.5)]
-    assert [fault.what for fault in attempt.faults] == ["step is no number; taken from the row before"]
+    assert [fault.what for fault in attempt.faults] == ["step is no whole number; taken from the row before"]
 
 
 def test_step_names_inside_others_are_no_steps() -> None:

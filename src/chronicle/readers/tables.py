@@ -32,6 +32,7 @@ _COUNTED = {
 STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
 TIME_NAMES = ("timestamp", "_timestamp", "wall_time", "datetime", "date_time", "date", "time", "ts")
 
+_RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 
@@ -115,18 +116,32 @@ def _axis(columns: Mapping[str, Column]) -> tuple[str, str]:
     """Name of the column that counts the steps and what it counts; ("", "row") where none does."""
     ranked = sorted((rank, name) for name in columns if (rank := step_rank(name)) is not None)
     whole = [(rank, name) for rank, name in ranked if _counts(columns[name].values)]
-    growing = [(rank, name) for rank, name in whole if np.ptp(columns[name].values) > 0]
+    growing = [(rank, name) for rank, name in whole if _grows(columns[name].values)]
     for rank, name in growing or whole:
         return name, STEP_NAMES[rank % len(STEP_NAMES)][1]
     return "", "row"
 
 
 def _counts(values: NDArray[Any]) -> bool:
-    """Whether these are whole numbers that fit 64 bits (cells that are no number aside)."""
+    """Whether these are whole numbers that fit 64 bits, a rare wrong one and NaN aside."""
     if values.dtype == np.int64:
         return True
     values = values[~np.isnan(values)]
-    return len(values) > 0 and bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**63)))
+    whole = int(np.count_nonzero(_whole(values)))
+    wrong = len(values) - whole
+    return whole > 0 and wrong <= max(1.0, _RARE * len(values)) and whole >= 4 * wrong
+
+
+def _whole(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which are whole numbers that fit 64 bits."""
+    if values.dtype == np.int64:
+        return np.ones(len(values), bool)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((values == np.floor(values)) & (np.abs(values) < 2.0**63))
+
+
+def _grows(values: NDArray[Any]) -> bool:
+    return bool(np.ptp(values[_whole(values)]) > 0)
 
 
 def _steps(
@@ -135,13 +150,14 @@ def _steps(
     """Steps of all rows, which rows have one, and what was wrong."""
     if column is None:
         return np.arange(n_rows, dtype=np.int64), np.ones(n_rows, bool), ()
-    finite = np.isfinite(column.values)
-    broken = int(np.count_nonzero(~finite))
+    whole = _whole(column.values)
+    broken = int(np.count_nonzero(~whole))
     source = np.full(n_rows, -1)
-    source[column.rows[finite]] = np.flatnonzero(finite)
+    source[column.rows[whole]] = np.flatnonzero(whole)
     source = np.maximum.accumulate(source)
-    steps = np.where(finite, column.values, 0).astype(np.int64)[source]
-    faults = (Fault(str(path), "step is no number; taken from the row before", broken),) if broken else ()
+    steps = np.where(whole, column.values, 0).astype(np.int64)[source]
+    said = "step is no whole number; taken from the row before"
+    faults = (Fault(str(path), said, broken),) if broken else ()
     return steps, source >= 0, faults
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 HEAD_BYTES = 8192
+_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
 
 
 def head(path: Path) -> bytes:
@@ -21,11 +23,15 @@ def encoding_of(start: bytes) -> str:
 
 
 def head_lines(path: Path) -> list[str]:
-    """Whole lines at the start of the file; [] where the bytes are no text. One long line is given cut."""
+    """Whole lines at the start of the file; [] where the bytes are no text. One long line is given cut.
+
+    A file system may fill with zeros what was never written before a crash: lines before them are text.
+    """
     start = head(path)
     encoding = encoding_of(start)
     if encoding != "utf-16" and b"\0" in start:
-        return []
+        whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
+        return [] if _CONTROL.search(whole) else whole.decode(encoding, errors="replace").splitlines()
     lines = start.decode(encoding, errors="replace").splitlines()
     return lines[:-1] if len(start) == HEAD_BYTES and len(lines) > 1 else lines
 

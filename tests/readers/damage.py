@@ -1,0 +1,141 @@
+"""Damaged copies of a log, of every kind met in the wild: the corpus of tests/readers/test_damage.py.
+
+    python -m tests.readers.damage FOLDER
+
+writes the damaged copies of every example into FOLDER, to be looked at or fed to another program.
+"""
+
+from __future__ import annotations
+
+import codecs
+import random
+import re
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.readers.gold import EXAMPLES, examples
+
+NANS = ("nan", "NaN", "NAN", "-nan", "+nan", "nan(ind)", "-1.#IND", "1.#QNAN", "Not a Number")
+NUMBERS = (
+    *NANS,
+    *(
+        "inf",
+        "-Infinity",
+        "1e999",
+        "-1e-999",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-3",
+        "0.5",
+        "1e3",
+    ),
+    *("", "0x10", "1_000", "1,5", "١٢", "2999-12-31T23:59:59Z", "null", "true", "[1]", "{}", '"', "\\", "`"),
+)
+_NUMBER = re.compile(rb"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
+_LONG = 10_000_000
+_TEXT = set(range(32, 256)) | {9, 10, 13}
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A damaged copy. Bytes before ``intact`` are as they were: what they hold must still be read."""
+
+    name: str
+    content: bytes
+    intact: int = 0
+
+
+def damaged(content: bytes, seed: int = 0, each: int = 12) -> Iterator[Damaged]:
+    """All damaged copies of a log: ``each`` of every kind that has a place."""
+    random_ = random.Random(seed)
+    for kind in (cut, flipped, zeroed, overwritten):
+        yield from (kind(content, random_.randrange(len(content))) for _ in range(each))
+    yield from lengths(content, random_)
+    if is_text(content):
+        yield from of_text(content)
+        yield from of_numbers(content, random_)
+
+
+def is_text(content: bytes) -> bool:
+    """Whether a log is text."""
+    return set(content[:4096]) <= _TEXT
+
+
+def cut(content: bytes, at: int) -> Damaged:
+    """The copy ends at a byte."""
+    return Damaged(f"cut-{at}", content[:at], at)
+
+
+def flipped(content: bytes, at: int) -> Damaged:
+    """One byte has its bits inverted."""
+    return Damaged(f"flipped-{at}", content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :], at)
+
+
+def zeroed(content: bytes, at: int) -> Damaged:
+    """A sector was never written."""
+    return Damaged(f"zeroed-{at}", content[:at] + bytes(512) + content[at + 512 :], at)
+
+
+def overwritten(content: bytes, at: int) -> Damaged:
+    """A sector holds what belongs to another place of the file."""
+    return Damaged(f"overwritten-{at}", content[:at] + content[:300] + content[at + 300 :], at)
+
+
+def lengths(content: bytes, random_: random.Random) -> Iterator[Damaged]:
+    """Eight bytes say a length that cannot be."""
+    for value in (0, 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1):
+        at = random_.randrange(len(content))
+        for where in {0, at}:
+            wrong = content[:where] + struct.pack("<Q", value) + content[where + 8 :]
+            yield Damaged(f"length-{value}-{where}", wrong, where)
+
+
+def of_text(content: bytes) -> Iterator[Damaged]:
+    """Other line ends, encodings and marks; lines that are long, doubled, swapped, blank or foreign."""
+    lines = content.splitlines(keepends=True)
+    middle, half = len(lines) // 2, len(b"".join(lines[: len(lines) // 2]))
+    yield Damaged("crlf", content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+    yield Damaged("cr", content.replace(b"\r\n", b"\n").replace(b"\n", b"\r"))
+    yield Damaged("bom", codecs.BOM_UTF8 + content)
+    yield Damaged("utf-16", content.decode("utf-8", "replace").encode("utf-16"))
+    yield Damaged("no-last-line-end", content.rstrip(b"\r\n"))
+    for name, line in (
+        ("latin-1", "voilà\n".encode("latin-1")),
+        ("blank", b"\n\n \n"),
+        ("control", b"\x1b[31m\x07\x08\n"),
+        ("foreign", b"Traceback (most recent call last):\n"),
+        ("first-line", lines[0]),
+        ("long", b"x" * _LONG + b"\n"),
+        ("long-numbers", b"1," * (_LONG // 2) + b"\n"),
+        ("brackets", b"[" * 100_000 + b"\n"),
+    ):
+        yield Damaged(f"line-{name}", b"".join([*lines[:middle], line, *lines[middle:]]), half)
+    yield Damaged("twice", content + content, len(content))
+    swapped = [*lines[:middle], *lines[middle : middle + 2][::-1], *lines[middle + 2 :]]
+    yield Damaged("swapped", b"".join(swapped), half)
+
+
+def of_numbers(content: bytes, random_: random.Random) -> Iterator[Damaged]:
+    """A number in the second half that is no number, too large, negative, or of another notation."""
+    places = [found for found in _NUMBER.finditer(content) if found.start() > len(content) // 2]
+    for text in NUMBERS if places else ():
+        found = random_.choice(places)
+        wrong = content[: found.start()] + text.encode() + content[found.end() :]
+        yield Damaged(f"number-{NUMBERS.index(text)}", wrong, found.start())
+
+
+def main() -> None:
+    """The command."""
+    target = Path(sys.argv[1])
+    for example in examples():
+        for one in damaged((EXAMPLES / example).read_bytes()):
+            folder = target / example.parent / one.name
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / example.name).write_bytes(one.content)
+
+
+if __name__ == "__main__":
+    main()

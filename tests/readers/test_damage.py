@@ -1,0 +1,96 @@
+"""Damaged logs of every format and kind: never a crash or a hang; what stands before the damage is kept."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.readers.damage import damaged, is_text
+from tests.readers.gold import EXAMPLES, examples
+
+from chronicle.model import Attempt
+from chronicle.readers import Reading, read_all
+
+ALL = [EXAMPLES / example for example in examples()]
+NAMES = [f"{example.parts[0]}/{example.name[:24]}" for example in examples()]
+LIMIT_S = 20
+PEAK_KB = 600_000  # numpy and pandas take a fifth of it
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Fails the test when what is in it takes longer."""
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"took more than {seconds} s")
+
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def reading_of(content: bytes, file: Path) -> Reading:
+    """What is read of a file with this content; a file that nobody knows is a problem and no crash."""
+    file.write_bytes(content)
+    with within(LIMIT_S):
+        return read_all(file)
+
+
+def points(attempts: tuple[Attempt, ...]) -> set[tuple[str, int, str]]:
+    """Every point that was read, whatever attempt it came to stand in."""
+    return {
+        (metric, int(step), repr(float(value)))
+        for one in attempts
+        for metric, s in one.series.items()
+        for step, value in zip(s.steps, s.values, strict=True)
+    }
+
+
+def intact_part(content: bytes, intact: int) -> bytes:
+    """What is whole before the damage: in a text to the last line end."""
+    return content[: content.rfind(b"\n", 0, intact) + 1] if is_text(content) else content[:intact]
+
+
+@pytest.mark.parametrize("example", ALL, ids=NAMES)
+def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path) -> None:
+    content, file = example.read_bytes(), tmp_path / example.name
+    few_rows = len({step for _, step, _ in points(reading_of(content, file).attempts)}) < 8
+    for one in damaged(content, each=4):
+        reading = reading_of(one.content, file)
+        begun = one.name.startswith("cut")  # an event file without a whole record is a log that has begun
+        assert reading.attempts or reading.problems or begun, one.name
+        for problem in reading.problems:
+            assert "Remedy: " in str(problem) and str(file) in str(problem), (one.name, str(problem))
+        before = intact_part(content, one.intact)
+        if before and not one.name.startswith("cut") and not (few_rows and one.name.startswith("number")):
+            kept = points(reading_of(before, file).attempts)
+            assert kept <= points(reading.attempts), one.name
+
+
+@pytest.mark.parametrize("example", ALL, ids=NAMES)
+def test_memory_is_bounded_whatever_a_log_says(example: Path, tmp_path: Path) -> None:
+    """In a process of its own, which reads every damaged copy and says how much memory it took at most."""
+    folder = tmp_path / "copies"
+    for one in damaged(example.read_bytes(), seed=1, each=2):
+        copy = folder / one.name / example.name
+        copy.parent.mkdir(parents=True)
+        copy.write_bytes(one.content)
+    code = (
+        "import resource, sys, pathlib\nfrom chronicle.readers import read_all\n"
+        "for file in sorted(pathlib.Path(sys.argv[1]).rglob('*')):\n"
+        "    if file.is_file(): read_all(file)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) < PEAK_KB
