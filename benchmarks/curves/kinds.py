@@ -77,7 +77,8 @@ def _jump_diverges(c: Curve, height: float, rng: Generator) -> Curve:
     a = c.i(rng.uniform(0.5, 0.8))
     k = np.maximum(np.arange(c.n) - a, 0) / (c.n - a)
     c.lift += height * c.scale * (c.pulse(a, 2, 1e9) + rng.uniform(0.6, 1.5) * k)
-    return c.label("divergence-after-spike", a, c.n - 1, None, height_scales=height)
+    also = ("divergence-no-spike",)  # it jumps, and nothing comes back before it grows
+    return c.label("divergence-after-spike", a, c.n - 1, None, height_scales=height, also_ok=also)
 
 
 def _into_nan(c: Curve, height: float, rng: Generator) -> Curve:
@@ -99,12 +100,12 @@ def _ramp(c: Curve, height: float, rng: Generator) -> Curve:
 
 
 def _u_turn(c: Curve, height: float, rng: Generator) -> Curve:
-    """Turns upwards and goes on to the end: slow, so its onset is known to half of its length only."""
+    """Turns upwards and goes on to the end: slow, so its onset is known roughly."""
     a = c.i(rng.uniform(0.6, 0.8))
     k = np.maximum(np.arange(c.n) - a, 0) / (c.n - a)
     c.trend[a:] = c.trend[a]
     c.lift += height * c.scale * k**1.5
-    wide = max((c.n - a) // 2, 16)
+    wide = max(3 * (c.n - a) // 4, 16)
     return c.label("divergence-no-spike", a, c.n - 1, None, height_scales=height, tolerance_samples=wide)
 
 
