@@ -14,6 +14,7 @@ from typing import Protocol, cast
 from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat
 from chronicle.model import Attempt
 from chronicle.readers import (
+    console,
     csv_tables,
     event_files,
     json_lines,
@@ -46,7 +47,8 @@ class Reader(Protocol):
 
 
 READERS = cast(
-    tuple[Reader, ...], (event_files, csv_tables, json_lines, trainer_state, wandb, mlflow, trackio)
+    tuple[Reader, ...],
+    (event_files, csv_tables, json_lines, trainer_state, wandb, mlflow, trackio, *console.FORMATS),
 )
 
 

@@ -29,4 +29,6 @@ To add a format:
 
 from __future__ import annotations
 
-FORMATS: tuple[object, ...] = ()
+from chronicle.readers.console import megatron
+
+FORMATS: tuple[object, ...] = (megatron,)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from chronicle.readers.text import encoding_of
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 22
 MAX_LINE_BYTES = 1 << 20
 
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")

@@ -13,7 +13,7 @@ NCCL, out of memory, SIGTERM, ...) are found beside its curves, at the step of t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from chronicle.readers.console.rows import Rows
 from chronicle.readers.text import clean
 
 MAX_FAULTS = MAX_EVENTS = MAX_FACTS = 1000
+_AT_ONCE = 512  # lines that are searched for words of faults together
 
 
 class Line(NamedTuple):
@@ -71,16 +72,34 @@ class Log:
 
     def lines(self, record: re.Pattern[bytes]) -> Iterator[Line]:
         """The lines in which ``record`` is found; all others are looked at for faults of the machine."""
-        search, look = record.search, self.machine.look
         for chunk in self.chunks():
-            lines = chunk.lines
-            last = len(lines) - 1 if chunk.unfinished else -1
-            worth = self.machine.worth_a_look(chunk.data)
-            for index, raw in enumerate(lines):
+            yield from self.told(chunk.lines, chunk.numbers, record, chunk.unfinished)
+
+    def told(
+        self,
+        lines: Sequence[bytes],
+        numbers: Sequence[int],
+        record: re.Pattern[bytes],
+        unfinished: bool,
+        reached: Mapping[int, int] | None = None,
+    ) -> Iterator[Line]:
+        """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end.
+
+        ``reached``: steps that were recorded elsewhere between a line (by its number) and the one before.
+        """
+        search = record.search
+        last = len(lines) - 1 if unfinished else -1
+        for start in range(0, len(lines), _AT_ONCE):
+            some = lines[start : start + _AT_ONCE]
+            worth = self.machine.worth_a_look(b"\n".join(some))
+            for index, raw in enumerate(some, start):
+                number = numbers[index]
+                if reached and number in reached:
+                    self.step = reached[number]
                 if search(raw):
-                    yield Line(chunk.numbers[index], text_of(raw), index == last)
+                    yield Line(number, text_of(raw), index == last)
                 elif worth and raw:
-                    look(chunk.numbers[index], text_of(raw), step=self.step)
+                    self.machine.look(number, text_of(raw), step=self.step)
 
     def add(
         self,
@@ -105,7 +124,7 @@ class Log:
         if who and self._said(step, frozenset(values), who):
             return False
         try:
-            self.rows.add(step, values, time_in(line.text) if time is None else time)
+            self.rows.add(line.number, step, values, time_in(line.text) if time is None else time)
         except OverflowError:
             self.fault(line.number, "step does not fit 64 bits; line skipped")
             return False

@@ -1,0 +1,180 @@
+"""Megatron-LM, Megatron-DeepSpeed and NeMo: ``iteration N/ M | key: value | ...``, a line a logged step.
+
+Fields come in any order, behind any prefix of a launcher, and two records may share a line. Where all steps
+since the last line were skipped, or the loss is NaN, these trainers leave the loss out: it is NaN there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from chronicle.model import Attempt, Steps
+from chronicle.readers.cells import number
+from chronicle.readers.console.chunks import Chunk
+from chronicle.readers.console.fields import Lines, Template, learn
+from chronicle.readers.console.log import Line, Log
+from chronicle.readers.console.marks import owner
+from chronicle.readers.hyperparameters import config_facts
+
+NAME = "megatron"
+SUFFIXES: tuple[str, ...] = ()
+
+_TOLD = re.compile(
+    rb"iteration +\d+ */ *\d+ *\||(?:validation|test) loss at | \.{3,} |world size: \d|training is done\]"
+    rb"|successfully (?:sav|load)ed checkpoint"
+)
+_RECORD = re.compile(r"iteration +(?P<step>\d{1,20}) */ *\d+ *\|")
+_EVALUATION = re.compile(
+    r"(?P<split>validation|test) loss at (?:iteration +(?P<step>\d{1,20})|the end of training)"
+    r"(?: (?:on|for) (?P<of>[^|]{1,80}?)(?: set| data)?)? *\|"
+)
+_ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
+_SIZES = re.compile(r"([\w-]+(?: parallel)?[ -]size): (\d+)")
+_CHECKPOINT = re.compile(
+    r"successfully (?P<what>sav|load)ed checkpoint.*? (?:at|from) iteration +(?P<step>\d{1,18})\b"
+)
+_LOSS = re.compile(r"(?<!_)\bloss$")
+_SKIPPED, _NANS, _NORM = "number of skipped iterations", "number of nan iterations", "grad norm"
+_MOST_TEMPLATES, _FEWEST = 16, 4
+
+
+def identify(path: Path) -> bool:
+    """A line with an iteration of how many, and fields between bars."""
+    return owner(path) == NAME
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt, with arguments and sizes as facts, checkpoints as events.
+
+    Raises:
+        BadLog: no record holds a number.
+    """
+    log, arguments, templates = Log(path), dict[str, str | float | bool](), list[Template]()
+    for chunk in log.chunks():
+        for line in _others(log, chunk, templates):
+            if not (_record(log, line) or _evaluation(log, line) or _fact(log, line, arguments)):
+                log.machine.look(line.number, line.text, step=log.step)
+    log.facts |= config_facts(arguments)
+    _name_missing_losses(log)
+    return [log.attempt()]
+
+
+def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]:
+    """Keeps the records of a chunk that are written alike, and gives what else there is to be told."""
+    lines, numbers = Lines.of(chunk.data), np.asarray(chunk.numbers)
+    records = np.flatnonzero(lines.n_fields > 2)
+    records = records[
+        : len(records) - (chunk.unfinished and len(records) and records[-1] == len(numbers) - 1)
+    ]
+    known = np.full(len(numbers), -1)
+    for template in _templates(lines, records, known, chunk.data, templates):
+        found = template.find(lines, records[known[records] < 0])
+        known[found.lines] = found.steps
+        log.rows.extend(numbers[found.lines], found.steps, found.columns, found.times)
+    left = np.flatnonzero(known < 0)
+    raws = [
+        chunk.data[start:end]
+        for start, end in zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
+    ]
+    yield from log.told(raws, numbers[left].tolist(), _TOLD, chunk.unfinished, _reached(known, left, numbers))
+    if len(known) and known[-1] >= 0:
+        log.step = int(known[-1])
+
+
+def _templates(
+    lines: Lines, records: Steps, known: Steps, data: bytes, templates: list[Template]
+) -> Iterator[Template]:
+    """The templates so far, then a new one of the first line that fits none, while there are such lines."""
+    yield from templates
+    while len(left := records[known[records] < 0]) >= _FEWEST and len(templates) < _MOST_TEMPLATES:
+        for line in left[:_FEWEST].tolist():
+            template = learn(data[lines.starts[line] : lines.ends[line]])
+            if template and template not in templates:
+                templates.append(template)
+                yield template
+                break
+        else:
+            return
+
+
+def _reached(known: Steps, left: Steps, numbers: Steps) -> dict[int, int]:
+    """By the number of a line that is left: the last step that is known before it."""
+    behind = left - 1
+    told = (behind >= 0) & (known[behind] >= 0)
+    return dict(zip(numbers[left[told]].tolist(), known[behind[told]].tolist(), strict=True))
+
+
+def _record(log: Log, line: Line) -> bool:
+    found = list(_RECORD.finditer(line.text))
+    ends = [match.start() for match in found[1:]] + [len(line.text)]
+    for match, end in zip(found, ends, strict=False):
+        values = _values(log, line, line.text[match.end() : end])
+        step = values.pop("global_step", float(match["step"]))
+        if values:
+            log.add(line, int(step) if step == step // 1 else int(match["step"]), values)
+    return bool(found)
+
+
+def _values(log: Log, line: Line, fields: str) -> dict[str, float]:
+    values = {}
+    for field in fields.split("|"):
+        name, _, cell = field.partition(":")
+        name = name.strip()
+        value = number(cell)
+        if value is not None:
+            values[name] = value
+        elif name in log.rows.columns and not line.unfinished:
+            log.fault(line.number, f"field {name!r} is no number; left out")
+    return values
+
+
+def _evaluation(log: Log, line: Line) -> bool:
+    found = _EVALUATION.search(line.text)
+    if found is None:
+        return False
+    of = found["of"] or found["split"]
+    prefix = of if of in ("validation", "test") else f"{found['split']}/{of}"
+    values = _values(log, line, line.text[found.end() :])
+    step = log.step if found["step"] is None else int(found["step"])
+    if values and step is not None:
+        log.add(line, step, {f"{prefix}/{name}": value for name, value in values.items()})
+    return True
+
+
+def _fact(log: Log, line: Line, arguments: dict[str, str | float | bool]) -> bool:
+    if found := _ARGUMENT.search(line.text):
+        text = found["value"].strip()
+        value = number(text)
+        truth = {"True": True, "False": False}.get(text, text)
+        arguments.setdefault(
+            found["name"], truth if value is None else int(value) if value == value // 1 else value
+        )
+    elif found := _CHECKPOINT.search(line.text):
+        log.event(line, f"checkpoint-{found['what']}ed", checkpoint_step=int(found["step"]))
+    elif "world size" in line.text:
+        for name, size in _SIZES.findall(line.text):
+            log.fact("world_size" if name == "world size" else f"config/{name.replace(' ', '-')}", int(size))
+    elif "training is done]" in line.text:
+        log.fact("ended", "finished")
+    else:
+        return False
+    return True
+
+
+def _name_missing_losses(log: Log) -> None:
+    """Where no loss stands beside skipped iterations or a norm that is no number, it was none: NaN."""
+    columns = log.rows.columns
+    losses = [name for name in columns if _LOSS.search(name)]
+    has_loss, has_cause = np.zeros((2, len(log.rows)), bool)
+    for name in losses:
+        has_loss[np.asarray(columns[name][1])] = True
+    for name in (_SKIPPED, _NANS, _NORM):
+        values, rows = map(np.asarray, columns.get(name, ([], [])))
+        cause = ~np.isfinite(values) if name == _NORM else values > 0
+        has_cause[rows[cause].astype(np.int64)] = True
+    for name in losses or ["lm loss"]:
+        log.rows.fill(name, np.flatnonzero(has_cause & ~has_loss), np.nan)
