@@ -16,7 +16,7 @@ from chronicle.model import Diagnosis, Entry, Finding, Join, Timeline, Verdict
 from chronicle.numbering import lettered
 from chronicle.patterns import BY_ID
 from chronicle.restarts import gap, join_words, restart
-from chronicle.words import count, plural
+from chronicle.words import count, instant, plural
 
 if TYPE_CHECKING:
     from chronicle.build import Report
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SHAPES = {Verdict.GOOD: "●", Verdict.UNEXPECTED: "◆", Verdict.WORRYING: "▲", Verdict.BAD: "■"}
 _JOINS, _CHANGES = 20, 4  # joins of a run, and changes at one, that a terminal has room for
+_MOST_FAULTS = 8
 _KEPT = " \n\u202f"
 COLOURS = {
     Verdict.GOOD: "green",
@@ -49,12 +50,24 @@ def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[
         yield f"  {printable(join_line(letter, join))}"
     if len(joins) > _JOINS:
         yield f"  {plural(len(joins) - _JOINS, 'more join')}, all with --json"
+    yield from _faults_told(timeline)
     if diagnosis.not_assessed:
         wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
         text = f"not assessed, for what was not logged: {', '.join(wants)}"
         yield textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
     for doubt in timeline.doubts:
         yield f"  in doubt: {printable(doubt)}"
+
+
+def _faults_told(timeline: Timeline) -> Iterator[str]:
+    """The first faults beside the curves, a line each, and how many more there are."""
+    for fault in timeline.faults[:_MOST_FAULTS]:
+        step = "" if fault.at_step is None else f"step {count(fault.at_step)}"
+        times = f"{count(fault.count)} times" if fault.count > 1 else ""
+        place = " · ".join(word for word in (step, instant(fault.at_time), fault.host, times) if word)
+        yield printable(f"  × {fault.what}" + (f"  ({place})" if place else ""))
+    if len(timeline.faults) > _MOST_FAULTS:
+        yield f"  × {plural(len(timeline.faults) - _MOST_FAULTS, 'more fault')} beside the curves"
 
 
 def finding_line(finding: Finding) -> str:

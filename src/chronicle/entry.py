@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.config import RunConfig
-from chronicle.facts import attempt_row, costs, facts, faults_told, judged_loss, metric_row
+from chronicle.facts import attempt_row, costs, facts, fault_row, faults_told, judged_loss, metric_row
 from chronicle.model import (
     Diagnosis,
     Entry,
@@ -21,9 +21,12 @@ from chronicle.model import (
 )
 from chronicle.numbering import gravest
 from chronicle.patterns import BY_ID
+from chronicle.restarts import outcome
 from chronicle.schema import ENTRY
+from chronicle.timeline.endings import endings
 from chronicle.words import count, level, plural
 
+MOST_FAULTS = 1000  # in an entry; a log with more says nothing new with them
 _BEFORE_SAMPLES = 20  # what "before" means in "went from … to …": the median of so many samples
 
 
@@ -53,11 +56,20 @@ def make_entry(
         figures=tuple(figures),
         warnings=(*warnings, *timeline.doubts, *faults_told(timeline)),
         about=_about(config),
-        attempts=tuple(attempt_row(a) for a in timeline.attempts),
+        attempts=_attempts(timeline),
         metrics=tuple(metric_row(t) for t in timeline.series.values()),
         inputs_sha256=inputs_sha256,
         classifier_version=classifier_version,
+        faults=tuple(fault_row(f) for f in timeline.faults[:MOST_FAULTS]),
     )
+
+
+def _attempts(timeline: Timeline) -> tuple[Mapping[str, Any], ...]:
+    """The attempts table; of several attempts also what became of each."""
+    rows = [attempt_row(a) for a in timeline.attempts]
+    if len(rows) == 1:
+        return tuple(rows)
+    return tuple({**row, "outcome": outcome(end)} for row, end in zip(rows, endings(timeline), strict=True))
 
 
 def headline(timeline: Timeline, diagnosis: Diagnosis) -> str:

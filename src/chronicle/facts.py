@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.config import RunConfig
-from chronicle.model import Attempt, Fact, Role, Timeline, Track
+from chronicle.model import Attempt, Fact, Fault, Role, Timeline, Track
 from chronicle.timeline import discarded
 from chronicle.words import count, instant, level, plural
 
@@ -151,7 +151,20 @@ def attempt_row(attempt: Attempt) -> Mapping[str, Any]:
         "ended": instant(float(seconds.max())) if seconds is not None else "",
         "truncated": attempt.truncated,
         "axis": attempt.axis,
-        "faults": [f"{f.where}: {f.what}" for f in attempt.faults[:20]],
+        "faults": [f"{f.where}: {f.what}" for f in _of_reading(attempt)[:20]],
+    }
+
+
+def fault_row(fault: Fault) -> Mapping[str, Any]:
+    """One row of the table of faults beside the curves; the time is ISO 8601 in UTC, empty if unknown."""
+    return {
+        "kind": fault.kind,
+        "what": fault.what,
+        "host": fault.host,
+        "step": fault.at_step,
+        "time": instant(fault.at_time),
+        "count": fault.count,
+        "where": fault.where,
     }
 
 
@@ -167,10 +180,15 @@ def metric_row(track: Track) -> Mapping[str, Any]:
     }
 
 
+def _of_reading(attempt: Attempt) -> list[Fault]:
+    """What could not be used; the faults beside the curves have a table of their own."""
+    return [fault for fault in attempt.faults if fault.kind == "read"]
+
+
 def faults_told(timeline: Timeline) -> Iterator[str]:
     """What the readers could not use, a sentence each."""
     for attempt in timeline.attempts:
-        for fault in attempt.faults[:10]:
+        for fault in _of_reading(attempt)[:10]:
             yield f"{fault.where}: {fault.what}" + (
                 f" ({count(fault.count)} times)" if fault.count > 1 else ""
             )

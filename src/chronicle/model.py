@@ -333,3 +333,4 @@ class Entry:
     metrics: tuple[Facts, ...]  # metric, role, unit, points, first_step, last_step
     inputs_sha256: str
     classifier_version: str
+    faults: tuple[Facts, ...] = ()  # kind, what, host, step, time, count, where: those beside the curves

@@ -29,6 +29,14 @@ def level(value: float | None) -> str:
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
+_FAULTS = {"xid": "Xid", "ecc": "ECC", "nvlink": "NVLink", "nccl": "NCCL", "cuda": "CUDA"}
+
+
+def fault_words(kind: str) -> str:
+    """The kind of a fault as it is written: ``Xid``, ``out of memory``."""
+    return _FAULTS.get(kind, kind.replace("-", " "))
+
+
 def plural(number: int, noun: str) -> str:
     """``1 attempt``, ``3 attempts``."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"

@@ -19,7 +19,9 @@ def whole_alt(title: str, plan: Plan, findings: list[tuple[int, Finding]], joins
     more = [f"{plural(len(findings) - _LISTED, 'more finding')}"] if len(findings) > _LISTED else []
     told = f" {'; '.join(parts + more)}." if parts else " No findings."
     restarts = f" {plural(joins, 'restart')}." if joins else ""
-    return f"{literal(title)}: {_metrics(plan)} over {plan.axis} {_ends(plan)}.{told}{restarts}"
+    failed = "; ".join(f"{mark.words} at {plan.axis} {count(mark.step)}" for mark in plan.faults[:_LISTED])
+    faults = f" Faults beside the curves: {failed}." if failed else ""
+    return f"{literal(title)}: {_metrics(plan)} over {plan.axis} {_ends(plan)}.{told}{restarts}{faults}"
 
 
 def whole_caption(plan: Plan, unnumbered: int) -> str:
@@ -53,6 +55,8 @@ def _reading(plan: Plan) -> Iterator[str]:
         yield "Every logged point."
     if any(drawn.clips for drawn in plan.drawn):
         yield "Triangle: the curve goes on to the value beside it."
+    if plan.faults:
+        yield "Crosses: faults of machines and jobs, listed below."
     if any(not stroke.live for stroke in strokes):
         yield "Grey and dashed: overtaken after a restart."
 

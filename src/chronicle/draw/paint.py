@@ -9,6 +9,7 @@ from matplotlib.patheffects import withStroke
 
 from chronicle.draw import text
 from chronicle.draw.frame import LABEL_PX, SMALL_PX, paint_steps, paint_values, panel, write
+from chronicle.draw.lane import HEIGHT_PX, paint_lane
 from chronicle.draw.marks import paint_badges, paint_bands, paint_joins, paint_letters
 from chronicle.draw.plan import BOTTOM, GAP, RIGHT, Drawn, Plan
 from chronicle.draw.strip import paint_strip
@@ -34,6 +35,12 @@ def paint(plan: Plan, t: Tokens) -> Figure:
     paint_badges(panels[0], plan, t)
     paint_joins(panels, plan.lines, t)
     paint_letters(panels[-1], plan, t)
+    if plan.faults:
+        foot = BOTTOM + (plan.strip_height + GAP - 4 if plan.bars else 0)
+        drawn_panels, below = list(panels), panel(figure, plan, foot, HEIGHT_PX)
+        paint_lane(below, drawn_panels, plan.faults, t, plan.inner)
+        write(below, "faults beside the curves", (0, 1), (0, 3), ("left", "bottom"), t["ink2"])
+        panels.append(below)
     if plan.bars:
         panels.append(panel(figure, plan, BOTTOM, plan.strip_height))
         paint_joins(panels[-1:], plan.lines, t)
@@ -96,7 +103,7 @@ def _paint_clip(ax: Axes, clip: Clip, t: Tokens) -> None:
     if clip.side:
         shift = (7.0 * clip.side, -3.0 if clip.above else 3.0)
         aligned = ("left" if clip.side > 0 else "right", "top" if clip.above else "bottom")
-        style = {"fontsize": pt(SMALL_PX), "weight": "bold", "zorder": 8, "path_effects": _halo(t)}
+        style = {"fontsize": pt(SMALL_PX), "weight": "bold", "zorder": 8, "path_effects": halo(t)}
         write(ax, text.true_value(clip.value), (clip.x, edge), shift, aligned, colour, where, **style)
 
 
@@ -112,7 +119,7 @@ def _paint_missing(ax: Axes, gone: Missing, plan: Plan, t: Tokens) -> None:
         at, shift, side = gone.x[-1], (8, 0), "left"
         if (plan.last - gone.x[-1]) * px < 60:
             at, shift = gone.x[0], (-3, -14)
-    style = {"weight": "bold", "zorder": 8, "path_effects": _halo(t)}
+    style = {"weight": "bold", "zorder": 8, "path_effects": halo(t)}
     write(ax, gone.word, (at, y), shift, (side, "center"), t["bad"], where, **style)
 
 
@@ -133,7 +140,7 @@ def _name_lines(ax: Axes, drawn: Drawn, plan: Plan, t: Tokens) -> None:
         lowest = max(lowest, y_px + 5)
         y = min(lowest - bottom, drawn.height - 14) / drawn.height
         lowest += _NAME_GAP_PX
-        style = {"weight": "bold", "zorder": 7, "path_effects": _halo(t)}
+        style = {"weight": "bold", "zorder": 7, "path_effects": halo(t)}
         where = ax.get_xaxis_transform()
         write(ax, line.name, (x, y), (-2, 0), ("right", "bottom"), t[line.token], where, **style)
 
@@ -146,7 +153,7 @@ def _right_end(stroke: Stroke, plan: Plan) -> tuple[float, float]:
     return x, float(np.median(np.interp(way, stroke.x[known], stroke.mid[known])))
 
 
-def _halo(t: Tokens) -> list[withStroke]:
+def halo(t: Tokens) -> list[withStroke]:
     """The ground's colour around letters: they can be read over a curve and hide little of it."""
     return [withStroke(linewidth=pt(4), foreground=t["page"])]
 

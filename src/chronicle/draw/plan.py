@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from chronicle.draw import layout
 from chronicle.draw.curves import Panel
+from chronicle.draw.lane import HEIGHT_PX, FaultMark, lane
 from chronicle.draw.layout import Band, Fill, Mark
 from chronicle.draw.scale import Scale, with_headroom
 from chronicle.draw.strip import Bar
 from chronicle.draw.strokes import Clip, Missing, Stroke, clips, missing, strokes
 from chronicle.draw.style import WIDE
-from chronicle.model import Finding, Join
+from chronicle.model import Fault, Finding, Join
 
 LEFT, RIGHT, BOTTOM, GAP = 54, 22, 46, 34
 ROW_PX, LANE_PX = 22, 4.5
@@ -33,12 +34,14 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Marks:
-    """What is marked: numbered findings with their last steps, which numbers have badges, lettered joins."""
+    """What is marked: numbered findings with their last steps, which numbers have badges, lettered joins,
+    and faults beside the curves."""
 
     findings: Sequence[tuple[int, Finding]] = ()
     ends: Mapping[int, float] | None = None
     badges: frozenset[int] = frozenset()
     joins: Sequence[tuple[str, Join]] = ()
+    faults: Sequence[Fault] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +62,7 @@ class Plan:
     letters: Sequence[Mark]
     lines: Sequence[float]
     joins: Sequence[Join]
+    faults: Sequence[FaultMark] = ()
     bars: Sequence[Bar] = ()
     strip_height: float = 0
 
@@ -96,7 +100,12 @@ class Plan:
         """Height of the figure."""
         panels = sum(d.height for d in self.drawn) + GAP * (len(self.drawn) - 1)
         strip = self.strip_height + GAP - 4 if self.bars else 0
-        return round(self.top + panels + strip + BOTTOM)
+        return round(self.top + panels + self.lane_height + strip + BOTTOM)
+
+    @property
+    def lane_height(self) -> float:
+        """Height of the lane of faults with the gap above it; 0 without a fault."""
+        return HEIGHT_PX + GAP - 4 if self.faults else 0
 
 
 def plan(
@@ -126,6 +135,7 @@ def plan(
         letters,
         lines,
         [join for _, join in marks.joins],
+        lane(marks.faults, first, last, inner),
         bars,
         strip_height,
     )

@@ -57,6 +57,7 @@ def subject(timeline: Timeline, diagnosis: Diagnosis) -> Subject | None:
         ends=_ends(timeline, diagnosis, attempts, last),
         badges=frozenset(number for number, _ in gravest(diagnosis)[: layout.MOST_BADGES]),
         joins=lettered(diagnosis),
+        faults=timeline.faults,
     )
     axis = literal(axes.pop(), 24) if len(axes) == 1 else "step"
     shown = attempts if len(attempts) > 1 else ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from chronicle.model import Criterion, Entry, Figure, Finding, Verdict
 from chronicle.numbering import gravest, lettered, numbered
@@ -53,6 +54,7 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
         "words": words,
         "whole": figure(entry, "whole"),
+        "lineage": figure(entry, "lineage"),
         "key": told[:KEY],
         "joins": joins[:KEY],
         "restarts": [(letter, join, restart(join, *stated)) for letter, join in joins[:ROWS]],
@@ -64,6 +66,7 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "unassessed": _unassessed(site, entry),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": helpful(site, entry),
+        "faults": list(_faults(entry)),
         "similar": [card(other) for other in similar(site, entry)],
         "rows": ROWS,
         "notes": NOTES,
@@ -85,6 +88,16 @@ def _told(site: SiteData, entry: Entry, number: int, finding: Finding) -> Told:
         runner_up_if=finding.runner_up_if,
         figure=figure(entry, f"finding-{number}"),
     )
+
+
+def _faults(entry: Entry) -> Iterator[Mapping[str, Any]]:
+    """Rows of the table of faults: those that say the same of one step and host are one row."""
+    rows: dict[tuple[object, ...], dict[str, Any]] = {}
+    for fault in entry.faults:
+        key = (fault["kind"], fault["what"], fault["host"], fault["step"])
+        row = rows.setdefault(key, {**fault, "count": 0})
+        row["count"] += fault["count"]
+    yield from rows.values()
 
 
 def _absent(site: SiteData, entry: Entry) -> list[PatternPage]:

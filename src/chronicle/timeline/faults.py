@@ -73,11 +73,13 @@ def _placed(fault: Fault, clock: Floats, steps: Steps) -> Fault:
     return replace(fault, at_step=int(steps[row])) if row >= 0 else fault
 
 
-def _order(fault: Fault) -> tuple[bool, float, float, str]:
-    """By time, and by step where there is no time; the text makes the order one and the same."""
+def _order(fault: Fault) -> tuple[bool, float, float, str, int, str]:
+    """By time, and by step where there is no time; then as in the log."""
     step = math.inf if fault.at_step is None else float(fault.at_step)
     timeless = not math.isfinite(fault.at_time)
-    return timeless, step if timeless else fault.at_time, step, f"{fault.where} {fault.what}"
+    file, _, line = fault.where.rpartition(":")
+    number = int(line) if line.isdecimal() and len(line) < 19 else 0
+    return timeless, step if timeless else fault.at_time, step, file, number, fault.what
 
 
 def _clock(tracks: Iterable[Track]) -> tuple[Floats, Steps]:

@@ -119,7 +119,7 @@ FAULTS = {
         "ecc", "", "NVRM: GPU 0000:41:00.0: row remapping failure, contact support",
     ),
     "[rank2]: [PG 0 Rank 2] Heartbeat monitor timed out! Process will go": (
-        "nccl", "", "[rank2]: [PG 0 Rank 2] Heartbeat monitor timed out! Process will go",
+        "nccl", "", "[PG 0 Rank 2] Heartbeat monitor timed out! Process will go",
     ),
     "JOB 77 reached its time limit, exiting": ("time-limit", "", "JOB 77 reached its time limit, exiting"),
     "train.sh: line 9:  4242 Bus error               (core dumped) python train.py": (

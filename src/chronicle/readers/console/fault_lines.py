@@ -30,6 +30,13 @@ _REASONS |= {"job requeue": "preemption", "job requeued": "preemption"}
 _EVERY = {word for row in ROWS for word in row.words}
 WORDS = tuple(word for word in _EVERY if not any(other in word for other in _EVERY - {word}))
 
+# What launchers put before the words of a rank, and what kernel and system logs begin with.
+RANK = re.compile(r"^(?:\[(?:rank|default|\w[\w.-]*:)\d+\]:? ?|\d{1,6}: |\([\w ]{1,40}pid=\d+[^)]{0,60}\) )+")
+_LEAD = re.compile(
+    r"^(?:<\d+>)?(?:(?:[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) \S+ (?:kernel: )?)?"
+    r"(?:\[(?:\s*\d+\.\d+|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]+ \d{4})\] )?"
+)
+
 
 def fault_in(line: str) -> Fault | None:
     """The fault that a line tells of, without place and time; None for every other line.
@@ -69,6 +76,7 @@ def _signal(groups: dict[str, str]) -> str:
 
 
 def quoted(line: str) -> str:
-    """A line as a fault quotes it: one blank between words, cut to `LONGEST` characters."""
-    text = " ".join(line[:_LOOKED_AT].split())
+    """A line as a fault quotes it: without clock, host and rank, one blank between words, at most `LONGEST`
+    characters."""
+    text = " ".join(RANK.sub("", _LEAD.sub("", line[:_LOOKED_AT])).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from chronicle.model import Attempt, Fault
-from chronicle.readers.console.fault_lines import WORDS, fault_in, quoted
+from chronicle.readers.console.fault_lines import RANK, WORDS, fault_in, quoted
 from chronicle.readers.console.hosts import expand
 from chronicle.readers.console.stamps import Stamp, boot_time, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Lines, clean, encoding_of, head, head_lines
@@ -28,14 +29,12 @@ MOST_FAULTS = 1000
 _SAME_S, _SAME_LINES = 600.0, 2000  # one thing told again by other ranks, or by a retry
 _MOST_OPEN = 256  # tracebacks that are being printed at the same time
 _SYSTEM_LINES = 3
+_LINES_BEFORE = 40  # in which a line without a clock looks for one
 
 _BYTES = tuple(
     word.encode() for word in (*WORDS, "traceback (most", "nodelist", "slurm_", "setting system clock")
 )
 _TRACEBACK = "Traceback (most recent call last)"
-_RANK = re.compile(
-    r"^(?:\[(?:rank|default|\w[\w.-]*:)\d+\]:? ?|\d{1,6}: |\([\w ]{1,40}pid=\d+[^)]{0,60}\) )+"
-)
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,120}(?:: .*|$)")
 _CANCELLED = re.compile(r"CANCELLED AT ([\dT:.-]+)")
 _NODES = re.compile(
@@ -65,6 +64,7 @@ class Faults:
         self._latest: dict[tuple[str, str, str], int] = {}
         self._lines: list[int] = []
         self._open: set[str] = set()
+        self._before: deque[str] = deque(maxlen=_LINES_BEFORE)
         self._booted, self._dated, self._more = math.nan, math.nan, 0
 
     def worth_a_look(self, data: bytes) -> bool:
@@ -78,8 +78,8 @@ class Faults:
     def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> bool:
         """Takes note of a line of the log, and says whether there was something to note.
 
-        ``step`` and ``time`` are where the log is, as far as its other lines say; a clock of the line's
-        own goes before ``time``.
+        ``step`` and ``time`` are where the log is, as far as its other lines say; a clock in the line
+        itself, or in the few before it, goes before ``time``.
         """
         if math.isnan(self._booted) and "setting system clock" in line:
             self._booted = boot_time(line)
@@ -88,18 +88,17 @@ class Faults:
         if math.isfinite(time):
             self._dated = time
         if fault is None:
+            self._before.append(line)
             return noted
         written = stamp(line)
-        at_time = self._time(line, written)
+        times = (self._time(earlier, stamp(earlier)) for earlier in (line, *reversed(self._before)))
+        at_time = next((at for at in times if math.isfinite(at)), time)
+        self._before.clear()
+        self._before.append(line)
+        host = fault.host or clean(written.host[:80])
         self._add(
             number,
-            replace(
-                fault,
-                where=f"{self.path}:{number}",
-                host=fault.host or clean(written.host[:80]),
-                at_step=step,
-                at_time=time if math.isnan(at_time) else at_time,
-            ),
+            replace(fault, where=f"{self.path}:{number}", host=host, at_step=step, at_time=at_time),
         )
         return True
 
@@ -145,7 +144,7 @@ class Faults:
         """The fault of the last line of a traceback; each rank prints its own, told apart by the prefix."""
         if not self._open and _TRACEBACK not in line:
             return None
-        rank = _RANK.match(line)
+        rank = RANK.match(line)
         prefix, said = (rank[0].rstrip(), line[rank.end() :]) if rank else ("", line)
         if _TRACEBACK in said:
             if len(self._open) < _MOST_OPEN:
