@@ -7,10 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chronicle.model import Change, Join
+from chronicle.model import Change, Join, JoinKind
 from chronicle.patterns import BY_ID
+from chronicle.timeline.endings import Ending
 from chronicle.words import count, level, plural
 
+_OUTCOMES = {
+    "in NaN": "ended in NaN",
+    "rolled back": "back to",
+    "empty": "logged no point",
+    "apart": "a training of its own",
+}
 _LONGEST = 60  # characters of a changed value: a configuration may hold whole prompts
 
 
@@ -30,6 +37,18 @@ def restart(join: Join, gpus: float = 0, tokens_per_step: float = 0.0) -> Restar
         tuple(_costs(join, gpus, tokens_per_step)),
         tuple(_why(join)),
     )
+
+
+def outcome(ending: Ending) -> str:
+    """What became of an attempt: ``crashed, back to 800, 199 steps discarded, after 42 min``."""
+    join, then = ending.join, _OUTCOMES.get(ending.then, ending.then)
+    words = [_OUTCOMES.get(ending.how, ending.how), then]
+    if join is not None:
+        words[1] += f" {count(join.to_step)}" if then == "back to" else ""
+        lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps  # a branch that is left is its own
+        words += [f"{plural(lost, 'step')} discarded" if lost else ""]
+        words += [gap(join.gap_s)]
+    return ", ".join(word for word in words if word)
 
 
 def join_words(join: Join) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chronicle.draw import captions
+from chronicle.draw.lineage import LEAST, lineage, lineage_words, paint_lineage
 from chronicle.draw.paint import empty, paint
 from chronicle.draw.plan import Plan
 from chronicle.draw.style import NARROW, WIDE, Tokens, save, theme
@@ -32,7 +33,8 @@ def draw(timeline: Timeline, diagnosis: Diagnosis, folder: Path, *, title: str) 
     """Draws a run into ``folder`` as lossless WebP and says what was drawn.
 
     Returns:
-        "whole", "finding-N" for the gravest findings (N as `chronicle.numbering.numbered` counts), "thumb".
+        "whole", "lineage" of three attempts or more, "finding-N" for the gravest findings (N as
+        `chronicle.numbering.numbered` counts), "thumb".
         A run without any value has only a "whole", which says so.
     """
     run = subject(timeline, diagnosis)
@@ -40,6 +42,7 @@ def draw(timeline: Timeline, diagnosis: Diagnosis, folder: Path, *, title: str) 
         return (_nothing(folder, title),)
     return (
         _whole(run, folder, title),
+        *_lineage(run, folder, title),
         *(_zoom(run, folder, *item) for item in zooms(run)),
         _thumb(run, folder),
     )
@@ -51,6 +54,20 @@ def _whole(run: Subject, folder: Path, title: str) -> Figure:
     alt = captions.whole_alt(title, plans[""], findings, len(run.marks.joins))
     caption = captions.whole_caption(plans[""], len(findings) - len(run.marks.badges))
     return Figure("whole", _paint_all("whole", plans, folder), alt, caption)
+
+
+def _lineage(run: Subject, folder: Path, title: str) -> Iterator[Figure]:
+    if len(run.bars) < LEAST:
+        return
+    files = {}
+    for variant, suffix, tokens in _variants():
+        plan, file = lineage(run.timeline, run.axis, _WIDTHS[suffix]), f"lineage-{variant}.webp"
+        assert plan is not None  # there are bars enough
+        with theme(tokens):
+            save(paint_lineage(plan, tokens), folder / file)
+        files[variant] = (file, int(plan.width), int(plan.height))
+        alt, caption = lineage_words(plan, title)
+    yield Figure("lineage", files, alt, caption)
 
 
 def _zoom(run: Subject, folder: Path, number: int, finding: Finding) -> Figure:

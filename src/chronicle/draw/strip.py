@@ -29,7 +29,9 @@ def bars(timeline: Timeline) -> list[Bar]:
     """A bar for each attempt that logged a point; the last ``MOST_BARS`` of very many."""
     number = len(timeline.attempts)
     tracks = list(timeline.series.values())
-    points = np.array([np.bincount(t.attempt, minlength=number) for t in tracks]).reshape(-1, number)
+    if not tracks:
+        return []
+    points = np.array([np.bincount(t.attempt, minlength=number) for t in tracks])
     logged = [k for k in range(number) if points[:, k].any()]
     return [Bar(k, _spans(tracks[int(points[:, k].argmax())], k)) for k in logged[-MOST_BARS:]]
 
