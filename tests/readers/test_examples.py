@@ -17,6 +17,8 @@ FOLDER_OF = {
     "wandb": "wandb",
     "mlflow": "mlflow",
     "trackio": "trackio",
+    "megatron-golden": "golden",
+    "json": "json",
 }
 
 

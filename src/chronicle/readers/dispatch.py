@@ -17,6 +17,8 @@ from chronicle.readers import (
     console,
     csv_tables,
     event_files,
+    golden,
+    json_document,
     json_lines,
     mlflow,
     trackio,
@@ -48,7 +50,10 @@ class Reader(Protocol):
 
 READERS = cast(
     tuple[Reader, ...],
-    (event_files, csv_tables, json_lines, trainer_state, wandb, mlflow, trackio, *console.FORMATS),
+    (
+        *(event_files, csv_tables, json_lines, trainer_state, json_document, golden, wandb, mlflow, trackio),
+        *console.FORMATS,
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from chronicle.readers.text import clean
 
-MAX_ENTRIES, MAX_DEPTH, MAX_TEXT = 1000, 8, 1000
+MAX_ENTRIES, MAX_DEPTH, MAX_TEXT, MAX_LIST = 1000, 8, 1000, 16
 
 Scalar = float | int | str | bool
 
@@ -34,10 +34,9 @@ def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[
 
 
 def _list(name: str, value: list[Any]) -> Iterator[tuple[str, Scalar]]:
-    if all(isinstance(one, str | int | float) for one in value[:MAX_TEXT]):
-        text = ", ".join(one if isinstance(one, str) else json.dumps(one) for one in value[:MAX_TEXT])
-        if text and len(text) < MAX_TEXT:
-            yield name, clean(text)
+    if 0 < len(value) <= MAX_LIST and all(isinstance(one, str | int | float) for one in value):
+        text = ", ".join(one if isinstance(one, str) else json.dumps(one) for one in value)
+        yield name, clean(text)[:MAX_TEXT]
 
 
 def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:

@@ -1,0 +1,141 @@
+"""JSON documents that hold a training: a list of logged rows somewhere in them, or columns as lists.
+
+    {"run_info": {...}, "train_info": {"metrics": [{"step": 250, "train loss": 1.32}, ...]}}     rows
+    {"loss": [2.1, 1.7, ...], "val_loss": [2.2, 1.9, ...]}                                       columns
+
+Results of PEFT's method comparison, histories of Keras, and what many training scripts write at their end.
+A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or
+columns of at least 4 numbers, all of one length, one of which is a loss or a score.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chronicle.errors import BadLog
+from chronicle.model import Attempt, Role
+from chronicle.readers import golden, json_lines, tables, trainer_state
+from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, leaves
+from chronicle.readers.json_lines import Row, columns_of, flat
+from chronicle.readers.text import clean, encoding_of, head, head_lines
+from chronicle.roles import role_of
+
+NAME = "json"
+SUFFIXES: tuple[str, ...] = ()
+
+MIN_ROWS, MIN_CELLS = 8, 4
+MAX_BYTES = 1 << 28
+MAX_DEPTH, MAX_TABLES = 8, 1000
+
+_CONFIG = re.compile(r"config|hyper|hparams|^(training_)?args$|^arguments$|params$", re.IGNORECASE)
+_MOVING = {Role.LOSS, Role.VALIDATION_LOSS, Role.DATASET_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows found at a path of the document (keys joined with "/")."""
+
+    path: str
+    rows: list[Row]
+
+
+def identify(path: Path) -> bool:
+    """A JSON document, of no other format, with rows or columns of a training in it."""
+    start = "\n".join(head_lines(path)).lstrip()
+    if start[:1] not in ("{", "[") or path.stat().st_size > MAX_BYTES:
+        return False
+    if any(other.identify(path) for other in (golden, json_lines, trainer_state)):
+        return False
+    try:
+        return next(_tables(_document(path)), None) is not None
+    except (ValueError, RecursionError):
+        return False
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt. Where several tables are in the document, metrics have the path of theirs in front.
+
+    Raises:
+        BadLog: it is no whole JSON document, or holds no number.
+    """
+    try:
+        document = _document(path)
+    except (ValueError, RecursionError) as err:
+        raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
+    found = [table for table, _ in zip(_tables(document), range(MAX_TABLES), strict=False)]
+    rows = found[0].rows if len(found) == 1 else [row for table in found for row in _prefixed(table)]
+    return [tables.attempt(path, len(rows), columns_of(rows), facts=_facts(document))]
+
+
+def _document(path: Path) -> Any:
+    return json.loads(path.read_text(encoding_of(head(path)), errors="replace"))
+
+
+def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
+    """All tables in a value; what is in a table is none."""
+    if isinstance(value, list):
+        if (rows := _logged_rows(value)) is not None:
+            yield Table(path, rows)
+    elif isinstance(value, dict) and depth < MAX_DEPTH:
+        if rows := _rows_of_columns(value):
+            yield Table(path, rows)
+        for key, inner in value.items():
+            if isinstance(inner, dict | list):
+                yield from _tables(inner, f"{path}/{clean(key)}".lstrip("/"), depth + 1)
+
+
+def _logged_rows(value: list[Any]) -> list[Row] | None:
+    """The objects of a list, flat, if there are enough and half of them count steps; else None."""
+    if len(value) < MIN_ROWS or not all(isinstance(row, dict) for row in value):
+        return None
+    rows = [dict(flat(row)) for row in value]
+    counting = sum(any(tables.step_rank(name) is not None for name in row) for row in rows)
+    return rows if 2 * counting >= len(rows) else None
+
+
+def _rows_of_columns(value: Mapping[str, Any]) -> list[Row]:
+    """The rows of an object of equally long lists of numbers; [] where it is none."""
+    columns = {
+        clean(key): cells
+        for key, cells in value.items()
+        if isinstance(cells, list) and len(cells) >= MIN_CELLS and all(map(_is_cell, cells))
+    }
+    if len({len(cells) for cells in columns.values()}) != 1 or not any(map(_moves, columns)):
+        return []
+    n_rows = len(next(iter(columns.values())))
+    return [dict(flat({key: cells[i] for key, cells in columns.items()})) for i in range(n_rows)]
+
+
+def _is_cell(cell: Any) -> bool:
+    return cell is None or isinstance(cell, int | float)
+
+
+def _moves(name: str) -> bool:
+    return role_of(name) in _MOVING
+
+
+def _prefixed(table: Table) -> Iterator[Row]:
+    """The rows with the path in front of all names but those that count steps."""
+    for row in table.rows:
+        yield {
+            name if tables.step_rank(name) is not None else f"{table.path}/{name}".lstrip("/"): cell
+            for name, cell in row.items()
+        }
+
+
+def _facts(document: Any) -> dict[str, Scalar]:
+    """What stands beside the tables; what is below a configuration is `config/...`."""
+    found: dict[str, Scalar] = {}
+    for name, value in leaves("", document, "/") if isinstance(document, dict) else ():
+        parts = name.split("/")
+        at = next((i for i, part in enumerate(parts[:-1]) if _CONFIG.search(part)), None)
+        key = name if at is None else "/".join(["config", *parts[at + 1 :]])
+        found.setdefault(key, value)
+        if len(found) >= MAX_ENTRIES:
+            break
+    return found if "config/seed" not in found else {"seed": found["config/seed"], **found}

@@ -1,0 +1,141 @@
+"""JSON documents: golden values of Megatron, and rows or columns somewhere in any document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chronicle.errors import BadLog, UnknownFormat
+from chronicle.model import Attempt
+from chronicle.readers import golden, json_document, read
+
+
+def document(tmp_path: Path, content: Any) -> Path:
+    file = tmp_path / "document.json"
+    file.write_text(json.dumps(content))
+    return file
+
+
+def values(attempt: Attempt) -> dict[str, list[tuple[int, float]]]:
+    return {
+        name: list(zip(s.steps.tolist(), s.values.tolist(), strict=True))
+        for name, s in attempt.series.items()
+    }
+
+
+def metric(points: Any, start: int = 1, interval: int = 5) -> dict[str, Any]:
+    return {"start_step": start, "end_step": 99, "step_interval": interval, "values": points}
+
+
+def test_golden_values_by_step_and_as_a_list(tmp_path: Path) -> None:
+    content = {
+        "lm loss": metric({"1": 3.5, "5": 3.0, "10": "nan", "15": None, "x": 1.0, "-5": 2}),
+        "num-zeros": metric([7, 8.5, "nan", 9], start=0, interval=5),
+        "empty": metric({"1": "nan"}),
+        "none": None,
+    }
+    (attempt,) = read(document(tmp_path, content))
+    assert values(attempt) == {
+        "lm loss": [(1, 3.5), (5, 3.0), (-5, 2.0)],
+        "num-zeros": [(0, 7.0), (5, 8.5), (15, 9.0)],
+    }
+
+
+def test_a_literal_nan_of_golden_values_is_data(tmp_path: Path) -> None:
+    (attempt,) = read(document(tmp_path, {"lm loss": metric({"1": float("nan"), "5": "nan"})}))
+    np.testing.assert_array_equal(attempt.series["lm loss"].values, [np.nan])
+
+
+@pytest.mark.parametrize("content", [{"lm loss": metric({"1": "nan"})}, {"lm loss": metric(7)}], ids=str)
+def test_golden_values_without_a_number(content: Any, tmp_path: Path) -> None:
+    with pytest.raises(BadLog, match="holds no numbers"):
+        golden.read(document(tmp_path, content))
+
+
+ROWS = [{"step": 10 * i, "loss": 3.0 - i / 4} for i in range(8)]
+LOSS = [(10 * i, 3.0 - i / 4) for i in range(8)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [ROWS, {"metrics": ROWS}, {"a": {"b": {"c": ROWS}}, "other": [1, 2, 3]}, {"a": [{"x": 1}], "log": ROWS}],
+    ids=["list", "in an object", "deep", "beside others"],
+)
+def test_rows_are_found_where_they_are(content: Any, tmp_path: Path) -> None:
+    (attempt,) = read(document(tmp_path, content))
+    assert values(attempt) == {"loss": LOSS}
+
+
+def test_tables_of_a_document_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+    other = [{"step": 20 * i, "loss": 4.0} for i in range(8)]
+    (attempt,) = read(document(tmp_path, {"train": ROWS, "eval": other}))
+    assert values(attempt) == {"train/loss": LOSS, "eval/loss": [(20 * i, 4.0) for i in range(8)]}
+
+
+def test_columns_are_rows_written_the_other_way(tmp_path: Path) -> None:
+    content = {"loss": [3.0, float("nan"), None, 2], "acc": [0.1, 0.2, 0.3, 0.4], "name": "keras"}
+    (attempt,) = read(document(tmp_path, {"history": content}))
+    assert attempt.axis == "row"
+    np.testing.assert_array_equal(attempt.series["loss"].values, [3.0, np.nan, 2.0])
+    assert attempt.series["loss"].steps.tolist() == [0, 1, 3]
+    assert attempt.facts["history/name"] == "keras"
+
+
+def test_a_column_may_count_the_steps(tmp_path: Path) -> None:
+    (attempt,) = read(document(tmp_path, {"step": [5, 10, 15, 20], "loss": [4.0, 3.0, 2.0, 1.0]}))
+    assert values(attempt) == {"loss": [(5, 4.0), (10, 3.0), (15, 2.0), (20, 1.0)]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"lr": 0.1, "layers": [1, 2, 3, 4, 5, 6, 7, 8, 9]},
+        {"loss": [1.0, 2.0, 3.0]},
+        {"loss": [1.0, 2.0, 3.0, 4.0], "val_loss": [1.0, 2.0, 3.0, 4.0, 5.0]},
+        {"rows": ROWS[:7]},
+        {"rows": [{"id": i, "loss": 1.0} for i in range(20)]},
+        {"rows": [*ROWS, 7]},
+        [1, 2, 3],
+        {},
+        "text",
+    ],
+    ids=str,
+)
+def test_other_documents_are_left_alone(content: Any, tmp_path: Path) -> None:
+    file = document(tmp_path, content)
+    assert not json_document.identify(file)
+    with pytest.raises(UnknownFormat):
+        read(file)
+
+
+def test_configuration_and_results_are_facts(tmp_path: Path) -> None:
+    content = {
+        "train_config": {"optimizer": {"lr": 0.1}, "seed": 3, "sizes": [1, 2], "long": list(range(40))},
+        "args": {"batch": 4, "seed": 5},
+        "status": "success",
+        "metrics": ROWS,
+    }
+    (attempt,) = read(document(tmp_path, content))
+    assert attempt.facts == {
+        "format": "json",
+        "seed": 3,
+        "config/optimizer/lr": 0.1,
+        "config/seed": 3,
+        "config/sizes": "1, 2",
+        "config/batch": 4,
+        "status": "success",
+    }
+
+
+def test_nesting_without_end_is_bounded(tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text('{"a": ' * 100_000 + "1" + "}" * 100_000)
+    assert not json_document.identify(file)
+    content: Any = {"metrics": ROWS}
+    for _ in range(20):
+        content = {"a": content}
+    assert not json_document.identify(document(tmp_path, content))
