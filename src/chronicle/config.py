@@ -55,6 +55,10 @@ class WorkspaceConfig:
         choices=tuple(Role),
     )  # fmt: skip
     units: Mapping[str, str] = key({}, "Units of metrics: name as logged = unit.")
+    false_alarms: float = key(
+        0.0, "False alarms that the classifier may raise, set by its thresholds; 0 leaves them as they are.",
+        "per 100,000 healthy points",
+    )  # fmt: skip
     thresholds: Mapping[str, float] = key(
         {}, "Thresholds of the classifier by name; units and defaults stand in the classifier's page."
     )

@@ -48,7 +48,8 @@ class Product:
     folder: Path
 
     def key(self) -> str:
-        shared = (self.config.roles, self.config.units, self.config.thresholds)
+        config = self.config
+        shared = (config.roles, config.units, config.thresholds, config.false_alarms)
         return fingerprint(self.run, (code_sha256(), shared, self.run.config), self.folder)
 
     def cached(self) -> Outcome | None:
@@ -134,12 +135,20 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
 
 
 def thresholds(config: WorkspaceConfig) -> Thresholds:
-    """The classifier's thresholds with those of chronicle.toml; ConfigError for a name it does not have."""
+    """The classifier's thresholds with those of chronicle.toml.
+
+    Raises:
+        ConfigError: a name that it does not have, or a rate of false alarms that was not measured.
+    """
     valid = [field.name for field in fields(DEFAULTS)]
     for name in config.thresholds:
         if name not in valid:
             raise ConfigError("chronicle.toml", f"thresholds.{name}", unknown(name, valid))
-    return replace(DEFAULTS, **config.thresholds)
+    try:
+        base = Thresholds.at(config.false_alarms) if config.false_alarms else DEFAULTS
+    except ValueError as err:
+        raise ConfigError("chronicle.toml", "false_alarms", str(err)) from err
+    return replace(base, **config.thresholds)
 
 
 def _write(

@@ -5,8 +5,9 @@ All are in noise scales (of log loss), samples, steps, or log units; none depend
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
+from chronicle.classify.calibration import ALARM_POWER, ALARM_RATE
 from chronicle.classify.context_thresholds import ContextThresholds, limit
 
 
@@ -52,12 +53,33 @@ class Thresholds(ContextThresholds):
     learned: float = limit(0.03, "log units", "less than this below the start: it never learned")
     dying: float = limit(0.75, "share of the attempts", "this many end above their own minimum: failed")
 
+    @classmethod
+    def at(cls, false_alarms_per_100k: float) -> Thresholds:
+        """Thresholds that give so many false alarms per 100,000 healthy points, 0.05 to 30.
+
+        More of them buy recall of small events. How the rate was measured: docs/classifier-measured.md.
+
+        Raises:
+            ValueError: outside of what was measured.
+        """
+        if not LEAST_RATE <= false_alarms_per_100k <= MOST_RATE:
+            raise ValueError(f"must be {LEAST_RATE:g} to {MOST_RATE:g}, not {false_alarms_per_100k:g}")
+        return cls().cautious((false_alarms_per_100k / ALARM_RATE) ** (-1.0 / ALARM_POWER))
+
+    def cautious(self, factor: float) -> Thresholds:
+        """The kernel asks for ``factor`` times the evidence: limits times it, probabilities to its power."""
+        limits = {name: getattr(self, name) * factor for name in LIMITS}
+        return replace(self, **limits, **{name: getattr(self, name) ** factor for name in TAILS})
+
     def kernel(self) -> tuple[float, ...]:
         """The kernel's part, in the order of kernel/layout.py."""
         return tuple(float(getattr(self, name)) for name in KERNEL)
 
 
 _OWN = tuple(Thresholds.__annotations__)
+LIMITS = ("cusum", "rise", "lone_sparse", "lone_dense")
+TAILS = ("tail", "end_tail", "calm_tail")
+LEAST_RATE, MOST_RATE = 0.05, 30.0  # false alarms per 100,000 points that `at` was measured for
 KERNEL = _OWN[: _OWN.index("calm_tail") + 1]
 DEFAULTS = Thresholds()
 

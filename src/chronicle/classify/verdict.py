@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chronicle.classify.confidence import calibrated
 from chronicle.classify.rollbacks import judged
 from chronicle.classify.rules import RULES, healthy
 from chronicle.classify.view import MIN_POINTS, View
@@ -28,6 +29,7 @@ def diagnose(view: View) -> Diagnosis:
     if verdict is Verdict.GOOD:
         found += list(healthy.judge(view, [f for f in live if f.pattern not in PROPERTIES]))
     found = numbered(found)
+    found = [calibrated(f) for f in found]
     found.sort(key=lambda f: (-f.severity, f.start_step, f.pattern, f.metric or "", f.attempt or ""))
     patterns = tuple(sorted({f.pattern for f in found}))
     missing = tuple(not_assessed(view, patterns))
