@@ -154,6 +154,8 @@ def _wait(connection: sqlite3.Connection, fetch: Callable[[], list[Any]]) -> lis
         return fetch()
     except UnicodeDecodeError as err:  # Python decodes SQLite's own messages, which quote the database
         raise sqlite3.DatabaseError("malformed schema") from err
+    except MemoryError as err:  # SQLite's word for a page that asks for more than it may have
+        raise sqlite3.DatabaseError("a damaged page asks for too much memory") from err
 
 
 def _quoted(name: str) -> str:
