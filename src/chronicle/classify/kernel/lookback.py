@@ -57,12 +57,16 @@ def rise_start(ring: Row, event: Row, i: float, noise: float, is_jump: bool) -> 
     """Onset once the height is known: first of three samples above a tenth of it (a ramp: a twentieth).
 
     For tall events the edge is the geometric mean of that share and of the noise. A jump cannot begin before
-    its evidence did; a ramp may, by half its rise.
+    its evidence did; a ramp may, as long as means of four stay above the baseline.
     """
     onset, peak, height = event[at.ONSET], event[at.PEAK], max(event[at.HEIGHT], 0.0)
     share = 0.1 if is_jump else 0.05
     edge = event[at.BASE] + max(min(share * height, math.sqrt(3.0 * share * height * noise)), 1.5 * noise)
-    start = onset if is_jump else onset - max(8.0, 0.5 * (peak - onset))
+    start = onset
+    if not is_jump:
+        first = max(onset - max(8.0, 0.5 * (event[at.OPENED] - onset)), oldest(i) + 3.0)
+        while start > first and mean_of(ring, start - 3, start + 1) > event[at.BASE] + 0.5 * noise:
+            start -= 1.0
     run = 0
     for j in range(int(max(start, oldest(i))), int(peak) + 1):
         run = run + 1 if ring[j % at.RING] > edge else 0
