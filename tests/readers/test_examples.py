@@ -19,6 +19,7 @@ FOLDER_OF = {
     "trackio": "trackio",
     "megatron-golden": "golden",
     "json": "json",
+    "parquet": "parquet",
 }
 
 

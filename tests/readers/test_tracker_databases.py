@@ -14,7 +14,8 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from tests.readers.tracker_writers import mlflow_folder, mlflow_log, trackio_log
+from tests.readers.test_laws import HOSTILE
+from tests.readers.tracker_writers import mlflow_folder, mlflow_log, trackio_log, wandb_log
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
@@ -230,3 +231,13 @@ def test_more_rows_than_the_file_can_hold_are_damage(tmp_path: Path, monkeypatch
     assert attempt.series["loss"].values.tolist() == whole.values[:n_kept].tolist()
     assert attempt.truncated
     assert "more rows than the file can hold" in attempt.faults[0].what
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: name[:12])
+@pytest.mark.parametrize("write", [wandb_log, mlflow_log, trackio_log])
+def test_hostile_names_of_metrics_come_through_unchanged(write: Writer, name: str, tmp_path: Path) -> None:
+    write(tmp_path / "log", {name: [(0, 2.5), (7, 1.5)], "loss": [(0, 1.0), (7, 0.5)]})
+    series = read(tmp_path / "log")[0].series
+    assert series[name].steps.tolist() == [0, 7]
+    assert series[name].values.tolist() == [2.5, 1.5]
+    assert sorted(series) == sorted([name, "loss"])

@@ -21,6 +21,7 @@ from chronicle.readers import (
     json_document,
     json_lines,
     mlflow,
+    parquet,
     trackio,
     trainer_state,
     wandb,
@@ -52,6 +53,7 @@ READERS = cast(
     tuple[Reader, ...],
     (
         *(event_files, csv_tables, json_lines, trainer_state, json_document, golden, wandb, mlflow, trackio),
+        parquet,
         *console.FORMATS,
     ),
 )

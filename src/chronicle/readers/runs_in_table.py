@@ -1,0 +1,97 @@
+"""Several runs in one table: by a column that names them, or by names of columns; and long tables made wide.
+
+Columns come and go as `chronicle.readers.tables.Column`; all work is by whole columns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.readers.tables import Column, plain
+
+METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
+VALUE_NAMES = ("value", "metric_value", "scalar")
+ID_NAMES, RUN_NAMES = ("run_id", "run_uuid"), ("run", "run_name", "run_id", "run_uuid")
+
+Columns = Mapping[str, Column]
+
+
+def runs_of(columns: Columns) -> dict[str, dict[str, Column]]:
+    """Columns by run, in the order in which the runs first come; one run called "" where none is named.
+
+    A column of run ids or names tells runs apart; one of metrics beside one of values is a long table.
+    """
+    named = {plain(name): name for name in columns}
+    keys = [named[name] for name in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if name in named]
+    keys = [name for name in keys if columns[name].values.dtype == object]
+    metric, value = (_first(named, names) for names in (METRIC_NAMES, VALUE_NAMES))
+    is_long = (
+        bool(metric and value)
+        and columns[metric].values.dtype == object
+        and columns[value].values.dtype != object
+    )
+    runs = _split(columns, keys) if keys else {"": dict(columns)}
+    return {run: _widened(made, metric, value) for run, made in runs.items()} if is_long else runs
+
+
+def _first(named: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((named[name] for name in names if name in named), "")
+
+
+def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]]:
+    """The other columns by run: where an id stands beside a name, runs of one name are told apart by it."""
+    n_rows = 1 + max(int(c.rows.max(initial=-1)) for c in columns.values())
+    codes, ids = _codes(columns[keys[0]], n_rows)
+    labels = ids
+    if len(keys) > 1:
+        names = dict(zip(columns[keys[-1]].rows.tolist(), columns[keys[-1]].values.tolist(), strict=True))
+        first = {int(code): row for row, code in zip(*_firsts(codes), strict=True)}
+        given = [str(names.get(first.get(i, -1), one)) for i, one in enumerate(ids)]
+        shared = Counter(given)
+        labels = [n if shared[n] == 1 else f"{n} {i[:8]}" for n, i in zip(given, ids, strict=True)]
+    kept = {name: column for name, column in columns.items() if name not in keys}
+    parts = {name: _parts(column, codes, len(labels)) for name, column in kept.items()}
+    return {
+        label: {name: made[i] for name, made in parts.items() if len(made[i].rows)}
+        for i, label in enumerate(labels)
+    }
+
+
+def _firsts(codes: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    values, rows = np.unique(codes, return_index=True)
+    return rows.tolist(), values.tolist()
+
+
+def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
+    """By row, the number of the text that stands there (-1 for none), and the texts in order."""
+    order: dict[Any, int] = {}
+    found = [order.setdefault(text, len(order)) for text in column.values.tolist()]
+    codes = np.full(n_rows, -1, np.int64)
+    codes[column.rows] = found
+    return codes, [str(text) for text in order]
+
+
+def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Column]:
+    """The column cut by the code of its rows, each part in the order of the rows."""
+    code = codes[column.rows]
+    order = np.argsort(code, kind="stable")
+    cuts = np.searchsorted(code[order], np.arange(n_parts + 1))
+    return [
+        Column(column.values[at], column.rows[at]) for at in (order[low:high] for low, high in pairwise(cuts))
+    ]
+
+
+def _widened(columns: Columns, metric: str, value: str) -> dict[str, Column]:
+    """A long table as a wide one: a column for each name in its column ``metric``."""
+    if metric not in columns or value not in columns:
+        return dict(columns)
+    n_rows = 1 + max(int(c.rows.max(initial=-1)) for c in columns.values())
+    codes, names = _codes(columns[metric], n_rows)
+    made = dict(zip(names, _parts(columns[value], codes, len(names)), strict=True))
+    return {name: c for name, c in columns.items() if name not in (metric, value)} | made

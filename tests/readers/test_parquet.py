@@ -1,0 +1,244 @@
+"""Parquet: which files are logs, every type of column, several runs, and damage."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import random
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from chronicle.errors import BadLog, LogError
+from chronicle.model import Attempt
+from chronicle.readers import parquet, read
+from chronicle.readers.parquet_footer import leaves_of
+from chronicle.readers.runs_in_table import runs_of
+from chronicle.readers.tables import Column
+
+
+def write(file: Path, columns: dict[str, Any], **options: Any) -> Path:
+    pq.write_table(pa.table(columns), file, **options)
+    return file
+
+
+def points(attempt: Attempt) -> dict[str, list[tuple[int, float]]]:
+    return {
+        name: list(zip(s.steps.tolist(), s.values.tolist(), strict=True))
+        for name, s in attempt.series.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"compression": "zstd"}, {"version": "1.0"}, {"use_dictionary": False}], ids=str
+)
+def test_a_wide_table(tmp_path: Path, options: dict[str, Any]) -> None:
+    columns = {
+        "step": [10, 20, 30],
+        "loss": [3.0, None, math.nan],
+        "val/loss": [None, 2.5, None],
+        "text": ["a"] * 3,
+    }
+    (attempt,) = read(write(tmp_path / "a.parquet", columns, **options))
+    assert attempt.series["loss"].steps.tolist() == [10, 30]
+    np.testing.assert_array_equal(attempt.series["loss"].values, [3.0, math.nan])
+    assert points(attempt)["val/loss"] == [(20, 2.5)]
+    assert sorted(attempt.series) == ["loss", "val/loss"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([1, 2, None], pa.int8()),
+        pa.array([1, 2, None], pa.uint64()),
+        pa.array([1, 2, None], pa.float16()),
+        pa.array([1, 2, None], pa.float32()),
+        pa.array([Decimal(1), Decimal(2), None], pa.decimal128(5, 2)),
+        pa.array([1, 2, None], pa.duration("s")),
+        pa.array([1000, 2000, None], pa.duration("ms")),
+        pa.array([1, 2, None]).dictionary_encode(),
+    ],
+    ids=lambda cells: str(cells.type),
+)
+def test_every_type_of_number(cells: pa.Array, tmp_path: Path) -> None:
+    (attempt,) = read(write(tmp_path / "a.parquet", {"step": [5, 6, 7], "loss": [0.5] * 3, "x": cells}))
+    # decimals and half floats are bytes to Parquet: what is no number there is left out
+    assert points(attempt).get("x", [(5, 1.0), (6, 2.0)]) == [(5, 1.0), (6, 2.0)]
+
+
+@pytest.mark.parametrize(
+    "clock",
+    [
+        pa.array([datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 0, 0, 1, tzinfo=UTC)]),
+        pa.array([1704067200 * 10**9, 1704067201 * 10**9], pa.timestamp("ns")),
+        pa.array(["2024-01-01T00:00:00+00:00", "2024-01-01T00:00:01+00:00"]),
+        pa.array([1704067200.0, 1704067201.0]),
+        pa.array([1704067200000, 1704067201000]),
+    ],
+    ids=lambda clock: str(clock.type),
+)
+def test_every_clock(clock: pa.Array, tmp_path: Path) -> None:
+    (attempt,) = read(
+        write(tmp_path / "a.parquet", {"step": [1, 2], "loss": [0.5, 0.25], "timestamp": clock})
+    )
+    assert attempt.series["loss"].times.tolist() == [1704067200.0, 1704067201.0]
+
+
+def test_structs_are_joined_with_dots_and_dots_are_names(tmp_path: Path) -> None:
+    columns = {
+        "step": [1, 2],
+        "train.loss": [3.0, 2.0],
+        "eval": [{"loss": 4.0, "by": {"code": 5.0}}, {"loss": 3.5, "by": None}],
+        "losses": [[1.0], [2.0]],
+    }
+    (attempt,) = read(write(tmp_path / "a.parquet", columns))
+    assert points(attempt) == {
+        "train.loss": [(1, 3.0), (2, 2.0)],
+        "eval.loss": [(1, 4.0), (2, 3.5)],
+        "eval.by.code": [(1, 5.0)],
+    }
+
+
+def test_steps_are_exact_to_64_bits(tmp_path: Path) -> None:
+    steps = [2**62 + 1, 2**62 + 3]
+    (attempt,) = read(write(tmp_path / "a.parquet", {"step": steps, "loss": [1.0, 2.0]}))
+    assert attempt.series["loss"].steps.tolist() == steps
+
+
+def test_a_long_table_of_several_runs(tmp_path: Path) -> None:
+    columns = {
+        "run": ["a", "a", "b", "a", "b"],
+        "metric": ["loss", "lr", "loss", "loss", "lr"],
+        "value": [3.0, 0.1, 4.0, 2.0, 0.2],
+        "step": [1, 1, 1, 2, 2],
+    }
+    file = write(tmp_path / "a.parquet", columns)
+    attempts = read(file)
+    assert [one.name for one in attempts] == ["a.parquet: a", "a.parquet: b"]
+    assert [points(one) for one in attempts] == [
+        {"loss": [(1, 3.0), (2, 2.0)], "lr": [(1, 0.1)]},
+        {"loss": [(1, 4.0)], "lr": [(2, 0.2)]},
+    ]
+    assert parquet.runs(file) == [one.facts["run"] for one in attempts] == ["a", "b"]
+
+
+def test_a_wide_table_of_several_runs_that_share_a_name(tmp_path: Path) -> None:
+    columns = {
+        "run_id": ["11111111aa", "22222222bb", "11111111aa", "33333333cc"],
+        "run_name": ["same", "same", "same", "other"],
+        "step": [1, 1, 2, 1],
+        "loss": [3.0, 4.0, 2.0, 5.0],
+    }
+    file = write(tmp_path / "a.parquet", columns)
+    attempts = parquet.read(file)
+    assert (
+        parquet.runs(file)
+        == [one.facts["run"] for one in attempts]
+        == ["same 11111111", "same 22222222", "other"]
+    )
+    assert [points(one)["loss"] for one in attempts] == [[(1, 3.0), (2, 2.0)], [(1, 4.0)], [(1, 5.0)]]
+
+
+def test_runs_of_against_the_obvious_way() -> None:
+    random_ = random.Random(0)
+    for _ in range(50):
+        n_rows = random_.randrange(1, 40)
+        rows = [
+            {"run": random_.choice("abc"), "metric": random_.choice("xyz"), "value": float(i), "step": i}
+            for i in range(n_rows)
+        ]
+        obvious: dict[str, dict[str, list[float]]] = {}
+        for row in rows:
+            obvious.setdefault(row["run"], {}).setdefault(row["metric"], []).append(row["value"])
+        at = np.arange(n_rows)
+        columns = {
+            name: Column(
+                np.array([row[name] for row in rows], object if name in ("run", "metric") else None), at
+            )
+            for name in rows[0]
+        }
+        found = runs_of(columns)
+        assert list(found) == list(obvious)
+        assert {
+            run: {name: c.values.tolist() for name, c in made.items() if name != "step" and len(c.rows)}
+            for run, made in found.items()
+        } == obvious
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"text": ["a"], "tokens": [3], "language_score": [0.9]},
+        {"step": [1], "text": ["a"]},
+        {"id": [1], "loss": [0.5]},
+        {"step": [1], "loss": [[0.5]]},
+    ],
+    ids=str,
+)
+def test_data_are_no_log(columns: dict[str, Any], tmp_path: Path) -> None:
+    assert not parquet.identify(write(tmp_path / "a.parquet", columns))
+
+
+def test_the_footer_against_pyarrow(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {f"x{i}": [i] for i in range(40)}
+    columns |= {
+        "s": [{"a": 1, "b": [{"c": 2.0}], "d": {"e": "t"}}],
+        "l": [[1]],
+        "m": pa.array([[("k", 1)]], pa.map_("string", "int8")),
+    }
+    file = write(tmp_path / "a.parquet", columns)
+    schema = pq.ParquetFile(file).schema
+    theirs = [schema.column(i) for i in range(len(schema))]
+    assert [leaf.name for leaf in leaves_of(file)] == [c.path for c in theirs]
+    assert [leaf.repeated for leaf in leaves_of(file)] == [c.max_repetition_level > 0 for c in theirs]
+
+
+def test_without_pyarrow_the_message_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "a.parquet", {"step": [1], "loss": [0.5]})
+    real = builtins.__import__
+
+    def missing(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(LogError, match=re.escape("Remedy: pip install 'training-chronicle[parquet]'")):
+        read(file)
+
+
+def test_a_damaged_row_group_costs_its_own_rows(tmp_path: Path) -> None:
+    columns = {"step": list(range(3000)), "loss": [1.0 / (i + 1) for i in range(3000)]}
+    file = write(tmp_path / "a.parquet", columns, row_group_size=1000, compression="zstd")
+    start = pq.ParquetFile(file).metadata.row_group(1).column(1).data_page_offset
+    content = bytearray(file.read_bytes())
+    content[start : start + 200] = bytes(200)
+    file.write_bytes(content)
+    (attempt,) = read(file)
+    assert [fault.what.partition(" (")[0] for fault in attempt.faults] == ["row group 1 is damaged"]
+    assert points(attempt)["loss"] == [(i, 1.0 / (i + 1)) for i in range(3000) if not 1000 <= i < 2000]
+
+
+def test_more_rows_than_a_file_can_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path / "a.parquet", {"step": [1] * 100_000, "loss": [0.5] * 100_000})
+    monkeypatch.setattr(parquet, "MOST_CELLS", 1000)
+    monkeypatch.setattr(parquet, "CELLS_A_BYTE", 1)
+    with pytest.raises(BadLog, match=r"200000 cells in \d+ bytes"):
+        read(file)
+
+
+def test_a_table_without_rows(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "a.parquet", {"step": pa.array([], pa.int64()), "loss": pa.array([], pa.float64())}
+    )
+    with pytest.raises(BadLog, match="has no rows"):
+        read(file)
