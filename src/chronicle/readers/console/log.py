@@ -13,6 +13,7 @@ NCCL, out of memory, SIGTERM, ...) are found beside its curves, at the step of t
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from chronicle.readers.console.rows import Rows
 from chronicle.readers.text import clean
 
 MAX_FAULTS = MAX_EVENTS = MAX_FACTS = 1000
+_IN_STEP = 4  # records by which ranks run ahead of each other
 _AT_ONCE = 512  # lines that are searched for words of faults together
 
 
@@ -60,7 +62,7 @@ class Log:
         self.events: list[dict[str, Any]] = []
         self.machine = Faults(path)
         self._unusable: dict[str, Fault] = {}
-        self._first_who: dict[frozenset[str], tuple[str, int]] = {}
+        self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
         """The file, a piece of whole lines at a time."""
@@ -114,8 +116,8 @@ class Log:
         """One record; True where it is kept.
 
         A line without its end is left out, unless ``whole`` says that nothing of it can be missing. ``time``
-        is that of the first clock in the line unless given. Ranks that repeat what the first one (``who``)
-        has said of a step are left out.
+        is that of the first clock in the line unless given. Ranks (``who``) that repeat what another one has
+        just said of a step are left out.
         """
         if line.unfinished and not whole:
             return False
@@ -132,12 +134,17 @@ class Log:
         return True
 
     def _said(self, step: int, names: frozenset[str], who: str) -> bool:
-        """Whether another rank said it before."""
-        first, last = self._first_who.get(names, (who, step))
-        if who != first and step <= last:
+        """Whether the rank that was first with these metrics said it just before."""
+        first, latest = self._first_who.setdefault(names, (who, deque(maxlen=_IN_STEP)))
+        if who != first and step in latest:
             return True
-        self._first_who[names] = (who, step)
+        self._first_who[names] = (who, latest)
+        latest.append(step)
         return False
+
+    def look(self, line: Line) -> None:
+        """Looks for a fault of the machine in a line that turned out to be no record."""
+        self.machine.look(line.number, line.text, step=self.step)
 
     def event(self, line: Line, what: str, **more: Any) -> None:
         """Something that happened at a line: a checkpoint, an evaluation, an overflow (fact "events")."""

@@ -25,6 +25,18 @@ MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
     for name, mark in (
         ("megatron", rb"iteration +\d+ */ *\d+ *\|[^|\n]*[^|\n:]: *\S+ *\|"),
         ("nanotron", rb"iteration: \d+ / \d+ \| "),
+        ("mlperf", rb':::MLL(?:OG)? (?:\{"|\d{9,11}\.\d+ \w+: \{)'),
+        ("llm.c", rb"(?m)^s:\d+ t[er]l:-?[\dni]"),
+        ("modded-nanogpt", rb"\bstep:\d+/\d+ (?:train|val)_loss:[\dni]\S* train_time:\d"),
+        ("dllogger", rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]* : -?[\dni]'),
+        ("fairseq", rb'\| (?:train_inner|train|valid\w*) \| (?:\{"|epoch \d)|\bnum_updates=\d+, '),
+        ("torchtitan", rb"\bstep: *\d+ +loss: +[-\dni]\S* [^\n]*(?:memory|tps|wps|grad_norm): "),
+        ("torchtitan", rb"\A(?:\d+ +-?\d+\.\d+\n){3}"),
+        ("nanogpt", rb"\biter \d+: loss [-\dni]\S*, time |\bstep \d+: train loss [-\dni]"),
+        ("nanogpt", rb"\bstep +\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni]|(?m:^\d+ (?:val|train) -?\d+\.\d+$)"),
+        ("mlx", rb"\bIter \d+: (?:Train|Val) loss [-\dni]"),
+        ("hf-console", rb"\{'[^{}\n]*'epoch': '?[\d.]+[^{}\n]*\}"),
+        ("keras-console", rb"\b(\d+)/\1 (?:\[=+\]|(?:\xe2\x94\x81)+) [^\n]* - [a-z_]*loss: [-\dni]"),
         ("deepspeed", rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|"),
     )
 )  # fmt: skip
@@ -36,9 +48,14 @@ _NO_LOGS = re.compile(
 )
 
 
+def may_be_log(path: Path) -> bool:
+    """Whether the name does not say that it is a document or a program."""
+    return not _NO_LOGS.fullmatch(path.suffix)
+
+
 def owner(path: Path) -> str:
     """The NAME of the format whose record the file holds; "" where it holds none. Raises OSError."""
-    if _NO_LOGS.fullmatch(path.suffix):
+    if not may_be_log(path):
         return ""
     info = path.stat()
     return _owner(path, info.st_size, info.st_mtime_ns)

@@ -14,25 +14,25 @@ import numpy as np
 
 from chronicle.model import Attempt, Steps
 from chronicle.readers.cells import number
+from chronicle.readers.console.arguments import MARK, argument
 from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.fields import Lines, Template, learn
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.marks import owner
-from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.hyperparameters import Scalar, config_facts
 
 NAME = "megatron"
 SUFFIXES: tuple[str, ...] = ()
 
 _TOLD = re.compile(
-    rb"iteration +\d+ */ *\d+ *\||(?:validation|test) loss at | \.{3,} |world size: \d|training is done\]"
-    rb"|successfully (?:sav|load)ed checkpoint"
+    rb"iteration +\d+ */ *\d+ *\||(?:validation|test) loss at |world size: \d|training is done\]"
+    rb"|successfully (?:sav|load)ed checkpoint|" + MARK
 )
 _RECORD = re.compile(r"iteration +(?P<step>\d{1,20}) */ *\d+ *\|")
 _EVALUATION = re.compile(
     r"(?P<split>validation|test) loss at (?:iteration +(?P<step>\d{1,20})|the end of training)"
     r"(?: (?:on|for) (?P<of>[^|]{1,80}?)(?: set| data)?)? *\|"
 )
-_ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
 _SIZES = re.compile(r"([\w-]+(?: parallel)?[ -]size): (\d+)")
 _CHECKPOINT = re.compile(
     r"successfully (?P<what>sav|load)ed checkpoint.*? (?:at|from) iteration +(?P<step>\d{1,18})\b"
@@ -53,11 +53,11 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: no record holds a number.
     """
-    log, arguments, templates = Log(path), dict[str, str | float | bool](), list[Template]()
+    log, arguments, templates = Log(path), dict[str, Scalar](), list[Template]()
     for chunk in log.chunks():
         for line in _others(log, chunk, templates):
             if not (_record(log, line) or _evaluation(log, line) or _fact(log, line, arguments)):
-                log.machine.look(line.number, line.text, step=log.step)
+                log.look(line)
     log.facts |= config_facts(arguments)
     _name_missing_losses(log)
     return [log.attempt()]
@@ -145,14 +145,9 @@ def _evaluation(log: Log, line: Line) -> bool:
     return True
 
 
-def _fact(log: Log, line: Line, arguments: dict[str, str | float | bool]) -> bool:
-    if found := _ARGUMENT.search(line.text):
-        text = found["value"].strip()
-        value = number(text)
-        truth = {"True": True, "False": False}.get(text, text)
-        arguments.setdefault(
-            found["name"], truth if value is None else int(value) if value == value // 1 else value
-        )
+def _fact(log: Log, line: Line, arguments: dict[str, Scalar]) -> bool:
+    if given := argument(line.text):
+        arguments.setdefault(*given)
     elif found := _CHECKPOINT.search(line.text):
         log.event(line, f"checkpoint-{found['what']}ed", checkpoint_step=int(found["step"]))
     elif "world size" in line.text:

@@ -35,7 +35,7 @@ _FORMS = (
     r"\[(?:deepspeed|deepscale)\]",
     r"root:|(?:root|__main__|titan|\w+(?:\.\w+)+) [-|] ",  # name of a logger
     r"\[(?:titan|root)\]",
-    r"(?P<who>[A-Za-z][\w.-]*):(?= \[)",  # pdsh
+    r"(?P<who>[A-Za-z][\w.-]*):(?= \[(?:\d{4}-|[A-Z]{4}|default|rank))",  # pdsh
 )
 _PREFIX = tuple(re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in _FORMS)
 _MOST = 8

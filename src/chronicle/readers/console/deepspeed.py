@@ -1,0 +1,139 @@
+"""DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat.
+
+The engine prints no loss: it comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` of DeepSpeed-Chat
+or as a line with a pair ``loss: ...``. Such lines without a step belong to the last one. Several engines of a
+process (actor, critic) print the same line at a step: the metrics of the second are named ``lr (2)``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from chronicle.model import Attempt
+from chronicle.readers.cells import number
+from chronicle.readers.console.arguments import MARK, argument
+from chronicle.readers.console.counters import Epochs
+from chronicle.readers.console.log import Line, Log
+from chronicle.readers.console.marks import owner
+from chronicle.readers.console.pairs import pairs
+from chronicle.readers.hyperparameters import Scalar, config_facts
+
+NAME = "deepspeed"
+SUFFIXES: tuple[str, ...] = ()
+
+_TOLD = re.compile(
+    rb"step=\d|/\d+, SamplesPerSec=|tep: \d|steps: \d|OVERFLOW! |reward score: |\|E2E latency=|ppl: "
+    rb"|loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + MARK,
+    re.IGNORECASE,
+)
+_NUMBER = r"(?:[-+]?\d[\d.]*(?:e[-+]?\d+)?|nan|-?inf)"
+_ENGINE = re.compile(r"\bstep=(?P<step>\d{1,19}), skipped=(?P<skipped>\d+), lr=\[(?P<lr>[^\]]*)\]")
+_TIMER = re.compile(r"(?:global_step=|\b\d+/)(?P<step>\d{1,19}), (?P<fields>(?:Running)?\w*SamplesPerSec=.*)")
+_SCRIPT = re.compile(
+    r"epoch: *(?P<epoch>\d{1,9}) *[|,] *step: *(?P<step>\d{1,18}) *[|,]"
+    r"(?: *rank: *(?P<who>\d+),)?(?P<fields>.*)",
+    re.IGNORECASE,
+)
+_PIPELINE = re.compile(r"\bsteps: (?P<step>\d{1,19}) (?P<fields>loss: .*)")
+_OVERFLOW = re.compile(r"OVERFLOW! .*Attempted loss scale: (?P<scale>[\d.e+]+)")
+_ASSIGNED = re.compile(rf"(\w[\w /-]*?) ?[=:] ?({_NUMBER})")
+_EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
+
+
+def identify(path: Path) -> bool:
+    """A line of the engine or of its timer, or one of DeepSpeed-Chat's PPO."""
+    return owner(path) == NAME
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt, arguments as facts.
+
+    Raises:
+        BadLog: no record holds a number.
+    """
+    log, arguments = Log(path), dict[str, Scalar]()
+    records = _Records(log)
+    for line in log.lines(_TOLD):
+        if given := argument(line.text):
+            arguments.setdefault(*given)
+        elif not records.take(line) and not _end(log, line):
+            log.look(line)
+    log.facts |= config_facts(arguments)
+    return [log.attempt()]
+
+
+def _end(log: Log, line: Line) -> bool:
+    """How a process of the launcher ended."""
+    if "exits successfully" in line.text:
+        log.fact("ended", "finished")
+    elif found := _EXIT.search(line.text):
+        log.facts |= {"ended": "crashed", "exit_code": int(found["code"])}
+    return "exits successfully" in line.text
+
+
+class _Records:
+    """The records of a log, line by line: what a rank, an engine and an epoch before said is known."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.epochs = log, Epochs()
+        self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
+        self._forms: tuple[tuple[re.Pattern[str], Callable[[Line, re.Match[str]], None]], ...] = (
+            (_ENGINE, self._of_engine),
+            (_TIMER, self._fields),
+            (_SCRIPT, self._of_script),
+            (_PIPELINE, self._fields),
+            (_OVERFLOW, self._overflow),
+        )
+
+    def take(self, line: Line) -> bool:
+        """Whether the line is a record, which is then kept."""
+        for form, keep in self._forms:
+            if found := form.search(line.text):
+                keep(line, found)
+                return True
+        return self._without_step(line)
+
+    def _of_engine(self, line: Line, found: re.Match[str]) -> None:
+        step, who = int(found["step"]), line.prefix.who
+        rates = [rate for cell in found["lr"].split(",") if (rate := number(cell)) is not None]
+        before, spoke, engine = self._engine
+        if spoke == who or before < 0:
+            engine = engine + 1 if step == before else 1
+            self._engine = step, who, engine
+        suffix = f" ({engine})" if engine > 1 else ""
+        values = {"skipped": float(found["skipped"])}
+        if len(set(rates)) == 1:
+            values["lr"] = rates[0]
+        else:
+            values |= {f"lr/{group}": rate for group, rate in enumerate(rates)}
+        self.log.add(line, step, {name + suffix: value for name, value in values.items()}, who=who)
+
+    def _fields(self, line: Line, found: re.Match[str]) -> None:
+        self.log.add(line, int(found["step"]), _pairs(found["fields"]), who=line.prefix.who)
+
+    def _of_script(self, line: Line, found: re.Match[str]) -> None:
+        step = self.epochs.step(int(found["epoch"]), int(found["step"]))
+        values = {"epoch": float(found["epoch"])} | _pairs(found["fields"])
+        self.log.add(line, step, values, who=found["who"] or line.prefix.who)
+
+    def _overflow(self, line: Line, found: re.Match[str]) -> None:
+        scale = number(found["scale"].rstrip("."))
+        if scale is not None:
+            self.log.add(line, self.log.step or 0, {"Attempted loss scale": scale})
+
+    def _without_step(self, line: Line) -> bool:
+        text = line.prefix.text
+        values = _pairs(text) if text.startswith("|") else {pair.name: pair.value for pair in pairs(text)}
+        told = text.startswith("|E2E") or any("loss" in name or name == "ppl" for name in values)
+        if not told and "reward score" not in text:
+            return False
+        if values and self.log.step is not None:
+            self.log.add(line, self.log.step, values, who=line.prefix.who)
+        return True
+
+
+def _pairs(text: str) -> dict[str, float]:
+    cells = ((name.strip(), number(cell)) for name, cell in _ASSIGNED.findall(text))
+    return {name: value for name, value in cells if value is not None}
