@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.readers.tracker_writers import (
     BLOCK,
+    nested,
+    wandb_alert,
     wandb_exit,
     wandb_file,
     wandb_history,
     wandb_log,
     wandb_metric,
+    wandb_output,
     wandb_run,
 )
 
@@ -155,6 +158,43 @@ def test_launches_of_one_run_have_one_key(tmp_path: Path, name: str, key: str) -
     folder = tmp_path / name
     folder.mkdir()
     assert wandb.run_key(folder) == wandb.run_key(folder / "run-x.wandb") == key
+
+
+def test_a_folder_is_a_run_if_one_file_of_it_was_written(tmp_path: Path) -> None:
+    log = tmp_path / "run-a1b2c3d4.wandb"
+    log.touch()
+    assert not wandb.identify_folder(tmp_path)
+    with pytest.raises(BadLog, match="holds no run file"):
+        wandb.read_folder(tmp_path)
+    wandb_log(log, {"loss": [(0, 1.0)]})
+    assert wandb.identify_folder(tmp_path)
+    (attempt,) = wandb.read_folder(tmp_path)
+    assert (attempt.name, attempt.sources) == (tmp_path.name, (str(log),))
+    wandb_log(tmp_path / "run-second.wandb", {"loss": [(0, 1.0)]})
+    assert not wandb.identify_folder(tmp_path)
+
+
+def test_faults_in_the_console_output_whatever_pieces_it_came_in(tmp_path: Path) -> None:
+    pieces = ["\r 50%|", "x" * 9000, "\n\x1b[31mCUDA out of ", "memory. Tried to allocate 2.00 GiB", "\n"]
+    output = [wandb_output(piece, at=1_700_000_000 + i) for i, piece in enumerate(pieces)]
+    output.insert(2, wandb_output("between the pieces\n", stream=1))
+    (fault,) = read_records(tmp_path / "a.wandb", wandb_history({"loss": 1.0}, 0), *output).faults
+    assert (fault.kind, fault.at_time, fault.where) == (
+        "out-of-memory",
+        1_700_000_004.0,
+        f"{tmp_path}/a.wandb:3",
+    )
+
+
+def test_alerts_preemption_and_dropped_rows_are_told(tmp_path: Path) -> None:
+    dropped = "wandb: WARNING Tried to log to step {} that is less than the current step 311. Steps must be\n"
+    records = [wandb_output(dropped.format(i)) for i in range(3)]
+    records += [wandb_alert("loss", "is NaN"), nested(23, b""), wandb_history({"loss": 1.0}, 311)]
+    assert [(f.kind, f.what, f.count) for f in read_records(tmp_path / "a.wandb", *records).faults] == [
+        ("alert", "alert (warn): loss: is NaN", 1),
+        ("preemption", "marked as about to be preempted", 1),
+        ("read", "W&B dropped rows that were logged below the step it was at, 311", 3),
+    ]
 
 
 def test_a_file_without_history_is_told(tmp_path: Path) -> None:

@@ -91,9 +91,11 @@ def wandb_exit(code: int) -> bytes:
     return nested(18, (key(1, 0) + varint(code) if code else b"") + key(2, 0) + varint(60))
 
 
-def wandb_output(text: str) -> bytes:
-    """A Record with a piece of console output."""
-    return nested(13, nested(3, text.encode()))
+def wandb_output(text: str, *, at: int = 1_700_000_000, stream: int = 0) -> bytes:
+    """A Record with a piece of console output, to stderr (0) or stdout (1)."""
+    return nested(
+        13, key(1, 0) + varint(stream) + nested(2, key(1, 0) + varint(at)) + nested(3, text.encode())
+    )
 
 
 def wandb_metric(step_metric: str) -> bytes:
@@ -179,3 +181,8 @@ def _spelled(value: float) -> float | str:
     if value != value:
         return "NaN"
     return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"
+
+
+def wandb_alert(title: str, text: str) -> bytes:
+    """A Record of wandb.alert."""
+    return nested(10, nested(1, title.encode()) + nested(2, text.encode()) + nested(3, b"WARN"))

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +20,11 @@ from chronicle.model import Attempt, Fault
 from chronicle.readers import tables
 from chronicle.readers.text import head
 from chronicle.readers.trackers import on_one_axis, without_summary
-from chronicle.readers.wandb.facts import About, metadata_facts
+from chronicle.readers.wandb import records
+from chronicle.readers.wandb.console import Console
+from chronicle.readers.wandb.facts import ABOUT, About, metadata_facts
 from chronicle.readers.wandb.frames import MAGIC, Frames
-from chronicle.readers.wandb.records import HISTORY, History, body
+from chronicle.readers.wandb.records import History, body
 
 NAME = "wandb"
 SUFFIXES = (".wandb",)
@@ -42,33 +47,78 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: no history record holds a number.
     """
-    frames, history, about = Frames(path.read_bytes()), History(), About()
+    frames, run = Frames(path.read_bytes()), _Run(path)
     unreadable = 0
     for record in frames:
         try:
-            kind, message = body(record)
-            if kind == HISTORY:
-                history.add(message)
-            else:
-                about.add(kind, message)
+            run.add(*body(record))
         except ValueError:
             unreadable += 1
     faults = [Fault(f"{path}@{at}", what) for at, what in frames.damage]
     if unreadable:
         faults.append(Fault(str(path), "record is no protobuf message; skipped", unreadable))
-    if not history.n_rows:
-        raise BadLog(str(path), "no metric was logged. Remedy: remove it, or wait until it is written to")
-    facts = {**metadata_facts(_metadata(path)), **about.facts()}
-    columns = {name: column for name, column in history.columns().items() if name != "_runtime"}
-    attempt = tables.attempt(
-        path,
-        history.n_rows,
-        on_one_axis(columns, "_step", about.step_metrics),
-        facts=facts,
-        faults=faults,
-        truncated=frames.truncated or "ended" not in facts,
-    )
-    return [without_summary(attempt)]
+    return [run.attempt(faults, frames.truncated)]
+
+
+class _Run:
+    """A run file under construction, record by record."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.history, self.about, self.console = path, History(), About(), Console(path)
+        self._takers: dict[int, Callable[[bytes], object]] = {
+            records.HISTORY: self.history.add,
+            records.OUTPUT_RAW: self.console.output,
+            records.OUTPUT: self.console.output,
+            records.ALERT: self.console.alert,
+            records.PREEMPTING: self.console.preempting,
+            **{kind: partial(self.about.add, kind) for kind in ABOUT},
+        }
+
+    def add(self, kind: int, message: bytes) -> None:
+        """Takes a record. Raises ValueError where its bytes are no protobuf message."""
+        take = self._takers.get(kind)
+        if take is not None:
+            take(message)
+
+    def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
+        """The finished run. Raises BadLog where it logged nothing."""
+        if not self.history.n_rows:
+            what = "no metric was logged. Remedy: remove it, or wait until it is written to"
+            raise BadLog(str(self.path), what)
+        told = [*faults, *self.console.listed()]
+        facts = {**metadata_facts(_metadata(self.path)), **self.console.machine.facts, **self.about.facts()}
+        columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
+        attempt = tables.attempt(
+            self.path,
+            self.history.n_rows,
+            on_one_axis(columns, "_step", self.about.step_metrics),
+            facts=facts,
+            faults=told,
+            truncated=truncated or "ended" not in facts,
+        )
+        return without_summary(attempt)
+
+
+def identify_folder(path: Path) -> bool:
+    """A folder that holds one run file with something in it."""
+    return _run_file(path) is not None
+
+
+def read_folder(path: Path) -> list[Attempt]:
+    """The attempt of the run file in a folder. Raises LogErrors as `read`."""
+    file = _run_file(path)
+    if file is None:
+        raise BadLog(str(path), "holds no run file of W&B. Remedy: name another folder")
+    return [replace(one, name=path.name) for one in read(file)]
+
+
+def _run_file(folder: Path) -> Path | None:
+    """The one run file of a folder; None where there is none, several, or one that nothing was written to."""
+    try:
+        files = sorted(folder.glob("*.wandb"))
+        return files[0] if len(files) == 1 and files[0].is_file() and identify(files[0]) else None
+    except OSError:
+        return None
 
 
 def run_key(path: Path) -> str:

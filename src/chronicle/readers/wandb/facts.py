@@ -13,6 +13,8 @@ from chronicle.readers.wandb.records import messages, numbers, seconds, texts, u
 _RUN = {1: "run", 2: "entity", 3: "project", 6: "group", 7: "job_type", 8: "name", 9: "notes", 12: "sweep"}
 _RUN |= {13: "host"}
 _ENVIRONMENT = {2: "python", 6: "program", 12: "host", 18: "gpu_type", 25: "cuda"}
+# The records that `About` takes.
+ABOUT = (records.RUN, records.CONFIG, records.METRIC, records.ENVIRONMENT, records.EXIT)
 _ENDED = {0: "finished", 255: "killed"}  # every other exit code: crashed
 
 
@@ -37,8 +39,6 @@ class About:
         elif kind == records.EXIT:
             code = numbers(message, {1: "exit_code"}).get("exit_code", 0)
             self._facts |= {"exit_code": code, "ended": _ENDED.get(code, "crashed")}
-        elif kind == records.PREEMPTING:
-            self._facts["preempting"] = True
 
     def facts(self) -> dict[str, Any]:
         """All facts; those of the configuration last."""
