@@ -120,6 +120,9 @@ def _levels(told: Mapping[str, Any]) -> Iterator[str]:
         equal = told.get("common_samples", 0)
         where = f"at {plural(equal, 'equal step')}" if equal else "at the seam"
         yield f"{told['metric']} {level(told['loss_before'])} → {level(told['loss_after'])} {where}"
+    if "noise_alike_share" in told:
+        share, pairs = told["noise_alike_share"], plural(told.get("noise_pairs", 0), "equal step")
+        yield f"the same data at the same steps (noise alike to {100 * share:.0f} % at {pairs})"
     if "lr_ratio" in told and abs(told["lr_ratio"] - 1) < 0.01:
         yield "learning rate as before"
 

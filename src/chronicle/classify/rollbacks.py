@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from chronicle.classify.pairing import alike, noise
+from chronicle.classify.report import tidy
 from chronicle.classify.view import View
 from chronicle.model import Finding, Join, JoinKind
 from chronicle.numbering import drawn
@@ -29,12 +31,13 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
     ``inside_pattern`` and ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough);
     ``left_pattern`` and ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before
     it; ``again_step``: where the later attempt has one at the same steps once more.
+    ``noise_alike_share`` of ``noise_pairs``: the same data were read again at the same steps, as they should.
     """
     joins = view.timeline.joins
     source = {join.after: join for join in joins}
     told = [drawn(f) for f in findings if f.pattern in DISTURBANCES]
     return tuple(
-        replace(join, evidence={**join.evidence, **_of(view, join, source, told)})
+        replace(join, evidence={**join.evidence, **_of(view, join, source, told), **_cursor(view, join)})
         if join.kind is JoinKind.ROLLBACK
         else join
         for join in joins
@@ -62,6 +65,17 @@ def _of(view: View, join: Join, source: dict[int, Join], told: Sequence[Finding]
         f.start_step for f in told if f.attempt == names[join.after] and f.start_step <= _end(view, first)
     ]
     return said | ({"again_step": min(again)} if again else {})
+
+
+def _cursor(view: View, join: Join) -> dict[str, Any]:
+    """Whether the data cursor went back with the step; no proof of anything where the noise is not alike."""
+    losses = [view.attempts[k].loss for k in (join.before, join.after)]
+    stretches = [noise(loss) if loss is not None else None for loss in losses]
+    old, new = stretches
+    pairing = alike(old, new, 0) if old is not None and new is not None else None
+    if pairing is None:
+        return {}
+    return {"noise_alike_share": tidy(pairing.share), "noise_pairs": pairing.pairs}
 
 
 def _way(join: Join, source: dict[int, Join]) -> list[int]:

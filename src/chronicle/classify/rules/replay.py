@@ -7,6 +7,8 @@ repeat-data
     validation, where logged, does not jump. Where the earlier attempt was itself replaying at the join, the
     line is the one that it should have been on. Without a jump: low from the first samples on, by 6 errors
     and 1.5 %, while validation stays on its own line.
+    Proof: the noise of the loss is, pair by pair, that of data which were read before (see `pairing`); it
+    needs neither line nor validation, and tells how far back the data lie and where the replay ends.
     Blind to: replays in another order, which make no jump, and a jump in a log that begins after the resume
     (that is a level shift). False alarm: a data cursor is checked for nothing.
     Source: Lightning #18780 (Llama-2 run: 0.13 and 0.25 nats too low for 250 steps each).
@@ -20,10 +22,11 @@ from dataclasses import replace
 import numpy as np
 
 from chronicle.classify.joins import BEFORE, LEAST, Resume, resumes, wary
-from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, excess, fit, positive, sure
-from chronicle.classify.report import criterion, found, renamed
+from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, excess, fit, positive, sure, wiggle
+from chronicle.classify.report import criterion, found, renamed, tidy
+from chronicle.classify.reread import Reread, rereads
 from chronicle.classify.rules import uturn
-from chronicle.classify.view import View, step_gap
+from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding
 
 PATTERNS = ("repeat-data",)
@@ -33,13 +36,16 @@ REPLACES = (
 )
 WINDOWS = (8, 16, 32, 64)  # [samples] on either side of the jump
 MOST_PLACES = 4096  # places that are tried; of a longer attempt, medians of blocks
+PROVED = 0.98  # confidence where the noise proves it: five standard errors and a foretold lag
 JUMP_T = 5.0  # [standard errors] of a jump whose place is not known
 
 
 def find(view: View) -> Iterator[Finding]:
     honest: dict[str, tuple[Resume, float]] = {}  # of attempts with a replay: its line, the step of its end
+    proofs = rereads(view)
     for attempt in view.attempts:
         joins = resumes(view, attempt)
+        proof = proofs.get(attempt.index)
         ends = (
             (f, join, at[0])
             for join in (*joins, *further(joins, honest))
@@ -50,9 +56,57 @@ def find(view: View) -> Iterator[Finding]:
         if end is not None:
             finding, join, last = end
             honest[attempt.name] = join, float(join.steps[last])
-            yield finding
+            yield proved(finding, proof)
+        elif proof is not None:
+            yield read_again(view, attempt, joins, proof)
         elif joins and jump(joins[0]) is None:
             yield from still_low(view, joins[0])
+
+
+def proved(finding: Finding, proof: Reread | None) -> Finding:
+    """The finding with the proof that the data were read before, if there is one."""
+    if proof is None:
+        return finding
+    evidence = {**finding.evidence, **{k: tidy(v) for k, v in proof.evidence().items()}}
+    criteria = (*finding.criteria, proof.criterion())
+    return replace(finding, evidence=evidence, criteria=criteria, confidence=PROVED)
+
+
+def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Reread) -> Finding:
+    """A replay that its noise proves: at the jump where new data begin, or over what is replayed if there
+    is no jump."""
+    loss = attempt.loss
+    assert loss is not None
+    steps, y = positive(loss)
+    end = int(np.searchsorted(steps, proof.pairing.last_step, side="right"))
+    before, after = y[max(end - WINDOWS[-1], 0) : end], y[end : end + WINDOWS[-1]]
+    height = float(np.median(after) - np.median(before)) if min(len(before), len(after)) >= LEAST else 0.0
+    error = MEDIAN_ERROR * wiggle(y) * (1 / max(len(before), 1) + 1 / max(len(after), 1)) ** 0.5
+    jumps = height >= max(view.thresholds.join_fall, view.thresholds.known_t * error)
+    of = joins[0].parent.name if joins else proof.of
+    evidence = {
+        **({"jump_log": height} if jumps else {}),
+        "low_start_step": int(steps[0]),
+        "replayed_steps": int(proof.pairing.last_step - steps[0]),
+        "after": of,
+    }
+    at = int(steps[min(end, len(steps) - 1)])
+    shape = shape_near(view, joins[0], end, WINDOWS[1]) if joins and jumps else None
+    why = "the noise had not been that of data read before"
+    if shape is not None:
+        found_there = renamed(shape, "repeat-data", why=why, evidence=evidence, criteria=())
+        return proved(replace(found_there, peak_step=shape.start_step, end_step=shape.start_step), proof)
+    finding = found(
+        "repeat-data",
+        attempt,
+        loss,
+        (at, at, at) if jumps else (steps[0], None, proof.pairing.last_step),
+        severity=0.5 + max(height, 0.0),
+        confidence=PROVED,
+        evidence=evidence,
+        runner_up=("level-shift", why),
+    )
+    return proved(finding, proof)
 
 
 def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:
