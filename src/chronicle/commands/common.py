@@ -1,0 +1,33 @@
+"""What several commands need: kinds of arguments, the workspace around, one line of JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from chronicle.errors import UsageError
+
+if TYPE_CHECKING:
+    from chronicle.workspace import Workspace
+
+PATH = click.Path(path_type=Path)
+VERDICTS = click.Choice(["good", "unexpected", "worrying", "bad"])
+ENGINES = click.Choice(["mkdocs", "properdocs", "zensical"])
+
+
+def here() -> Workspace:
+    """The workspace around the current folder. Raises UsageError."""
+    from chronicle.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    if workspace is None:
+        raise UsageError("no chronicle.toml here or above. Remedy: chronicle init DIR")
+    return workspace
+
+
+def line(value: Any) -> str:
+    """A value as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,44 @@
+"""The commands that look at logs and write nothing: classify, doctor."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from chronicle.commands.common import PATH, VERDICTS, line
+from chronicle.errors import ChronicleError, ConfigError
+
+
+@click.command(short_help="Diagnose runs without building anything.")
+@click.argument("paths", nargs=-1, required=True, type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a run, as `chronicle schema` says.")
+@click.option("--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one.")
+def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None) -> None:
+    """Diagnose the runs in PATHS (log files or folders) without building anything."""
+    from chronicle import console
+    from chronicle.config import WorkspaceConfig
+    from chronicle.produce import diagnose
+    from chronicle.schema import diagnosis_json
+    from chronicle.sources import expand
+    from chronicle.workspace import Workspace
+
+    home = Workspace.find(Path.cwd())
+    config = home.config if home else WorkspaceConfig()
+    verdicts, unreadable = [], False
+    for run in expand(paths):
+        try:
+            timeline, diagnosis, problems = diagnose(run, config)
+        except ConfigError:
+            raise
+        except ChronicleError as err:
+            problems, unreadable = [str(err)], True
+        else:
+            verdicts.append(diagnosis.verdict)
+            lines = console.told_run(run.run_id, timeline, diagnosis)
+            click.echo(line(diagnosis_json(run.run_id, diagnosis)) if as_json else "\n".join(lines))
+        for problem in problems:
+            console.complain(problem)
+            unreadable = True
+    sys.exit(console.exit_code(verdicts, fail_on or "", unreadable))
