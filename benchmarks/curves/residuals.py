@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.errors import ChronicleError
 from chronicle.model import Role, Series
 from chronicle.readers import read_all
 from chronicle.score import Label, labelled, load_label
@@ -77,7 +78,11 @@ def losses(run: Path, label: Label) -> Iterator[Series]:
     for log in sorted(p for p in run.rglob("*") if p.is_file() and not p.name.startswith("label.")):
         if log.suffix in (".toml", ".md"):
             continue
-        for attempt in read_all(log).attempts:
+        try:
+            attempts = read_all(log).attempts
+        except ChronicleError:
+            continue  # a file that is no log
+        for attempt in attempts:
             named = [s for s in attempt.series.values() if s.metric in label.main_series]
             yield from named or attempt.by_role(Role.LOSS)
 

@@ -1,0 +1,59 @@
+"""Makes the measured numbers of the classifier: its rate of false alarms and its confidences.
+
+    python -m benchmarks.classifier.calibrate [--quick] [--also NAME=DIR] [--write]
+
+`--write` puts the numbers into chronicle/classify/calibration.py and the tables into the guide. To be run
+after every change of a rule or a threshold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from unittest.mock import patch
+
+from benchmarks.classifier import confidences, figures, page, rates
+from chronicle.classify import confidence
+from chronicle.classify.kernel import compiled
+
+MODULE = Path(__file__).parent.parent.parent / "src" / "chronicle" / "classify" / "calibration.py"
+
+
+def module_text(text: str, fit: rates.Fit, table: Mapping[str, Iterable[confidences.Knot]]) -> str:
+    """The source of calibration.py with other numbers."""
+    text = re.sub(r"ALARM_RATE = .*", f"ALARM_RATE = {fit.rate:.3g}", text)
+    text = re.sub(r"ALARM_POWER = .*", f"ALARM_POWER = {fit.power:.3g}", text)
+    rows = "".join(
+        f'    "{pattern}": ({", ".join(f"({x:.3f}, {p:.3f})" for x, p in knots)},),\n'
+        for pattern, knots in sorted(table.items())
+    )
+    return re.sub(r"(CONFIDENCE: [^\n]*= )\{.*\}", lambda m: f"{m[1]}{{\n{rows}}}", text, flags=re.S)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("python -m benchmarks.classifier.calibrate")
+    parser.add_argument("--quick", action="store_true", help="fewer points and events")
+    parser.add_argument("--also", action="append", default=[], metavar="NAME=DIR", help="runs to verify on")
+    parser.add_argument("--write", action="store_true", help="write the numbers and the tables")
+    options = parser.parse_args()
+    compiled.compiled()
+    also = [(name, Path(folder)) for name, folder in (item.split("=", 1) for item in options.also)]
+    fit = rates.setting(options.quick)
+    parts = {"rates": rates.verified(fit, options.quick, also)}
+    with patch.dict(confidence.CONFIDENCE, clear=True):  # what the rules say themselves
+        said = confidences.collect(options.quick)
+    table = confidences.table(said)
+    parts |= confidences.tables_of(said)
+    for name, text in parts.items():
+        print(f"## {name}\n\n{text}\n")
+    print(f"rate {fit.rate:.3g}, power {fit.power:.3g}")
+    if options.write:
+        MODULE.write_text(module_text(MODULE.read_text("utf-8"), fit, table), "utf-8")
+        page.put(parts)
+        figures.reliability(said)
+
+
+if __name__ == "__main__":
+    main()
