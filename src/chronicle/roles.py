@@ -82,12 +82,13 @@ def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] =
     """The series of one log with role, data set and unit set.
 
     ``overrides`` are (regular expression of the whole name, role); the first that matches wins over
-    the table.
+    the table, and so does a role that the reader gave, because its format says what the metric is.
 
     Raises:
         UsageError: an override is no regular expression.
     """
-    given = {name: role for name in series if (role := _override(name, overrides)) is not None}
+    given = {name: one.role for name, one in series.items() if one.role is not Role.OTHER}
+    given |= {name: role for name in series if (role := _override(name, overrides)) is not None}
     roles = _losses({name: role_of(name) for name in series} | given, given)
     roles = _grad_norms(roles)
     for name, one in series.items():

@@ -8,6 +8,7 @@ import stat
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import entry_points
+from itertools import groupby
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -26,6 +27,7 @@ from chronicle.readers import (
     trainer_state,
     wandb,
 )
+from chronicle.readers.console import machine
 
 GROUP = "chronicle.readers"
 
@@ -55,6 +57,7 @@ READERS = cast(
         *(event_files, csv_tables, json_lines, trainer_state, json_document, golden, wandb, mlflow, trackio),
         parquet,
         *console.FORMATS,
+        machine,
     ),
 )
 
@@ -104,8 +107,17 @@ def all_readers() -> tuple[Reader, ...]:
 
 
 def claims(path: Path) -> list[Reader]:
-    """The readers that recognise the file. Raises OSError."""
-    return [reader for reader in all_readers() if reader.identify(path)]
+    """The readers that recognise the file: a FALLBACK is asked only where no other does. Raises OSError."""
+    ranked = sorted(all_readers(), key=_rank)
+    for _, readers in groupby(ranked, key=_rank):
+        if found := [reader for reader in readers if reader.identify(path)]:
+            return found
+    return []
+
+
+def _rank(reader: Reader) -> int:
+    """0 for a reader of one format, 1 and more for those that take what is left."""
+    return int(getattr(reader, "FALLBACK", 0))
 
 
 def log_like(path: Path) -> bool:

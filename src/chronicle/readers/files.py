@@ -27,6 +27,7 @@ _LAUNCH = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # of the HF Traine
 # First words of file names that say what a log is, not which run it is of.
 _COMMON_WORDS = {*WRITERS, "metrics", "metric", "log", "logs", "history", "progress", "results", "result"}
 _COMMON_WORDS |= {"stats", "measurements", "trainer", "loss", "losses", "epoch", "run", "output", "scalars"}
+_COMMON_WORDS |= {"dmesg", "kern", "kernel", "syslog", "journal", "slurm", "job", "stdout", "stderr"}
 
 IsLog = Callable[[Path], bool]
 

@@ -29,6 +29,36 @@ To add a format:
 
 from __future__ import annotations
 
-from chronicle.readers.console import megatron
+from chronicle.readers.console import (
+    deepspeed,
+    dllogger,
+    fairseq,
+    generic,
+    hf_dict,
+    keras_bar,
+    llmc,
+    megatron,
+    mlperf,
+    mlx,
+    modded_nanogpt,
+    nanogpt,
+    nanotron,
+    torchtitan,
+)
 
-FORMATS: tuple[object, ...] = (megatron,)
+FORMATS: tuple[object, ...] = (
+    megatron,
+    nanotron,
+    deepspeed,
+    mlperf,
+    llmc,
+    modded_nanogpt,
+    dllogger,
+    fairseq,
+    torchtitan,
+    nanogpt,
+    mlx,
+    hf_dict,
+    keras_bar,
+    generic,
+)

@@ -23,7 +23,7 @@ from chronicle.timeline.years import has_year, in_year_of
 
 NAME = "machine-log"
 SUFFIXES: tuple[str, ...] = ()
-FALLBACK = True
+FALLBACK = 2  # after the reader of any lines with numbers
 
 MOST_FAULTS = 1000
 _SAME_S, _SAME_LINES = 600.0, 2000  # one thing told again by other ranks, or by a retry

@@ -1,0 +1,78 @@
+"""fairseq and metaseq: ``… | train_inner | {"epoch": 1, "loss": "16.475", "num_updates": "100", ...}``.
+
+Numbers are strings, losses are in bits (logarithms to base 2). ``train`` is the mean of an epoch, ``valid``
+an evaluation; an overflow of the gradients lowers the loss scale, which is a point of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from chronicle.model import Attempt
+from chronicle.readers.console.log import Line, Log
+from chronicle.readers.console.marks import owner
+from chronicle.readers.console.numerals import NUMBER, numbers
+
+NAME = "fairseq"
+SUFFIXES: tuple[str, ...] = ()
+
+_LINE = re.compile(
+    rb'\| (?:train_inner|train|valid\w*|test\w*) \| (?:\{"|epoch )|\bnum_updates=|gradient overflow detected'
+)
+_JSON = re.compile(r'\| (?P<tag>train_inner|train|(?:valid|test)\w*) \| (?P<json>\{".*\})\s*$')
+_BARS = re.compile(r"\| (?P<tag>train|(?:valid|test)\w*) \| (?P<rest>epoch .*)")
+_EQUALS = re.compile(rf"\b(\w+)=({NUMBER})(?=,|\s|$)")
+_FIELD = re.compile(rf"\| (\w+) ({NUMBER})(?= \||\s*$)")
+_SCALE = re.compile(rf"setting loss scale to: ({NUMBER})")
+_STEP = "num_updates"
+_LOSS = re.compile(r"(?:^|_)(?:nll_)?loss$")
+
+
+def identify(path: Path) -> bool:
+    """A line of statistics in one of fairseq's log formats (json, simple)."""
+    return owner(path) == NAME
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt, overflows as events.
+
+    Raises:
+        BadLog: no record holds a number.
+    """
+    log = Log(path)
+    for line in log.lines(_LINE):
+        if found := _SCALE.search(line.text):
+            log.event(line, "overflow")
+            log.add(line, log.step or 0, numbers([("loss_scale", found[1])]))
+        elif values := _values(log, line):
+            _add(log, line, values)
+    losses = [name for name in log.rows.columns if _LOSS.search(name)]
+    return [log.attempt(units=dict.fromkeys(losses, "bits"))]
+
+
+def _values(log: Log, line: Line) -> dict[str, float]:
+    if found := _JSON.search(line.text):
+        try:
+            record: dict[str, Any] = json.loads(found["json"])
+        except (ValueError, RecursionError):
+            log.fault(line.number, "statistics are no JSON; line skipped")
+            return {}
+        cells = [
+            (str(name), str(value)) for name, value in record.items() if not isinstance(value, dict | list)
+        ]
+        return numbers(cells)
+    if found := _BARS.search(line.text):
+        told = numbers(_FIELD.findall(found["rest"]))
+        return {name if name == _STEP else f"{found['tag']}_{name}": value for name, value in told.items()}
+    return numbers(_EQUALS.findall(line.text))
+
+
+def _add(log: Log, line: Line, values: dict[str, float]) -> None:
+    """A record at its number of updates, whatever the name is prefixed with."""
+    counters = [name for name in values if name == _STEP or name.endswith("_" + _STEP)]
+    updates = [value for value in map(values.pop, counters) if value == value // 1]
+    if updates and values:
+        log.add(line, int(updates[0]), values)

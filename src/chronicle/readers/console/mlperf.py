@@ -1,0 +1,191 @@
+"""MLPerf training logs: ``:::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 0.2, ...}``.
+
+What counts the steps is the first of ``step``, ``samples_count`` and ``epoch_num`` that any record of
+statistics has; other records stand where the log was when they were printed. A summary of a block carries the
+step that the block began with: its metrics are called ``block/...`` and stand at the block's end. Whether
+``eval_accuracy`` is a loss depends on the benchmark.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from chronicle.model import Attempt, Role, Series
+from chronicle.readers.cells import number
+from chronicle.readers.console.log import Line, Log
+from chronicle.readers.console.marks import owner
+from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.text import clean
+
+NAME = "mlperf"
+SUFFIXES: tuple[str, ...] = ()
+
+_LINE = re.compile(rb":::MLL(?:OG)? ")
+_OLD = re.compile(r":::MLL (?P<time>\d{9,11}\.\d+) (?P<key>\w+): (?P<json>\{.*\})\s*$")
+_NEW = re.compile(r":::MLL(?:OG)? (?P<json>\{.*\})\s*$")
+_COUNTERS = {"step": "step", "samples_count": "sample", "epoch_num": "epoch"}
+_IN_STATS = ("step", "samples_count", "epoch_num")
+_BEGINS = ("samples_count", "first_epoch_num", "epoch_num", "step")
+# Benchmarks whose eval_accuracy is a loss or an error rate (less is better), and its unit.
+LOSSES = {
+    "gpt3": "nats/token", "llama31_405b": "nats/token", "llama31_8b": "nats/token",
+    "llama2_70b_lora": "nats/token", "flux1": None, "rnnt": "word error rate",
+}  # fmt: skip
+# Benchmarks whose counters say "step" or "epoch" and mean something else.
+_COUNTED = {"bert": "sample", "llama31_405b": "sample", "llama31_8b": "sample", "gpt3": "token"}
+_FACTS = {"submission_benchmark": "benchmark", "submission_org": "org", "submission_platform": "platform"}
+_SERIES_KEYS = (
+    "eval_accuracy",
+    "eval_loss",
+    "eval_error",
+    "train_loss",
+    "throughput",
+    "tracked_stats",
+    "learning_rate",
+    "grad_norm",
+    "loss",
+)
+_ENDS = {"success": "finished", "aborted": "aborted"}
+
+
+@dataclass
+class State:
+    """What the records so far say: which counter is that of the steps, and where the block at hand began."""
+
+    counter: str = ""
+    began: set[int] = field(default_factory=set)
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def identify(path: Path) -> bool:
+    """A record of the MLPerf logger."""
+    return owner(path) == NAME
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt. Hyperparameters, seed and status of the run are facts.
+
+    Raises:
+        BadLog: no record holds a number of a step.
+    """
+    log, state = Log(path), State(_counter(path))
+    log.axis = _COUNTERS[state.counter]
+    for line in log.lines(_LINE):
+        key, record = _record(log, line)
+        metadata = record.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        seconds = number(str(record.get("time_ms"))) or math.nan
+        if key in _SERIES_KEYS:
+            _point(log, line, state, key, record.get("value"), metadata, seconds / 1000)
+        elif key == "block_start":
+            state.began = {int(v) for name in _BEGINS if (v := _whole(metadata.get(name))) is not None}
+        elif key:
+            _fact(log, line, state, key, record.get("value"), metadata)
+    log.facts |= config_facts(state.parameters)
+    benchmark = str(log.facts.get("benchmark", ""))
+    log.axis = _COUNTED.get(benchmark, log.axis)
+    attempt = log.attempt()
+    return [replace(attempt, series=_directed(attempt.series, benchmark))]
+
+
+def _counter(path: Path) -> str:
+    """The counter of the log: of the first record of statistics, and if none has one of the evaluations."""
+    scan, found = Log(path), "epoch_num"
+    rank = list(_COUNTERS)
+    for line in scan.lines(_LINE):
+        if any(f'"{key}"' in line.text or f" {key}: " in line.text for key in _SERIES_KEYS):
+            metadata = _record(scan, line)[1].get("metadata")
+            names = [n for n in rank if isinstance(metadata, dict) and _whole(metadata.get(n)) is not None]
+            if names and rank.index(names[0]) < rank.index(found):
+                found = names[0]
+            if found == "step":
+                break
+    return found
+
+
+def _record(log: Log, line: Line) -> tuple[str, dict[str, Any]]:
+    """Key and content of a record; "" where it is none."""
+    old = _OLD.search(line.text)
+    found = old or _NEW.search(line.text)
+    try:
+        record = json.loads(found["json"]) if found else None
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        if not line.unfinished:
+            log.fault(line.number, "record is no JSON; line skipped")
+        return "", {}
+    if old:
+        record.setdefault("time_ms", float(old["time"]) * 1000)
+    return (old["key"] if old else str(record.get("key", ""))), record
+
+
+def _point(
+    log: Log, line: Line, state: State, key: str, value: Any, metadata: dict[str, Any], seconds: float
+) -> None:
+    values = dict(_values(key, value))
+    step = _whole(metadata.get(state.counter))
+    if step is not None and log.step is not None and step < log.step and step in state.began:
+        values, step = {f"block/{name}": one for name, one in values.items()}, log.step
+    if "ended" in log.facts:  # the run is summed up
+        for name, one in values.items():
+            log.fact(f"summary/{name}", one)
+        return
+    if step is None:
+        step = log.step
+    if "lr" in metadata and isinstance(metadata["lr"], int | float):
+        values["lr"] = float(metadata["lr"])
+    if values and step is not None:
+        log.add(line, step, values, time=seconds)
+
+
+def _values(key: str, value: Any) -> dict[str, float]:
+    """The numbers of a record: those of its object by their own names, a single one by its key."""
+    if isinstance(value, dict):
+        prefix = "" if key == "tracked_stats" else f"{key}/"
+        named = {f"{prefix}{clean(str(name))}": one for name, one in value.items()}
+    else:
+        named = {key: value}
+    told = ((name, number(str(one))) for name, one in named.items() if isinstance(one, int | float | str))
+    return {
+        name: found
+        for name, found in told
+        if found is not None and not isinstance(named[name], bool) and name not in _COUNTERS
+    }
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number of a counter; a list of [epoch, iteration] is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return int(value) if value == value // 1 and abs(value) < 2**63 else None
+
+
+def _fact(log: Log, line: Line, state: State, key: str, value: Any, metadata: dict[str, Any]) -> None:
+    if key == "run_stop":
+        status = str(metadata.get("status", ""))
+        log.facts["ended"] = _ENDS.get(status, clean(status))
+        log.event(line, key, status=clean(status))
+    elif key in _FACTS:
+        log.fact(_FACTS[key], value)
+    elif (
+        isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and not key.startswith("submission")
+    ):
+        state.parameters.setdefault(key, value)
+
+
+def _directed(series: Mapping[str, Series], benchmark: str) -> dict[str, Series]:
+    """The series with the role of eval_accuracy as the benchmark has it."""
+    role = Role.VALIDATION_LOSS if benchmark in LOSSES else Role.VALIDATION_SCORE
+    return {
+        name: replace(one, role=role, unit=LOSSES.get(benchmark)) if name.startswith("eval_accuracy") else one
+        for name, one in series.items()
+    }

@@ -1,0 +1,47 @@
+"""torchtitan: ``step: 10  loss: 8.0491  grad_norm: 2.31  memory: 27.57GiB(29.01%)  tps: 6,722  mfu: 12.50%``,
+and its files of expected losses, a step and a loss a line (``1 8.049097``).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from chronicle.model import Attempt
+from chronicle.readers.console.log import Log
+from chronicle.readers.console.marks import owner
+from chronicle.readers.console.numerals import NUMBER, numbers
+
+NAME = "torchtitan"
+SUFFIXES: tuple[str, ...] = ()
+
+_LINE = re.compile(rb"\bstep: *\d+ +loss: |^\d+ +[-\d.nai]+\s*$")
+_STEP = re.compile(r"(?P<evaluation>\bvalidat\w+ )?\bstep: *(?P<step>\d{1,18})(?P<rest> +.*)")
+_EXPECTED = re.compile(rf"^(\d{{1,18}}) +({NUMBER})\s*$")
+_PAIR = re.compile(rf"(\w+): *({NUMBER})(GiB|%)?(?=[\s(]|$)")
+
+
+def identify(path: Path) -> bool:
+    """A step with its loss and what else torchtitan tells of it, or lines of nothing but step and loss."""
+    return owner(path) == NAME
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt; of several ranks that print the same step the first is read.
+
+    Raises:
+        BadLog: no record holds a number.
+    """
+    log, units = Log(path), dict[str, str]()
+    for line in log.lines(_LINE):
+        prefix = line.prefix
+        if found := _EXPECTED.match(line.text):
+            log.add(line, int(found[1]), numbers([("loss", found[2])]))
+        elif found := _STEP.search(line.text):
+            pairs = _PAIR.findall(found["rest"])
+            of = "validation/" if found["evaluation"] else ""
+            units = {of + name: unit for name, _, unit in pairs if unit} | units
+            values = numbers((of + name, text) for name, text, _ in pairs)
+            if values:
+                log.add(line, int(found["step"]), values, who=prefix.who)
+    return [log.attempt(units=units)]
