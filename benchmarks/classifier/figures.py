@@ -27,10 +27,9 @@ def recall(rows: Sequence[Judged]) -> None:
             _panel(ax, kind, group)
         for ax in axes[len(kinds) :]:
             ax.set_visible(False)
-        axes[0].text(3.2, 0.93, "found", color=LIGHT["live"], fontsize=pt(11))
-        axes[0].text(20, 0.55, "right name", color=LIGHT["third"], fontsize=pt(11))
-        figure.supxlabel("height, noise scales of one logged point", fontsize=pt(12))
-        figure.supylabel("share", fontsize=pt(12))
+        axes[0].text(8, 0.24, "found", color=LIGHT["live"], fontsize=pt(11))
+        axes[0].text(8, 0.1, "under the right name", color=LIGHT["third"], fontsize=pt(11))
+        figure.supxlabel("share of events by their height, noise scales of one logged point", fontsize=pt(12))
         figure.tight_layout(pad=0.6)
         save(figure, page.PICTURES / "recall.webp")
 
@@ -77,7 +76,7 @@ def reliability(said: Sequence[confidences.Said]) -> None:
         ax.set_ylim(0, 1.02)
         ax.set_xlabel("confidence", fontsize=pt(12))
         ax.set_ylabel("share of findings that were right", fontsize=pt(12))
-        ax.legend(loc="upper left", frameon=False, fontsize=pt(11))
+        ax.legend(loc="lower right", frameon=False, fontsize=pt(11))
         _plain(ax)
         figure.tight_layout(pad=0.8)
         save(figure, page.PICTURES / "reliability.webp")
@@ -89,4 +88,4 @@ def _dots(ax: Axes, points: Sequence[tuple[float, float, int]], colour: str, mar
     error = 2 * np.sqrt(np.maximum(right * (1 - right), 0.01) / many)
     style: dict[str, Any] = {"color": colour, "linewidth": pt(1), "capsize": 0, "fmt": "none", "alpha": 0.6}
     ax.errorbar(given, right, yerr=np.clip(error, 0, np.stack([right, 1 - right])), **style)
-    ax.scatter(given, right, s=10 + 8 * np.sqrt(many), color=colour, marker=mark, label=label, zorder=3)
+    ax.scatter(given, right, s=12 + 2.5 * np.sqrt(many), color=colour, marker=mark, label=label, zorder=3)
