@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from chronicle.model import Attempt
+from chronicle.model import Attempt, Fault
 from chronicle.readers import read
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -42,7 +42,7 @@ def as_json(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
             "axis": one.axis,
             "truncated": one.truncated,
             "facts": dict(one.facts),
-            "faults": [f"{fault.where}: {fault.what} ({fault.count})" for fault in one.faults],
+            "faults": list(map(_fault, one.faults)),
             "series": {
                 name: {
                     **{key: value for key, value in asdict(s).items() if key in ("role", "unit", "dataset")},
@@ -53,6 +53,16 @@ def as_json(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
         }
         for one in attempts
     ]
+
+
+def _fault(fault: Fault) -> str:
+    """A fault in a line; one beside the curves with its kind, step, time and host."""
+    told = f"{fault.where}: {fault.what} ({fault.count})"
+    return (
+        told
+        if fault.kind == "read"
+        else f"{fault.kind} {fault.at_step} {fault.at_time} {fault.host!r} {told}"
+    )
 
 
 def text(attempts: Sequence[Attempt]) -> str:

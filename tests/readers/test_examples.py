@@ -8,19 +8,18 @@ import pytest
 from tests.readers.gold import EXAMPLES, examples, gold_of, text
 
 from chronicle.readers import READERS, read
+from chronicle.readers.dispatch import Reader, claims
 
+# The folder of a format's examples, where it is not called as the format.
 FOLDER_OF = {
     "event file": "event_files",
-    "csv": "csv",
-    "jsonl": "jsonl",
     "trainer_state.json": "trainer_state",
-    "wandb": "wandb",
-    "mlflow": "mlflow",
-    "trackio": "trackio",
     "megatron-golden": "golden",
-    "json": "json",
-    "parquet": "parquet",
 }
+
+
+def folder_of(reader: Reader) -> str:
+    return FOLDER_OF.get(reader.NAME, reader.NAME)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +36,7 @@ def test_example_is_read_as_its_gold_file_says(example: Path) -> None:
 
 @pytest.mark.parametrize("example", examples(), ids=str)
 def test_exactly_its_own_reader_claims_an_example(example: Path) -> None:
-    claimed = [FOLDER_OF[reader.NAME] for reader in READERS if reader.identify(example)]
+    claimed = [folder_of(reader) for reader in claims(example)]
     assert claimed == [example.parts[0]]
 
 
@@ -46,13 +45,10 @@ def test_content_decides_not_the_name(example: Path, tmp_path: Path) -> None:
     renamed = tmp_path / "log.txt"
     renamed.write_bytes(example.read_bytes())
     single_object = example.suffix == ".jsonl" and len(example.read_text().splitlines()) == 1
-    assert [r for r in READERS if r.identify(renamed)] == (
-        [] if single_object else [r for r in READERS if r.identify(example)]
-    )
+    assert claims(renamed) == ([] if single_object else claims(example))
 
 
 def test_every_reader_has_an_example_and_every_gold_file_a_log() -> None:
-    assert {example.parts[0] for example in examples()} == set(FOLDER_OF.values())
-    assert {r.NAME for r in READERS} == set(FOLDER_OF)
+    assert {example.parts[0] for example in examples()} == set(map(folder_of, READERS))
     golds = {gold.relative_to(EXAMPLES) for gold in EXAMPLES.rglob("*.gold.json")}
     assert golds == {gold_of(example).relative_to(EXAMPLES) for example in examples()}

@@ -59,6 +59,7 @@ class State:
     """What the records so far say: which counter is that of the steps, and where the block at hand began."""
 
     counter: str = ""
+    told: set[tuple[int | None, str, float]] = field(default_factory=set)  # of the record before
     began: set[int] = field(default_factory=set)
     parameters: dict[str, Any] = field(default_factory=dict)
 
@@ -141,8 +142,10 @@ def _point(
         step = log.step
     if "lr" in metadata and isinstance(metadata["lr"], int | float):
         values["lr"] = float(metadata["lr"])
-    if values and step is not None:
-        log.add(line, step, values, time=seconds)
+    told = {name: value for name, value in values.items() if (step, name, value) not in state.told}
+    state.told = {(step, name, value) for name, value in values.items()}
+    if told and step is not None:
+        log.add(line, step, told, time=seconds)
 
 
 def _values(key: str, value: Any) -> dict[str, float]:
