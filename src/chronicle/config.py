@@ -17,6 +17,7 @@ from chronicle.errors import ConfigError
 from chronicle.model import Role, Verdict
 
 ENGINES = ("mkdocs", "properdocs", "zensical")
+AXES = ("step", "samples", "tokens", "time")
 RELATIONS = ("", "attempts", "seeds")
 
 T = TypeVar("T")
@@ -49,6 +50,9 @@ class WorkspaceConfig:
     fail_on: str = key(
         "", "Exit with 1 when a run has this verdict or a graver one; empty means never.",
         choices=("", *Verdict),
+    )  # fmt: skip
+    x: str = key(
+        "step", "What the figure of a whole run is drawn over; zooms stay over steps.", choices=AXES
     )  # fmt: skip
     roles: Mapping[str, str] = key(
         {}, "What a metric is, where its name does not tell: regular expression of the name = role.",
@@ -87,6 +91,7 @@ class RunConfig:
         "", "What several attempts over the same steps are: attempts of one training, or seeds.",
         choices=RELATIONS,
     )  # fmt: skip
+    x: str = key("", "As in chronicle.toml, for this run; empty: as there.", choices=("", *AXES))
     roles: Mapping[str, str] = key(
         {}, "As in chronicle.toml, for this run; wins over it.", choices=tuple(Role)
     )

@@ -13,7 +13,7 @@ from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.config import RunConfig, WorkspaceConfig, unknown
 from chronicle.entry import make_entry
-from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead
+from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError
 from chronicle.fingerprint import code_sha256, fingerprint
 from chronicle.model import Attempt, Diagnosis, Entry, Role, Timeline
 from chronicle.notes import read_notes
@@ -21,7 +21,7 @@ from chronicle.readers import read_all
 from chronicle.schema import diagnosis_json, entry_from_json, entry_json
 from chronicle.score import one_answer, unlabelled
 from chronicle.sources import expand
-from chronicle.timeline import stitch
+from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace import RunFolder
 
 _KEY, _ENTRY, _DATA = "key", "entry.json", "series.csv"
@@ -49,7 +49,7 @@ class Product:
 
     def key(self) -> str:
         config = self.config
-        shared = (config.roles, config.units, config.thresholds, config.false_alarms)
+        shared = (config.roles, config.units, config.thresholds, config.false_alarms, config.x)
         return fingerprint(self.run, (code_sha256(), shared, self.run.config), self.folder)
 
     def cached(self) -> Outcome | None:
@@ -124,9 +124,12 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     attempts: list[Attempt] = []
     problems: list[LogError | NothingToRead] = []
     for log in run.logs:
-        reading = read_all(log, aliases=aliases)
+        reading = read_all(log, aliases=aliases, only=run.only)
         within = f"{log.name}/" if len(run.logs) > 1 and log.is_dir() else ""
-        attempts += [replace(a, name=f"{within}{a.name}") for a in reading.attempts]
+        attempts += [
+            a if a.name.startswith(log.name) else replace(a, name=f"{within}{a.name}")
+            for a in reading.attempts
+        ]
         problems += reading.problems
     if not attempts:
         raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {_named(run)}")
@@ -157,14 +160,15 @@ def _write(
     from chronicle.draw import draw
 
     run, config, folder = product.run, product.run.config, product.folder
+    x, warnings = _over(timeline, config.x or product.config.x, config.tokens_per_step)
     entry = make_entry(
         run.run_id,
         timeline,
         diagnosis,
         config,
         notes=read_notes(run.notes_file) if run.notes_file else (),
-        figures=draw(timeline, diagnosis, folder, title=_title(run, config)),
-        warnings=problems,
+        figures=draw(timeline, diagnosis, folder, title=_title(run, config), x=x),
+        warnings=[*problems, *warnings],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
@@ -172,6 +176,16 @@ def _write(
     text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     (folder / _ENTRY).write_text(text, "utf-8", errors="replace")
     return entry
+
+
+def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
+    """The axis that the whole run is drawn over, or None and why it is drawn over steps."""
+    if axis == "step":
+        return None, []
+    try:
+        return on_axis(timeline, axis, tokens_per_step=tokens_per_step), []
+    except UsageError as err:
+        return None, [f"drawn over steps: {err}"]
 
 
 def _write_data(timeline: Timeline, file: Path) -> None:

@@ -20,6 +20,7 @@ from chronicle.draw.thumb import HEIGHT, WIDTH, thumb
 from chronicle.draw.whole import whole
 from chronicle.draw.zoom import zoom, zooms
 from chronicle.model import Diagnosis, Figure, Finding, Timeline
+from chronicle.timeline.axes import OnAxis
 from chronicle.tokens import LIGHT, TOKENS
 
 __all__ = ["draw"]
@@ -29,8 +30,13 @@ _WIDTHS = {"": WIDE, "-narrow": NARROW}
 _EMPTY = "No metric to draw: the log holds no values."
 
 
-def draw(timeline: Timeline, diagnosis: Diagnosis, folder: Path, *, title: str) -> tuple[Figure, ...]:
+def draw(
+    timeline: Timeline, diagnosis: Diagnosis, folder: Path, *, title: str, x: OnAxis | None = None
+) -> tuple[Figure, ...]:
     """Draws a run into ``folder`` as lossless WebP and says what was drawn.
+
+    With ``x`` (what `chronicle.timeline.on_axis` gives) the whole run is drawn over that axis; a zoom shows
+    single steps, and the lineage shows checkpoints, so these stay over steps.
 
     Returns:
         "whole", "lineage" of three attempts or more, "finding-N" for the gravest findings (N as
@@ -40,19 +46,23 @@ def draw(timeline: Timeline, diagnosis: Diagnosis, folder: Path, *, title: str) 
     run = subject(timeline, diagnosis)
     if run is None:
         return (_nothing(folder, title),)
+    over = subject(timeline, diagnosis, x) if x is not None else None
+    over = over or run
     return (
-        _whole(run, folder, title),
+        _whole(over, folder, title, x),
         *_lineage(run, folder, title),
         *(_zoom(run, folder, *item) for item in zooms(run)),
         _thumb(run, folder),
     )
 
 
-def _whole(run: Subject, folder: Path, title: str) -> Figure:
+def _whole(run: Subject, folder: Path, title: str, x: OnAxis | None) -> Figure:
     plans = {suffix: whole(run, width) for suffix, width in _WIDTHS.items()}
     findings = list(run.marks.findings)
     alt = captions.whole_alt(title, plans[""], findings, len(run.marks.joins))
     caption = captions.whole_caption(plans[""], len(findings) - len(run.marks.badges))
+    if x is not None and x.axis != "step":
+        caption += f" x axis: {x.axis}s ({literal(x.how)})."
     return Figure("whole", _paint_all("whole", plans, folder), alt, caption)
 
 

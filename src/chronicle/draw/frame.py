@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from chronicle.draw.plan import LEFT, RIGHT, Plan
 from chronicle.draw.style import Tokens, pt
 from chronicle.draw.text import text_px
-from chronicle.draw.ticks import Ticks, step_ticks
+from chronicle.draw.ticks import SECONDS, Ticks, step_ticks, time_ticks
 
 LABEL_PX, SMALL_PX = 11.5, 11
 _TICK_PX, _PAD_PX = 4, 5
@@ -48,7 +48,8 @@ def paint_steps(ax: Axes, plan: Plan, t: Tokens, labelled: bool) -> None:
     """The line at the foot of a panel; at the lowest one also ticks and their labels."""
     ax.plot([0, 1], [0, 0], transform=ax.transAxes, color=t["line"], lw=pt(1), clip_on=False, zorder=2.6)
     where, px = ax.get_xaxis_transform(), plan.inner / (plan.last - plan.first)
-    for x, label in step_ticks(plan.first, plan.last, 4 if plan.narrow else 8) if labelled else ():
+    ticks = time_ticks if plan.axis == SECONDS else step_ticks
+    for x, label in ticks(plan.first, plan.last, 4 if plan.narrow else 8) if labelled else ():
         ax.plot(
             [x], [0], marker=3, transform=where, ms=pt(_TICK_PX), mew=pt(1), color=t["ink2"], clip_on=False
         )

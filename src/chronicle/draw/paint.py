@@ -15,7 +15,7 @@ from chronicle.draw.plan import BOTTOM, GAP, RIGHT, Drawn, Plan
 from chronicle.draw.strip import paint_strip
 from chronicle.draw.strokes import Clip, Missing, Stroke
 from chronicle.draw.style import Tokens, pt, sheet
-from chronicle.draw.ticks import value_ticks
+from chronicle.draw.ticks import SECONDS, value_ticks
 
 _DEAD_DASH = (3.2, 2.2)
 _NAME_GAP_PX = 15
@@ -48,7 +48,8 @@ def paint(plan: Plan, t: Tokens) -> Figure:
         write(panels[-1], _strip_words(plan), (0, 1), (0, 3), ("left", "bottom"), t["ink2"])
     for ax in panels:
         paint_steps(ax, plan, t, labelled=ax is panels[-1])
-    write(panels[-1], plan.axis, (1, 0), (0, -24), ("right", "top"), t["ink2"])
+    axis = "wall clock" if plan.axis == SECONDS else plan.axis
+    write(panels[-1], axis, (1, 0), (0, -24), ("right", "top"), t["ink2"])
     return figure
 
 

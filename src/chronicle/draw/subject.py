@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from chronicle.draw.curves import Panel
 from chronicle.draw.plan import Marks
 from chronicle.draw.strip import Bar, bars
 from chronicle.draw.text import literal
-from chronicle.model import Diagnosis, Timeline
+from chronicle.model import Diagnosis, Finding, Timeline
 from chronicle.numbering import drawn, gravest, lettered, numbered
+from chronicle.timeline.axes import OnAxis
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +43,13 @@ class Subject:
         return float(np.median(gaps)) if len(gaps) else 1.0
 
 
-def subject(timeline: Timeline, diagnosis: Diagnosis) -> Subject | None:
-    """The run to draw; None if no attempt logged a value."""
+def subject(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> Subject | None:
+    """The run to draw; None if no attempt logged a value.
+
+    With ``x`` it is drawn over that axis; findings keep the numbers and joins the letters that they have
+    over steps.
+    """
+    timeline = x.timeline if x is not None else timeline
     panels = run_panels(timeline, diagnosis)
     if not panels:
         return None
@@ -52,9 +58,13 @@ def subject(timeline: Timeline, diagnosis: Diagnosis) -> Subject | None:
     edges += [(first, last) for bar in attempts for first, last, _ in bar.spans]
     first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
     axes = {attempt.axis for attempt in timeline.attempts}
+    findings = [(number, drawn(finding)) for number, finding in numbered(diagnosis)]
+    if x is not None:
+        findings = [(number, x.finding(finding)) for number, finding in findings]
+        diagnosis = replace(diagnosis, joins=timeline.joins)
     marks = Marks(
-        findings=[(number, drawn(finding)) for number, finding in numbered(diagnosis)],
-        ends=_ends(timeline, diagnosis, attempts, last),
+        findings=findings,
+        ends=_ends(timeline, findings, attempts, last),
         badges=frozenset(number for number, _ in gravest(diagnosis)[: layout.MOST_BADGES]),
         joins=lettered(diagnosis),
         faults=timeline.faults,
@@ -65,7 +75,7 @@ def subject(timeline: Timeline, diagnosis: Diagnosis) -> Subject | None:
 
 
 def _ends(
-    timeline: Timeline, diagnosis: Diagnosis, attempts: Sequence[Bar], last: float
+    timeline: Timeline, findings: Sequence[tuple[int, Finding]], attempts: Sequence[Bar], last: float
 ) -> Mapping[int, float]:
     """The last step of each finding; of one that is not over, the end of its attempt."""
     ends = {timeline.attempts[bar.attempt].name: bar.spans[-1][1] for bar in attempts}
@@ -73,5 +83,5 @@ def _ends(
         number: float(f.end_step)
         if f.end_step is not None
         else max(ends.get(f.attempt or "", last), f.start_step)
-        for number, f in numbered(diagnosis)
+        for number, f in findings
     }

@@ -15,6 +15,14 @@ from chronicle.words import count
 _LONGEST_TICK = 7  # characters that fit left of a panel
 _LOW_PANEL_PX = 120
 
+SECONDS = "second"  # the name of an axis of wall clock, see chronicle.timeline.axes
+_CLOCK = (
+    (1, "s", (1, 2, 5, 10, 20, 30)),
+    (60, "min", (1, 2, 5, 10, 20, 30)),
+    (3600, "h", (1, 2, 3, 6, 12)),
+    (86_400, "d", (1, 2, 5, 10, 20, 50)),
+)
+
 Ticks = Sequence[tuple[float, str]]
 
 
@@ -22,6 +30,16 @@ def step_ticks(first: float, last: float, most: int) -> Ticks:
     """Whole steps in [first, last] with their labels."""
     places = _inside(MaxNLocator(most, integer=True).tick_values(first, last), first, last)
     return list(zip(places, step_labels(places), strict=True))
+
+
+def time_ticks(first: float, last: float, most: int) -> Ticks:
+    """Whole hours, days, … in [first, last], which are seconds: ``12 h``, ``3 d``."""
+    strides = [(n, size, unit) for size, unit, numbers in _CLOCK for n in numbers]
+    wide = strides[-1]
+    n, size, unit = next((s for s in strides if (last - first) / (s[0] * s[1]) <= most), wide)
+    stride = n * size * max(1, math.ceil((last - first) / (n * size * most)))
+    places = [k * stride for k in range(math.ceil(first / stride), math.floor(last / stride) + 1)]
+    return [(float(at), f"{count(at / size)} {unit}" if at else "0") for at in places]
 
 
 def value_ticks(scale: Scale, height_px: float) -> Ticks:

@@ -12,6 +12,7 @@ from typing import Any
 
 from chronicle.errors import UsageError
 from chronicle.model import Timeline
+from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.clock import course, natural
 from chronicle.timeline.copies import one_of_each
 from chronicle.timeline.faults import beside, happened
@@ -21,7 +22,7 @@ from chronicle.timeline.order import in_order
 from chronicle.timeline.split import split
 from chronicle.timeline.tracks import discarded, frame, live, tracks
 
-__all__ = ["discarded", "frame", "live", "stitch"]
+__all__ = ["OnAxis", "discarded", "frame", "live", "on_axis", "stitch"]
 
 _RELATIONS = ("attempts", "seeds")
 

@@ -1,0 +1,224 @@
+"""A timeline over samples, tokens or wall clock instead of steps.
+
+Two runs of different batch sizes agree over samples and not over steps, and so do two halves of one run
+whose batch grew. Every attempt gets a table from step to place, out of the best that it logged; between its
+rows a straight line, beyond them the line of the last ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from chronicle.config import AXES
+from chronicle.errors import UsageError
+from chronicle.model import Attempt, Fault, Finding, Floats, Join, Role, Series, Steps, Timeline, Track
+from chronicle.timeline.clock import clock
+
+_WORDS = {"step": "step", "samples": "sample", "tokens": "token", "time": "second"}
+_BATCHES = ("global_batch_size", "train_batch_size", "total_batch_size", "effective_batch_size")
+_FARTHEST = 2.0**62
+_NEEDS = {
+    "samples": "a series of samples or of batch sizes, or a global batch size in its configuration",
+    "tokens": "a series of tokens (or `tokens_per_step` in run.toml)",
+    "time": "wall clock times",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """From steps (ascending, float64[n]) to places on another axis (not descending); ``how`` it was made."""
+
+    steps: Floats
+    places: Floats
+    how: str
+
+    def at(self, steps: Steps | Floats) -> Floats:
+        """The places of steps; beyond both ends the slope of the whole table goes on."""
+        x = np.asarray(steps, np.float64)
+        inside: Floats = np.interp(x, self.steps, self.places)
+        width = self.steps[-1] - self.steps[0]
+        slope = float(self.places[-1] - self.places[0]) / width if width > 0 else 0.0
+        beyond = np.minimum(x - self.steps[0], 0) + np.maximum(x - self.steps[-1], 0)
+        places: Floats = np.clip(inside + slope * beyond, -_FARTHEST, _FARTHEST)
+        return places
+
+
+@dataclass(frozen=True, eq=False)
+class OnAxis:
+    """A timeline whose steps are places on ``axis`` ("step", "sample", "token" or "second").
+
+    ``tables`` put them there, one an attempt (None: as they were), and ``how`` says what those are made of.
+    """
+
+    timeline: Timeline
+    axis: str
+    how: str
+    tables: Sequence[Table | None]
+
+    def place(self, attempt: int | None, step: int) -> int:
+        """Where a step of an attempt stands (None: of the latest one that begins at or before it)."""
+        if attempt is None:
+            begun = [k for k, t in enumerate(self.tables) if t is not None and t.steps[0] <= step]
+            attempt = max(begun, default=0)
+        table = self.tables[attempt] if self.tables else None
+        return step if table is None else int(_placed(np.array([step]), table)[0])
+
+    def finding(self, finding: Finding) -> Finding:
+        """The finding over this axis; what its evidence says stays in steps."""
+        names = [a.name for a in self.timeline.attempts]
+        k = names.index(finding.attempt) if finding.attempt in names else None
+        peak, end = finding.peak_step, finding.end_step
+        return replace(
+            finding,
+            start_step=self.place(k, finding.start_step),
+            peak_step=None if peak is None else self.place(k, peak),
+            end_step=None if end is None else self.place(k, end),
+        )
+
+
+def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> OnAxis:
+    """The timeline over another axis: "step", "samples", "tokens", or "time" (seconds since its first point).
+
+    Samples come from a logged counter, else from batch sizes cumulated over steps, else from the global
+    batch size that a configuration states; tokens from a logged counter, else from tokens of single steps
+    cumulated, else from ``tokens_per_step``. Where an attempt has no counter it goes on from the place at
+    which the attempt before it stood at its first step. The live mask stays as it is.
+
+    Raises:
+        UsageError: another axis, or an attempt that logged nothing to derive it from.
+    """
+    if axis not in AXES:
+        raise UsageError(f"axis must be one of {', '.join(map(repr, AXES))}, not {axis!r}")
+    if axis == "step":
+        return OnAxis(timeline, "step", "as logged", [None] * len(timeline.attempts))
+    source = {join.after: join for join in timeline.joins}
+    tables: list[Table | None] = []
+    for k, attempt in enumerate(timeline.attempts):
+        ticks = clock(attempt)
+        join = source.get(k)
+        before = tables[join.before] if join is not None else None
+        tables.append(_table(attempt, ticks, axis, before, tokens_per_step) if ticks is not None else None)
+    if axis == "time":
+        tables = _since_the_start(tables)
+    moved = replace(
+        timeline,
+        attempts=tuple(_moved(a, t, _WORDS[axis]) for a, t in zip(timeline.attempts, tables, strict=True)),
+        joins=tuple(_moved_join(j, tables) for j in timeline.joins),
+        series={m: _moved_track(track, tables) for m, track in timeline.series.items()},
+    )
+    there = OnAxis(moved, _WORDS[axis], "", tables)
+    moved = replace(moved, faults=tuple(_moved_fault(f, there) for f in timeline.faults))
+    how = ", ".join(dict.fromkeys(t.how for t in tables if t is not None))
+    return OnAxis(moved, _WORDS[axis], how, tables)
+
+
+def _table(attempt: Attempt, ticks: Series, axis: str, before: Table | None, tokens_per_step: float) -> Table:
+    ways: Mapping[str, Callable[[], Iterator[Table]]] = {
+        "samples": lambda: _samples(attempt, ticks, before),
+        "tokens": lambda: _tokens(attempt, ticks, before, tokens_per_step),
+        "time": lambda: _times(ticks),
+    }
+    made = next(ways[axis](), None)
+    if made is None:
+        raise UsageError(f"{attempt.name} has no {axis} axis: it needs {_NEEDS[axis]}")
+    return made
+
+
+def _samples(attempt: Attempt, ticks: Series, before: Table | None) -> Iterator[Table]:
+    yield from _counters(attempt, Role.SAMPLES)
+    for series in attempt.by_role(Role.BATCH_SIZE):
+        yield from _cumulated(series, before, f"{series.metric}, cumulated")
+    for name in (f"config/{word}" for word in _BATCHES):
+        size = attempt.facts.get(name)
+        if isinstance(size, int | float) and 0 < size < 1e12:
+            yield from _constant(ticks, float(size), before, f"step × {name.removeprefix('config/')}")
+
+
+def _tokens(attempt: Attempt, ticks: Series, before: Table | None, tokens_per_step: float) -> Iterator[Table]:
+    yield from _counters(attempt, Role.TOKENS)
+    for series in attempt.by_role(Role.TOKENS):
+        yield from _cumulated(series, before, f"{series.metric} of each step, cumulated")
+    if tokens_per_step > 0:
+        yield from _constant(ticks, tokens_per_step, before, "step × tokens_per_step")
+
+
+def _times(ticks: Series) -> Iterator[Table]:
+    ok = np.isfinite(ticks.times)
+    if ok.any():
+        yield Table(*_rising(ticks.steps[ok], ticks.times[ok]), "wall clock")
+
+
+def _counters(attempt: Attempt, role: Role) -> Iterator[Table]:
+    """Series that count: they never fall, and they rise."""
+    for series in attempt.by_role(role):
+        ok = np.isfinite(series.values)
+        values = series.values[ok]
+        if len(values) > 1 and (np.diff(values) >= 0).all() and values[-1] > values[0]:
+            yield Table(*_rising(series.steps[ok], values), f"{series.metric}, as logged")
+
+
+def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table]:
+    """Each step adds what was last logged; the first logged value holds from the step before on."""
+    ok = np.isfinite(series.values) & (series.values > 0)
+    if ok.any():
+        steps, each = series.steps[ok].astype(np.float64), series.values[ok]
+        base = _base(before, steps[0], each[0])
+        places = base + np.concatenate([[0.0], np.cumsum(np.diff(steps) * each[1:])])
+        steps, places = _rising(steps, places)
+        if len(steps) == 1:
+            steps, places = np.array([steps[0], steps[0] + 1]), np.array([places[0], places[0] + each[0]])
+        yield Table(steps, places, how)
+
+
+def _constant(ticks: Series, each: float, before: Table | None, how: str) -> Iterator[Table]:
+    ends = np.array([ticks.steps[0], max(ticks.steps[-1], ticks.steps[0] + 1)], np.float64)
+    yield Table(ends, _base(before, ends[0], each) + each * (ends - ends[0]), how)
+
+
+def _base(before: Table | None, step: float, each: float) -> float:
+    """Where the attempt before stood at a step; without one all earlier steps were of this size."""
+    return each * step if before is None else float(before.at(np.array([step]))[0])
+
+
+def _rising(steps: Steps | Floats, places: Floats) -> tuple[Floats, Floats]:
+    """One row a step, the last of equal ones; places as they are, clipped to what an integer holds."""
+    kept = np.append(steps[1:] != steps[:-1], True)
+    x, y = np.asarray(steps, np.float64)[kept], np.clip(places[kept], -_FARTHEST, _FARTHEST)
+    return x, np.maximum.accumulate(y)
+
+
+def _since_the_start(tables: Sequence[Table | None]) -> list[Table | None]:
+    begin = min((float(t.places[0]) for t in tables if t is not None), default=0.0)
+    return [t and replace(t, places=t.places - begin) for t in tables]
+
+
+def _placed(steps: Steps, table: Table | None) -> Steps:
+    return steps if table is None else np.rint(table.at(steps)).astype(np.int64)
+
+
+def _moved(attempt: Attempt, table: Table | None, axis: str) -> Attempt:
+    series = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
+    return replace(attempt, series=series, axis=axis)
+
+
+def _moved_track(track: Track, tables: Sequence[Table | None]) -> Track:
+    steps = track.steps.copy()
+    for k in np.unique(track.attempt):
+        mine = track.attempt == k
+        steps[mine] = _placed(track.steps[mine], tables[k])
+    return replace(track, steps=steps)
+
+
+def _moved_fault(fault: Fault, there: OnAxis) -> Fault:
+    at = fault.at_step
+    return fault if at is None else replace(fault, at_step=there.place(None, at))
+
+
+def _moved_join(join: Join, tables: Sequence[Table | None]) -> Join:
+    before, after = tables[join.before], tables[join.after]
+    start = int(_placed(np.array([join.from_step]), before)[0])
+    end = int(_placed(np.array([join.to_step]), after)[0])
+    return replace(join, from_step=start, to_step=end)
