@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from chronicle.commands.common import PATH, VERDICTS, line
-from chronicle.errors import ChronicleError, ConfigError
+from chronicle.errors import ChronicleError, ConfigError, NothingToRead
 
 
 @click.command(short_help="Diagnose runs without building anything.")
@@ -42,3 +42,23 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None) -> Non
             console.complain(problem)
             unreadable = True
     sys.exit(console.exit_code(verdicts, fail_on or "", unreadable))
+
+
+@click.command(short_help="Show what was understood of a log, and what not.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...", type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a log.")
+def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Show what chronicle understood of each LOG, and what not.
+
+    Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
+    each metric, the lines not understood, attempts and faults. A folder is read as one run.
+    """
+    from chronicle.doctor import examine
+    from chronicle.doctor.told import told
+
+    reports = [examine(path) for path in paths]
+    for report in reports:
+        click.echo(line(report.to_json()) if as_json else "\n".join(told(report)))
+    if not any(report.attempts or report.problem for report in reports):
+        raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
+    sys.exit(int(any(report.problem or not report.attempts for report in reports)))

@@ -38,7 +38,9 @@ _SCRIPT = re.compile(
 )
 _PIPELINE = re.compile(r"\bsteps: (?P<step>\d{1,19}) (?P<fields>loss: .*)")
 _OVERFLOW = re.compile(r"OVERFLOW! .*Attempted loss scale: (?P<scale>[\d.e+]+)")
-_ASSIGNED = re.compile(rf"(\w[\w /-]*?) ?[=:] ?({_NUMBER})")
+_ASSIGNED = re.compile(rf"(\w[\w /-]*(?:\(\w+\))?) ?[=:] ?({_NUMBER})")
+_SECONDS = ("E2E latency", "Gather latency", "Generate time", "Training time", "Others", "iter time (s)")
+UNITS = dict.fromkeys(_SECONDS, "s") | {"MemAllocated": "GB", "MaxMemAllocated": "GB"}
 _EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
 
 
@@ -61,7 +63,7 @@ def read(path: Path) -> list[Attempt]:
         elif not records.take(line) and not _end(log, line):
             log.look(line)
     log.facts |= config_facts(arguments)
-    return [log.attempt()]
+    return [log.attempt(units=UNITS)]
 
 
 def _end(log: Log, line: Line) -> bool:

@@ -13,8 +13,11 @@ NCCL, out of memory, SIGTERM, ...) are found beside its curves, at the step of t
 from __future__ import annotations
 
 import re
+from array import array
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +33,22 @@ from chronicle.readers.text import clean
 MAX_FAULTS = MAX_EVENTS = MAX_FACTS = 1000
 _IN_STEP = 4  # records by which ranks run ahead of each other
 _AT_ONCE = 512  # lines that are searched for words of faults together
+
+
+_WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)
+
+
+@contextmanager
+def watched() -> Iterator[list[Log]]:
+    """The logs that are read meanwhile, each with the lines that were told (``told_lines``), those of them
+    that
+    were no record (``looked_at``) and all of its columns: for `chronicle doctor`."""
+    logs = list[Log]()
+    token = _WATCHING.set(logs)
+    try:
+        yield logs
+    finally:
+        _WATCHING.reset(token)
 
 
 class Line(NamedTuple):
@@ -56,11 +75,15 @@ class Log:
         self.path = path
         self.rows = Rows()
         self.step: int | None = None
-        self.truncated = False
+        self.truncated, self.n_lines = False, 0
         self.axis = "step"
         self.facts: dict[str, Any] = {}
         self.events: list[dict[str, Any]] = []
         self.machine = Faults(path)
+        self.told_lines, self.looked_at = array("q"), array("q")
+        self._watched = _WATCHING.get()
+        if self._watched is not None:
+            self._watched.append(self)
         self._unusable: dict[str, Fault] = {}
         self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
@@ -69,7 +92,7 @@ class Log:
         for chunk in chunks(self.path):
             if chunk.cut:
                 self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
-            self.truncated = chunk.unfinished
+            self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
             yield chunk
 
     def lines(self, record: re.Pattern[bytes]) -> Iterator[Line]:
@@ -99,6 +122,8 @@ class Log:
                 if reached and number in reached:
                     self.step = reached[number]
                 if search(raw):
+                    if self._watched is not None:
+                        self.told_lines.append(number)
                     yield Line(number, text_of(raw), index == last)
                 elif worth and raw:
                     self.machine.look(number, text_of(raw), step=self.step)
@@ -144,6 +169,7 @@ class Log:
 
     def look(self, line: Line) -> None:
         """Looks for a fault of the machine in a line that turned out to be no record."""
+        self.looked_at.append(line.number)
         self.machine.look(line.number, line.text, step=self.step)
 
     def event(self, line: Line, what: str, **more: Any) -> None:
@@ -167,17 +193,21 @@ class Log:
         elif len(self._unusable) < MAX_FAULTS:
             self._unusable[what] = Fault(f"{self.path}:{number}", what)
 
+    def listed(self) -> tuple[Fault, ...]:
+        """What could not be used, then the faults of machines."""
+        return (*self._unusable.values(), *self.machine.listed(self.rows.last_time()))
+
     def attempt(self, *, name: str = "", units: Mapping[str, str] | None = None) -> Attempt:
         """All that was read.
 
         Raises:
             BadLog: no record holds a number.
         """
-        series = self.rows.series(units)
+        series = self.rows.series(units, keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
         facts = {**self.machine.facts, **self.facts, **({"events": self.events} if self.events else {})}
-        faults = (*self._unusable.values(), *self.machine.listed(self.rows.last_time()))
+        faults = self.listed()
         return Attempt(
             name or self.path.name, (str(self.path),), series, facts, faults, self.truncated, self.axis
         )

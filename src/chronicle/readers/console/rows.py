@@ -62,13 +62,16 @@ class Rows:
         """Unix seconds of the last row; NaN where it has none."""
         return self.times[-1] if self.times else float("nan")
 
-    def series(self, units: Mapping[str, str] | None = None) -> dict[str, Series]:
-        """All metrics, each in the order of the log; roles are given later. The columns are used up."""
+    def series(self, units: Mapping[str, str] | None = None, *, keep: bool = False) -> dict[str, Series]:
+        """All metrics, each in the order of the log; roles are given later.
+
+        The columns are used up, unless they are to be kept.
+        """
         lines, steps, times = np.array(self.lines), np.array(self.steps), np.array(self.times)
         shared: dict[bytes, tuple[Steps, Floats]] = {}
         series = {}
         for name in list(self.columns):
-            values, at = self.columns.pop(name)
+            values, at = self.columns[name] if keep else self.columns.pop(name)
             numbers, rows = np.array(values, np.float64), np.array(at, np.int64)
             order = lines[rows]
             if np.any(order[1:] < order[:-1]):
