@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -13,6 +14,8 @@ MAX_ENTRIES, MAX_DEPTH, MAX_TEXT, MAX_LIST = 1000, 8, 1000, 16
 
 Scalar = float | int | str | bool
 
+# Keys of an object that holds hyperparameters.
+_CONFIG = re.compile(r"config|hyper|hparams|^(training_)?args$|^arguments$|params$|^_meta$", re.IGNORECASE)
 # Hyperparameters that are facts of a run under a name that does not depend on the framework.
 _CANONICAL = {"seed": "seed", "random_seed": "seed", "world_size": "world_size"}
 
@@ -44,3 +47,23 @@ def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
     flat = dict(islice(leaves("", config, "/"), MAX_ENTRIES))
     named = {_CANONICAL[key]: value for key, value in flat.items() if key in _CANONICAL}
     return named | {f"config/{key}": value for key, value in flat.items()}
+
+
+def named_facts(flat: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
+    """Facts under their names, those below a key that speaks of a configuration as `config/...`.
+
+    The first 1,000 are kept, and of equal names the first.
+    """
+    found: dict[str, Scalar] = {}
+    for name, value in islice(flat, MAX_ENTRIES):
+        inner = below_config(name)
+        found.setdefault(f"config/{inner}" if inner else name, value)
+    named = {_CANONICAL[key]: found[f"config/{key}"] for key in _CANONICAL if f"config/{key}" in found}
+    return named | found
+
+
+def below_config(name: str) -> str:
+    """What follows in a name joined with "/" after a key that speaks of a configuration; "" for any other."""
+    parts = name.split("/")
+    at = next((i for i, part in enumerate(parts[:-1]) if _CONFIG.search(part)), len(parts))
+    return "/".join(parts[at + 1 :])

@@ -11,7 +11,6 @@ columns of at least 4 numbers, all of one length, one of which is a loss or a sc
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Role
 from chronicle.readers import golden, json_lines, tables, trainer_state
-from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, leaves
+from chronicle.readers.hyperparameters import leaves, named_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.text import clean, encoding_of, head, head_lines
 from chronicle.roles import role_of
@@ -32,7 +31,6 @@ MIN_ROWS, MIN_CELLS = 8, 4
 MAX_BYTES = 1 << 28
 MAX_DEPTH, MAX_TABLES = 8, 1000
 
-_CONFIG = re.compile(r"config|hyper|hparams|^(training_)?args$|^arguments$|params$", re.IGNORECASE)
 _MOVING = {Role.LOSS, Role.VALIDATION_LOSS, Role.DATASET_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
 
 
@@ -69,7 +67,8 @@ def read(path: Path) -> list[Attempt]:
         raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
     found = [table for table, _ in zip(_tables(document), range(MAX_TABLES), strict=False)]
     rows = found[0].rows if len(found) == 1 else [row for table in found for row in _prefixed(table)]
-    return [tables.attempt(path, len(rows), columns_of(rows), facts=_facts(document))]
+    facts = named_facts(leaves("", document, "/")) if isinstance(document, dict) else {}
+    return [tables.attempt(path, len(rows), columns_of(rows), facts=facts)]
 
 
 def _document(path: Path) -> Any:
@@ -126,16 +125,3 @@ def _prefixed(table: Table) -> Iterator[Row]:
             name if tables.step_rank(name) is not None else f"{table.path}/{name}".lstrip("/"): cell
             for name, cell in row.items()
         }
-
-
-def _facts(document: Any) -> dict[str, Scalar]:
-    """What stands beside the tables; what is below a configuration is `config/...`."""
-    found: dict[str, Scalar] = {}
-    for name, value in leaves("", document, "/") if isinstance(document, dict) else ():
-        parts = name.split("/")
-        at = next((i for i, part in enumerate(parts[:-1]) if _CONFIG.search(part)), None)
-        key = name if at is None else "/".join(["config", *parts[at + 1 :]])
-        found.setdefault(key, value)
-        if len(found) >= MAX_ENTRIES:
-            break
-    return found if "config/seed" not in found else {"seed": found["config/seed"], **found}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import tables
 from chronicle.readers.cells import number
+from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.tables import Column
 from chronicle.readers.text import Lines, clean, head_lines
 from chronicle.roles import role_of
@@ -44,8 +45,8 @@ def identify(path: Path) -> bool:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, a row for each line with a step. A line without one that holds a metric belongs to the
-    step before it; any other is a fact if it comes first, and later an event (fact "events"). Where no line
-    holds a step or a known metric, all lines are rows.
+    step before it; any other is an event (fact "events"). Lines before the first step are facts: what the
+    training was started with. Where no line holds a step, those with a known metric are rows, or all lines.
 
     Raises:
         BadLog: no line holds a number.
@@ -56,19 +57,33 @@ def read(path: Path) -> list[Attempt]:
     for row in _rows(lines, faults):
         if row is None:
             truncated = True
-        elif any(map(_counts_steps, row)) or any(map(_is_metric, row)):
+        elif any(map(_counts_steps, row)) or (rows and any(map(_is_metric, row))):
             rows.append(row)
         elif not rows:
             early.append(row)
         else:
             events.append({"row": len(rows), **row})
-    if not rows and len(early) > 1:
-        rows, early = early, []
-    facts = {key: value for row in early for key, value in row.items()}
+    if not rows:
+        early, rows, events = _without_steps(early)
+    facts: dict[str, Any] = named_facts(item for row in early for item in row.items())
     if events:
         facts["events"] = events[:MAX_EVENTS]
     columns = columns_of(rows)
     return [tables.attempt(path, len(rows), columns, facts=facts, faults=faults, truncated=truncated)]
+
+
+def _without_steps(found: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:
+    """Facts, rows and events of a log in which nothing counts steps."""
+    metric = [any(map(_is_metric, row)) for row in found]
+    if not any(metric):
+        return ([], found, []) if len(found) > 1 else (found, [], [])
+    first = metric.index(True)
+    rows = [row for row, is_row in zip(found, metric, strict=True) if is_row]
+    n_rows = np.cumsum(metric).tolist()
+    events = [
+        {"row": n, **row} for row, n, is_row in zip(found, n_rows, metric, strict=True) if n and not is_row
+    ]
+    return found[:first], rows, events
 
 
 def _rows(lines: Lines, faults: list[Fault]) -> Iterator[Row | None]:
@@ -144,4 +159,4 @@ def _counts_steps(name: str) -> bool:
 
 
 def _is_metric(name: str) -> bool:
-    return not name.startswith("_") and role_of(name) is not Role.OTHER
+    return not name.startswith("_") and role_of(name) is not Role.OTHER and not below_config(name)

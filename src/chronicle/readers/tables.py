@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+from chronicle.readers.epoch_steps import across_epochs, steps_per_epoch
 
 # Names of the step column by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
@@ -51,6 +52,9 @@ class Column:
         """The cells that stand in ``rows``."""
         kept = np.isin(self.rows, rows)
         return Column(self.values[kept], self.rows[kept])
+
+
+_NO_COLUMN = Column(np.empty(0), np.empty(0, np.int64))
 
 
 def plain(name: str) -> str:
@@ -89,6 +93,11 @@ def attempt(
     texts = {name: c for name, c in columns.items() if c.values.dtype == object}
     counter, axis = _axis(numbers)
     steps, has_step, step_faults = _steps(path, numbers.get(counter), n_rows)
+    if axis == "step" and (length := steps_per_epoch(steps, has_step, epochs := _epochs(numbers))):
+        steps, facts = (
+            across_epochs(steps, has_step, epochs, length),
+            {"steps_per_epoch": length, **(facts or {})},
+        )
     clock, times = _times(columns, n_rows)
     series = {}
     for metric, column in numbers.items():
@@ -110,6 +119,11 @@ def attempt(
         truncated,
         axis,
     )
+
+
+def _epochs(columns: Mapping[str, Column]) -> Column:
+    """The column that counts epochs; an empty one where none does."""
+    return next((c for name, c in columns.items() if plain(name) == "epoch"), _NO_COLUMN)
 
 
 def _axis(columns: Mapping[str, Column]) -> tuple[str, str]:

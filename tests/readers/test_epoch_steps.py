@@ -1,0 +1,72 @@
+"""Steps that count within an epoch, against the obvious way of counting on."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chronicle.readers import read
+from chronicle.readers.epoch_steps import across_epochs, steps_per_epoch
+from chronicle.readers.tables import Column
+
+
+def made(steps: list[int], epochs: list[float]) -> tuple[int | None, list[int]]:
+    """(length of an epoch, steps over all epochs) of rows that all have both."""
+    column, has_step = Column(np.array(epochs), np.arange(len(epochs))), np.ones(len(steps), bool)
+    length = steps_per_epoch(np.array(steps), has_step, column)
+    if length is None:
+        return None, steps
+    return length, across_epochs(np.array(steps), has_step, column, length).tolist()
+
+
+@pytest.mark.parametrize("first_epoch", [0, 1])
+@pytest.mark.parametrize("first_step", [0, 1, 50])
+def test_counts_on_over_epochs(first_epoch: int, first_step: int) -> None:
+    random_ = random.Random(first_epoch + first_step)
+    for _ in range(50):
+        interval = max(first_step, random_.randrange(1, 9))
+        per_epoch, n_epochs = random_.randrange(2, 9), random_.randrange(2, 6)
+        start = first_step if first_step != 50 else interval
+        within = [start + interval * k for k in range(per_epoch)]
+        steps = [step for _ in range(n_epochs) for step in within]
+        epochs = [float(first_epoch + e) for e in range(n_epochs) for _ in within]
+        length = within[-1] + (interval if start == 0 else 0)
+        assert made(steps, epochs) == (length, [s + e * length for e in range(n_epochs) for s in within])
+
+
+@pytest.mark.parametrize(
+    ("steps", "epochs"),
+    [
+        ([0, 10, 20, 30], [0, 0, 1, 1]),  # counts on by itself
+        ([0, 10, 0, 10], [0, 0, 0, 0]),  # two launches
+        ([0, 10, 20, 30, 20, 30, 40], [0, 0, 1, 1, 1, 1, 2]),  # a rollback
+        ([0, 10, 0, 10], [0.0, 0.5, 1.0, 1.5]),  # a share of the data
+        ([0, 10, 20, 5, 30, 40, 50], [0, 1, 2, 2, 3, 4, 5]),  # an evaluation out of order
+        ([5], [1]),
+        ([5, 6], [float("nan"), 1]),
+    ],
+    ids=str,
+)
+def test_any_other_step_is_left_alone(steps: list[int], epochs: list[float]) -> None:
+    assert made(steps, epochs) == (None, steps)
+
+
+def test_a_resume_from_the_beginning_of_an_epoch_goes_back(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    at = [(e, i) for e in (1, 2, 3) for i in (1, 2, 3, 4)] + [(3, i) for i in (1, 2, 3, 4)] + [(4, 1)]
+    log.write_text("".join(json.dumps({"epoch": e, "iter": i, "loss": 1.0}) + "\n" for e, i in at))
+    (attempt,) = read(log)
+    assert attempt.series["loss"].steps.tolist() == [*range(1, 13), 9, 10, 11, 12, 13]
+    assert attempt.facts["steps_per_epoch"] == 4
+
+
+def test_rows_without_an_epoch_belong_to_the_epoch_before() -> None:
+    steps = np.array([1, 2, 3, 1, 2, 3])
+    epochs = Column(np.array([0.0, 1.0]), np.array([0, 3]))
+    has_step = np.ones(6, bool)
+    assert steps_per_epoch(steps, has_step, epochs) is None  # no two epochs of rows: the step stays at 1
+    assert across_epochs(steps, has_step, epochs, 3).tolist() == [1, 2, 3, 4, 5, 6]
