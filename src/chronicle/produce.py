@@ -126,8 +126,8 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     for log in run.logs:
         reading = read_all(log, aliases=aliases, only=run.only)
         within = f"{log.name}/" if len(run.logs) > 1 and log.is_dir() else ""
-        attempts += [
-            a if a.name.startswith(log.name) else replace(a, name=f"{within}{a.name}")
+        attempts += [  # one whose folder is one log has its name already
+            a if f"{a.name}:".startswith(f"{log.name}:") else replace(a, name=f"{within}{a.name}")
             for a in reading.attempts
         ]
         problems += reading.problems

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from chronicle.errors import NothingToRead, UsageError
-from chronicle.readers import READERS, runs_below
+from chronicle.readers import READERS, runs_below, runs_of_store
 from chronicle.workspace import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
 
 
@@ -35,14 +35,31 @@ def _runs_at(path: Path) -> Iterator[RunFolder]:
     if not path.exists() and not path.is_symlink():
         raise UsageError(f"no such file or folder: {path}")
     if (path / RUN_CONFIG).is_file():
-        yield run_in(path.resolve())
+        yield from spread([run_in(path.resolve())])
     elif (path / CONFIG).is_file():
         workspace = Workspace.find(path)
-        yield from workspace.runs() if workspace else ()
+        yield from spread(workspace.runs()) if workspace else ()
     elif path.is_dir() and any(path.glob(f"*/{RUN_CONFIG}")):
-        yield from (run_in(f.resolve()) for f in sorted(path.iterdir()) if f.is_dir())
+        yield from spread(run_in(f.resolve()) for f in sorted(path.iterdir()) if f.is_dir())
     else:
-        yield from (RunFolder(safe_id(s.run_id), tuple(s.paths)) for s in runs_below(path))
+        yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in runs_below(path))
+
+
+def spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
+    """The runs, each store of several runs among their logs (a tracker's database) as its runs."""
+    for run in runs:
+        files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
+        stores = {file: found for file in files if (found := runs_of_store(file, run.run_id))}
+        if not stores:
+            yield run
+            continue
+        for file, found in stores.items():
+            yield from (
+                replace(run, run_id=safe_id(one.run_id), logs=(file,), only=one.only) for one in found
+            )
+        rest = tuple(file for file in files if file not in stores and file not in run.own_files)
+        if rest:
+            yield replace(run, logs=rest)
 
 
 def _distinct(runs: list[RunFolder]) -> Iterator[RunFolder]:

@@ -25,7 +25,8 @@ OUR_FILES = (RUN_CONFIG, NOTES, LABEL)
 class RunFolder:
     """One run to read: where its logs are, and what people say of it.
 
-    ``folder`` is None for a bare path that belongs to no workspace.
+    ``folder`` is None for a bare path that belongs to no workspace; ``only`` is the name of one run in a
+    store of several.
     """
 
     run_id: str
@@ -33,6 +34,7 @@ class RunFolder:
     folder: Path | None = None
     config: RunConfig = field(default_factory=RunConfig)
     problem: ConfigError | None = None
+    only: str = ""
 
     @property
     def own_files(self) -> list[Path]:

@@ -11,7 +11,7 @@ from tests.readers.writers import csv_log, event_log, json_log, trainer_log
 
 from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat
 from chronicle.model import Role
-from chronicle.readers import read, read_all, runs_below
+from chronicle.readers import READERS, read, read_all, runs_below
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
 
@@ -186,7 +186,7 @@ def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
         read(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path}/golden.json: no reader knows this format. "
-        "Known formats: event file, csv, jsonl, trainer_state.json. "
+        f"Known formats: {', '.join(reader.NAME for reader in READERS)}. "
         "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
     )
 

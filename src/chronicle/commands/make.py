@@ -29,14 +29,14 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     from chronicle import console
     from chronicle.build import build as build_all
     from chronicle.build import places
-    from chronicle.sources import expand
+    from chronicle.sources import expand, spread
     from chronicle.workspace import Workspace
 
     home = Workspace.find(Path.cwd())
     if not paths and home is None:
         raise UsageError("no chronicle.toml here or above. Name logs to build, or: chronicle init DIR")
     workspace = home or Workspace(Path.cwd())
-    runs = expand(paths) if paths else workspace.runs()
+    runs = expand(paths) if paths else list(spread(workspace.runs()))
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from chronicle import roles
 from chronicle.errors import LogError, NothingToRead, UnknownFormat
 from chronicle.model import Attempt, Role
 from chronicle.readers.arrange import arrange
-from chronicle.readers.dispatch import READERS, all_readers, is_log, plugins, read_file
-from chronicle.readers.files import RunSource, runs_in, scan
+from chronicle.readers.dispatch import READERS, all_readers, is_log, plugins, read_file, run_key, runs_of
+from chronicle.readers.files import RunSource, runs_in, scan, stored_runs
 from chronicle.readers.text import clean
 
-__all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below"]
+__all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below", "runs_of_store"]
 
 Aliases = Sequence[tuple[str, Role]]
 
@@ -52,20 +53,22 @@ def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
     return list(reading.attempts)
 
 
-def read_all(path: str | Path, *, aliases: Aliases = ()) -> Reading:
+def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Reading:
     """As `read`, but one bad file among others stops nothing: it is in ``problems``.
+
+    ``only`` names one run of a store that holds several; the attempts of the others are left out.
 
     Raises:
         NothingToRead: there is no such file or folder.
     """
     path = Path(path)
-    folder = path.is_dir()
+    folder = path.is_dir() and not is_log(path)
     attempts: list[Attempt] = []
     problems = list(plugins()[1])
     unknown: list[LogError] = []
     for file in scan(path, is_log).all_logs() if folder else [path]:
         try:
-            found = read_file(file)
+            found = _chosen(file, only) if only else read_file(file)
         except LogError as problem:
             document = file.suffix == ".json" and file.name != "trainer_state.json"
             (unknown if document and isinstance(problem, UnknownFormat) else problems).append(problem)
@@ -78,6 +81,21 @@ def read_all(path: str | Path, *, aliases: Aliases = ()) -> Reading:
         tuple(replace(one, series=roles.assign(one.series, aliases)) for one in arrange(attempts)),
         tuple(problems),
     )
+
+
+def _chosen(file: Path, only: str) -> list[Attempt]:
+    """The attempts of one run in a store. A store is read once for all that is asked of it in turn."""
+    try:
+        info = file.stat()
+        found = _whole_store(file, info.st_size, info.st_mtime_ns)
+    except OSError:
+        found = read_file(file)
+    return [one for one in found if one.facts.get("run") == only]
+
+
+@lru_cache(maxsize=1)
+def _whole_store(file: Path, size: int, time_ns: int) -> list[Attempt]:
+    return read_file(file)
 
 
 def _named(attempt: Attempt, name: str) -> Attempt:
@@ -96,7 +114,13 @@ def runs_below(path: str | Path) -> list[RunSource]:
     Where all logs of a folder belong to one run, the folder itself stands for them.
     """
     path = Path(path)
-    if not path.is_dir():
-        return [RunSource(path.name, (path,))]
+    if not path.is_dir() or is_log(path):
+        name = run_key(path) or path.name
+        return runs_of_store(path) or [RunSource(name, (path,))]
     folder = scan(path, is_log)
-    return runs_in(folder) if any(folder.all_logs()) else []
+    return runs_in(folder, runs_of, run_key) if any(folder.all_logs()) else []
+
+
+def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
+    """The runs of a file that holds several, `prefix/<file>/<run>`; [] for any other."""
+    return stored_runs(path, runs_of, prefix)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import entry_points
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, cast
 
 from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat
 from chronicle.model import Attempt
@@ -28,6 +29,7 @@ from chronicle.readers import (
     wandb,
 )
 from chronicle.readers.console import machine
+from chronicle.readers.protocol import Reader, guarded
 
 GROUP = "chronicle.readers"
 
@@ -36,19 +38,6 @@ _UNKNOWN = (
     "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
 )
 _LINK = "Remedy: mend the link or remove it"
-
-
-class Reader(Protocol):
-    """What a reader is: a module (or any object) with these four names."""
-
-    NAME: str
-    SUFFIXES: tuple[str, ...]
-
-    def identify(self, path: Path) -> bool:
-        """Whether the content of the file (a few KB of it) is of this format. Raises nothing but OSError."""
-
-    def read(self, path: Path) -> list[Attempt]:
-        """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
 
 
 READERS = cast(
@@ -62,32 +51,6 @@ READERS = cast(
 )
 
 
-class Guarded:
-    """A reader of another package: whatever it raises concerns the one file, and is told as its problem."""
-
-    def __init__(self, reader: Reader) -> None:
-        self.NAME, self.SUFFIXES = str(reader.NAME), tuple(reader.SUFFIXES)
-        self._identify, self._read = reader.identify, reader.read
-
-    def identify(self, path: Path) -> bool:
-        try:
-            return bool(self._identify(path))
-        except OSError:
-            raise
-        except Exception:
-            return False
-
-    def read(self, path: Path) -> list[Attempt]:
-        try:
-            return list(self._read(path))
-        except (LogError, OSError):
-            raise
-        except Exception as err:
-            raise BadLog(
-                str(path), f"reader {self.NAME!r} failed: {err!r}. Remedy: tell its authors"
-            ) from err
-
-
 @lru_cache(maxsize=1)
 def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
     """Readers of other packages, and an error for each that cannot be loaded."""
@@ -95,7 +58,7 @@ def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
     problems: list[LogError] = []
     for point in entry_points(group=GROUP):
         try:
-            readers.append(Guarded(point.load()))
+            readers.append(guarded(point.load()))
         except Exception as err:
             problems.append(LogError(f"reader {point.name!r} ({point.value})", f"cannot be loaded: {err!r}"))
     return tuple(readers), tuple(problems)
@@ -127,12 +90,14 @@ def log_like(path: Path) -> bool:
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file of a folder is to be read: its name says that it is a log, or a reader knows it.
+    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it.
 
     An event file of no bytes (a job that died at once) is none.
     """
     try:
         info = path.stat()
+        if stat.S_ISDIR(info.st_mode):
+            return bool(folder_claims(path))
         if stat.S_ISREG(info.st_mode) and "tfevents" in path.name:
             return info.st_size > 0
         return log_like(path) or (stat.S_ISREG(info.st_mode) and bool(claims(path)))
@@ -140,26 +105,61 @@ def is_log(path: Path) -> bool:
         return log_like(path)
 
 
+def folder_claims(path: Path) -> list[Reader]:
+    """The readers to which the folder as a whole is one log. Raises OSError."""
+    return [reader for reader in all_readers() if _hook(reader, "identify_folder", bool)(path)]
+
+
+def runs_of(path: Path) -> list[str]:
+    """The runs in a file that may hold several, as the fact "run" of their attempts calls them; else []."""
+    stores = [reader for reader in all_readers() if hasattr(reader, "runs")]
+    try:
+        found = [reader for reader in stores if path.is_file() and reader.identify(path)]
+        return list(_hook(found[0], "runs", list)(path)) if len(found) == 1 else []
+    except (LogError, OSError):
+        return []
+
+
+def run_key(path: Path) -> str:
+    """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
+    try:
+        return next((key for reader in all_readers() if (key := _hook(reader, "run_key", str)(path))), "")
+    except OSError:
+        return ""
+
+
+def _hook(reader: Reader, name: str, otherwise: type) -> Callable[[Path], Any]:
+    """What a reader may have beside its four names; without it, the empty value of a type."""
+    return getattr(reader, name, lambda path: otherwise())
+
+
 def read_file(path: Path) -> list[Attempt]:
-    """All attempts of one file; the fact "format" names the reader.
+    """All attempts of one file, or of a folder that is one log; the fact "format" names the reader.
 
     Raises:
         LogError: no reader or two readers know it, it is no regular file, it is empty, or cannot be opened.
         NothingToRead: there is no such file.
     """
     try:
-        _require_regular(path)
-        found = claims(path)
-        if not found:
-            known = ", ".join(reader.NAME for reader in all_readers())
-            raise UnknownFormat(str(path), _UNKNOWN.format(known))
-        if len(found) > 1:
-            names = " and ".join(repr(reader.NAME) for reader in found)
-            raise AmbiguousFormat(str(path), f"readers {names} both claim it. Remedy: uninstall one of them")
-        attempts = found[0].read(path)
+        folder_of = folder_claims(path) if path.is_dir() else []
+        if not folder_of:
+            _require_regular(path)
+        reader = _only(folder_of or claims(path), path)
+        attempts = _hook(reader, "read_folder", list)(path) if folder_of else reader.read(path)
     except OSError as err:
         raise LogError(str(path), f"cannot be read ({err.strerror}). Remedy: check its permissions") from err
-    return [replace(one, facts={"format": found[0].NAME, **one.facts}) for one in attempts]
+    return [replace(one, facts={"format": reader.NAME, **one.facts}) for one in attempts]
+
+
+def _only(found: list[Reader], path: Path) -> Reader:
+    """The one reader among those that claim a log. Raises UnknownFormat and AmbiguousFormat."""
+    if not found:
+        known = ", ".join(reader.NAME for reader in all_readers())
+        raise UnknownFormat(str(path), _UNKNOWN.format(known))
+    if len(found) > 1:
+        names = " and ".join(repr(reader.NAME) for reader in found)
+        raise AmbiguousFormat(str(path), f"readers {names} both claim it. Remedy: uninstall one of them")
+    return found[0]
 
 
 def _require_regular(path: Path) -> None:

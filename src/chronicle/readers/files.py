@@ -13,11 +13,15 @@ from pathlib import Path
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(
-    ["label.json", "label.toml", "run.toml", "entry.json", "notes.md", "series.csv", "chronicle.toml"]
+    (
+        *("label.json", "label.toml", "run.toml", "entry.json", "notes.md", "series.csv", "chronicle.toml"),
+        *("debug.log", "debug-internal.log", "debug-core.log"),  # of the W&B client itself
+    )
 )
 NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 # Folders that are part of the folder they are in, and no runs.
 WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "events"])
+_TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = ("train", "training", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
 _ATTEMPT = re.compile(
     r"(version|v|attempt|try|restart|resume|resumed|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+",
@@ -30,27 +34,38 @@ _COMMON_WORDS |= {"stats", "measurements", "trainer", "loss", "losses", "epoch",
 _COMMON_WORDS |= {"dmesg", "kern", "kernel", "syslog", "journal", "slurm", "job", "stdout", "stderr"}
 
 IsLog = Callable[[Path], bool]
+RunsOf = Callable[[Path], list[str]]
+RunKey = Callable[[Path], str]
 
 
 @dataclass(frozen=True)
 class RunSource:
-    """One run: its id (a relative path) and its files; a folder stands for all logs below it."""
+    """One run: its id (a relative path) and its files; a folder stands for all logs below it.
+
+    ``only`` is the name of one run in a store of several (the fact "run" of its attempts).
+    """
 
     run_id: str
     paths: tuple[Path, ...]
+    only: str = ""
 
 
 @dataclass
 class Folder:
-    """A folder with the logs in it, and the folders in it that hold logs at any depth."""
+    """A folder with the logs in it, and the folders in it that hold logs at any depth.
+
+    ``whole`` are the folders in it that are one log each.
+    """
 
     path: Path
     logs: list[Path] = field(default_factory=list)
+    whole: list[Path] = field(default_factory=list)
     folders: list[Folder] = field(default_factory=list)
 
     def all_logs(self) -> Iterator[Path]:
         """All logs below, in natural order."""
         yield from self.logs
+        yield from self.whole
         for folder in self.folders:
             yield from folder.all_logs()
 
@@ -76,35 +91,69 @@ def scan(path: Path, is_log: IsLog, seen: set[tuple[int, int]] | None = None) ->
         if entry.name.startswith(".") or entry.name in NOT_LOGS | NOT_RUNS:
             continue
         if os.path.isdir(entry.path):
-            below = scan(Path(entry.path), is_log, seen)
-            folder.folders += [below] if below.logs or below.folders else []
+            _enter(folder, Path(entry.path), is_log, seen)
         elif is_log(Path(entry.path)):
             folder.logs.append(Path(entry.path))
     return folder
 
 
-def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
-    """The runs of a folder: itself with its parts, and the folders in it that are no parts."""
+def _enter(folder: Folder, path: Path, is_log: IsLog, seen: set[tuple[int, int]]) -> None:
+    """Adds a folder in ``folder``, as one log or with what is below it."""
+    if is_log(path):
+        info = path.stat()
+        if (info.st_dev, info.st_ino) not in seen:
+            folder.whole.append(path)
+            seen.add((info.st_dev, info.st_ino))
+        return
+    below = scan(path, is_log, seen)
+    folder.folders += [below] if any(below.all_logs()) else []
+
+
+def runs_in(folder: Folder, runs_of: RunsOf, run_key: RunKey, prefix: str = "") -> list[RunSource]:
+    """The runs of a folder: itself with its parts, and those in it that are no parts: folders and stores."""
     run_id = prefix or folder.path.name or "run"
+    stores = [run for log in folder.logs for run in stored_runs(log, runs_of, prefix)]
+    stored = {path for run in stores for path in run.paths}
+    logs = [log for log in folder.logs if log not in stored]
     parts: list[Folder] = []
     runs: list[RunSource] = []
     for below in folder.folders:
-        inner = runs_in(below, f"{prefix}/{below.path.name}".lstrip("/"))
-        wrapped = below.path.name.lower() in WRAPPERS and [run.paths for run in inner] == [(below.path,)]
-        if wrapped or _is_part(below, beside_logs=bool(folder.logs)):
+        inner = runs_in(below, runs_of, run_key, f"{prefix}/{below.path.name}".lstrip("/"))
+        wraps = below.path.name.lower() in WRAPPERS or (below.path.name == _TRACKED and bool(logs))
+        wrapped = wraps and [(run.paths, run.only) for run in inner] == [((below.path,), "")]
+        if wrapped or _is_part(below, beside_logs=bool(logs)):
             parts.append(below)
         else:
             runs += inner
-    families = _families(folder.logs)
+    launched = _launched(folder, run_key, prefix)
+    if len(launched) == 1 and not (runs or parts or folder.logs):
+        return [RunSource(launched[0].run_id, (folder.path,))]
+    runs = stores + launched + runs
+    families = _families(logs)
     if not runs and (parts or len(families) < 2):
         return [RunSource(run_id, (folder.path,))]
     if parts or len(families) == 1:
-        families = {"": [*folder.logs, *(part.path for part in parts)]}
+        families = {"": [*logs, *(part.path for part in parts)]}
     own = [
         RunSource(f"{prefix}/{name}".strip("/") if len(families) > 1 else run_id, tuple(paths))
         for name, paths in families.items()
     ]
     return own + runs
+
+
+def stored_runs(log: Path, runs_of: RunsOf, prefix: str) -> list[RunSource]:
+    """The runs of a file that holds several; [] for any other."""
+    names = runs_of(log)
+    within = f"{prefix}/{log.stem}".lstrip("/")
+    return [RunSource(f"{within}/{name}", (log,), name) for name in names] if len(names) > 1 else []
+
+
+def _launched(folder: Folder, run_key: RunKey, prefix: str) -> list[RunSource]:
+    """The folders that are one log each, as runs: those of one key are the launches of one run."""
+    by_run: dict[str, list[Path]] = {}
+    for path in folder.whole:
+        by_run.setdefault(run_key(path) or path.name, []).append(path)
+    return [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_run.items()]
 
 
 def _is_part(folder: Folder, *, beside_logs: bool) -> bool:

@@ -1,0 +1,79 @@
+"""What a reader is, and readers of other packages, which are held so that a failure of theirs stops nothing.
+
+Beside the four names of `Reader` there are some that a reader may have:
+
+    FALLBACK = 1                          claims only what no reader with a lower number claims
+    identify_folder(path) -> bool         a folder that is one log: what lies in it is not looked at
+    read_folder(path) -> list[Attempt]
+    runs(path) -> list[str]               a file of several runs: the fact "run" of their attempts, cheaply
+    run_key(path) -> str                  folders side by side with one key are attempts of one run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Protocol, cast
+
+from chronicle.errors import BadLog, LogError
+from chronicle.model import Attempt
+
+# What it means when one of these fails.
+_LOOKS: dict[str, Any] = {"identify": False, "identify_folder": False, "runs": [], "run_key": ""}
+_READS = ("read", "read_folder")
+
+
+class Reader(Protocol):
+    """What a reader is: a module (or any object) with these four names."""
+
+    NAME: str
+    SUFFIXES: tuple[str, ...]
+
+    def identify(self, path: Path) -> bool:
+        """Whether the content of the file (a few KB of it) is of this format. Raises nothing but OSError."""
+
+    def read(self, path: Path) -> list[Attempt]:
+        """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
+
+
+def guarded(reader: Reader) -> Reader:
+    """A reader of another package: whatever it raises concerns the one file, and is told as its problem.
+
+    Raises:
+        AttributeError: it lacks one of the four names.
+    """
+    made = SimpleNamespace(NAME=str(reader.NAME), SUFFIXES=tuple(reader.SUFFIXES))
+    made.FALLBACK = getattr(reader, "FALLBACK", 0)
+    made.identify, made.read = reader.identify, reader.read
+    for hook, otherwise in _LOOKS.items():
+        if hasattr(reader, hook):
+            setattr(made, hook, _looking(getattr(reader, hook), otherwise))
+    for hook in _READS:
+        if hasattr(reader, hook):
+            setattr(made, hook, _reading(getattr(reader, hook), made.NAME))
+    return cast(Reader, made)
+
+
+def _looking(look: Callable[[Path], Any], otherwise: Any) -> Callable[[Path], Any]:
+    def look_safely(path: Path) -> Any:
+        try:
+            return type(otherwise)(look(path))
+        except OSError:
+            raise
+        except Exception:
+            return otherwise
+
+    return look_safely
+
+
+def _reading(read: Callable[[Path], list[Attempt]], name: str) -> Callable[[Path], list[Attempt]]:
+    def read_safely(path: Path) -> list[Attempt]:
+        try:
+            return list(read(path))
+        except (LogError, OSError):
+            raise
+        except Exception as err:
+            raise BadLog(str(path), f"reader {name!r} failed: {err!r}. Remedy: tell its authors") from err
+
+    return read_safely
