@@ -10,18 +10,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault
 from chronicle.readers import tables
+from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.text import encoding_of, head, head_lines
 
 NAME = "trainer_state.json"
 SUFFIXES = (".json",)
+
+# Keys of the state that hold arguments of the training.
+CONFIG = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
 
 _HISTORY = '"log_history"'
 _SEPARATORS = re.compile(r"[\s,]*")
@@ -43,14 +47,13 @@ def read(path: Path) -> list[Attempt]:
     state, truncated = _parsed(text)
     history = state.pop("log_history", None)
     rows: list[Row] = []
-    facts: dict[str, Any] = {
-        key: value for key, value in state.items() if isinstance(value, str | int | float)
-    }
+    facts = _facts(state)
     for entry in history if isinstance(history, list) else []:
         row = dict(flat(entry)) if isinstance(entry, dict) else {}
         if "train_runtime" in row:
-            facts["summary"] = row
+            facts |= {"summary": row, "ended": "finished"}
         elif row:
+            facts.pop("ended", None)  # a training that went on after its end
             rows.append(row)
     if not rows:
         raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
@@ -58,6 +61,14 @@ def read(path: Path) -> list[Attempt]:
     return [
         tables.attempt(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)
     ]
+
+
+def _facts(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What the state says beside the log; what the training was started with is `config/...`."""
+    said = {key: value for key, value in state.items() if isinstance(value, str | int | float)}
+    config: dict[str, Any] = {key: said.pop(key) for key in CONFIG if key in said}
+    trial = state.get("trial_params")
+    return said | config_facts(config | (trial if isinstance(trial, dict) else {}))
 
 
 def _parsed(text: str) -> tuple[dict[str, Any], bool]:
