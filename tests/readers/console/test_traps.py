@@ -1,0 +1,211 @@
+"""Traps of console formats that real logs hold, each with all that is read of it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from chronicle.errors import LogError
+from chronicle.model import Attempt, Role
+from chronicle.readers import read
+
+NAN = math.nan
+Points = dict[str, list[tuple[int, float]]]
+
+
+def read_text(tmp_path: Path, text: str, name: str = "log.txt") -> Attempt:
+    log = tmp_path / name
+    log.write_text(text, newline="")
+    (attempt,) = read(log)
+    return attempt
+
+
+def points(attempt: Attempt) -> Points:
+    return {
+        name: list(zip(s.steps.tolist(), s.values.tolist(), strict=True))
+        for name, s in attempt.series.items()
+    }
+
+
+def mllog(key: str, value: str, **metadata: object) -> str:
+    told = ", ".join(f'"{name}": {value}' for name, value in metadata.items())
+    return (
+        f':::MLLOG {{"time_ms": 1746123382361, "key": "{key}", "value": {value}, "metadata": {{{told}}}}}\n'
+    )
+
+
+# name -> format, text, all points, the axis
+TRAPS: dict[str, tuple[str, str, Points, str]] = {
+    "a NaN loss that the Trainer filtered": (
+        "hf-console",
+        "{'loss': 2.5, 'grad_norm': 1.0, 'epoch': 0.1}\n{'loss': 0.0, 'grad_norm': nan, 'epoch': 0.2}\n",
+        {"loss": [(1, 2.5), (2, 0.0)], "grad_norm": [(1, 1.0), (2, NAN)], "epoch": [(1, 0.1), (2, 0.2)]},
+        "row",
+    ),
+    "a data set's bar is not the bar of the training": (
+        "hf-console",
+        "Map: 100%|██| 7/7 [00:00<00:00]\r  0%|          | 0/9 [00:00<?, ?it/s]\n"
+        "{'loss': 2.5, 'epoch': 0.1}\n 33%|███       | 3/9 [00:01<00:02]\r100%|██| 2/2 [00:01<00:00]\r"
+        "{'eval_loss': 2.0, 'epoch': 0.1}\n100%|██| 2/2 [00:01<00:00]\r 33%|███       | 3/9 [00:01<00:02]\n",
+        {"loss": [(3, 2.5)], "epoch": [(3, 0.1), (3, 0.1)], "eval_loss": [(3, 2.0)]},
+        "step",
+    ),
+    "numbers in strings, and an overflow between": (
+        "fairseq",
+        '2021-03-08 12:31:36 | INFO | train_inner | {"loss": "16.5", "num_updates": "100"}\n'
+        "gradient overflow detected, ignoring gradient, setting loss scale to: 16.0\n"
+        '2021-03-08 12:31:39 | INFO | valid_held | {"valid_loss": "9.5", "valid_num_updates": "100"}\n',
+        {"loss": [(100, 16.5)], "loss_scale": [(100, 16.0)], "valid_loss": [(100, 9.5)]},
+        "step",
+    ),
+    "nanms is no NaN": (
+        "modded-nanogpt",
+        "step:1/9 train_loss:nan train_time:84ms step_avg:nanms\n"
+        "step:2/9 train_loss:9.5 train_time:0.2s step_avg:95.25ms\n",
+        {"train_loss": [(1, NAN), (2, 9.5)], "train_time": [(1, 84.0), (2, 200.0)], "step_avg": [(2, 95.25)]},
+        "step",
+    ),
+    "source code that prints such lines": (
+        "modded-nanogpt",
+        'print(f"step:{step}/{n} train_loss:{loss:.4f} train_time:{ms:.0f}ms step_avg:{avg:.2f}ms")\n'
+        "step:0/9 val_loss:10.5 train_time:0ms step_avg:nanms\n",
+        {"val_loss": [(0, 10.5)], "train_time": [(0, 0.0)]},
+        "step",
+    ),
+    "thousands and percents": (
+        "torchtitan",
+        "step: 10  loss:  8.25  memory: 27.5GiB(29.01%)  tps: 1,006,722  mfu: 12.5%\n",
+        {"loss": [(10, 8.25)], "memory": [(10, 27.5)], "tps": [(10, 1006722.0)], "mfu": [(10, 12.5)]},
+        "step",
+    ),
+    "other names for the same columns": (
+        "nanogpt",
+        "step 5/19073 | loss: 4.5 | lr: 6.0e-04 | norm: 0.5 | time: 405.5ms | tokens/sec: 1292\n",
+        {
+            "loss": [(5, 4.5)], "lr": [(5, 6e-4)], "norm": [(5, 0.5)], "time": [(5, 405.5)],
+            "tokens/sec": [(5, 1292.0)],
+        },
+        "step",
+    ),
+    "a block's summary carries the step it began with": (
+        "mlperf",
+        mllog("block_start", "null", samples_count=0)
+        + mllog("tracked_stats", '{"train_step_time": 5.5, "reduced_train_loss": 7.5}', step=8.0)
+        + mllog("tracked_stats", '{"train_step_time": 5.0, "reduced_train_loss": NaN}', step=16.0)
+        + mllog("tracked_stats", '{"train_step_time": 5.25, "throughput": 90.5}', step=0),
+        {
+            "train_step_time": [(8, 5.5), (16, 5.0)], "reduced_train_loss": [(8, 7.5), (16, NAN)],
+            "block/train_step_time": [(16, 5.25)], "block/throughput": [(16, 90.5)],
+        },
+        "step",
+    ),
+    "a step that is a list, a value that is null, and ranks before": (
+        "mlperf",
+        mllog("init_start", "null") * 50
+        + mllog("train_loss", "null", samples_count=8)
+        + "0: " + mllog("train_loss", "1.5", samples_count=80, lr=0.25)
+        + mllog("eval_accuracy", '"0.5"', samples_count="[2, 13]"),
+        {"train_loss": [(80, 1.5)], "lr": [(80, 0.25)], "eval_accuracy": [(80, 0.5)]},
+        "sample",
+    ),
+    "iterations counted anew in each epoch": (
+        "dllogger",
+        'DLLL {"datetime": "2020-06-03 16:05:41", "type": "LOG", "step": [0, 0], "data": {"loss": 2.5}}\n'
+        'DLLL {"datetime": "2020-06-03 16:05:42", "type": "LOG", "step": [0, 1], "data": {"loss": 2.0}}\n'
+        'DLLL {"datetime": "2020-06-03 16:05:43", "type": "LOG", "step": [1, 0], "data": {"loss": "1.5"}}\n',
+        {"epoch": [(0, 0.0), (1, 0.0), (2, 1.0)], "loss": [(0, 2.5), (1, 2.0), (2, 1.5)]},
+        "step",
+    ),
+    "running means of an epoch before its end": (
+        "keras-console",
+        "Epoch 1/2\r 1/5 [=>....] - ETA: 1s - loss: 9.5\r5/5 [=====] - 1s 9ms/step - loss: 4.5\r"
+        "5/5 [=====] - 1s 9ms/step - loss: 4.5 - val_loss: 5.5\nEpoch 2/2\r 3/5 [==>..] - ETA - loss: 3\n",
+        {"loss": [(1, 4.5)], "val_loss": [(1, 5.5)]},
+        "epoch",
+    ),
+    "a learning rate among the words": (
+        "mlx",
+        "Iter 10: Train loss 2.5, Learning Rate 1.000e-05, It/sec 0.5, Tokens/sec 201.5, Peak mem 14.9 GB\n",
+        {
+            "Train loss": [(10, 2.5)], "Learning Rate": [(10, 1e-5)], "It/sec": [(10, 0.5)],
+            "Tokens/sec": [(10, 201.5)], "Peak mem": [(10, 14.9)],
+        },
+        "step",
+    ),
+    "validation and training of one step": (
+        "llm.c",
+        "s:250 tel:6.25\ns:250 eval:0.25\ns:250 trl:6.5 lr:2.0e-04 norm:inf\n",
+        {"tel": [(250, 6.25)], "eval": [(250, 0.25)], "trl": [(250, 6.5)], "lr": [(250, 2e-4)],
+         "norm": [(250, math.inf)]},
+        "step",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_trap(trap: str, tmp_path: Path) -> None:
+    name, text, expected, axis = TRAPS[trap]
+    attempt = read_text(tmp_path, text)
+    assert attempt.facts["format"] == name
+    assert attempt.axis == axis
+    assert repr(points(attempt)) == repr(expected)
+
+
+def test_a_filtered_nan_is_told(tmp_path: Path) -> None:
+    _, text, _, _ = TRAPS["a NaN loss that the Trainer filtered"]
+    (fault,) = read_text(tmp_path, text).faults
+    assert (fault.what, fault.count) == (
+        "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss", 1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "role", "unit", "axis"),
+    [
+        ("gpt3", Role.VALIDATION_LOSS, "nats/token", "token"),
+        ("llama31_405b", Role.VALIDATION_LOSS, "nats/token", "sample"),
+        ("rnnt", Role.VALIDATION_LOSS, "word error rate", "epoch"),
+        ("bert", Role.VALIDATION_SCORE, None, "sample"),
+        ("resnet", Role.VALIDATION_SCORE, None, "epoch"),
+    ],
+)
+def test_the_benchmark_says_what_eval_accuracy_is(
+    benchmark: str, role: Role, unit: str | None, axis: str, tmp_path: Path
+) -> None:
+    text = mllog("submission_benchmark", f'"{benchmark}"') + mllog("eval_accuracy", "2.5", epoch_num=4)
+    attempt = read_text(tmp_path, text)
+    series = attempt.series["eval_accuracy"]
+    assert (series.role, series.unit, attempt.axis) == (role, unit, axis)
+
+
+@pytest.mark.parametrize(("status", "ended"), [("success", "finished"), ("aborted", "aborted")])
+def test_how_a_run_of_mlperf_ended_is_a_fact(status: str, ended: str, tmp_path: Path) -> None:
+    text = mllog("eval_accuracy", "0.5", epoch_num=4) + mllog("run_stop", "null", status=f'"{status}"')
+    assert read_text(tmp_path, text).facts["ended"] == ended
+
+
+def test_a_damaged_record_costs_one_record(tmp_path: Path) -> None:
+    good = mllog("train_loss", "1.5", samples_count=8)
+    attempt = read_text(tmp_path, good + good[:60] + "\n" + good.replace("8}", "16}"))
+    assert points(attempt) == {"train_loss": [(8, 1.5), (16, 1.5)]}
+    assert [(f.where[-1], f.what) for f in attempt.faults] == [("2", "record is no JSON; line skipped")]
+
+
+def test_a_machine_fault_stands_at_the_step_of_the_log(tmp_path: Path) -> None:
+    text = (
+        "s:0 trl:10.5 lr:0.000001 norm:15.37\ns:1 trl:10.25 lr:0.000001 norm:15.37\n"
+        "slurmstepd: error: *** JOB 77 ON nid001 CANCELLED AT 2024-04-20T09:09:37 DUE TO TIME LIMIT ***\n"
+    )
+    (fault,) = read_text(tmp_path, text).faults
+    assert (fault.kind, fault.host, fault.at_step, fault.at_time) == (
+        "time-limit", "nid001", 1, 1713604177.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["1 2.5\n2 2.25\n", "s:1 lr:0.1\n", "step 5 of the plan | buy milk\n"])
+def test_what_only_looks_alike_is_not_claimed(text: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(text)
+    with pytest.raises(LogError, match="no reader knows this format"):
+        read(tmp_path / "notes.txt")
