@@ -6,6 +6,7 @@ import builtins
 import math
 import random
 import re
+import tempfile
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.readers.tracker_writers import trackio_log
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
@@ -184,6 +188,28 @@ def test_runs_of_against_the_obvious_way() -> None:
 )
 def test_data_are_no_log(columns: dict[str, Any], tmp_path: Path) -> None:
     assert not parquet.identify(write(tmp_path / "a.parquet", columns))
+
+
+def test_what_trackio_exports_beside_its_database_is_passed_over(tmp_path: Path) -> None:
+    file = write(tmp_path / "lm.parquet", {"run_name": ["a"], "step": [1], "loss": [0.5]})
+    (tmp_path / "lm.db").write_text("another database")
+    assert parquet.identify(file)
+    (tmp_path / "lm.db").unlink()
+    trackio_log(tmp_path / "lm.db", {"loss": [(1, 0.5)]})
+    assert not parquet.identify(file)
+
+
+@given(st.data())
+def test_any_footer_is_read_or_refused(data: st.DataObject) -> None:
+    parts = st.lists(
+        st.sampled_from([b"\x19", b"\x4c", b"\x15", b"\x48", b"\x04loss", b"\x04step", b"\xff" * 10])
+    )
+    footer = data.draw(st.one_of(st.binary(max_size=200), parts.map(b"".join)))
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"PAR1" + bytes(8) + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+        file.flush()
+        assert all(isinstance(leaf.name, str) for leaf in leaves_of(Path(file.name)))
+        assert parquet.identify(Path(file.name)) in (True, False)
 
 
 def test_the_footer_against_pyarrow(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.readers.tracker_writers import (
     BLOCK,
+    key,
     nested,
     wandb_alert,
     wandb_exit,
@@ -241,3 +243,27 @@ def test_zeros_after_the_end_are_a_log_that_is_written(tmp_path: Path) -> None:
     assert attempt.series["loss"].values.tolist() == [1.0, 0.5]
     assert attempt.truncated
     assert attempt.faults == ()
+
+
+PIECES = [key(n, k) for n in (1, 2, 3, 4, 10, 13, 16, 17, 18, 26) for k in (0, 2)] + [
+    b"\x04loss",
+    b"\x03NaN",
+    b"\x82\x01",
+]
+
+
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=9)), max_size=12), st.integers(0, 30))
+def test_any_record_is_taken_or_counted(pieces: list[bytes], kind: int) -> None:
+    record = b"".join(pieces)
+    with tempfile.TemporaryDirectory() as folder:
+        good = wandb_history({"loss": 1.0}, 0)
+        attempt = read_records(Path(folder, "a.wandb"), good, record, nested(kind + 1, record), wandb_exit(0))
+    assert attempt.series["loss"].values[0] == 1.0
+    assert all(fault.what.endswith("skipped") or fault.kind != "read" for fault in attempt.faults)
+
+
+@given(st.binary(max_size=300), st.integers(0, 40))
+def test_any_bytes_are_framed(content: bytes, n_zeros: int) -> None:
+    frames = Frames(wandb_file([b"one"]) + bytes(n_zeros) + content)
+    assert next(iter(frames)) == b"one"
+    assert len(list(frames)) >= 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Fault, Role
-from chronicle.readers import tables
+from chronicle.readers import tables, trackio
 from chronicle.readers.parquet_footer import BYTE_ARRAY, NUMBERS, leaves_of
 from chronicle.readers.runs_in_table import ID_NAMES, METRIC_NAMES, RUN_NAMES, VALUE_NAMES, runs_of
 from chronicle.readers.tables import STEP_NAMES, TIME_NAMES, Column
@@ -36,7 +36,12 @@ _MISSING = "is Parquet, which needs the package 'pyarrow'. Remedy: pip install '
 
 
 def identify(path: Path) -> bool:
-    """A Parquet file with a column that counts steps, and one with a known metric or named values."""
+    """A Parquet file with a column that counts steps, and one with a known metric or named values.
+
+    What Trackio exports beside its database holds the same runs again, and is passed over.
+    """
+    if trackio.is_store(path.with_suffix(".db")):
+        return False
     leaves = [leaf for leaf in leaves_of(path) if not leaf.repeated]
     numeric = [leaf.name for leaf in leaves if leaf.kind in NUMBERS]
     texts = {tables.plain(leaf.name) for leaf in leaves if leaf.kind == BYTE_ARRAY}

@@ -36,6 +36,14 @@ def identify(path: Path) -> bool:
     return "configs" in found and set(found.get("metrics", ())) >= _COLUMNS
 
 
+def is_store(path: Path) -> bool:
+    """Whether there is such a file, and it is a database of Trackio."""
+    try:
+        return path.is_file() and identify(path)
+    except OSError:
+        return False
+
+
 def runs(path: Path) -> list[str]:
     """The runs of the database, as the fact "run" of their attempts calls them."""
     with _database(path) as store:
