@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 from tests.docs_text import DOCS, PARTS, between
+from tests.readers.gold import EXAMPLES, examples, gold_of
 from tests.test_cli import healthy
 
 from chronicle.config import RunConfig, WorkspaceConfig, from_table
@@ -23,9 +24,23 @@ def test_generated_part_is_up_to_date(name: str) -> None:
     assert shown == make().strip(), "run: python -m tests.docs_text"
 
 
+HEADINGS = ("What is read", "What is not read", "How restarts show", "Example")
+
+
 @pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)
-def test_format_is_documented(reader) -> None:
-    assert reader.NAME in (DOCS / "formats.md").read_text("utf-8")
+def test_format_has_its_page_its_row_and_examples(reader) -> None:
+    name = f"formats/{reader.NAME.replace(' ', '-')}.md"
+    page = (DOCS / name).read_text("utf-8")
+    assert tuple(re.findall(r"^## (.*)$", page, re.M)) == HEADINGS
+    assert f"\n| [{reader.NAME}]({name}) | " in (DOCS / "formats.md").read_text("utf-8")
+    assert page.split("## Example")[1].strip()
+    claimed = [e for e in examples() if reader.identify(EXAMPLES / e)]
+    assert claimed and all(gold_of(e).exists() for e in claimed)
+
+
+def test_every_page_of_a_format_is_of_a_reader() -> None:
+    names = {reader.NAME.replace(" ", "-") for reader in READERS}
+    assert {page.stem for page in (DOCS / "formats").glob("*.md")} == names
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
@@ -53,7 +68,8 @@ def test_examples_of_configuration_are_valid() -> None:
 
 def test_every_page_is_in_the_index() -> None:
     index = (DOCS / "index.md").read_text("utf-8")
-    missing = [p.name for p in PAGES if p.name != "index.md" and f"({p.name})" not in index]
+    pages = DOCS.glob("*.md")  # those of the formats stand in their own index
+    missing = [p.name for p in pages if p.name != "index.md" and f"({p.name})" not in index]
     assert missing == []
 
 

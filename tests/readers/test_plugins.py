@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.docs_text import DOCS
 from tests.readers.writers import csv_log
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Role, Series
-from chronicle.readers import dispatch, read, read_all
+from chronicle.readers import dispatch, read, read_all, runs_below
 
 
 class Mine:
@@ -83,6 +86,70 @@ def test_one_that_cannot_be_loaded_is_told_and_stops_nothing(load, installed: li
     assert len(reading.attempts) == 1
     assert [p.where for p in reading.problems] == ["reader 'mine' (my_package:reader)"]
     assert "cannot be loaded" in reading.problems[0].problem
+
+
+def test_the_reader_that_the_guide_shows_is_found_and_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The module and the entry point as they stand in docs/formats.md, installed as a package is."""
+    text = (DOCS / "formats.md").read_text("utf-8").split("## A reader of your own")[1]
+    module, project, log = (
+        re.search(rf"```{kind}\n(.*?)```", text, re.S)[1] for kind in ("python", "toml", "text")
+    )
+    table = tomllib.loads(project)["project"]
+    (entry,) = table["entry-points"]["chronicle.readers"].items()
+    site = tmp_path / "site"
+    about = site / f"{table['name'].replace('-', '_')}-{table['version']}.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {table['name']}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[chronicle.readers]\n{entry[0]} = {entry[1]}\n")
+    (site / f"{entry[1]}.py").write_text(module)
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.losses").write_text(log)
+    (tmp_path / "logs" / "cut.losses").write_text(log + "40 2.3")
+    (tmp_path / "logs" / "bad.losses").write_text("#losses\n")
+    monkeypatch.syspath_prepend(site)
+    dispatch.plugins.cache_clear()
+    try:
+        reading = read_all(tmp_path / "logs")
+    finally:
+        dispatch.plugins.cache_clear()
+    whole, cut = reading.attempts
+    assert whole.facts["format"] == "losses"
+    assert whole.series["loss"].steps.tolist() == [10, 20, 30]
+    assert str(whole.series["loss"].values.tolist()) == "[2.51, nan, 2.38]"
+    assert whole.series["lr"].role is Role.LEARNING_RATE
+    assert (whole.truncated, cut.truncated, len(cut.series["loss"])) == (False, True, 3)
+    assert [p.problem for p in reading.problems] == ["holds no line of three numbers. Remedy: remove it"]
+
+
+class Store(Mine):
+    """Has all that a reader may have, and fails at each."""
+
+    FALLBACK = 3
+
+    def identify_folder(self, path: Path) -> bool:
+        return path.name == "whole"
+
+    def read_folder(self, path: Path) -> list[Attempt]:
+        raise RuntimeError("no idea")
+
+    def runs(self, path: Path) -> list[str]:
+        raise RuntimeError("no idea")
+
+    run_key = runs
+
+
+def test_what_a_reader_may_have_fails_alone(installed: list, tmp_path: Path) -> None:
+    installed.append(point(Store))
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "a.mine").write_text("mine:2.5")
+    reading = read_all(tmp_path)
+    assert [one.name for one in reading.attempts] == ["a.mine"]
+    assert [p.problem for p in reading.problems] == [
+        "reader 'mine' failed: RuntimeError('no idea'). Remedy: tell its authors"
+    ]
+    assert [run.run_id for run in runs_below(tmp_path)] == [tmp_path.name, "whole"]
 
 
 def test_one_that_fails_to_identify_claims_nothing(installed: list, tmp_path: Path) -> None:
