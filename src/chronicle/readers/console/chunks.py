@@ -81,7 +81,7 @@ def plain(data: bytes) -> bytes:
 
 def _chunk(data: bytes, first: int, cut: int) -> Chunk:
     data = plain(data)
-    unfinished = not data.endswith((b"\n", b"\r"))
+    unfinished = not data.endswith(b"\n")  # after a lone "\r" an empty line waits for its text
     data = data if unfinished else data[:-1]
     if b"\r" not in data:
         return Chunk(data, range(first, first + data.count(b"\n") + 1), unfinished, cut)

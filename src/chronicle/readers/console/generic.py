@@ -23,7 +23,7 @@ from chronicle.readers.console.prefix import split
 from chronicle.readers.hyperparameters import Scalar, config_facts
 from chronicle.roles import role_of
 
-NAME = "key value lines"
+NAME = "key-value"
 SUFFIXES: tuple[str, ...] = ()
 FALLBACK = True
 

@@ -65,8 +65,8 @@ class Line(NamedTuple):
 
 
 class Log:
-    """What was read so far. ``step`` is that of the last record, ``truncated`` whether the last line has no
-    end.
+    """What was read so far. ``step`` and ``time`` are those of the last record, ``truncated`` says whether
+    the last line has no end.
 
     ``facts`` and ``events`` are there for the format to fill; ``axis`` says what the steps count.
     """
@@ -75,6 +75,7 @@ class Log:
         self.path = path
         self.rows = Rows()
         self.step: int | None = None
+        self.time = NAN
         self.truncated, self.n_lines = False, 0
         self.axis = "step"
         self.facts: dict[str, Any] = {}
@@ -106,11 +107,11 @@ class Log:
         numbers: Sequence[int],
         record: re.Pattern[bytes],
         unfinished: bool,
-        reached: Mapping[int, int] | None = None,
+        reached: Mapping[int, tuple[int, float]] | None = None,
     ) -> Iterator[Line]:
         """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end.
 
-        ``reached``: steps that were recorded elsewhere between a line (by its number) and the one before.
+        ``reached``: step and time of what was recorded elsewhere right before a line, by its number.
         """
         search = record.search
         last = len(lines) - 1 if unfinished else -1
@@ -120,13 +121,13 @@ class Log:
             for index, raw in enumerate(some, start):
                 number = numbers[index]
                 if reached and number in reached:
-                    self.step = reached[number]
+                    self.step, self.time = reached[number]
                 if search(raw):
                     if self._watched is not None:
                         self.told_lines.append(number)
                     yield Line(number, text_of(raw), index == last)
                 elif worth and raw:
-                    self.machine.look(number, text_of(raw), step=self.step)
+                    self.machine.look(number, text_of(raw), step=self.step, time=self.time)
 
     def add(
         self,
@@ -150,12 +151,13 @@ class Log:
             self.truncated = False
         if who and self._said(step, frozenset(values), who):
             return False
+        time = time_in(line.text) if time is None else time
         try:
-            self.rows.add(line.number, step, values, time_in(line.text) if time is None else time)
+            self.rows.add(line.number, step, values, time)
         except OverflowError:
             self.fault(line.number, "step does not fit 64 bits; line skipped")
             return False
-        self.step = step
+        self.step, self.time = step, time if time == time else self.time
         return True
 
     def _said(self, step: int, names: frozenset[str], who: str) -> bool:
@@ -170,7 +172,7 @@ class Log:
     def look(self, line: Line) -> None:
         """Looks for a fault of the machine in a line that turned out to be no record."""
         self.looked_at.append(line.number)
-        self.machine.look(line.number, line.text, step=self.step)
+        self.machine.look(line.number, line.text, step=self.step, time=self.time)
 
     def event(self, line: Line, what: str, **more: Any) -> None:
         """Something that happened at a line: a checkpoint, an evaluation, an overflow (fact "events")."""

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from chronicle.model import Attempt, Steps
+from chronicle.model import Attempt, Floats, Steps
 from chronicle.readers.cells import number
 from chronicle.readers.console.arguments import MARK, argument
 from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.fields import Lines, Template, learn
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.marks import owner
+from chronicle.readers.console.prefix import time_in
 from chronicle.readers.hyperparameters import Scalar, config_facts
 
 NAME = "megatron"
@@ -40,6 +41,7 @@ _CHECKPOINT = re.compile(
 _LOSS = re.compile(r"(?<!_)\bloss$")
 _SKIPPED, _NANS, _NORM = "number of skipped iterations", "number of nan iterations", "grad norm"
 _MOST_TEMPLATES, _FEWEST = 16, 4
+_CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 
 def identify(path: Path) -> bool:
@@ -70,19 +72,21 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
     records = records[
         : len(records) - (chunk.unfinished and len(records) and records[-1] == len(numbers) - 1)
     ]
-    known = np.full(len(numbers), -1)
+    known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
     for template in _templates(lines, records, known, chunk.data, templates):
         found = template.find(lines, records[known[records] < 0])
-        known[found.lines] = found.steps
+        known[found.lines], times[found.lines] = found.steps, found.times
         log.rows.extend(numbers[found.lines], found.steps, found.columns, found.times)
     left = np.flatnonzero(known < 0)
     raws = [
         chunk.data[start:end]
         for start, end in zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
     ]
-    yield from log.told(raws, numbers[left].tolist(), _TOLD, chunk.unfinished, _reached(known, left, numbers))
+    yield from log.told(
+        raws, numbers[left].tolist(), _TOLD, chunk.unfinished, _reached(known, times, left, numbers)
+    )
     if len(known) and known[-1] >= 0:
-        log.step = int(known[-1])
+        log.step, log.time = int(known[-1]), float(times[-1])
 
 
 def _templates(
@@ -101,11 +105,11 @@ def _templates(
             return
 
 
-def _reached(known: Steps, left: Steps, numbers: Steps) -> dict[int, int]:
-    """By the number of a line that is left: the last step that is known before it."""
-    behind = left - 1
-    told = (behind >= 0) & (known[behind] >= 0)
-    return dict(zip(numbers[left[told]].tolist(), known[behind[told]].tolist(), strict=True))
+def _reached(known: Steps, times: Floats, left: Steps, numbers: Steps) -> dict[int, tuple[int, float]]:
+    """By the number of a line that is left: step and time of the record right before it, if that is known."""
+    left = left[(left > 0) & (known[left - 1] >= 0)]
+    reached = zip(known[left - 1].tolist(), times[left - 1].tolist(), strict=True)
+    return dict(zip(numbers[left].tolist(), reached, strict=True))
 
 
 def _record(log: Log, line: Line) -> bool:
@@ -114,8 +118,9 @@ def _record(log: Log, line: Line) -> bool:
     for match, end in zip(found, ends, strict=False):
         values = _values(log, line, line.text[match.end() : end])
         step = values.pop("global_step", float(match["step"]))
+        clock = line.text[max(0, match.start() - _CLOCK_CHARACTERS) : match.start()]
         if values:
-            log.add(line, int(step) if step == step // 1 else int(match["step"]), values)
+            log.add(line, int(step) if step == step // 1 else int(match["step"]), values, time=time_in(clock))
     return bool(found)
 
 
