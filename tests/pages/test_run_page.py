@@ -231,6 +231,21 @@ def test_a_page_of_everything_in_masses_says_what_it_leaves_out() -> None:
     assert len(page.encode()) < 110_000
 
 
+def test_faults_beside_the_curves_are_listed_once_with_their_count() -> None:
+    xid = {
+        "kind": "xid", "what": "Xid 79 <b>: gone", "host": "nid003", "step": 58_000,
+        "time": "2026-11-18T22:41:00Z", "count": 2, "where": "dmesg.log:7",
+    }  # fmt: skip
+    unknown = {**xid, "what": "NCCL", "host": "", "step": None, "time": "", "count": 1}
+    page = page_of(replace(rollback(), faults=(xid, {**xid, "where": "dmesg.log:9"}, unknown)))
+    rows = re.findall(r"<tr><th scope=.row.>(Xid.*|NCCL.*)</tr>", page)
+    assert [re.sub("<[^>]*>", "|", row) for row in rows] == [
+        "Xid 79 &#60;b&#62;: gone||58\u202f000||2026-11-18T22:41:00Z||nid003||4|",
+        "NCCL||not known||not logged||not logged||1|",
+    ]
+    assert "Faults beside the curves" not in page_of(rollback())
+
+
 def test_where_the_data_come_from_is_said() -> None:
     for about, said in [
         ({"data": "digitised picture"}, "Digitised from a published picture"),
