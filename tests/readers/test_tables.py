@@ -215,7 +215,7 @@ def test_a_table_without_numbers_is_told(text: str, told: str, tmp_path: Path) -
 
 
 def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.csv_tables.CHUNK_ROWS", 3)
+    monkeypatch.setattr("chronicle.readers.csv_rows.CHUNK_CELLS", 9)
     rows = [f"{i},{i / 4 if i % 5 else ''},{'x' if i > 7 else i}\n" for i in range(20)]
     attempt = log(tmp_path, "step,loss,odd\n" + "".join(rows))
     assert points(attempt) == [(i, i / 4) for i in range(20) if i % 5]

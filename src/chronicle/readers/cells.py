@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,52 +58,141 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     return sizes == {(decimals, exponent)} and (decimals + exponent > 0 or digits >= longest)
 
 
-class Builder:
-    """One column under construction. ``whole``: keep whole numbers exact (a column that may count steps)."""
+class Growing:
+    """An array that grows at its end; there is room for ``expected`` values, which by itself costs none."""
 
-    def __init__(self, whole: bool) -> None:
-        self.whole = whole
-        self.values: list[NDArray[Any]] = []
-        self.rows: list[Steps] = []
+    def __init__(self) -> None:
+        self.size, self.expected = 0, 0
+        self._room = np.empty(0)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What it holds."""
+        return self._room[: self.size]
+
+    def takes(self, values: NDArray[Any]) -> bool:
+        """Whether these are of its kind."""
+        return not self.size or values.dtype == self._room.dtype
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Adds values at the end."""
+        size = self.size + len(values)
+        if size > len(self._room) or not self.size:
+            room = np.empty(max(size, self.expected, 2 * self.size), values.dtype)
+            room[: self.size] = self.values
+            self._room = room
+        self._room[self.size : size] = values
+        self.size = size
+
+
+class Builder:
+    """One column under construction. ``whole``: keep whole numbers exact (a column that may count steps).
+
+    ``as_cell`` says what a text is: a number, None for a blank, else the text.
+    """
+
+    def __init__(self, whole: bool, as_cell: Callable[[str], float | str | None] | None = None) -> None:
+        self.whole, self.as_cell = whole, as_cell or cell_of
+        self.begin = Growing()
+        self.parts: list[tuple[Steps | range, NDArray[Any]]] = []
+        self.single: tuple[list[int], list[float]] = ([], [])
         self.texts: dict[int, str] = {}
-        self.n_rows = self.n_numbers = 0
 
     @property
     def n_texts(self) -> int:
         """How many cells are neither number nor blank."""
         return len(self.texts)
 
-    def add(self, cells: Sequence[str]) -> None:
-        """Appends a chunk of cells."""
-        values, rows = self._parse(cells)
-        self.values.append(values)
-        self.rows.append(rows + self.n_rows)
-        self.n_rows += len(cells)
-        self.n_numbers += len(rows)
+    @property
+    def n_numbers(self) -> int:
+        """How many cells are numbers."""
+        return self.begin.size + sum(len(values) for _, values in self.parts) + len(self.single[0])
 
-    def column(self) -> Column:
-        """The finished column: numbers, or text where most cells are text."""
-        if self.n_texts > self.n_numbers:
-            cells = np.array(list(self.texts.values()), dtype=object)
-            return Column(cells, np.fromiter(self.texts, np.int64, len(self.texts)))
-        if not self.values:
-            return Column(np.empty(0), np.empty(0, np.int64))
-        return Column(np.concatenate(self.values), np.concatenate(self.rows))
-
-    def _parse(self, cells: Sequence[str]) -> tuple[NDArray[Any], Steps]:
+    def add(self, row: int, cells: Sequence[str]) -> None:
+        """The cells of the rows from ``row`` on."""
         for convert, dtype in ((int, np.int64), (float, np.float64))[not self.whole :]:
             try:
-                return np.fromiter(map(convert, cells), dtype, len(cells)), np.arange(len(cells))
+                values = np.fromiter(map(convert, cells), dtype, len(cells))
             except (ValueError, OverflowError):
                 continue
-        rows, values = list[int](), list[float]()
-        for row, cell in enumerate(cells):
-            if not cell:
-                continue
-            value = number(cell)
-            if value is not None:
-                rows.append(row)
-                values.append(value)
-            elif cell.strip().lower() not in BLANK:
-                self.texts[self.n_rows + row] = cell.strip()
-        return np.array(values, dtype=np.float64), np.array(rows, dtype=np.int64)
+            self.add_numbers(range(row, row + len(cells)), values)
+            return
+        for place, cell in enumerate(cells, row):
+            if cell:
+                self.put(place, cell)
+
+    def add_numbers(self, rows: Steps | range, values: NDArray[Any]) -> None:
+        """Numbers, int64 only in a column that keeps them; a range stands for all its rows."""
+        if isinstance(rows, range) and rows.start == self.begin.size and self.begin.takes(values):
+            self.begin.extend(values)
+        else:
+            self.parts.append((rows, values))
+
+    def add_bits(
+        self, kind: int, rows: Steps | range, bits: NDArray[np.uint64], text: Callable[[int], str]
+    ) -> None:
+        """What a kernel found: doubles (0), integers (1) or texts (2), at places that ``text`` reads."""
+        if kind < 2:
+            self.add_numbers(rows, bits.view((np.float64, np.int64)[kind]))
+            return
+        for row, place in zip(rows, bits.tolist(), strict=True):
+            self.put(int(row), text(place))
+
+    def put(self, row: int, cell: str) -> None:
+        """One cell, whatever it holds."""
+        value: float | str | None
+        try:
+            value = _whole(cell) if self.whole else self.as_cell(cell)
+        except ValueError:
+            value = self.as_cell(cell)
+        if isinstance(value, str):
+            self.texts[row] = value
+        elif value is not None:
+            self.single[0].append(row)
+            self.single[1].append(value)
+
+    def column(self, every: Steps) -> Column:
+        """The finished column: numbers, or text where most cells are text. ``every`` row there is."""
+        if self.n_texts > self.n_numbers:
+            texts = dict(sorted(self.texts.items()))
+            cells = np.array(list(texts.values()), dtype=object)
+            return Column(cells, np.fromiter(texts, np.int64, len(texts)))
+        parts = self._all_parts()
+        if not parts:
+            return Column(np.empty(0), np.empty(0, np.int64))
+        values: Any = parts[0][1] if len(parts) == 1 else np.concatenate([values for _, values in parts])
+        if self.whole and values.dtype != np.int64:
+            values = values + 0.0  # no step is -0.0, however its cell was read
+        if len(values) == len(every) and all(isinstance(rows, range) for rows, _ in parts):
+            return Column(values, every)
+        rows = np.concatenate([np.asarray(rows, np.int64) for rows, _ in parts])
+        if np.any(rows[1:] < rows[:-1]):
+            order = np.argsort(rows, kind="stable")
+            values, rows = values[order], rows[order]
+        return Column(values, rows)
+
+    def _all_parts(self) -> list[tuple[Steps | range, NDArray[Any]]]:
+        parts = list(self.parts)
+        if self.begin.size:
+            parts.insert(0, (range(self.begin.size), self.begin.values))
+        rows, values = self.single
+        if rows:
+            exact = self.whole and all(isinstance(value, int) for value in values)
+            parts.append((np.array(rows, np.int64), np.array(values, np.int64 if exact else np.float64)))
+        return parts
+
+
+def cell_of(cell: str) -> float | str | None:
+    """What a cell of a table holds: a number, None for a blank, else a text."""
+    value = number(cell)
+    if value is not None:
+        return value
+    return None if cell.strip().lower() in BLANK else cell.strip()
+
+
+def _whole(cell: str) -> int:
+    """A whole number of 64 bits. Raises ValueError."""
+    value = int(cell)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(cell)
+    return value

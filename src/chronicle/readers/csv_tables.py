@@ -7,21 +7,20 @@ W&B exported for several runs gives an attempt a run.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Mapping
 from pathlib import Path
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt
 from chronicle.readers import tables
-from chronicle.readers.cells import Builder, header_names, looks_whole, number, share_of_numbers
+from chronicle.readers.cells import number, share_of_numbers
+from chronicle.readers.csv_rows import Table, delimiter_of
 from chronicle.readers.tables import Column
-from chronicle.readers.text import Lines, head_lines
+from chronicle.readers.text import head_lines
 
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
 
-CHUNK_ROWS = 1 << 16
 METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
 VALUE_NAMES = ("value", "metric_value", "scalar")
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
@@ -49,18 +48,13 @@ def identify(path: Path) -> bool:
     return not any(numeric) and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
 
 
-def delimiter_of(header: str) -> str:
-    """The separator of a header line: the most frequent of comma, tab and semicolon."""
-    return max(",\t;", key=header.count)
-
-
 def read(path: Path) -> list[Attempt]:
     """All attempts of the file (more than one only for a table of several runs).
 
     Raises:
         BadLog: nothing but a header, or no number in it.
     """
-    table = _Table(path)
+    table = Table(path)
     if sorted(map(tables.plain, table.names)) == DOWNLOADED:
         value = next(name for name in table.names if tables.plain(name) == "value")
         table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
@@ -68,87 +62,20 @@ def read(path: Path) -> list[Attempt]:
         raise BadLog(str(path), "has a header and no rows. Remedy: remove it, or wait until it is written to")
     long = _long_columns(table)
     by_run = _pivoted(table.columns, *long) if long else _by_run(table.columns)
-    return [table.attempt(columns, run, alone=len(by_run) == 1) for run, columns in by_run.items()]
+    return [_attempt(table, columns, run, alone=len(by_run) == 1) for run, columns in by_run.items()]
 
 
-class _Table:
-    """A file of cells, parsed: numeric columns, text columns, and what could not be used."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.lines = path, Lines(path)
-        self.faults: list[Fault] = []
-        self.n_rows, self.truncated = 0, False
-        rows = self._rows()
-        self.names = header_names(next(rows))
-        builders = [Builder(whole=tables.step_rank(name) is not None) for name in self.names]
-        body = (row for row in rows if self._fits(row))
-        while chunk := list(islice(body, CHUNK_ROWS)):
-            self._drop_cut_row(chunk)
-            self.n_rows += len(chunk)
-            for builder, cells in zip(builders, zip(*chunk, strict=False), strict=False):
-                builder.add(cells)
-        self.columns = {name: b.column() for name, b in zip(self.names, builders, strict=True) if name}
-        for name, builder in zip(self.names, builders, strict=True):
-            if 0 < builder.n_texts <= builder.n_numbers:
-                self.faults.append(Fault(str(path), f"text in column {name!r}; left out", builder.n_texts))
-
-    def attempt(self, columns: Mapping[str, Column], run: str, *, alone: bool) -> Attempt:
-        """One attempt, of these columns; ``run`` is what the table calls it."""
-        return tables.attempt(
-            self.path,
-            self.n_rows,
-            columns,
-            name="" if alone else f"{self.path.name}: {run}",
-            facts={"run": run} if run else {},
-            faults=self.faults,
-            truncated=self.truncated,
-        )
-
-    def _rows(self) -> Iterator[list[str]]:
-        """The header, then the rows; what the csv module refuses is a bad line."""
-        lines = iter(self.lines)
-        header = next((line for line in lines if line.strip()), "")
-        reader = csv.reader(chain([header], self._even_quotes(lines)), delimiter=delimiter_of(header))
-        while True:
-            try:
-                yield from reader
-                return
-            except csv.Error as err:
-                if reader.line_num == 1:
-                    raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
-                self._bad(f"cannot be read ({err})")
-
-    def _even_quotes(self, lines: Iterator[str]) -> Iterator[str]:
-        """The lines without those that would swallow what follows: an open quote costs its line only."""
-        for line in lines:
-            if line.count('"') % 2 == 0:
-                self.tail = line
-                if line.strip():
-                    yield line
-            elif self.lines.unfinished:
-                self.truncated = True
-            else:
-                self._bad("has an open quote")
-
-    def _fits(self, row: list[str]) -> bool:
-        width = len(self.names)
-        if len(row) == width or (len(row) > width and not any(row[width:])):
-            return row[0].strip() != self.names[0] or header_names(row) != self.names
-        if self.lines.unfinished and len(row) < width:
-            self.truncated = True
-        else:
-            self._bad(f"has {len(row)} cells where the header has {width}")
-        return False
-
-    def _bad(self, what: str) -> None:
-        self.faults.append(Fault(f"{self.path}:{self.lines.number}", f"line {what}; skipped"))
-
-    def _drop_cut_row(self, chunk: list[list[str]]) -> None:
-        """Leaves out the last row of a file without a last line end, unless its last cell is surely whole."""
-        if not self.lines.unfinished or self.truncated or self.tail.endswith('"'):
-            return
-        if not looks_whole(chunk[-1][-1], [row[-1] for row in chunk[-50:-1]]):
-            self.truncated = bool(chunk.pop())
+def _attempt(table: Table, columns: Mapping[str, Column], run: str, *, alone: bool) -> Attempt:
+    """One attempt, of these columns; ``run`` is what the table calls it."""
+    return tables.attempt(
+        table.path,
+        table.n_rows,
+        columns,
+        name="" if alone else f"{table.path.name}: {run}",
+        facts={"run": run} if run else {},
+        faults=table.faults,
+        truncated=table.truncated,
+    )
 
 
 def _by_run(columns: Mapping[str, Column]) -> dict[str, dict[str, Column]]:
@@ -165,7 +92,7 @@ def _by_run(columns: Mapping[str, Column]) -> dict[str, dict[str, Column]]:
     return runs or {"": kept}
 
 
-def _long_columns(table: _Table) -> tuple[str, str, str] | None:
+def _long_columns(table: Table) -> tuple[str, str, str] | None:
     """Names of the metric, value and run columns of a long table ("" without runs); None for a wide one."""
     found = {tables.plain(name): name for name in table.columns}
     metric, value, run = (

@@ -94,19 +94,24 @@ def attempt(
     counter, axis = _axis(numbers)
     steps, has_step, step_faults = _steps(path, numbers.get(counter), n_rows)
     if axis == "step" and (length := steps_per_epoch(steps, has_step, epochs := _epochs(numbers))):
-        steps, facts = (
-            across_epochs(steps, has_step, epochs, length),
-            {"steps_per_epoch": length, **(facts or {})},
-        )
+        steps = across_epochs(steps, has_step, epochs, length)
+        facts = {"steps_per_epoch": length, **(facts or {})}
     clock, times = _times(columns, n_rows)
+    all_known = bool(has_step.all())
     series = {}
     for metric, column in numbers.items():
+        if metric in (counter, clock):
+            continue
+        if len(column.rows) == n_rows and all_known:  # every row has a value: columns share what is equal
+            series[metric] = Series(
+                metric, Role.OTHER, steps, column.values.astype(np.float64, copy=False), times
+            )
+            continue
         known = has_step[column.rows]
         rows = column.rows[known]
-        if metric in (counter, clock) or not len(rows):
-            continue
-        values = column.values[known].astype(np.float64)
-        series[metric] = Series(metric, Role.OTHER, steps[rows], values, times[rows])
+        if len(rows):
+            values = column.values[known].astype(np.float64)
+            series[metric] = Series(metric, Role.OTHER, steps[rows], values, times[rows])
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}

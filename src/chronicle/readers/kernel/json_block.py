@@ -1,0 +1,5 @@
+"""Blocks of JSON lines."""
+
+
+def scan() -> None:
+    """Blocks of JSON lines."""

@@ -1,0 +1,48 @@
+"""Generated tables for the laws of the table readers: sound rows among every kind of odd one."""
+
+from __future__ import annotations
+
+import random
+
+NAMES = ["step", "loss", "lr", "val_loss", "x"]
+ODD_CELLS = [
+    *["1", "2.5", "", "nan", "-nan", "NA", "null", "inf", "-Infinity", "1e5", "1e-400", "1e400", "-0", "+3"],
+    *["0.1234567890123456789", "12345678901234567890", "007", "1.", ".5", " 4", "5 ", "x", "1_000", "2 3"],
+    *["nan(ind)", '"1.5"', '""', '"a,b"', '"a""b"', 'a"b', '"x', "é", "\0", "- ", "1,5", "step", "0x10", "٣"],
+    *["9223372036854775807", "-9223372036854775808", "9007199254740993", "\t", "2023-11-14T22:13:20Z"],
+]
+
+
+def csv_bytes(seed: int) -> bytes:
+    """A table of a few columns and up to 30 rows; more or less of it is odd, cut or flipped."""
+    random_ = random.Random(seed)
+    odd = random_.choice([0.0, 0.02, 0.3, 1.0])
+    delimiter, end = random_.choice(",,\t;"), random_.choice(["\n", "\n", "\r\n", "\r"])
+    names = NAMES[: random_.randint(2, 5)]
+    text = delimiter.join(names) + end
+    for row in range(random_.randint(0, 30)):
+        cells = [str(row), *(repr(random_.gauss(0, 1)) for _ in names[1:])]
+        cells = [random_.choice(ODD_CELLS) if random_.random() < odd else cell for cell in cells]
+        kind = random_.random() / (odd or 1e-9)
+        if kind < 0.1:
+            cells = cells[: random_.randint(0, len(names))]
+        elif kind < 0.2:
+            cells += [""] * random_.randint(1, 2)
+        elif kind < 0.3:
+            cells = random_.choice([names, ["  "], [*names, "more"]])
+        rare = random_.random() < 0.05 * odd
+        text += delimiter.join(cells) + (random_.choice(["\r", "\n", "\r\n", "\n\n"]) if rare else end)
+    return damaged(text.encode(), random_)
+
+
+def damaged(content: bytes, random_: random.Random) -> bytes:
+    """The bytes with a mark before them, cut, or some of them flipped; or as they are."""
+    if random_.random() < 0.2:
+        content = b"\xef\xbb\xbf" + content
+    if random_.random() < 0.3:
+        content = content[: random_.randint(0, len(content))]
+    flipped = bytearray(content)
+    if content and random_.random() < 0.3:
+        for _ in range(random_.randint(1, 4)):
+            flipped[random_.randrange(len(flipped))] = random_.choice([0, 255, 34, 44, 10, 13, 58, 125])
+    return bytes(flipped)
