@@ -86,13 +86,24 @@ def tail_edge(mem: Memory, probability: float) -> float:
 
 
 def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float, i: float) -> float:
-    """Onset of an abrupt event: two of the last three samples are beyond the tail. -1 if not."""
+    """Onset of an abrupt event: two of the last three samples are together beyond the tail. -1 if not.
+
+    In an exponential tail excesses add up as the logs of probabilities do. One sample counts for at most
+    half as much again as its share, so a lone outlier needs a neighbour that is out as well.
+    """
     state = mem.state
-    if z <= edge or y - reference <= mem.config[at.RISE]:
+    if y - reference <= mem.config[at.RISE]:
         return -1.0
-    if state[at.Z] > edge:
+    if together(z, state[at.Z], edge):
         return i - 1.0
-    return i - 2.0 if state[at.Z_BEFORE] > edge else -1.0
+    return i - 2.0 if together(z, state[at.Z_BEFORE], edge) else -1.0
+
+
+def together(z: float, other: float, edge: float) -> bool:
+    """Whether two samples [noise scales] are as unlikely as two that are both at the edge."""
+    share = edge - at.TAIL_FROM
+    a, b = z - at.TAIL_FROM, other - at.TAIL_FROM
+    return min(a, b) >= 0.5 * share and min(a, 1.5 * share) + min(b, 1.5 * share) >= 2.0 * share
 
 
 def lone_spike(
