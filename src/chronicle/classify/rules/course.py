@@ -4,7 +4,7 @@ plateau
     Sees: learning that stops before its time.
     Rule: log(loss) over log(step) has a knee, better than any smooth bend by 6 standard errors; the slope
     after it is a tenth of the slope before or less, and lasts for a quarter of the log or more. A learning
-    rate that has come down explains it. Or: the learning rate is at nothing (1 % of its highest value) for
+    rate that falls by a third around the knee, or is under a tenth of its highest there, explains it. Or: the learning rate is at nothing (1 % of its highest value) for
     the last quarter of the log or more, and the loss falls by less than 1.5 % there: trained for nothing.
     Blind to: a curve that has always been flat, and smooth convergence. False alarm: a search for frozen
     parameters in a run that has converged. Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
@@ -156,12 +156,15 @@ def bend(x: Floats, y: Floats, error: float) -> tuple[float, float, float, float
 
 
 def lr_comes_down(attempt: AttemptView, start: float, end: float) -> bool:
-    """Whether the learning rate fell by a third or more in the flat stretch or just before it."""
+    """Whether the learning rate fell by a third around the knee, or was under a tenth of its highest there."""
     rate = attempt.learning_rate
     if rate is None:
         return False
-    seen = rate.values[(rate.steps >= 0.9 * start) & (rate.steps <= end) & np.isfinite(rate.values)]
-    return len(seen) > 1 and bool(seen[-1] < 0.67 * seen[0])
+    ok = np.isfinite(rate.values)
+    steps, values = rate.steps[ok], rate.values[ok]
+    seen = values[(steps >= 0.9 * start) & (steps <= start + 0.1 * (end - start))]
+    falls = len(seen) > 1 and bool(seen[-1] < 0.67 * seen[0])
+    return falls or (len(seen) > 0 and bool(seen[-1] < 0.1 * values.max()))
 
 
 # ---- validation --------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ grad-norm-precursor
 rising-spike-rate
     Sees: spikes that come more often, or taller, as the run goes on.
     Rule: Laplace's test for a trend in the times of at least 6 spikes (p < 0.025, second half twice the
-    first), or Kendall's for their heights (p < 0.025, last third twice the first).
+    first), or Kendall's for the gaps between them (first third twice the last) or their heights (last third
+    twice the first).
     Blind to: fewer than 6 spikes. False alarm: the schedule made them (a rising learning rate).
     Source: OLMo 2 3 (rising rates before divergence).
 """
@@ -140,12 +141,14 @@ def rising_rate(view: View) -> Iterator[Finding]:
     if n < least:
         return
     often = (normal_tail(laplace(places)), ratio(int(np.sum(places > 0.5)), int(np.sum(places <= 0.5))))
-    third = n // 3
-    taller = (normal_tail(kendall(heights)), float(np.median(heights[-third:]) / np.median(heights[:third])))
-    p, factor = min((q for q in (often, taller) if q[1] >= 2), default=(1.0, 1.0))
-    if p >= view.thresholds.rate_p:
+    trends = {
+        "spikes in the second half": often,
+        "gap in the first third": growth(np.diff(places)[::-1]),
+        "height in the last third": growth(heights),
+    }
+    what, (p, factor) = min(trends.items(), key=lambda t: t[1] if t[1][1] >= 2 else (1.0, 1.0))
+    if p >= view.thresholds.rate_p or factor < 2:
         return
-    what = "spikes in the second half" if (p, factor) == often else "height in the last third"
     yield found(
         "rising-spike-rate",
         None,
@@ -156,7 +159,7 @@ def rising_rate(view: View) -> Iterator[Finding]:
         evidence={"spikes": n, "p_value": p, "factor": factor, "of": what},
         criteria=[
             criterion("trend by chance", p, "probability", f"< {view.thresholds.rate_p:g}", True),
-            criterion(what, factor, "times the first", ">= 2", True),
+            criterion(what, factor, "times the other", ">= 2", True),
         ],
     )
 
@@ -175,6 +178,13 @@ def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
         base += int(np.sum(loss.steps <= attempt.live_until))
     table = np.array(sorted(rows), float).reshape(-1, 3)
     return table[:, 0] / max(base, 1), table[:, 1], table[:, 2]
+
+
+def growth(values: Floats) -> tuple[float, float]:
+    """Kendall's p of a rising sequence, and its last third over its first (medians)."""
+    third = max(len(values) // 3, 1)
+    first, last = float(np.median(values[:third])), float(np.median(values[-third:]))
+    return normal_tail(kendall(values)), last / first if first else 1.0
 
 
 def laplace(places: Floats) -> float:
