@@ -10,7 +10,7 @@ import numpy as np
 
 from chronicle.classify.confidence import calibrated
 from chronicle.classify.rollbacks import judged
-from chronicle.classify.rules import RULES, healthy
+from chronicle.classify.rules import RULES, healthy, restart
 from chronicle.classify.view import MIN_POINTS, View
 from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
 from chronicle.patterns import BY_ID, PATTERNS, Pattern
@@ -48,7 +48,7 @@ def collect(view: View) -> list[Finding]:
             f for f in found if not (f.pattern in replaces and (f.metric, f.attempt, f.start_step) in named)
         ]
         found += new
-    return found
+    return [f for f in found if not restart.explains(view, f)]
 
 
 def numbered(findings: Iterable[Finding]) -> list[Finding]:
