@@ -41,8 +41,21 @@ def test_every_doubt_names_a_key_of_run_toml() -> None:
     keys = {f.name for f in fields(RunConfig)}
     code = "".join(file.read_text("utf-8") for file in sorted(STAGES.glob("*.py")))
     assert code.count("in run.toml") + code.count("of run.toml") >= 6
-    assert set(re.findall(r"`(\w+)[^`]*` (?:in|of) run\.toml", code)) == {"order", "relation", "paths"} & keys
+    assert set(re.findall(r"`(\w+)[^`]*` (?:in|of) run\.toml", code)) == (
+        {"order", "relation", "paths", "tokens_per_step"} & keys
+    )
 
 
 def test_stitch_has_the_arguments_that_the_page_names() -> None:
     assert {"order", "relation", "run_id"} <= set(stitch.__kwdefaults__ or {})
+
+
+def test_every_key_of_the_evidence_of_a_join_is_on_the_page() -> None:
+    page = (DOCS / "timeline.md").read_text("utf-8")
+    code = "".join(
+        (STAGES.parent / name).read_text("utf-8")
+        for name in ("timeline/joins.py", "timeline/costs.py", "classify/rollbacks.py")
+    )
+    keys = set(re.findall(r'"((?:same|loss|lr|common|inside|left|margin|again|noise|discarded)_\w+)"', code))
+    assert len(keys) >= 18
+    assert {key for key in keys if f"`{key}`" not in page} == set()
