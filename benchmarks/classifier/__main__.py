@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.classifier import folders, tables
+from benchmarks.classifier import figures, folders, page, tables
 from benchmarks.classifier.judging import Judged, judged
 from benchmarks.curves.cases import SOME_GROUNDS, confounded, contexts, healthy, injected
 from benchmarks.curves.grounds import GROUNDS
@@ -38,11 +38,11 @@ def quiet(seed: int, quick: bool) -> list[Judged]:
 
 def event_sections(rows: list[Judged], calm: list[Judged]) -> Iterator[Section]:
     """The tables of generated events."""
-    yield "Recall by height [noise scales]", tables.by_height(rows, lambda r: r.found)
-    yield "Found under the right name, by height", tables.by_height(rows, lambda r: r.strict)
-    yield "By course (events of 8 noise scales and more)", tables.by_ground(rows, calm)
-    yield "What clear events are called", tables.confusion(rows)
-    yield "Place of the onset (8 noise scales and more)", tables.placing(rows)
+    yield "recall", tables.by_height(rows, lambda r: r.found)
+    yield "strict", tables.by_height(rows, lambda r: r.strict)
+    yield "confusion", tables.confusion(rows)
+    yield "placing", tables.placing(rows)
+    yield "courses", tables.by_ground(rows, calm)
 
 
 def missed(result: CaseResult) -> str:
@@ -51,33 +51,36 @@ def missed(result: CaseResult) -> str:
     return f"- `{result.id}`: {result.verdict} for {result.want}; missing: {lacks}; wrong: {wrong}"
 
 
-def folder_sections(exam: list[str]) -> Iterator[Section]:
+def folder_section(exam: list[str]) -> str:
     """The tables of labelled runs on disk, by source and without each source."""
     sets = {"specimens": folders.SPECIMENS}
     sets |= {f"lab, {part}": at for part in ("develop", "hold") if (at := folders.lab(part))}
     sets |= {name: Path(folder) for name, folder in (item.split("=", 1) for item in exam)}
+    parts = []
     for name, folder in sets.items():
         groups = folders.scored(folder)
-        everything = {name: [r for results in groups.values() for r in results]}
-        yield f"{name}, by source", tables.scores(everything | groups)
-        if len(groups) > 1:
-            yield f"{name}, without each source", tables.scores(folders.leave_one_out(groups))
-        failed = [missed(r) for r in everything[name] if not r.passed]
-        if failed:
-            yield f"{name}, not passed", "\n".join(failed)
+        everything = [r for results in groups.values() for r in results]
+        rows = {name: everything} | (groups | folders.leave_one_out(groups) if len(groups) > 1 else {})
+        failed = [missed(r) for r in everything if not r.passed]
+        parts += [tables.scores(rows), "\n".join(["Not passed:", "", *failed]) if failed else "All passed."]
+    return "\n\n".join(parts)
 
 
-def sections(parts: list[str], seed: int, quick: bool, exam: list[str]) -> Iterator[Section]:
-    """Every table that was asked for, as it is ready."""
+def sections(options: argparse.Namespace) -> Iterator[Section]:
+    """Every table that was asked for, as it is ready; the figure of events goes into the guide."""
+    parts, seed, quick = options.parts.split(","), options.seed, options.quick
     seeds = range(seed, seed + (3 if quick else 20))
     if "events" in parts:
-        yield from event_sections(events(seed, quick), quiet(seed, quick))
+        rows = events(seed, quick)
+        yield from event_sections(rows, quiet(seed, quick))
+        if options.write:
+            figures.recall(rows)
     if "context" in parts:
-        yield "Context: other series, other attempts, the whole run", tables.contexts(judged(contexts(seeds)))
+        yield "context", tables.contexts(judged(contexts(seeds)))
     if "healthy" in parts:
-        yield "Healthy runs that look like trouble", tables.healthy_kinds(judged(confounded(seeds)))
+        yield "look-alikes", tables.healthy_kinds(judged(confounded(seeds)))
     if "folders" in parts:
-        yield from folder_sections(exam)
+        yield "folders", folder_section(options.exam)
 
 
 def main() -> None:
@@ -90,11 +93,16 @@ def main() -> None:
     parser.add_argument(
         "--exam", action="append", default=[], metavar="NAME=DIR", help="labelled runs elsewhere"
     )
+    parser.add_argument("--write", action="store_true", help="put the tables and the figure into the guide")
     options = parser.parse_args()
     compiled.compiled()
     start = time.monotonic()
-    for title, text in sections(options.parts.split(","), options.seed, options.quick, options.exam):
+    made = {}
+    for title, text in sections(options):
+        made[title] = text
         print(f"## {title}\n\n{text}\n", flush=True)
+    if options.write:
+        page.put(made)
     print(f"{time.monotonic() - start:.0f} s")
 
 

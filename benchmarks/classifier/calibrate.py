@@ -25,11 +25,16 @@ def module_text(text: str, fit: rates.Fit, table: Mapping[str, Iterable[confiden
     """The source of calibration.py with other numbers."""
     text = re.sub(r"ALARM_RATE = .*", f"ALARM_RATE = {fit.rate:.3g}", text)
     text = re.sub(r"ALARM_POWER = .*", f"ALARM_POWER = {fit.power:.3g}", text)
-    rows = "".join(
-        f'    "{pattern}": ({", ".join(f"({x:.3f}, {p:.3f})" for x, p in knots)},),\n'
-        for pattern, knots in sorted(table.items())
-    )
+    rows = "".join(f'    "{pattern}": {_knots(knots)},\n' for pattern, knots in sorted(table.items()))
     return re.sub(r"(CONFIDENCE: [^\n]*= )\{.*\}", lambda m: f"{m[1]}{{\n{rows}}}", text, flags=re.S)
+
+
+def _knots(knots: Iterable[confidences.Knot]) -> str:
+    """Knots as source, laid out as the formatter does."""
+    parts = [f"({x:.3f}, {p:.3f})" for x, p in knots]
+    if len(parts) > 4:
+        return "(\n" + "".join(f"        {part},\n" for part in parts) + "    )"
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
 
 def main() -> None:

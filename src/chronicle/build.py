@@ -179,7 +179,7 @@ def _site_files(
         for file in outcome.files:
             yield f"runs/{outcome.run_id}/{file}", folder / file
     guide = shipped("docs")
-    for page in sorted(guide.rglob("*.md")):
+    for page in sorted([*guide.rglob("*.md"), *guide.rglob("*.webp")]):
         yield f"guide/{page.relative_to(guide).as_posix()}", page
 
 

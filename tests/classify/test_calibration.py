@@ -32,7 +32,7 @@ def test_only_the_kernel_becomes_more_cautious() -> None:
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, 0.01, 100.0, float("nan")])
 def test_a_rate_that_was_not_measured_is_refused(rate: float) -> None:
-    with pytest.raises(ValueError, match=r"must be 0\.05 to 30, not"):
+    with pytest.raises(ValueError, match=r"must be 0\.1 to 30, not"):
         Thresholds.at(rate)
 
 
@@ -40,7 +40,7 @@ def test_chronicle_toml_sets_the_rate_and_single_thresholds_win_over_it() -> Non
     assert thresholds(WorkspaceConfig()) == DEFAULTS
     set_ = thresholds(WorkspaceConfig(false_alarms=1, thresholds={"rise": 0.5}))
     assert set_.rise == 0.5 and set_.cusum == Thresholds.at(1).cusum
-    with pytest.raises(ConfigError, match=r"chronicle\.toml: false_alarms: must be 0\.05 to 30, not 500"):
+    with pytest.raises(ConfigError, match=r"chronicle\.toml: false_alarms: must be 0\.1 to 30, not 500"):
         thresholds(WorkspaceConfig(false_alarms=500))
 
 

@@ -55,7 +55,7 @@ class Thresholds(ContextThresholds):
 
     @classmethod
     def at(cls, false_alarms_per_100k: float) -> Thresholds:
-        """Thresholds that give so many false alarms per 100,000 healthy points, 0.05 to 30.
+        """Thresholds that give so many false alarms per 100,000 healthy points, 0.1 to 30.
 
         More of them buy recall of small events. How the rate was measured: docs/classifier-measured.md.
 
@@ -79,7 +79,7 @@ class Thresholds(ContextThresholds):
 _OWN = tuple(Thresholds.__annotations__)
 LIMITS = ("cusum", "rise", "lone_sparse", "lone_dense")
 TAILS = ("tail", "end_tail", "calm_tail")
-LEAST_RATE, MOST_RATE = 0.05, 30.0  # false alarms per 100,000 points that `at` was measured for
+LEAST_RATE, MOST_RATE = 0.1, 30.0  # false alarms per 100,000 points that `at` was measured for
 KERNEL = _OWN[: _OWN.index("calm_tail") + 1]
 DEFAULTS = Thresholds()
 
