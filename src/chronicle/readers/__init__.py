@@ -21,6 +21,7 @@ from chronicle.model import Attempt, Role
 from chronicle.readers.arrange import arrange
 from chronicle.readers.dispatch import READERS, all_readers, is_log, plugins, read_file, run_key, runs_of
 from chronicle.readers.files import RunSource, runs_in, scan, stored_runs
+from chronicle.readers.packed import plain_name
 from chronicle.readers.text import clean
 
 __all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below", "runs_of_store"]
@@ -70,7 +71,8 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
         try:
             found = _chosen(file, only) if only else read_file(file)
         except LogError as problem:
-            document = file.suffix == ".json" and file.name != "trainer_state.json"
+            name = plain_name(file)
+            document = name.endswith(".json") and name != "trainer_state.json"
             (unknown if document and isinstance(problem, UnknownFormat) else problems).append(problem)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name

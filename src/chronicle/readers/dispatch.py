@@ -29,7 +29,9 @@ from chronicle.readers import (
     wandb,
 )
 from chronicle.readers.console import machine
+from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
 from chronicle.readers.protocol import Reader, guarded
+from chronicle.readers.text import head
 
 GROUP = "chronicle.readers"
 
@@ -86,7 +88,7 @@ def _rank(reader: Reader) -> int:
 def log_like(path: Path) -> bool:
     """Whether the name of a file says that it is a log; if it cannot be read then, that is a problem."""
     suffixes = {suffix for reader in all_readers() for suffix in reader.SUFFIXES}
-    return path.suffix.lower() in suffixes or "tfevents" in path.name
+    return Path(plain_name(path)).suffix.lower() in suffixes or "tfevents" in path.name
 
 
 def is_log(path: Path) -> bool:
@@ -100,9 +102,14 @@ def is_log(path: Path) -> bool:
             return bool(folder_claims(path))
         if stat.S_ISREG(info.st_mode) and "tfevents" in path.name:
             return info.st_size > 0
-        return log_like(path) or (stat.S_ISREG(info.st_mode) and bool(claims(path)))
-    except OSError:
+        return log_like(path) or (stat.S_ISREG(info.st_mode) and _claimed(path))
+    except (LogError, OSError):
         return log_like(path)
+
+
+def _claimed(path: Path) -> bool:
+    with unpacked(path, begin_only=True) as file:
+        return bool(claims(file.path))
 
 
 def folder_claims(path: Path) -> list[Reader]:
@@ -114,8 +121,15 @@ def runs_of(path: Path) -> list[str]:
     """The runs in a file that may hold several, as the fact "run" of their attempts calls them; else []."""
     stores = [reader for reader in all_readers() if hasattr(reader, "runs")]
     try:
-        found = [reader for reader in stores if path.is_file() and reader.identify(path)]
-        return list(_hook(found[0], "runs", list)(path)) if len(found) == 1 else []
+        if not path.is_file():
+            return []
+        with unpacked(path, begin_only=True) as begin:  # of a store that is no text, the rest is needed too
+            start = head(begin.path)
+            if b"\0" not in start and not any(reader.identify(begin.path) for reader in stores):
+                return []
+        with unpacked(path) as file:
+            found = [reader for reader in stores if reader.identify(file.path)]
+            return list(_hook(found[0], "runs", list)(file.path)) if len(found) == 1 else []
     except (LogError, OSError):
         return []
 
@@ -141,13 +155,30 @@ def read_file(path: Path) -> list[Attempt]:
         NothingToRead: there is no such file.
     """
     try:
-        folder_of = folder_claims(path) if path.is_dir() else []
-        if not folder_of:
-            _require_regular(path)
-        reader = _only(folder_of or claims(path), path)
-        attempts = _hook(reader, "read_folder", list)(path) if folder_of else reader.read(path)
+        if path.is_dir() and (found := folder_claims(path)):
+            reader = _only(found, path)
+            return _by(reader, _hook(reader, "read_folder", list)(path))
+        _require_regular(path)
+        return _unpacked(path) if is_packed(path) else _plain(path)
     except OSError as err:
         raise LogError(str(path), f"cannot be read ({err.strerror}). Remedy: check its permissions") from err
+
+
+def _plain(path: Path) -> list[Attempt]:
+    reader = _only(claims(path), path)
+    return _by(reader, reader.read(path))
+
+
+def _unpacked(path: Path) -> list[Attempt]:
+    with unpacked(path) as file:
+        try:
+            _require_regular(file.path)
+            return [named_back(one, file, path) for one in _plain(file.path)]
+        except LogError as err:
+            raise told_back(err, file, path) from err
+
+
+def _by(reader: Reader, attempts: list[Attempt]) -> list[Attempt]:
     return [replace(one, facts={"format": reader.NAME, **one.facts}) for one in attempts]
 
 

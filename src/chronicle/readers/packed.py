@@ -1,0 +1,145 @@
+"""Compressed logs: known by their first bytes, and unpacked to a file that goes away after reading.
+
+An archive that is cut or damaged gives what stands before. What it unpacks to is bounded, in bytes and as a
+multiple of the archive, so that an archive made to fill a disk does not.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from chronicle.errors import LogError, MissingExtra
+from chronicle.model import Attempt, Fault
+from chronicle.readers.text import head
+
+LIMIT = "CHRONICLE_UNPACK_LIMIT_GB"  # environment variable: the most that one archive may unpack to
+LIMIT_GB = 16.0
+MOST_TIMES, FREE_BYTES = 2000, 1 << 28  # of the archive's size; not looked at below so many bytes
+PIECE = 1024  # bytes unpacked at a time; of the formats here they become 128 MB at most
+BEGIN_BYTES = 1 << 20  # enough of a log to know its format by
+
+CUT, DAMAGED = "is cut", "is damaged"
+
+
+def _zstd() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtra("reading a log packed by Zstandard", "zstd", "zstandard") from None
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+# First bytes, suffix, and a decompressor of one member of an archive.
+_PACKINGS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
+    (b"\x1f\x8b\x08", ".gz", lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
+    (b"BZh", ".bz2", bz2.BZ2Decompressor),
+    (b"\xfd7zXZ\0", ".xz", lambda: lzma.LZMADecompressor(memlimit=1 << 28)),
+    (b"\x28\xb5\x2f\xfd", ".zst", _zstd),
+)
+_SUFFIXES = {suffix for _, suffix, _ in _PACKINGS}
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A file with the content of an archive, and whether that is CUT, DAMAGED or "" for whole."""
+
+    path: Path
+    state: str
+
+
+def plain_name(path: Path) -> str:
+    """The name without the suffix of a packing: `run.csv` of `run.csv.gz`."""
+    return path.stem if path.suffix.lower() in _SUFFIXES else path.name
+
+
+def is_packed(path: Path) -> bool:
+    """Whether the content is an archive. Raises OSError."""
+    return _decompressor(path) is not None
+
+
+def _decompressor(path: Path) -> Callable[[], Any] | None:
+    start = head(path)
+    return next((make for magic, _, make in _PACKINGS if start.startswith(magic)), None)
+
+
+@contextmanager
+def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
+    """The content of a file, in a temporary one of its plain name; of a file that is not packed, itself.
+
+    With ``begin_only`` there are about BEGIN_BYTES of it.
+
+    Raises:
+        LogError: it unpacks to more than it may, or by a package that is not installed.
+        OSError: it cannot be read, or the disk is full.
+    """
+    make = _decompressor(path)
+    if make is None:
+        yield Unpacked(path, "")
+        return
+    with tempfile.TemporaryDirectory(prefix="chronicle-") as folder:
+        plain = Path(folder) / (plain_name(path) or "log")
+        with path.open("rb") as source, plain.open("wb") as out:
+            state = _unpack(source, out, make, path, BEGIN_BYTES if begin_only else 0)
+        yield Unpacked(plain, state)
+
+
+def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
+    machine, read, made = _made(make, path), 0, 0
+    most = float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9
+    while piece := source.read(PIECE):
+        read += len(piece)
+        while piece:
+            if machine.eof:  # archives may be joined, and filled up with zeros
+                if not piece.strip(b"\0"):
+                    break
+                machine = _made(make, path)
+            try:
+                content = machine.decompress(piece)
+            except Exception:  # of every library its own
+                return DAMAGED
+            out.write(content)
+            made += len(content)
+            piece = machine.unused_data if machine.eof else b""
+        if made > most or made > max(FREE_BYTES, MOST_TIMES * read):
+            what = f"unpacks to more than {made / 1e9:.1f} GB out of {read / 1e6:.1f} MB"
+            raise LogError(str(path), f"{what}. Remedy: unpack it yourself, or set {LIMIT}")
+        if enough and made > enough:
+            return ""
+    return "" if machine.eof else CUT
+
+
+def _made(make: Callable[[], Any], path: Path) -> Any:
+    try:
+        return make()
+    except MissingExtra as err:
+        raise LogError(str(path), str(err)) from None
+
+
+def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
+    """What was read of ``file``, under the names of the archive at ``path``, with the archive's own state."""
+    faults = [replace(one, where=one.where.replace(str(file.path), str(path))) for one in attempt.faults]
+    if file.state == DAMAGED:
+        faults.append(Fault(str(path), "the archive is damaged; read up to there"))
+    return replace(
+        attempt,
+        name=path.name + attempt.name.removeprefix(file.path.name),
+        sources=tuple(source.replace(str(file.path), str(path)) for source in attempt.sources),
+        faults=tuple(faults),
+        truncated=attempt.truncated or bool(file.state),
+    )
+
+
+def told_back(err: LogError, file: Unpacked, path: Path) -> LogError:
+    """A problem with ``file`` as one of the archive at ``path``."""
+    where = err.where.replace(str(file.path), str(path))
+    archive = f"the archive {file.state}, and what is left " if file.state else ""
+    return type(err)(where, archive + err.problem.replace(str(file.path), str(path)))

@@ -1,0 +1,191 @@
+"""Compressed logs of every format: whole, joined, cut, damaged, hostile."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from tests.readers.gold import EXAMPLES, as_json, examples
+from tests.readers.writers import csv_log
+
+from chronicle.errors import LogError
+from chronicle.model import Attempt
+from chronicle.readers import read, read_all, runs_below
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+FIRST = {example.parts[0]: EXAMPLES / example for example in reversed(examples())}
+LOSS = {"loss": [(step, 2.5 + step / 7) for step in range(2000)]}
+
+
+def values(attempts: list[Attempt], name: str) -> list[dict[str, object]]:
+    """All that was read, with one name for the log."""
+    return [
+        {**one, "name": "", "sources": [], "faults": [str(f).replace(name, "LOG") for f in one["faults"]]}
+        for one in as_json(attempts)
+    ]
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("example", FIRST.values(), ids=list(FIRST))
+def test_a_packed_log_is_the_log(example: Path, suffix: str, tmp_path: Path) -> None:
+    plain, packed = tmp_path / example.name, tmp_path / (example.name + suffix)
+    plain.write_bytes(example.read_bytes())
+    packed.write_bytes(PACK[suffix](example.read_bytes()))
+    attempts = read(packed)
+    assert str(values(attempts, str(packed))) == str(values(read(plain), str(plain)))
+    assert all(one.name.startswith(packed.name) and one.sources == (str(packed),) for one in attempts)
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_folder_of_packed_logs_is_a_run_whatever_their_names(suffix: str, tmp_path: Path) -> None:
+    csv_log(tmp_path / "a.csv", LOSS)
+    content = PACK[suffix]((tmp_path / "a.csv").read_bytes())
+    (tmp_path / "a.csv").unlink()
+    for name in ("run-1.csv" + suffix, "run-2", "run-<b>;$(x).CSV" + suffix.upper()):
+        (tmp_path / name).write_bytes(content)
+    reading = read_all(tmp_path)
+    assert reading.problems == ()
+    assert [len(one.series["loss"]) for one in reading.attempts] == [2000] * 3
+    assert len(runs_below(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_joined_archives_are_one_log(suffix: str, tmp_path: Path) -> None:
+    csv_log(tmp_path / "a.csv", LOSS)
+    content, file = (tmp_path / "a.csv").read_bytes(), tmp_path / f"b.csv{suffix}"
+    file.write_bytes(PACK[suffix](content[:9999]) + PACK[suffix](content[9999:]) + bytes(512))
+    (attempt,) = read(file)
+    assert (len(attempt.series["loss"]), attempt.truncated) == (2000, False)
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_cut_archive_gives_what_stands_before_and_says_so(suffix: str, tmp_path: Path) -> None:
+    csv_log(tmp_path / "a.csv", LOSS)
+    content = (tmp_path / "a.csv").read_bytes()
+    packed, file = (
+        PACK[suffix](content[:20_000]) + PACK[suffix](content[20_000:]),
+        tmp_path / f"b.csv{suffix}",
+    )
+    for size in range(1, len(packed), 499):
+        file.write_bytes(packed[:size])
+        reading = read_all(file)
+        for attempt in reading.attempts:
+            assert attempt.truncated or size == len(PACK[suffix](content[:20_000]))
+            loss = attempt.series["loss"]
+            assert (
+                list(zip(loss.steps.tolist(), loss.values.tolist(), strict=True)) == LOSS["loss"][: len(loss)]
+            )
+        assert reading.attempts or reading.problems
+        assert all(str(file) in str(problem) for problem in reading.problems)
+    assert len(read(file)[0].series["loss"]) > 500
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_damaged_archive_gives_what_stands_before_and_a_fault(suffix: str, tmp_path: Path) -> None:
+    csv_log(tmp_path / "a.csv", LOSS)
+    content = (tmp_path / "a.csv").read_bytes()
+    first, second = PACK[suffix](content[:20_000]), bytearray(PACK[suffix](content[20_000:]))
+    second[len(second) // 2] ^= 0xFF
+    second[len(second) // 2 + 5] ^= 0xFF
+    file = tmp_path / f"b.csv{suffix}"
+    file.write_bytes(first + second)
+    (attempt,) = read(file)
+    assert attempt.truncated
+    assert attempt.faults[-1].where == str(file)
+    assert attempt.faults[-1].what == "the archive is damaged; read up to there"
+    assert attempt.series["loss"].values[:500].tolist() == [value for _, value in LOSS["loss"][:500]]
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_an_archive_that_fills_the_disk_is_stopped(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHRONICLE_UNPACK_LIMIT_GB", "0.01")
+    file = tmp_path / f"bomb.csv{suffix}"
+    file.write_bytes(PACK[suffix](b"step,loss\n" + b"1,2.0\n" * 4_000_000))
+    with pytest.raises(LogError) as caught:
+        read(file)
+    assert str(caught.value).startswith(f"{file}: unpacks to more than 0.0 GB out of 0.")
+    assert str(caught.value).endswith(" MB. Remedy: unpack it yourself, or set CHRONICLE_UNPACK_LIMIT_GB")
+
+
+def test_the_ratio_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chronicle.readers.packed.FREE_BYTES", 1 << 20)
+    file = tmp_path / "bomb.csv.bz2"
+    file.write_bytes(bz2.compress(bytes(20_000_000)))
+    with pytest.raises(LogError, match="unpacks to more than"):
+        read(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"junk " * 1000], ids=["nothing", "junk"])
+@pytest.mark.parametrize("suffix", PACK)
+def test_an_archive_without_a_log_is_told_by_its_own_name(
+    suffix: str, content: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / f"a.csv{suffix}"
+    file.write_bytes(PACK[suffix](content))
+    with pytest.raises(LogError, match="Remedy: ") as caught:
+        read(file)
+    assert caught.value.where == str(file)
+    assert "chronicle-" not in str(caught.value)
+
+
+def test_only_the_beginning_is_unpacked_to_know_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked = []
+    real = zlib.decompressobj
+
+    class Counting:
+        def __init__(self, bits: int) -> None:
+            self.inner = real(bits)
+
+        def decompress(self, piece: bytes) -> bytes:
+            content = self.inner.decompress(piece)
+            unpacked.append(len(content))
+            return content
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.inner, name)
+
+    (tmp_path / "weights").write_bytes(gzip.compress(bytes(50_000_000)))
+    monkeypatch.setattr(zlib, "decompressobj", Counting)
+    assert runs_below(tmp_path) == []
+    assert sum(unpacked) < 10_000_000
+
+
+def test_without_zstandard_it_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    file = tmp_path / "a.csv.zst"
+    file.write_bytes(PACK[".zst"](b"step,loss\n1,2.0\n"))
+    with pytest.raises(LogError) as caught:
+        read(file)
+    assert str(caught.value) == (
+        f"{file}: reading a log packed by Zstandard needs the package 'zstandard', which is not installed. "
+        "Remedy: pip install 'training-chronicle[zstd]'"
+    )
+    csv_log(tmp_path / "b.csv", LOSS)
+    assert [one.name for one in read_all(tmp_path).attempts] == ["b.csv"]
+
+
+def test_no_temporary_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = tmp_path / "temporary"
+    places.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(places))
+    file = tmp_path / "a.csv.gz"
+    for content in (b"step,loss\n1,2.0\n", b"junk"):
+        file.write_bytes(gzip.compress(content))
+        read_all(file)
+    assert list(places.iterdir()) == []
