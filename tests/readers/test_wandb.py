@@ -6,6 +6,7 @@ import math
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,9 @@ from tests.readers.tracker_writers import (
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
 from chronicle.readers import read, wandb
+from chronicle.readers.event_wire import fields
 from chronicle.readers.wandb.frames import Frames
+from chronicle.readers.wandb.records import History
 
 
 def read_records(file: Path, *records: bytes) -> Attempt:
@@ -267,3 +270,29 @@ def test_any_bytes_are_framed(content: bytes, n_zeros: int) -> None:
     frames = Frames(wandb_file([b"one"]) + bytes(n_zeros) + content)
     assert next(iter(frames)) == b"one"
     assert len(list(frames)) >= 1
+
+
+VALUES = st.one_of(
+    st.floats(), st.integers(-(2**70), 2**70), st.booleans(), st.none(), st.text(max_size=3), st.just("7.5"),
+    st.just({"a": 1.5, "b": {"c": "x"}}), st.lists(st.integers(), max_size=2), st.just("long" * 40),
+)  # fmt: skip
+KEYS = st.one_of(
+    st.sampled_from(["loss", "a", "_timestamp", "\x82\x01", "x" * 126, "x" * 300]), st.text(max_size=3)
+)
+ROWS = st.lists(st.dictionaries(KEYS, VALUES, max_size=4), max_size=6)
+
+
+@given(
+    ROWS, st.booleans(), st.lists(st.sampled_from([0, 1, 127, 128, 2**53 + 1, 2**62]), min_size=6, max_size=6)
+)
+def test_known_items_are_read_as_any_item_is(rows: list[dict[str, Any]], old: bool, steps: list[int]) -> None:
+    quick, obvious = History(), History()
+    obvious._add_known = lambda message: False  # type: ignore[method-assign]
+    for row, step in zip(rows, steps, strict=False):
+        (message,) = (value for n, _, value in fields(wandb_history(row, step, old=old)) if n == 2)
+        quick.add(message)
+        obvious.add(message)
+    assert list(quick.columns()) == list(obvious.columns())
+    for name, column in obvious.columns().items():
+        np.testing.assert_array_equal(quick.columns()[name].values, column.values)
+        np.testing.assert_array_equal(quick.columns()[name].rows, column.rows)

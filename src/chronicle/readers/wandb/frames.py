@@ -44,35 +44,38 @@ class Frames:
 
     def _fragments(self) -> Iterator[tuple[int, bytes]]:
         """(type, bytes) of each fragment; (0, b"") where one was skipped."""
-        at, size = len(MAGIC), len(self.content)
+        at, size, content, view = len(MAGIC), len(self.content), self.content, memoryview(self.content)
         while at < size:
+            if at + HEADER <= size and at % BLOCK <= BLOCK - HEADER:  # as nearly all are
+                check, length, kind = _HEADER.unpack_from(content, at)
+                end = at + HEADER + length
+                if WHOLE <= kind <= LAST and end <= size and zlib.crc32(view[at + 6 : end]) == check:
+                    yield kind, content[at + HEADER : end]
+                    at = end
+                    continue
             room = min(BLOCK - at % BLOCK, size - at)
             if room < HEADER:
                 self.truncated |= at + room == size and room < BLOCK - at % BLOCK
                 at += room
                 continue
-            end, kind = self._fragment(at)
-            if kind:
-                yield kind, self.content[at + HEADER : end]
-            elif self._cut(at, end):
+            end = at + HEADER + _HEADER.unpack_from(content, at)[1]
+            if self._cut(at, end):
                 self.truncated = True
                 return
-            else:
-                goes_on = self._fragment(end)[1] > 0
-                end = end if goes_on else at - at % BLOCK + BLOCK
-                lost = "a record is damaged; skipped" if goes_on else "damaged; skipped to the next block"
-                self.damage.append((at, lost))
-                yield 0, b""
-            at = end
+            goes_on = self._intact(end)
+            self.damage.append(
+                (at, "a record is damaged; skipped" if goes_on else "damaged; skipped to the next block")
+            )
+            yield 0, b""
+            at = end if goes_on else at - at % BLOCK + BLOCK
 
-    def _fragment(self, at: int) -> tuple[int, int]:
-        """End and type of the fragment at ``at``; type 0 where its checksum is wrong or it is cut."""
+    def _intact(self, at: int) -> bool:
+        """Whether a whole fragment with the right checksum stands at ``at``."""
         if at + HEADER > len(self.content):
-            return at + HEADER, 0
+            return False
         check, length, kind = _HEADER.unpack_from(self.content, at)
-        end = at + HEADER + length
-        right = end <= len(self.content) and zlib.crc32(memoryview(self.content)[at + 6 : end]) == check
-        return end, kind if right and WHOLE <= kind <= LAST else 0
+        typed = self.content[at + 6 : at + HEADER + length]
+        return bool(WHOLE <= kind <= LAST and len(typed) == 1 + length and zlib.crc32(typed) == check)
 
     def _cut(self, at: int, end: int) -> bool:
         """Whether the log ends at ``at``: its last fragment is cut, or only zeros follow."""
