@@ -10,6 +10,7 @@ import pytest
 
 from chronicle.model import Attempt, Fault, Role, Series
 from chronicle.timeline import stitch
+from chronicle.timeline.endings import endings
 from chronicle.timeline.years import has_year, in_year_of
 
 START = 1_700_000_000.0  # 2023-11-14T22:13:20Z
@@ -89,6 +90,28 @@ def test_nodes_of_a_job_are_facts_of_the_attempt_that_ran_then() -> None:
     job = machine(fault(START + 1090), log_of="job", nodes="n1,n2", job="7")
     timeline = stitch([run("a.csv"), run("b.csv", first=110, started=START + 1000), job])
     assert [one.facts for one in timeline.attempts] == [{}, {"nodes": "n1,n2", "job": "7"}]
+
+
+@pytest.mark.parametrize(
+    ("faults", "ended"),
+    [
+        ((), ""),
+        ((fault(START + 50, kind="xid"),), "GPU failed"),
+        ((fault(START + 700, kind="nccl"), fault(START + 720, kind="node")), "node failure"),
+        ((fault(START + 1001, kind="node"),), ""),  # the next attempt has begun
+        ((fault(START - 700, kind="node"),), ""),
+    ],
+)
+def test_what_ended_an_attempt_is_told_by_the_faults_around_its_last_record(faults, ended: str) -> None:
+    logs = [run("a.csv"), run("b.csv", first=50, started=START + 1000), machine(*faults, log_of="job")]
+    timeline = stitch(logs)
+    assert endings(timeline)[0].how == ended
+
+
+def test_without_times_a_fault_after_the_last_record_of_the_log_ended_it() -> None:
+    here = Fault("a.csv:99", "Xid 79", kind="preemption", at_step=100)
+    timeline = stitch([run(started=NAN, faults=(here, fault(at_step=50, kind="node")))])
+    assert [one.how for one in endings(timeline)] == ["preempted"]
 
 
 def test_machine_logs_alone_are_attempts() -> None:

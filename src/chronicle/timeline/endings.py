@@ -8,6 +8,7 @@ import numpy as np
 
 from chronicle.model import Attempt, Join, JoinKind, Timeline
 from chronicle.timeline.clock import clock
+from chronicle.timeline.faults import ended_by
 
 HOWS = ("finished", "crashed", "killed", "aborted")  # what logs say of an end, see facts["ended"]
 _THEN = {
@@ -21,8 +22,8 @@ _THEN = {
 class Ending:
     """The end of an attempt.
 
-    ``how``: one of `HOWS`, "in NaN" where its last loss is not finite, "cut off" where its last record is
-    cut, "" where nothing tells. ``then``: "resumed", "rolled back", "started again" (``join`` is the join
+    ``how``: one of `HOWS`, "in NaN" where its last loss is not finite, the fault that ended it ("node
+    failure"), "cut off" where its last record is cut, "" where nothing tells. ``then``: "resumed", "rolled back", "started again" (``join`` is the join
     that did it), "given up" (a later attempt went on from an earlier one), "latest" of its training,
     "apart" (no join leads here or on), or "empty".
     """
@@ -38,7 +39,12 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
     after = {join.before: join for join in timeline.joins}  # of several the latest
     joined = {join.after for join in timeline.joins}
     return tuple(
-        Ending(k, how_ended(attempt), _then(timeline, k, after.get(k), k in joined), after.get(k))
+        Ending(
+            k,
+            how_ended(attempt, ended_by(timeline, k)),
+            _then(timeline, k, after.get(k), k in joined),
+            after.get(k),
+        )
         for k, attempt in enumerate(timeline.attempts)
     )
 
@@ -55,12 +61,12 @@ def _then(timeline: Timeline, k: int, join: Join | None, joined: bool) -> str:
     )
 
 
-def how_ended(attempt: Attempt) -> str:
-    """How the process ended, by its facts, its last loss or its last record."""
+def how_ended(attempt: Attempt, fault: str = "") -> str:
+    """How the process ended, by its facts, its last loss, a fault beside it or its last record."""
     stated = attempt.facts.get("ended")
     ticks = clock(attempt)
     if stated in HOWS:
         return str(stated)
     if ticks is not None and not np.isfinite(ticks.values[-1]):
         return "in NaN"
-    return "cut off" if attempt.truncated else ""
+    return fault or ("cut off" if attempt.truncated else "")

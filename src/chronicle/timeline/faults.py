@@ -8,10 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.model import Attempt, Fault, Floats, Steps, Track
+from chronicle.model import Attempt, Fault, Floats, Steps, Timeline, Track
 from chronicle.timeline.years import has_year, in_year_of
 
 MACHINE_LOG = "machine-log"  # the format of a log without curves
+_BEFORE_END_S = 600.0  # a job goes on for minutes after the fault that ends it: time-outs are that long
+# What ends a process, the most telling first.
+_ENDS = {
+    "preemption": "preempted", "time-limit": "time limit", "node": "node failure",
+    "loss-scale": "loss scale gave up", "out-of-memory": "out of memory", "xid": "GPU failed",
+    "ecc": "memory error", "disk": "no storage", "cuda": "CUDA error", "nccl": "NCCL error",
+    "cancelled": "cancelled", "exception": "crashed", "signal": "killed", "exit": "crashed",
+}  # fmt: skip
 _AROUND_S = 3600.0  # a host's log lasts for months: what it says this long before or after a run may be of it
 
 
@@ -56,6 +64,26 @@ def happened(
         near += dated if _of_job(machine) else [f for f in dated if not _outside(f.at_time, *around)]
     placed = [_placed(fault, clock, steps) for fault in near]
     return tuple(sorted(dict.fromkeys(placed), key=_order))
+
+
+def ended_by(timeline: Timeline, k: int) -> str:
+    """What ended attempt ``k``, by the faults around its last record: ``node failure``; "" if none tells.
+
+    Those count that came in the ten minutes before the record or later, up to the next attempt's first one;
+    where there are no times, those that its log told after it. The most telling kind is given.
+    """
+    attempt = timeline.attempts[k]
+    ended = _span(attempt)[1]
+    starts = [first for first, _ in map(_span, timeline.attempts) if first > ended]
+    until = min([*starts, math.inf])
+    last = max((int(s.steps[-1]) for s in attempt.series.values() if len(s)), default=None)
+    kinds = {
+        fault.kind
+        for fault in timeline.faults
+        if ended - _BEFORE_END_S <= fault.at_time <= until
+        or (math.isnan(ended) and fault.at_step == last and fault.where.startswith(attempt.sources))
+    }
+    return next((words for kind, words in _ENDS.items() if kind in kinds), "")
 
 
 def _outside(time: float, first: float, last: float) -> bool:

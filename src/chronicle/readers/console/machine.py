@@ -17,6 +17,7 @@ from pathlib import Path
 from chronicle.model import Attempt, Fault
 from chronicle.readers.console.fault_lines import RANK, WORDS, fault_in, quoted
 from chronicle.readers.console.hosts import expand
+from chronicle.readers.console.marks import may_be_log
 from chronicle.readers.console.stamps import Stamp, boot_time, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Lines, clean, encoding_of, head, head_lines
 from chronicle.timeline.years import has_year, in_year_of
@@ -168,7 +169,7 @@ class Faults:
 
 def identify(path: Path) -> bool:
     """A fault at the beginning or the end of a text, or lines of a kernel or system log."""
-    start = head_lines(path)
+    start = head_lines(path) if may_be_log(path) else []
     return bool(start) and (_of_host(start) or any(fault_in(line) for line in [*start, *_tail_lines(path)]))
 
 
