@@ -23,9 +23,9 @@ class Ending:
     """The end of an attempt.
 
     ``how``: one of `HOWS`, "in NaN" where its last loss is not finite, the fault that ended it ("node
-    failure"), "cut off" where its last record is cut, "" where nothing tells. ``then``: "resumed", "rolled back", "started again" (``join`` is the join
-    that did it), "given up" (a later attempt went on from an earlier one), "latest" of its training,
-    "apart" (no join leads here or on), or "empty".
+    failure"), "cut off" where its last record is cut, "" where nothing tells. ``then``: "resumed",
+    "rolled back", "started again" (``join`` is the join that did it), "given up" (a later attempt went on
+    from an earlier one), "latest" of its training, "apart" (no join leads here or on), or "empty".
     """
 
     attempt: int

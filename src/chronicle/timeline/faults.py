@@ -12,7 +12,7 @@ from chronicle.model import Attempt, Fault, Floats, Steps, Timeline, Track
 from chronicle.timeline.years import has_year, in_year_of
 
 MACHINE_LOG = "machine-log"  # the format of a log without curves
-_BEFORE_END_S = 600.0  # a job goes on for minutes after the fault that ends it: time-outs are that long
+_BEFORE_END_S = 60.0  # clocks of hosts differ, and a record may be written late
 # What ends a process, the most telling first.
 _ENDS = {
     "preemption": "preempted", "time-limit": "time limit", "node": "node failure",
@@ -69,7 +69,7 @@ def happened(
 def ended_by(timeline: Timeline, k: int) -> str:
     """What ended attempt ``k``, by the faults around its last record: ``node failure``; "" if none tells.
 
-    Those count that came in the ten minutes before the record or later, up to the next attempt's first one;
+    Those count that came in the minute before the record or later, up to the next attempt's first one;
     where there are no times, those that its log told after it. The most telling kind is given.
     """
     attempt = timeline.attempts[k]
