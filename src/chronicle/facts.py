@@ -9,8 +9,16 @@ import numpy as np
 
 from chronicle.config import RunConfig
 from chronicle.model import Attempt, Fact, Fault, Role, Timeline, Track
+from chronicle.restarts import step_back_words
 from chronicle.timeline import discarded
 from chronicle.words import count, instant, level, plural
+
+_BACKS = {
+    "disorder": ("Rows out of order", "rows"),
+    "repeats": ("Repeated steps", "rows"),
+    "seeds": ("Separate training", "trainings"),
+}
+_MOST_BACKS = 12
 
 
 def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
@@ -26,6 +34,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     yield Fact(
         "Attempts", len(timeline.attempts), "attempts", ", ".join(a.name for a in timeline.attempts)[:200]
     )
+    yield from _step_backs(timeline)
     loss = judged_loss(timeline)
     if loss is not None:
         yield from _loss_facts(loss)
@@ -36,6 +45,13 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     for name, value in config.facts.items():
         yield Fact(name, value, "", "run.toml")
     yield from _logged_facts(timeline.attempts)
+
+
+def _step_backs(timeline: Timeline) -> Iterator[Fact]:
+    """Where the step goes back or stays without a restart; of very many the first."""
+    for back in timeline.step_backs[:_MOST_BACKS]:
+        quantity, unit = _BACKS[back.cause]
+        yield Fact(quantity, back.count, unit, step_back_words(back)[:300])
 
 
 def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:

@@ -188,6 +188,21 @@ class Track(Series):
     live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
 
+@dataclass(frozen=True)
+class StepBack:
+    """Where the step goes back or stays, and no restart is the cause; restarts are joins.
+
+    ``cause``: "disorder" (rows out of order), "repeats" (a step logged again), or "seeds" (trainings of their
+    own). ``attempts`` are the names concerned, ``count`` is rows, or 1 for two trainings; ``evidence`` says
+    what speaks for it, by step, wall clock, process and values.
+    """
+
+    cause: str
+    attempts: tuple[str, ...]
+    count: int
+    evidence: Facts = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """One training from its first launch to its end: attempts in order, joins, stitched tracks.
@@ -196,6 +211,7 @@ class Timeline:
     in two formats); they are named here and judged once. ``doubts`` say in a sentence each what the
     stitching could not decide, and which key of run.toml decides it. ``faults`` are those beside the curves
     (every kind but "read"), dated and placed at a step where time or log tell it, in the order they happened.
+    ``step_backs`` are the places where the step goes back or stays for another reason than a restart.
     """
 
     run_id: str
@@ -205,6 +221,7 @@ class Timeline:
     copies: tuple[Attempt, ...] = ()
     doubts: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
+    step_backs: tuple[StepBack, ...] = ()
 
     def by_role(self, role: Role) -> list[Track]:
         """All tracks of a role, in the order of the log."""

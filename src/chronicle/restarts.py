@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chronicle.model import Change, Join, JoinKind
+from chronicle.model import Change, Join, JoinKind, StepBack
 from chronicle.patterns import BY_ID
 from chronicle.timeline.endings import Ending
 from chronicle.words import count, level, plural
@@ -49,6 +49,33 @@ def outcome(ending: Ending) -> str:
         words += [f"{plural(lost, 'step')} discarded" if lost else ""]
         words += [gap(join.gap_s)]
     return ", ".join(word for word in words if word)
+
+
+def step_back_words(back: StepBack) -> str:
+    """What a step that goes back or stays is, and what speaks for it."""
+    told, where = back.evidence, " beside ".join(reversed(back.attempts))
+    if back.cause == "disorder":
+        far = told.get("farthest_rows")
+        how = "put in order by wall clock" if "mended_by_wall_clock" in told else "sorted by step"
+        place = f", at most {plural(far, 'row')} from their place" if far else ""
+        return f"{where}: {count(back.count)} of {count(told['rows'])} rows out of order{place}; {how}"
+    if back.cause == "repeats":
+        same = f", {count(told['equal_values'])} of them with an equal value"
+        return f"{where}: {plural(back.count, 'row')} at the step of the row before{same}; kept"
+    return f"{where}: {', '.join(_apart(told))}; a training of its own"
+
+
+def _apart(told: Mapping[str, Any]) -> Iterator[str]:
+    if told["told"]:
+        yield "run.toml says so"
+    if told.get("together_s"):
+        yield f"both ran for {duration(told['together_s'])}"
+    yield f"ends {plural(told['ends_apart_steps'], 'step')} apart"
+    if "values_apart_share" in told:
+        equal = plural(told["common_samples"], "equal step")
+        yield f"values {100 * told['values_apart_share']:.2g} % apart at {equal}"
+    if "same_process" in told:
+        yield "the same process" if told["same_process"] else "another process"
 
 
 def join_words(join: Join) -> str:

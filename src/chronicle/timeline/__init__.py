@@ -47,7 +47,7 @@ def stitch(
     if relation and relation not in _RELATIONS:
         raise UsageError(f"relation must be one of {', '.join(map(repr, _RELATIONS))}, not {relation!r}")
     given, machines = beside(attempts_from(what))
-    parts, split_doubts = split(given, told=bool(relation))
+    parts, split_doubts, backs = split(given, told=bool(relation))
     kept, copies = one_of_each([c for part in parts if (c := course(part))])
     empty = sorted((part for part in parts if not course(part)), key=lambda a: natural(a.name))
     courses, order_doubts = in_order(kept, [*copies, *empty], order or ())
@@ -61,5 +61,9 @@ def stitch(
         series=series,
         copies=tuple(copies),
         doubts=(*split_doubts, *order_doubts, *join_doubts),
+        step_backs=(
+            *sorted(backs, key=lambda back: (natural(back.attempts[0]), back.cause)),
+            *(t.beside for t in trainings if t.beside is not None),
+        ),
         faults=happened([*attempts, *copies], machines, series),
     )

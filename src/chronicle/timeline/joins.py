@@ -21,7 +21,7 @@ def evidence(before: Course, after: Course) -> dict[str, Any]:
     the logs state of these, each where both logs name them.
     """
     told: dict[str, Any] = {}
-    pair = _compared(before, after)
+    pair = compared(before, after)
     seam = seam_levels(before, after)
     if pair and seam:
         told = {"metric": pair[1].metric, "loss_before": seam[0], "loss_after": seam[1]}
@@ -45,12 +45,12 @@ def evidence(before: Course, after: Course) -> dict[str, Any]:
 
 def seam_levels(before: Course, after: Course) -> tuple[float, float, int] | None:
     """Loss before and after the seam, and at how many steps both logged it; None if it cannot be compared."""
-    pair = _compared(before, after)
+    pair = compared(before, after)
     return _seam(*pair) if pair else None
 
 
-def _compared(before: Course, after: Course) -> tuple[Series, Series] | None:
-    """The clocks of both, or the same metric in both, or None where nothing can be compared."""
+def compared(before: Course, after: Course) -> tuple[Series, Series] | None:
+    """The clocks of both attempts, or the same metric in both, or None where nothing can be compared."""
     a, b = before.clock, after.clock
     if a.metric in after.attempt.series:
         return a, after.attempt.series[a.metric]

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from chronicle.model import Floats, Join, JoinKind, Series
+from chronicle.model import Floats, Join, JoinKind, Series, StepBack
 from chronicle.timeline.changes import changes
 from chronicle.timeline.clock import Course, reached, side_by_side, step_gap
 from chronicle.timeline.costs import COSTS, Piece, costs
 from chronicle.timeline.homes import home
 from chronicle.timeline.joins import SEAM_SAMPLES, evidence, median
+from chronicle.timeline.step_backs import apart
 
 _SAME_END = 0.02  # share of the length within which two trainings end at the same step
 _START_SAMPLES = 8  # the first steps are as far apart as these many on average
@@ -32,6 +33,7 @@ class Training:
     joins: dict[int, Join] = field(default_factory=dict)  # by the attempt that the join leads into
     metrics: set[str] = field(default_factory=set)
     doubts: list[str] = field(default_factory=list)
+    beside: StepBack | None = None  # why it is not part of the training before it
 
     def __post_init__(self) -> None:
         self._add(self.tip, root=self.tip)
@@ -149,7 +151,8 @@ def relate(courses: Sequence[Course], relation: str | None, told: bool) -> tuple
         after = replace(course, index=index)
         training, decided = _home(trainings, after)
         if training is None or is_separate(training, after, relation):
-            trainings.append(Training(after))
+            beside = None if training is None else apart(training.tip, after, told=relation is not None)
+            trainings.append(Training(after, beside=beside))
             if training is not None and relation is None:
                 trainings[-1].doubts.append(_separate_doubt(training.tip, after))
             continue

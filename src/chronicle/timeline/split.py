@@ -13,8 +13,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.model import Attempt, Floats, Series, StepBack, Steps
 from chronicle.timeline.clock import Index, clock, step_gap
+from chronicle.timeline.step_backs import disorder, repeats
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
@@ -37,14 +38,16 @@ _SORTED = (
 )
 
 
-def split(attempts: Sequence[Attempt], *, told: bool) -> tuple[list[Attempt], list[str]]:
-    """All attempts in the logs, each with its rows in the order of its steps, and the doubts.
+def split(attempts: Sequence[Attempt], *, told: bool) -> tuple[list[Attempt], list[str], list[StepBack]]:
+    """All attempts in the logs, each with its rows in the order of its steps, the doubts, and where rows were
+    out of order or a step was logged again.
 
     One attempt keeps its name; several of one log are called ``name#1``, ``name#2`` in the order of the
     rows. ``told`` is whether run.toml says how attempts relate: then a step that goes back cuts.
     """
     parts: list[Attempt] = []
     doubts: list[str] = []
+    backs: list[StepBack | None] = []
     for attempt in attempts:
         happened = replace(attempt, series={m: _by_wall_clock(s) for m, s in attempt.series.items()})
         ticks = clock(happened)
@@ -54,8 +57,10 @@ def split(attempts: Sequence[Attempt], *, told: bool) -> tuple[list[Attempt], li
             doubts.append(_BLOCKS.format(name=attempt.name))
         elif ticks is not None and not cuts and (down := len(falls(ticks.steps))) > _rare(ticks):
             doubts.append(_SORTED.format(name=attempt.name, down=down, rows=len(ticks)))
-        parts += _cut(happened, ticks, cuts)
-    return parts, doubts
+        pieces = _cut(happened, ticks, cuts)
+        parts += pieces
+        backs += [disorder(attempt, happened, len(cuts)), *map(repeats, pieces)]
+    return parts, doubts, [back for back in backs if back is not None]
 
 
 def _cut(attempt: Attempt, ticks: Series | None, cuts: list[int]) -> list[Attempt]:

@@ -1,0 +1,73 @@
+"""Where a step goes back or stays without a restart, with what speaks for it.
+
+Of the five causes two make a join, which carries its own evidence. The other three change no course, and are
+told here: rows out of order, repeated steps, trainings of their own over the same steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chronicle.model import Attempt, Series, StepBack
+from chronicle.timeline.clock import Course, clock, common, process
+from chronicle.timeline.joins import compared
+
+
+def disorder(logged: Attempt, happened: Attempt, cuts: int) -> StepBack | None:
+    """Rows of a log that were out of order; ``happened`` is the log in the order of its wall clock, which was
+    then cut at so many places."""
+    before, after = clock(logged), clock(happened)
+    if before is None or after is None:
+        return None
+    falls = _falls(before)
+    if not falls or falls <= cuts:
+        return None
+    mended = falls - _falls(after)
+    evidence: dict[str, Any] = {"rows": len(before), "falls": falls, "cuts": cuts}
+    if mended > 0:
+        evidence["mended_by_wall_clock"] = mended
+    else:
+        place = np.argsort(before.steps, kind="stable")
+        evidence["farthest_rows"] = int(np.abs(place - np.arange(len(place))).max()) if not cuts else None
+    return StepBack("disorder", (logged.name,), falls - cuts, evidence)
+
+
+def repeats(attempt: Attempt) -> StepBack | None:
+    """Rows of an attempt whose step is that of the row before."""
+    ticks = clock(attempt)
+    if ticks is None:
+        return None
+    again = ticks.steps[1:] == ticks.steps[:-1]
+    count = int(np.count_nonzero(again))
+    if not count:
+        return None
+    a, b = ticks.values[1:][again], ticks.values[:-1][again]
+    equal = int(np.count_nonzero((a == b) | (np.isnan(a) & np.isnan(b))))
+    return StepBack("repeats", (attempt.name,), count, {"rows": len(ticks), "equal_values": equal})
+
+
+def apart(before: Course, after: Course, told: bool) -> StepBack:
+    """Two trainings over the same steps; ``told`` is whether run.toml says so."""
+    evidence: dict[str, Any] = {"told": told, "ends_apart_steps": abs(before.last - after.last)}
+    if None not in (before.started, before.ended, after.started, after.ended):
+        shared = min(before.ended, after.ended) - max(before.started, after.started)  # type: ignore[type-var, operator]
+        evidence["together_s"] = max(float(shared), 0.0)
+    writers = [process(c.attempt) for c in (before, after)]
+    if all(writers):
+        evidence["same_process"] = writers[0] == writers[1]
+    pair = compared(before, after)
+    i, j = common(*pair) if pair else (np.empty(0, int), np.empty(0, int))
+    if pair and len(i):
+        a, b = pair[0].values[i], pair[1].values[j]
+        size = np.maximum(np.abs(a), np.abs(b))
+        ok = np.isfinite(a) & np.isfinite(b) & (size > 0)
+        if ok.any():
+            evidence["common_samples"] = int(ok.sum())
+            evidence["values_apart_share"] = float(np.median(np.abs(a - b)[ok] / size[ok]))
+    return StepBack("seeds", (before.name, after.name), 1, evidence)
+
+
+def _falls(series: Series) -> int:
+    return int(np.count_nonzero(series.steps[1:] < series.steps[:-1]))
