@@ -48,14 +48,13 @@ def chunks(path: Path, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
         data = rest + block
         end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
         if end:
-            chunk = _chunk(data[:end], first, cut)
-            yield chunk
+            yield _chunk(data[:end], first, cut)
             first, cut = first + data.count(b"\n", 0, end), 0
         rest = data[end:]
         if len(rest) > MAX_LINE_BYTES:  # so long a line keeps its start; what follows of it is dropped
             rest, cut = rest[:MAX_LINE_BYTES], 1
     if rest:
-        yield _chunk(rest, first, cut)
+        yield _chunk(rest, first, cut, last=True)
 
 
 def _utf8(path: Path, size: int) -> Iterator[bytes]:
@@ -79,9 +78,9 @@ def plain(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
 
 
-def _chunk(data: bytes, first: int, cut: int) -> Chunk:
+def _chunk(data: bytes, first: int, cut: int, *, last: bool = False) -> Chunk:
     data = plain(data)
-    unfinished = not data.endswith(b"\n")  # after a lone "\r" an empty line waits for its text
+    unfinished = last and not data.endswith(b"\n")  # after a lone "\r" an empty line waits for its text
     data = data if unfinished else data[:-1]
     if b"\r" not in data:
         return Chunk(data, range(first, first + data.count(b"\n") + 1), unfinished, cut)

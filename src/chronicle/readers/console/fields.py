@@ -7,18 +7,23 @@ line is left to the reader's own, slow way, with the same result.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from chronicle.model import Floats, Steps
+from chronicle.readers.console.prefix import time_in
 from chronicle.readers.digits import Bytes, Mask, floats
 from chronicle.readers.tables import step_rank
 
 _HEAD = re.compile(rb".*?iteration(?P<step> +\d+)/ *\d+ *")
-_CLOCK = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?![\d.,+Z]| ?UTC| ?[+-]\d\d)")
+_CLOCK = re.compile(
+    rb"(?<![\d-])\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?P<fraction>[.,]\d{1,9})?(?:Z| ?UTC)?(?! ?[+-]\d\d)"
+)
 _PARTS = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))  # of a clock: year, month, ..., second
+_SECONDS = 19  # characters of a clock to its seconds
 _MOST_FIELDS, _MOST_BYTES = 256, 1 << 14
 
 
@@ -59,7 +64,7 @@ class Field:
     """A field as a template has it: the bytes up to its number, the name of the number, and the blanks after
     it.
 
-    A field that holds no number is all ``key``, and has no name.
+    A field without a number is all ``key``, blanks, and has no name.
     """
 
     key: bytes
@@ -69,11 +74,14 @@ class Field:
 
 @dataclass(frozen=True)
 class Template:
-    """How lines of one kind are written. ``clock`` is where the head has one, -1 without."""
+    """How lines of one kind are written. ``clocks`` are the places of dates in the head; the first counts.
+
+    A place is that of the first character, and how many digits a fraction of a second has.
+    """
 
     head: bytes
     step: slice
-    clock: int
+    clocks: tuple[tuple[int, int], ...]
     fields: tuple[Field, ...]
 
     def find(self, lines: Lines, among: Steps) -> Found:
@@ -99,14 +107,15 @@ class Template:
     def _head(self, buffer: Bytes, starts: Steps) -> tuple[Floats, Floats, Mask]:
         """Steps and times, and which heads are written as this one."""
         steps, fits = floats(buffer, starts + self.step.start, starts + self.step.stop)
-        fits &= np.abs(steps) < 2.0**53
+        fits &= steps < 2.0**53
         head, own = _windows(buffer, starts, len(self.head)), np.frombuffer(self.head, np.uint8)
         times, fixed = np.full(len(starts), np.nan), np.ones(len(own), bool)
         fixed[self.step] = False
-        if self.clock >= 0:
-            times = _times(head[self.clock : self.clock + 19])
-            for start, end in _PARTS:
-                fixed[self.clock + start : self.clock + end] = False
+        fits &= ((head[self.step] - np.uint8(ord("0")) <= 9) | (head[self.step] == ord(" "))).all(axis=0)
+        for start, n_decimals in reversed(self.clocks):
+            end = start + _SECONDS + bool(n_decimals) + n_decimals
+            times = _times(head[start:end])
+            fixed[_digits_in(start, n_decimals)] = False
             fits &= ~np.isnan(times)
         return np.where(fits, steps, 0), times, fits & _same(head[fixed], own[fixed].tobytes())
 
@@ -114,14 +123,25 @@ class Template:
 def learn(line: bytes) -> Template | None:
     """The template of a line; None where it is no line of this kind, or one that others cannot be like."""
     head, *rest = line.split(b"|")
-    found, clock = _HEAD.fullmatch(head), _CLOCK.search(head)
+    found, clocks = _HEAD.fullmatch(head), list(_CLOCK.finditer(head))
     fields = tuple(map(_field, rest))
     names = [field.name for field in fields if field.name]
     if found is None or not names or len(fields) > _MOST_FIELDS or len(line) > _MOST_BYTES:
         return None
-    if len(set(names)) < len(names) or any(step_rank(name) == 0 for name in names):
+    if any(field.key.strip() and not field.name for field in fields) or len(set(names)) < len(names):
+        return None
+    if any(step_rank(name) == 0 for name in names):
         return None  # `global_step` among the fields says more than the head
-    return Template(head, slice(*found.span("step")), clock.start() if clock else -1, fields)
+    places = tuple((clock.start(), max(len(clock["fraction"] or b"") - 1, 0)) for clock in clocks)
+    if not places and not math.isnan(time_in(head.decode("utf-8", "replace"))):
+        return None  # a date in another form
+    return Template(head, slice(*found.span("step")), places, fields)
+
+
+def _digits_in(clock: int, n_decimals: int) -> list[int]:
+    """Where a clock at this place has digits."""
+    places = [place for start, end in _PARTS for place in range(start, end)]
+    return [clock + place for place in (*places, *range(_SECONDS + 1, _SECONDS + 1 + n_decimals))]
 
 
 def _field(field: bytes) -> Field:
@@ -148,7 +168,7 @@ def _same(columns: Bytes, wanted: bytes) -> Mask:
 
 
 def _times(columns: Bytes) -> Floats:
-    """Unix seconds of clocks in UTC, one a column; NaN where it is no date."""
+    """Unix seconds of clocks in UTC, one a column, with a fraction or without; NaN where it is no date."""
     digits = columns - np.uint8(48)
     known = np.ones(columns.shape[1], bool)
     parts = []
@@ -161,4 +181,7 @@ def _times(columns: Bytes) -> Floats:
     days = months.astype("M8[M]").astype("M8[D]") + (day - 1)
     known &= days.astype("M8[M]").astype(np.int64) == months
     seconds = days.astype(np.int64) * 86400.0 + hour * 3600 + minute * 60 + second
+    decimals = digits[_SECONDS + 1 :]
+    known &= (decimals <= 9).all(axis=0)
+    seconds += 10.0 ** np.arange(len(decimals))[::-1] @ decimals.astype(np.float64) / 10.0 ** len(decimals)
     return np.where(known, seconds, np.nan)

@@ -86,6 +86,7 @@ class Log:
         if self._watched is not None:
             self._watched.append(self)
         self._unusable: dict[str, Fault] = {}
+        self._strange: dict[str, Fault] = {}
         self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
@@ -195,6 +196,14 @@ class Log:
         elif len(self._unusable) < MAX_FAULTS:
             self._unusable[what] = Fault(f"{self.path}:{number}", what)
 
+    def strange(self, line: Line, name: str) -> None:
+        """A field that holds no number. That is a fault where it holds one in other lines."""
+        first = self._strange.setdefault(name, Fault(f"{self.path}:{line.number}", "", 0))
+        if len(self._strange) > MAX_FAULTS:
+            del self._strange[name]
+        else:
+            self._strange[name] = replace(first, count=first.count + 1)
+
     def listed(self) -> tuple[Fault, ...]:
         """What could not be used, then the faults of machines."""
         return (*self._unusable.values(), *self.machine.listed(self.rows.last_time()))
@@ -205,6 +214,9 @@ class Log:
         Raises:
             BadLog: no record holds a number.
         """
+        for name, fault in self._strange.items():
+            if name in self.rows.columns and len(self._unusable) < MAX_FAULTS:
+                self._unusable[name] = replace(fault, what=f"field {clean(name)!r} is no number; left out")
         series = self.rows.series(units, keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")

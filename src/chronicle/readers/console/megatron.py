@@ -132,8 +132,8 @@ def _values(log: Log, line: Line, fields: str) -> dict[str, float]:
         value = number(cell)
         if value is not None:
             values[name] = value
-        elif name in log.rows.columns and not line.unfinished:
-            log.fault(line.number, f"field {name!r} is no number; left out")
+        elif name and not line.unfinished:
+            log.strange(line, name)
     return values
 
 

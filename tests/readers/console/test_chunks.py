@@ -1,0 +1,106 @@
+"""Lines of a text log, however it was written: the same lines and numbers for every size of a chunk."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from chronicle.readers.console import chunks as module
+from chronicle.readers.console.chunks import MAX_LINE_BYTES, chunks
+from chronicle.readers.console.prefix import Prefix, split
+
+
+def lines_of(path: Path, size: int = 1 << 22) -> tuple[list[tuple[int, bytes]], bool]:
+    given, unfinished = [], False
+    for chunk in chunks(path, size):
+        given += list(zip(chunk.numbers, chunk.lines, strict=True))
+        unfinished = chunk.unfinished
+    return given, unfinished
+
+
+def slow_lines(content: bytes) -> tuple[list[tuple[int, bytes]], bool]:
+    """The same the obvious way: the whole file in memory."""
+    text = re.sub(rb"\x1b\[[0-9;]*m", b"", content.removeprefix(b"\xef\xbb\xbf")).replace(b"\r\n", b"\n")
+    given, ends = [], text.split(b"\n")
+    for number, line in enumerate(ends[:-1] if ends[-1] == b"" else ends, 1):
+        given += [(number, part) for part in line.split(b"\r")]
+    return given, not text.endswith(b"\n")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lines_are_those_of_the_whole_file_for_every_size_of_a_chunk(seed, tmp_path):
+    random_ = random.Random(seed)
+    pieces = [
+        b"a",
+        b"bc ",
+        b"\n",
+        b"\r\n",
+        b"\r 10%",
+        b"\x1b[31mred\x1b[0m",
+        b"loss: 2.5",
+        "µ".encode(),
+        b"\n\n",
+    ]
+    content = b"\xef\xbb\xbf" * (seed % 2) + b"".join(random_.choices(pieces, k=60)).rstrip(b"\r")
+    log = tmp_path / "log.txt"
+    log.write_bytes(content)
+    wanted = slow_lines(content)
+    assert lines_of(log) == wanted
+    for size in (4, 7, 16, 50):
+        given, unfinished = lines_of(log, size)
+        assert [line for line in given if line[1]] == [line for line in wanted[0] if line[1]], size
+        assert unfinished == wanted[1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_known_by_its_mark(encoding, tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_bytes("\ufeffstep 1\r\nµ 2\n".encode(encoding))
+    assert lines_of(log) == ([(1, b"step 1"), (2, "µ 2".encode())], False)
+
+
+def test_a_line_without_an_end_costs_no_more_memory_than_a_megabyte(tmp_path, monkeypatch):
+    log = tmp_path / "log.txt"
+    log.write_bytes(b"first\n" + b"x" * (3 * MAX_LINE_BYTES) + b"\nlast\n")
+    longest = []
+    make = module._chunk
+    monkeypatch.setattr(module, "_chunk", lambda data, *a, **k: longest.append(len(data)) or make(data, *a, **k))
+    found = list(chunks(log, 1 << 18))
+    assert max(longest) <= MAX_LINE_BYTES + 2 * (1 << 18)
+    assert sum(chunk.cut for chunk in found) == 1
+    assert found[-1].lines[-1] == b"last"
+    assert found[-1].numbers[-1] == 3
+
+
+PREFIXES = {
+    "[default3]:[2025-03-31 05:54:07] iteration 5 |": Prefix("iteration 5 |", "default3", 1743400447.0),
+    "[lrdn3321:3]: [2025-03-31 05:54:07] iteration 5": Prefix("iteration 5", "lrdn3321:3", 1743400447.0),
+    "10/17/2025 16:31:56 [INFO|DP=0|PP=0|TP=0]: loss: 2": Prefix("loss: 2", "DP=0|PP=0|TP=0", 1760718716.0),
+    "[2023-04-18 01:53:27,831] [INFO] [logging.py:96:log_dist] [Rank 0] step=520": Prefix(
+        "step=520", "Rank 0", 1681782807.831
+    ),
+    "0: :::MLLOG {": Prefix(":::MLLOG {", "0"),
+    "2021-03-08 12:31:36 | INFO | train_inner | {": Prefix("train_inner | {", "", 1615206696.0),
+    "[rank0]:[titan] 2025-01-01 10:00:00,123 - root - INFO - step:  1": Prefix(
+        "step:  1", "rank0", 1735725600.123
+    ),
+    "worker-1: [2023-04-18T01:53:27+02:00] x": Prefix("x", "worker-1", 1681775607.0),
+    "(RayTrainWorker pid=123, ip=1.2.3.4) step=3": Prefix("step=3", "RayTrainWorker pid=123, ip=1.2.3.4"),
+    "INFO:root:step 3": Prefix("step 3"),
+}
+NONE = ["step 1 | loss: 3", "loss: 3.2", "Epoch: [0][10/50] loss 1", "train.loss: 3", "12: ", "[0.5, 0.7]"]
+
+
+@pytest.mark.parametrize("line", PREFIXES)
+def test_what_launchers_put_before_a_line_is_taken_off(line):
+    prefix = split(line)
+    assert (prefix.text, prefix.who) == PREFIXES[line][:2]
+    assert prefix.time == PREFIXES[line].time or prefix.time != prefix.time != PREFIXES[line].time
+
+
+@pytest.mark.parametrize("line", NONE[:4] + NONE[5:])
+def test_what_is_no_prefix_stays(line):
+    assert split(line).text == line

@@ -1,0 +1,169 @@
+"""Megatron logs: the fast way gives what the slow way gives, bit for bit; and the traps of the format."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from tests.readers.console.test_traps import points, read_text
+
+from chronicle.model import Attempt
+from chronicle.readers import read
+from chronicle.readers.console import megatron
+
+NAN = math.nan
+KEYS = (
+    "consumed samples",
+    "learning rate",
+    "lm loss",
+    "grad norm",
+    "loss scale",
+    "TFLOPs",
+    "number of skipped iterations",
+)
+FORMS = ("%.6E", "%.1f", "%12.0f", "%.3f", "%r", "%.17g", "%g")
+
+
+def log_of(random_: random.Random, n_lines: int) -> str:
+    """A log as several versions of Megatron could have written it, with all sorts of lines in between."""
+    lines, forms = [], {key: random_.choice(FORMS) for key in KEYS}
+    keys, step, width = list(KEYS), random_.choice([0, 95, 9990]), random_.choice(["%d", "%8d"])
+    before = random_.choice(
+        ["", " ", "[default7]: [2025-02-06 06:12:%02d] ", "[n1:3]: ", "[2025-02-06T06:12:%02d.123] "]
+    )
+    for number in range(n_lines):
+        step += 1
+        if random_.random() < 0.03:
+            random_.shuffle(keys)
+        if random_.random() < 0.05:
+            step -= random_.randint(1, 20)
+        clock = before % (number % 70) if "%" in before else before
+        cells = {key: forms[key] % (random_.gauss(0, 1) * 10.0 ** random_.randint(-3, 3)) for key in keys}
+        if random_.random() < 0.1:
+            cells[random_.choice(keys)] = random_.choice(["nan", "inf", "-inf", "x", "", "1e400"])
+        if random_.random() < 0.1:
+            del cells["lm loss"]
+        fields = "".join(f" {key}: {cell} |" for key, cell in cells.items())
+        line = f"{clock}iteration {width % step}/    9999 |{fields}"
+        odd = random_.random()
+        if odd < 0.04:
+            line = line[: random_.randrange(len(line))]
+        elif odd < 0.08:
+            line += random_.choice(["  ", " tail", line, "\r", " Xid 79: x"])
+        elif odd < 0.14:
+            lines.append(
+                random_.choice(
+                    [
+                        f" validation loss at iteration {step} | lm loss value: {step / 7:.6E} | ",
+                        "  successfully saved checkpoint at iteration      20 to x",
+                        "time (ms) | forward-compute: 12.5",
+                        "RuntimeError: CUDA error: an illegal memory access was encountered",
+                        "",
+                    ]
+                )
+            )
+        lines.append(line)
+    return random_.choice(["\n", "\r\n"]).join(lines) + random_.choice(["\n", ""])
+
+
+def same(one: Attempt, other: Attempt) -> bool:
+    return (
+        sorted(one.series) == sorted(other.series)
+        and all(
+            getattr(series, part).tobytes() == getattr(other.series[name], part).tobytes()
+            for name, series in one.series.items()
+            for part in ("steps", "values", "times")
+        )
+        and repr((one.faults, one.facts, one.truncated)) == repr((other.faults, other.facts, other.truncated))
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_fast_way_gives_what_the_slow_way_gives(seed, tmp_path, monkeypatch):
+    random_ = random.Random(seed)
+    log = tmp_path / "train.out"
+    log.write_text(log_of(random_, random_.choice([8, 40, 300])), newline="")
+    (fast,) = megatron.read(log)
+    monkeypatch.setattr(megatron, "learn", lambda line: None)
+    (slow,) = megatron.read(log)
+    assert same(fast, slow)
+
+
+def test_most_lines_take_the_fast_way(tmp_path, monkeypatch):
+    lines = [
+        f"iteration {step:8d}/    9999 | lm loss: {step / 7:.6E} | grad norm: 1.5 |" for step in range(1000)
+    ]
+    log = tmp_path / "train.out"
+    log.write_text("\n".join(lines) + "\n")
+    slow = []
+    monkeypatch.setattr(megatron, "_record", lambda log, line: slow.append(line.number))
+    (attempt,) = megatron.read(log)
+    assert len(attempt.series["lm loss"]) == 1000
+    assert slow == []
+
+
+def test_a_loss_that_is_left_out_is_nan_where_steps_were_skipped_or_the_norm_is_none(tmp_path):
+    attempt = read_text(
+        tmp_path,
+        " iteration 1/ 9 | loss scale: 4294967296.0 | number of skipped iterations:   1 |\n"
+        " iteration 2/ 9 | lm loss: 5.000000E+00 | grad norm: 2.000 | number of skipped iterations:   0 |\n"
+        " iteration 3/ 9 | grad norm: nan | number of skipped iterations:   0 |\n"
+        " iteration 4/ 9 | learning rate: 1.0E-04 | grad norm: 1.0 | number of skipped iterations:   0 |\n",
+    )
+    assert repr(points(attempt)["lm loss"]) == "[(1, nan), (2, 5.0), (3, nan)]"
+    assert points(attempt)["number of skipped iterations"] == [(1, 1), (2, 0), (3, 0), (4, 0)]
+
+
+def test_a_log_that_never_had_a_loss_says_so_where_steps_were_skipped(tmp_path):
+    attempt = read_text(tmp_path, "iteration 1/ 9 | loss scale: 2.0 | number of skipped iterations: 1 |\n")
+    assert repr(points(attempt)["lm loss"]) == "[(1, nan)]"
+
+
+def test_steps_that_go_back_keep_both_branches(tmp_path):
+    lines = [f" iteration {step}/ 99 | lm loss: {step}.5 |" for step in (1, 2, 3, 2, 3, 4)]
+    attempt = read_text(tmp_path, "\n".join(lines) + "\n")
+    assert points(attempt) == {"lm loss": [(1, 1.5), (2, 2.5), (3, 3.5), (2, 2.5), (3, 3.5), (4, 4.5)]}
+
+
+def test_a_fault_between_records_stands_at_the_step_before_it(tmp_path):
+    lines = [
+        f" [2025-02-06 06:12:{step:02d}] iteration {step}/ 99 | lm loss: {step}.5 |" for step in range(1, 20)
+    ]
+    lines.insert(7, "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")
+    lines.append(
+        "slurmstepd: error: *** JOB 4711 ON r6i4n5 CANCELLED AT 2025-02-06T06:30:00 DUE TO TIME LIMIT ***"
+    )
+    attempt = read_text(tmp_path, "\n".join(lines) + "\n", "slurm.out")
+    assert [
+        (fault.kind, fault.at_step, fault.at_time, fault.where.rpartition("/")[2]) for fault in attempt.faults
+    ] == [
+        ("out-of-memory", 7, 1738822327.0, "slurm.out:8"),
+        ("time-limit", 19, 1738823400.0, "slurm.out:21"),
+    ]
+
+
+def test_a_log_is_known_behind_pages_of_other_text(tmp_path):
+    pages = "".join(f"warning {number}: nothing of use\n" for number in range(30_000))
+    attempt = read_text(tmp_path, pages + " iteration 1/ 9 | lm loss: 5.0E+00 |\n")
+    assert points(attempt) == {"lm loss": [(1, 5.0)]}
+
+
+@pytest.mark.parametrize("name", ["README.md", "train.py", "notes.rst"])
+def test_a_document_that_quotes_a_log_is_none(name, tmp_path):
+    (tmp_path / name).write_text(" iteration 1/ 9 | lm loss: 5.0E+00 |\n" * 20)
+    assert not megatron.identify(tmp_path / name)
+
+
+def test_utf_16_colours_and_windows_line_ends_change_nothing(tmp_path):
+    lines = [f" iteration {step}/ 99 | lm loss: {step}.5 | grad norm: 1.0 |" for step in range(1, 30)]
+    plain, odd = tmp_path / "a.out", tmp_path / "b.out"
+    plain.write_text("\n".join(lines) + "\n")
+    odd.write_bytes(
+        "\ufeff".encode("utf-16-le")
+        + "\r\n".join(f"\x1b[32m{line}\x1b[0m" for line in lines).encode("utf-16-le")
+        + "\r\n".encode("utf-16-le")
+    )
+    for name, series in read(plain)[0].series.items():
+        assert np.array_equal(read(odd)[0].series[name].values, series.values)

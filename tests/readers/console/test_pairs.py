@@ -1,0 +1,163 @@
+"""nanotron, DeepSpeed and any lines of names and numbers: their traps, with all that is read of each."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from tests.readers.console.test_traps import points, read_text
+
+from chronicle.readers.console import generic
+from chronicle.readers.console.counters import Epochs
+from chronicle.readers.console.nanotron import short_number
+from chronicle.readers.console.pairs import pairs
+
+LINES = {
+    "step   911 | loss: 4.988997 | lr 5.9697e-04 | dt: 405.63ms | tok/sec: 1292520.48": {
+        "step": 911, "loss": 4.988997, "lr": 0.00059697, "dt": 405.63, "tok/sec": 1292520.48,
+    },
+    "Iter 25: Train loss 1.593, Learning Rate 7.0e-05, It/sec 0.999": {
+        "Iter": 25, "Train loss": 1.593, "Learning Rate": 7e-05, "It/sec": 0.999,
+    },
+    "Epoch: [0][  10/5005]\tTime  0.345 ( 0.412)\tLoss 6.9e+00 (7.0e+00)": {
+        "Epoch": 0, "progress": 10, "Time": 0.345, "Loss": 6.9,
+    },
+    "Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.259": {"Train Epoch": 1, "progress": 640, "Loss": 2.259},
+    "training:  38%|##  | 7612/20000 [45:00<68:16, 3.02it/s, loss=2.31]": {"progress": 7612, "loss": 2.31},
+    "[Epoch 1/10] [Batch 200/938] [D loss: 0.690123]": {"Epoch": 1, "Batch": 200, "D loss": 0.690123},
+    "step=100 loss=nan grad_norm=-inf": {"step": 100, "loss": float("nan"), "grad_norm": float("-inf")},
+    "Step 1,000 of 20,000: loss=2.5, tokens/s=1,234.5": {"Step": 1000, "loss": 2.5, "tokens/s": 1234.5},
+    "steps: 10 loss: 7.6534 iter time (s): 3.241": {"steps": 10, "loss": 7.6534, "iter time (s)": 3.241},
+    "epoch 3 train_loss 0.532 acc 81.2%": {"epoch": 3, "train_loss": 0.532, "acc": 81.2},
+    "import numpy as np": {},
+    "numpy==1.26.4": {},
+    "for i in range(100): print(i)": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_pairs_of_a_line(line):
+    assert repr({pair.name: pair.value for pair in pairs(line)}) == repr(
+        {k: float(v) for k, v in LINES[line].items()}
+    )
+
+
+@pytest.mark.parametrize(
+    "piece", ["a-", "a ", "a: ", "(a", "1/", "nan", "a.1", "a(b", "1,111", "loss: 4.98, ", " "]
+)
+def test_a_hostile_line_costs_milliseconds(piece):
+    start = time.perf_counter()
+    pairs(piece * (1_000_000 // len(piece)))
+    assert time.perf_counter() - start < 0.5
+
+
+def test_steps_that_begin_again_in_each_epoch_go_on():
+    course = Epochs()
+    told = [(0, 0), (0, 10), (0, 20), (1, 0), (1, 10), (2, 0), (1, 5), (3, 40)]
+    assert [course.step(*one) for one in told] == [0, 10, 20, 21, 31, 32, 26, 61]
+
+
+def test_the_length_of_an_epoch_counts_where_it_is_told():
+    course = Epochs()
+    assert [course.step(*one) for one in [(1, 90, 100), (2, 0, 100), (2, 90, 100), (3, 0, 100)]] == [
+        90,
+        100,
+        190,
+        200,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [("85.8G", 85.8e9), ("987", 987.0), ("2.1M", 2.1e6), ("1e-05", 1e-5), ("nan", None), ("x", None)],
+)
+def test_short_numbers_of_nanotron(cell, value):
+    found = short_number(cell)
+    assert found == value or (cell == "nan" and found != found)
+
+
+def log_of(line: str, n: int = 12) -> str:
+    return "".join(line.format(i=i, e=i // 4, b=i % 4 * 10, loss=3 - i / 10) + "\n" for i in range(n))
+
+
+COUNTED = {
+    "step {i} loss {loss:.2f}": list(range(12)),
+    "epoch {e} batch {b}/40 loss {loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
+    "[{e}][{b}/40] epoch {e} loss={loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
+    "loss: {loss:.2f}, epoch: {i}": list(range(12)),
+    "epoch {e} global_step {i} step {b} loss {loss:.2f}": list(range(12)),
+    "{{step: {i}, loss: {loss:.2f}}}": list(range(12)),
+}
+
+
+@pytest.mark.parametrize("line", COUNTED)
+def test_what_counts_the_steps(line, tmp_path):
+    attempt = read_text(tmp_path, log_of(line))
+    assert attempt.facts["format"] == "key-value"
+    assert points(attempt)["loss"] == [
+        (step, float(f"{3 - i / 10:.2f}")) for i, step in enumerate(COUNTED[line])
+    ]
+    assert attempt.axis == ("epoch" if line.endswith("epoch: {i}") else "step")
+
+
+NO_LOGS = {
+    "notes.txt": "loss was 2.5 at step 100\n" * 3,
+    "pip.log": "".join(f"Downloading package-{i}.whl ({i} kB) {i}/100\n" for i in range(50)),
+    "listing.txt": "".join(f"-rw-r--r-- 1 root root {i * 100} Nov 21 file{i}\n" for i in range(50)),
+    "server.log": "".join(
+        f"2025-01-01 10:00:{i:02d} GET /index.html status=200 bytes={i * 7}\n" for i in range(50)
+    ),
+    "constant.log": "step 5 loss 2.5\n" * 50,
+    "train.py": log_of("step {i} loss {loss}", 50),
+    "README.md": log_of("step {i} loss {loss}", 50),
+}
+
+
+@pytest.mark.parametrize("name", NO_LOGS)
+def test_other_text_is_not_claimed(name, tmp_path):
+    (tmp_path / name).write_text(NO_LOGS[name])
+    assert not generic.identify(tmp_path / name)
+
+
+def test_lines_of_chance_are_not_claimed(tmp_path):
+    random_, words = random.Random(0), ["loss", "step", "1", "2.5", ":", "=", "epoch", "7/9", "\n", "x", " "]
+    for number in range(30):
+        (tmp_path / f"{number}.txt").write_text(" ".join(random_.choices(words, k=400)))
+        assert not generic.identify(tmp_path / f"{number}.txt")
+
+
+def test_lines_before_the_first_step_are_facts_and_later_ones_belong_to_the_last_step(tmp_path):
+    text = (
+        "lr: 0.001, batch_size: 32\n"
+        + log_of("step {i} loss {loss:.2f}")
+        + "val_loss: 2.5\nsaved 3 files in 2 s\n"
+    )
+    attempt = read_text(tmp_path, text)
+    assert attempt.facts == {"format": "key-value", "config/lr": 0.001, "config/batch_size": 32.0}
+    assert points(attempt)["val_loss"] == [(11, 2.5)]
+    assert sorted(attempt.series) == ["loss", "val_loss"]
+
+
+def test_ranks_that_repeat_each_other_are_read_once(tmp_path):
+    lines = [f"[rank{rank}]: step {i} loss {3 - i / 10 + rank:.2f}" for i in range(12) for rank in (0, 1, 2)]
+    assert len(read_text(tmp_path, "\n".join(lines) + "\n").series["loss"]) == 12
+
+
+def test_every_rank_of_deepspeed_prints_and_two_engines_are_two(tmp_path):
+    said = (
+        "[2023-04-18 01:53:{s:02d},000] [INFO] [logging.py:96:a] [Rank {r}] step={s}, skipped=0, lr=[{lr}]\n"
+    )
+    lines = [said.format(s=s, r=r, lr=lr) for s in (10, 20) for lr in (1e-05, 5e-06) for r in (0, 1)]
+    assert points(read_text(tmp_path, "".join(lines))) == {
+        "skipped": [(10, 0), (20, 0)],
+        "lr": [(10, 1e-05), (20, 1e-05)],
+        "skipped (2)": [(10, 0), (20, 0)],
+        "lr (2)": [(10, 5e-06), (20, 5e-06)],
+    }
+
+
+def test_epochs_of_deepspeed_chat_go_on_counting(tmp_path):
+    lines = [f"epoch: {e}|step: {s}|ppo_ep: 1|act_loss: {e}.{s}" for e in (0, 1) for s in range(3)]
+    attempt = read_text(tmp_path, "\n".join(lines) + "\n")
+    assert points(attempt)["act_loss"] == [(0, 0.0), (1, 0.1), (2, 0.2), (3, 1.0), (4, 1.1), (5, 1.2)]
