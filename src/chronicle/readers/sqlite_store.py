@@ -14,13 +14,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
 from chronicle.model import Fault
-from chronicle.readers.text import clean, head
+from chronicle.readers.text import head
 
 MAGIC = b"SQLite format 3\0"
 MAX_CELL = 1 << 24  # bytes
@@ -66,13 +67,16 @@ class Store:
             self.faults.append(Fault(str(self.path), what))
 
     def _fetched(self, query: str, room: int) -> Iterator[tuple[Any, ...]]:
-        cursor = self.connection.cursor()
-        _wait(self.connection, lambda: [cursor.execute(query)])
-        while rows := _wait(self.connection, lambda: cursor.fetchmany(BATCH_ROWS)):
-            for row in rows:
-                room -= sum(len(cell) if isinstance(cell, str | bytes) else 1 for cell in row)
+        with _limited(self.connection) as renew:
+            for n_rows, row in enumerate(self.connection.execute(query)):
+                room -= 1
+                for cell in row:
+                    if type(cell) is str or type(cell) is bytes:
+                        room -= len(cell)
                 if room < 0:
                     raise sqlite3.DatabaseError("more rows than the file can hold")
+                if not n_rows % BATCH_ROWS:
+                    renew()
                 yield row
 
 
@@ -109,7 +113,7 @@ def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True)
-    connection.text_factory = _text
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
@@ -119,14 +123,13 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
 
 def _store(path: Path, connection: sqlite3.Connection) -> Store:
     query = "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
-    listed = _wait(connection, lambda: connection.execute(query).fetchmany(MAX_TABLES))
-    tables = {
-        name: tuple(
-            row[1] for row in connection.execute(f"PRAGMA table_xinfo({_quoted(name)})") if not row[6]
-        )
-        for name, sql in listed
-        if isinstance(sql, str) and _PLAIN_TABLE.match(sql)
-    }
+    with _limited(connection):
+        listed = connection.execute(query).fetchmany(MAX_TABLES)
+        tables = {
+            name: _columns(connection, name)
+            for name, sql in listed
+            if isinstance(sql, str) and _PLAIN_TABLE.match(sql)
+        }
     faults = [Fault(str(path), "is shorter than its header says; the end is missing")] if _cut(path) else []
     return Store(path, connection, tables, faults)
 
@@ -141,17 +144,22 @@ def _cut(path: Path) -> bool:
 
 def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
     """The columns of a table that hold what was stored; one that is generated computes."""
-    query = f"PRAGMA table_xinfo({_quoted(table)})"
-    listed = _wait(connection, lambda: connection.execute(query).fetchall())
+    listed = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})")
     return tuple(name for _, name, _, _, _, _, hidden in listed if not hidden)
 
 
-def _wait(connection: sqlite3.Connection, fetch: Callable[[], list[Any]]) -> list[Any]:
-    """What ``fetch`` gives; sqlite3.OperationalError where that takes longer than MAX_WAIT_S."""
-    started = monotonic()
-    connection.set_progress_handler(lambda: int(monotonic() - started > MAX_WAIT_S), _INSTRUCTIONS)
+@contextmanager
+def _limited(connection: sqlite3.Connection) -> Iterator[Callable[[], None]]:
+    """Within, work on a database that takes longer than MAX_WAIT_S is a sqlite3.Error; what is yielded gives
+    it that time again. What Python makes of SQLite's complaints about damage is a sqlite3.Error too."""
+    ends = [monotonic() + MAX_WAIT_S]
+
+    def renew() -> None:
+        ends[0] = monotonic() + MAX_WAIT_S
+
+    connection.set_progress_handler(lambda: int(monotonic() > ends[0]), _INSTRUCTIONS)
     try:
-        return fetch()
+        yield renew
     except UnicodeDecodeError as err:  # Python decodes SQLite's own messages, which quote the database
         raise sqlite3.DatabaseError("malformed schema") from err
     except MemoryError as err:  # SQLite's word for a page that asks for more than it may have
@@ -160,7 +168,3 @@ def _wait(connection: sqlite3.Connection, fetch: Callable[[], list[Any]]) -> lis
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _text(cell: bytes) -> str:
-    return clean(cell.decode("utf-8", "replace"))

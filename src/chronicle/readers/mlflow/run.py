@@ -37,12 +37,11 @@ class Points:
     values: array[float] = field(default_factory=lambda: array("d"))
     times: array[float] = field(default_factory=lambda: array("d"))
 
-    def add(self, step: int, value: float, time_ms: float) -> None:
-        """Appends a point. Raises TypeError, ValueError or OverflowError where these are no numbers."""
-        point = int(step), float(value), float(time_ms) / 1000
-        self.steps.append(point[0])
-        self.values.append(point[1])
-        self.times.append(point[2])
+    def add(self, step: int, value: float, time_s: float) -> None:
+        """Appends a point. Raises OverflowError where the step has more than 64 bits."""
+        self.steps.append(step)
+        self.values.append(value)
+        self.times.append(time_s)
 
     def series(self, metric: str) -> Series:
         """The finished metric."""
@@ -60,10 +59,13 @@ class Run:
 
     def point(self, metric: str, step: Any, value: Any, time_ms: Any) -> None:
         """Takes a point; one that is no number is counted."""
-        if metric.startswith(SYSTEM):
-            return
+        points = self.metrics.get(metric)
+        if points is None:
+            if metric.startswith(SYSTEM):
+                return
+            points = self.metrics[metric] = Points()
         try:
-            self.metrics.setdefault(metric, Points()).add(step, value, time_ms)
+            points.add(int(step), float(value), float(time_ms) / 1000)
         except (TypeError, ValueError, OverflowError):
             self.broken += 1
 
