@@ -156,7 +156,7 @@ def test_what_is_made_of_a_timeline_never_fails(attempts):
         assert (steps[1:] >= steps[:-1]).all() and len(steps) == len(values) == track.live.sum()
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)  # pandas is imported by the first example
 @given(WILD)
 def test_frame_has_every_point(attempts):
     timeline = stitch(attempts)
