@@ -101,6 +101,21 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         },
         "step",
     ),
+    "steps of an evaluation that count on their own, and two trials in a file": (
+        "mlperf",
+        mllog("run_start", "null")
+        + mllog("tracked_stats", '{"reduced_train_loss": 7.5}', step=800.0)
+        + mllog("tracked_stats", '{"validation_step_time": 1.5}', step=8)
+        + mllog("eval_accuracy", "0.5", samples_count=800)
+        + mllog("run_stop", "null", status='"aborted"')
+        + mllog("run_start", "null")
+        + mllog("tracked_stats", '{"reduced_train_loss": 7.25}', step=400.0),
+        {
+            "reduced_train_loss": [(800, 7.5), (400, 7.25)], "validation_step_time": [(800, 1.5)],
+            "eval_accuracy": [(800, 0.5)],
+        },
+        "step",
+    ),
     "a step that is a list, a value that is null, and ranks before": (
         "mlperf",
         mllog("init_start", "null") * 50

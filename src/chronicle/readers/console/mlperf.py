@@ -1,9 +1,9 @@
 """MLPerf training logs: ``:::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 0.2, ...}``.
 
 What counts the steps is the first of ``step``, ``samples_count`` and ``epoch_num`` that any record of
-statistics has; other records stand where the log was when they were printed. A summary of a block carries the
-step that the block began with: its metrics are called ``block/...`` and stand at the block's end. Whether
-``eval_accuracy`` is a loss depends on the benchmark.
+statistics has. Other records, and those that count something else, stand at the step that was reached when
+they were printed. A summary of a block carries the step that the block began with: its metrics are called
+``block/...`` and stand at the block's end. Whether ``eval_accuracy`` is a loss depends on the benchmark.
 """
 
 from __future__ import annotations
@@ -56,9 +56,11 @@ _ENDS = {"success": "finished", "aborted": "aborted"}
 
 @dataclass
 class State:
-    """What the records so far say: which counter is that of the steps, and where the block at hand began."""
+    """What the records so far say: which counter is that of the steps, the step that was reached in this
+    run, and where the block at hand began."""
 
     counter: str = ""
+    reached: int | None = None
     told: set[tuple[int | None, str, float]] = field(default_factory=set)  # of the record before
     began: set[int] = field(default_factory=set)
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -84,6 +86,9 @@ def read(path: Path) -> list[Attempt]:
         seconds = number(str(record.get("time_ms"))) or math.nan
         if key in _SERIES_KEYS:
             _point(log, line, state, key, record.get("value"), metadata, seconds / 1000)
+        elif key == "run_start":
+            state.reached, state.began = None, set()
+            log.facts.pop("ended", None)
         elif key == "block_start":
             state.began = {int(v) for name in _BEGINS if (v := _whole(metadata.get(name))) is not None}
         elif key:
@@ -132,14 +137,15 @@ def _point(
 ) -> None:
     values = dict(_values(key, value))
     step = _whole(metadata.get(state.counter))
-    if step is not None and log.step is not None and step < log.step and step in state.began:
-        values, step = {f"block/{name}": one for name, one in values.items()}, log.step
+    if step is not None and state.reached is not None and step < state.reached:
+        if step in state.began:
+            values = {f"block/{name}": one for name, one in values.items()}
+        step = None  # it counts something else, as the steps of an evaluation
     if "ended" in log.facts:  # the run is summed up
         for name, one in values.items():
             log.fact(f"summary/{name}", one)
         return
-    if step is None:
-        step = log.step
+    step = state.reached = state.reached if step is None else step
     if "lr" in metadata and isinstance(metadata["lr"], int | float):
         values["lr"] = float(metadata["lr"])
     told = {name: value for name, value in values.items() if (step, name, value) not in state.told}
