@@ -56,7 +56,8 @@ def test_a_cursor_that_began_anew_is_proved_without_any_fall_of_the_loss():
 def test_the_replay_ends_with_a_jump():
     findings = classify(stitch(list(cursor_lost(0.1)))).findings
     (replay,) = [f for f in findings if f.pattern == "repeat-data"]
-    assert (replay.start_step, replay.confidence) == (pytest.approx(1200, abs=16), 0.98)
+    assert replay.start_step == pytest.approx(1200, abs=16)
+    assert replay.confidence > 0.95
     assert replay.evidence["data_lag_steps"] == 600
     assert replay.evidence["noise_alike_share"] > 0.7
     assert replay.criteria[-1].name == "noise like that of data read before"
