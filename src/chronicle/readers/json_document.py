@@ -45,7 +45,8 @@ class Table:
 def identify(path: Path) -> bool:
     """A JSON document, of no other format, with rows or columns of a training in it."""
     start = "\n".join(head_lines(path)).lstrip()
-    if start[:1] not in ("{", "[") or path.stat().st_size > MAX_BYTES:
+    rows = start.startswith("[") and start[1:].lstrip().startswith("{")  # a line of a log may begin with "["
+    if not (rows or start.startswith("{")) or path.stat().st_size > MAX_BYTES:
         return False
     if any(other.identify(path) for other in (golden, json_lines, trainer_state)):
         return False
