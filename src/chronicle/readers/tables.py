@@ -97,21 +97,10 @@ def attempt(
         steps = across_epochs(steps, has_step, epochs, length)
         facts = {"steps_per_epoch": length, **(facts or {})}
     clock, times = _times(columns, n_rows)
-    all_known = bool(has_step.all())
-    series = {}
-    for metric, column in numbers.items():
-        if metric in (counter, clock):
-            continue
-        if len(column.rows) == n_rows and all_known:  # every row has a value: columns share what is equal
-            series[metric] = Series(
-                metric, Role.OTHER, steps, column.values.astype(np.float64, copy=False), times
-            )
-            continue
-        known = has_step[column.rows]
-        rows = column.rows[known]
-        if len(rows):
-            values = column.values[known].astype(np.float64)
-            series[metric] = Series(metric, Role.OTHER, steps[rows], values, times[rows])
+    metrics = {name: column for name, column in numbers.items() if name not in (counter, clock)}
+    series = {
+        name: one for name, c in metrics.items() if len(one := _series(name, c, steps, has_step, times))
+    }
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
@@ -124,6 +113,15 @@ def attempt(
         truncated,
         axis,
     )
+
+
+def _series(metric: str, column: Column, steps: Steps, has_step: NDArray[np.bool_], times: Floats) -> Series:
+    """A metric at the steps and times of its rows, as far as these have a step."""
+    if len(column.rows) == len(steps) and has_step.all():  # columns with a value in every row share the rest
+        return Series(metric, Role.OTHER, steps, column.values.astype(np.float64, copy=False), times)
+    known = has_step[column.rows]
+    rows = column.rows[known]
+    return Series(metric, Role.OTHER, steps[rows], column.values[known].astype(np.float64), times[rows])
 
 
 def _epochs(columns: Mapping[str, Column]) -> Column:
