@@ -103,7 +103,7 @@ class Fault:
     ``where`` is ``file``, ``file:line`` or ``file@byte``; ``what`` says what is wrong and what
     became of it; ``count`` is how many records it stands for. ``kind`` is "read" for what could not be
     used, else what failed beside the curves: "xid", "nccl", "out-of-memory", "preemption", ... (see
-    `chronicle.readers.console.fault_table`); those have the ``host`` where the log names one, and the
+    `chronicle.readers.console.fault_kinds`); those have the ``host`` where the log names one, and the
     step the log was at.
     """
 

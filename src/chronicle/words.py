@@ -29,7 +29,15 @@ def level(value: float | None) -> str:
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
-_FAULTS = {"xid": "Xid", "ecc": "ECC", "nvlink": "NVLink", "nccl": "NCCL", "cuda": "CUDA"}
+_FAULTS = {
+    "xid": "Xid",
+    "ecc": "ECC",
+    "nvlink": "NVLink",
+    "nccl": "NCCL",
+    "cuda": "CUDA",
+    "gpu": "GPU",
+    "pcie": "PCIe",
+}
 
 
 def fault_words(kind: str) -> str:

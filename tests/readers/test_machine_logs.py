@@ -10,7 +10,7 @@ import pytest
 from tests.readers.gold import EXAMPLES
 
 from chronicle.readers import read, read_all, runs_below
-from chronicle.readers.console.fault_table import KINDS
+from chronicle.readers.console.fault_kinds import KINDS
 from chronicle.readers.console.hosts import MOST_HOSTS, expand
 from chronicle.readers.console.machine import MOST_FAULTS, Faults, identify
 from chronicle.readers.console.stamps import stamp

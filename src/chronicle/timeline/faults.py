@@ -17,6 +17,7 @@ _BEFORE_END_S = 60.0  # clocks of hosts differ, and a record may be written late
 _ENDS = {
     "preemption": "preempted", "time-limit": "time limit", "node": "node failure",
     "loss-scale": "loss scale gave up", "out-of-memory": "out of memory", "xid": "GPU failed",
+    "gpu": "GPU failed", "pcie": "GPU failed",
     "ecc": "memory error", "disk": "no storage", "cuda": "CUDA error", "nccl": "NCCL error",
     "cancelled": "cancelled", "exception": "crashed", "signal": "killed", "exit": "crashed",
 }  # fmt: skip

@@ -54,7 +54,7 @@ def fault_in(line: str) -> Fault | None:
 
 
 def _fault(row: Row, found: re.Match[str], line: str) -> Fault:
-    groups = {name.rstrip("2"): value for name, value in found.groupdict().items() if value}
+    groups = {name.rstrip("23"): value for name, value in found.groupdict().items() if value}
     kind, words = row.kind, {"name": "a process", **groups}
     if kind == "cancelled":
         reason = groups.get("reason", "").strip().lower()

@@ -10,26 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-KINDS = {
-    "xid": "NVIDIA Xid: an error that the GPU driver reports",
-    "ecc": "memory errors: ECC, row remapping, machine checks",
-    "nvlink": "links between GPUs, and their fabric manager",
-    "nccl": "collective operations: time-outs, aborts, errors of NCCL",
-    "network": "InfiniBand and Ethernet links that go down, or time out",
-    "out-of-memory": "memory ran out, of the GPU or of the host",
-    "cuda": "CUDA and cuBLAS errors",
-    "preemption": "the scheduler took the job's nodes away, or requeued it",
-    "time-limit": "the job reached its time limit",
-    "cancelled": "the job or a step of it was cancelled",
-    "node": "a node failed, or stopped answering",
-    "signal": "a process died by a signal",
-    "hang": "something did not answer for long: blocked tasks, stuck processors",
-    "disk": "storage: no space, quota, stale handles, input/output errors",
-    "loss-scale": "dynamic loss scaling gave up",
-    "exception": "a Python traceback, told by its last line",
-    "exit": "a process of the job ended with an error",
-}
-
 
 @dataclass(frozen=True)
 class Row:
@@ -50,7 +30,7 @@ _DEVICE = r"(?:PCI:)?(?P<device>[0-9a-f:.]{4,20})"
 _DIED = "Segmentation fault|Bus error|Killed|Terminated|Aborted|Floating point exception|Illegal instruction"
 _TOLD = (
     r"\b(?:received|caught|got|by|with|sent|sending|sends|signal|exitcode\s*:\s*-?\d+)[:\s(]+"
-    r"(?:signal\s+\d*\s*\(?|\d+ \(|a\s+)?"
+    r"(?:signal\s+\d*[\s:(]*|\d+ \(|a\s+)?"
 )
 
 ROWS: tuple[Row, ...] = (
@@ -63,7 +43,18 @@ ROWS: tuple[Row, ...] = (
     ),
     _row("xid", "xid", r"\bXid (?P<number>\d{1,6}) ?[-:]", "Xid {number}: {meaning}"),
     _row("xid", "sxid", r"\bnvidia-nvswitch.{0,40}\bSXid \(" + _DEVICE + r"\): \d+"),
-    _row("xid", "fallen off the bus", "fallen off the bus", "GPU has fallen off the bus"),
+    _row("gpu", "fallen off the bus", "fallen off the bus", "GPU has fallen off the bus"),
+    _row(
+        "gpu",
+        "rminitadapter failed|the nvidia driver|device handle for gpu|amdgpu|access fault by gpu",
+        (
+            r"RmInitAdapter failed|couldn't communicate with the NVIDIA driver|device handle for GPU",
+            r"\bamdgpu\b.{0,120}\b(?:GPU reset (?:begin|failed)|uncorrectable hardware error)",
+            r"\bamdgpu\b.{0,120}\b(?:ring|job) \S* ?timeout",
+            r"Memory access fault by GPU",
+        ),
+    ),
+    _row("pcie", "aer:", r"\bAER: .{0,40}\b(?:Uncorrect\w+|Fatal)\b"),
     _row(
         "ecc",
         "row remap|row-remap|remapped rows",
@@ -107,6 +98,11 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "nccl",
+        "monitoredbarrier|socket has timed out|before timing out",
+        r"failed to pass monitoredBarrier|client socket has timed out|milliseconds before timing out",
+    ),
+    _row(
+        "nccl",
         "heartbeat monitor|socket timeout|c10d",
         (
             r"heartbeat monitor timed out|socket timeout\b",
@@ -135,6 +131,12 @@ ROWS: tuple[Row, ...] = (
         "oom",
         r"invoked oom-killer|oom[-_ ]kill(?:ed|er)?\b|Detected \d+ oom[-_]kill|\bOUT_OF_ME(?:MORY)?\b",
         "host out of memory: the kernel or the scheduler killed a process",
+    ),
+    _row(
+        "out-of-memory",
+        "out of memory|oomkilled|term_memlimit",
+        r"error: (?P<host>[\w.-]{1,80}): tasks? [\d,\-]+: Out Of Memory|\bOOMKilled\b|\bTERM_MEMLIMIT\b",
+        "host out of memory: the scheduler ended the job",
     ),
     _row("out-of-memory", "cannot allocate memory|bad_alloc", r".", "host out of memory"),
     # CUDA.
@@ -170,19 +172,24 @@ ROWS: tuple[Row, ...] = (
         "preemption",
         "preempt|spot interruption",
         (
+            r"\bTERM_PREEMPT\b",
             r"\b(?:job|instance|node|vm|is|was|been|being) (?:\w+ ){0,2}preempted\b",
             r"preemption (?:notice|signal)|due to preemption|spot interruption",
         ),
     ),
     _row(
         "time-limit",
-        "time limit",
-        r"(?:reached|exceeded|due to) (?:\w+ ){0,2}time limit|time limit (?:reached|exceeded)",
+        "time limit|job killed: walltime|term_runlimit",
+        (
+            r"(?:reached|exceeded|due to) (?:\w+ ){0,2}time limit|time limit (?:reached|exceeded)",
+            r"PBS: job killed: walltime|\bTERM_RUNLIMIT\b",
+        ),
     ),
     _row(
         "node",
-        "node fail|node_fail|not responding",
+        "node fail|node_fail|not responding|not ending with signals",
         (
+            r"STEPD TERMINATED ON (?P<host3>[\w.-]{1,80}) AT \S+ DUE TO JOB NOT ENDING WITH SIGNALS",
             r"node failure on (?P<host>[\w.-]{1,80})",
             r"\bNODE_FAIL\b|node failure",
             r"nodes? (?P<host2>[\w.-]{1,80}) (?:is |are )?not responding",
@@ -207,6 +214,7 @@ ROWS: tuple[Row, ...] = (
         "sigterm|sigkill|sigsegv|sigbus|sigabrt|sigusr|sighup|sigint|sigfpe|sigill|"
         "by signal|with signal|from signal",
         (
+            r"killed by signal: (?P<signal3>Killed|Terminated|Aborted|Segmentation fault|Bus error)",
             _TOLD + r"(?P<signal>SIG(?:TERM|KILL|SEGV|BUS|ABRT|HUP|INT|FPE|ILL|USR[12]))\b",
             r"(?:terminated|killed|ended) (?:by|with|from) signal:? (?P<number>\d{1,3})\b",
         ),
@@ -218,6 +226,13 @@ ROWS: tuple[Row, ...] = (
         r"\b(?P<signal>Segmentation fault|Bus error)\b|\b(?P<signal2>" + _DIED + r")\b.{0,20}core dumped",
         "{signal}",
     ),
+    _row(
+        "signal",
+        "killed|terminated",
+        r"^(?:\S{1,80}: line \d+: +\d+ )?(?P<signal>Killed|Terminated)(?:\s*$|\s{3,}\S)",
+        "{signal}",
+    ),
+    _row("exception", "terminate called after", r"terminate called after throwing an instance of"),
     _row(
         "hang",
         "blocked for more than|soft lockup|hard lockup|detected stall|detected expedited",
@@ -241,8 +256,8 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "disk",
-        "no space left|disk quota|stale file handle|i/o error|input/output error|lustreerror",
+        "no space left|disk quota|stale file|i/o error|input/output error|lustreerror|nfs: server|ext4-fs",
         r"no space left on device|disk quota exceeded|stale file handle|\b(?:I|input)/(?:O|output) error\b"
-        "|LustreError",
+        r"|LustreError|\bnfs: server \S+ not responding|\bEXT4-fs error",
     ),
 )
