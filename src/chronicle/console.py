@@ -87,7 +87,7 @@ def join_line(letter: str, join: Join) -> str:
     told = restart(join)
     changed = [*told.changes[:_CHANGES]]
     if len(told.changes) > _CHANGES:
-        changed.append(f"{len(told.changes) - _CHANGES} more changes")
+        changed.append(plural(len(told.changes) - _CHANGES, "more change"))
     far = [w for w in told.why if w.startswith(("did not go back", "went back", "it came again"))]
     return " · ".join(
         w for w in (f"{letter} {join.kind} {join_words(join)}", gap(join.gap_s), *far, *changed) if w
