@@ -83,7 +83,9 @@ class RunConfig:
         "log", "What kind of data it is.", choices=("log", "digitised picture", "tiny training", "synthetic")
     )
     synthetic: bool = key(False, "Whether a generator made the numbers; the page then says so.")
-    paths: list[str] = key([], "Logs that lie elsewhere, relative to this file or absolute.")
+    paths: list[str] = key(
+        [], "Logs that lie elsewhere: relative to this file, absolute, or an address (`s3://bucket/run`)."
+    )
     order: list[str] = key(
         [], "Names of the attempts in the order they ran, where wall clock and steps do not tell."
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from chronicle.addresses import shown
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.config import RunConfig, WorkspaceConfig, unknown
@@ -54,6 +55,8 @@ class Product:
 
     def cached(self) -> Outcome | None:
         """The entry made before, if it was made from just this; an unusable cache counts as none."""
+        if self.run.problem:
+            return None
         try:
             if (self.folder / _KEY).read_text() != self.key():
                 return None
@@ -214,4 +217,4 @@ def _title(run: RunFolder, config: RunConfig) -> str:
 
 
 def _named(run: RunFolder) -> str:
-    return ", ".join(str(log) for log in run.logs) or str(run.folder)
+    return ", ".join(map(shown, run.logs)) or str(run.folder)

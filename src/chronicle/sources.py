@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from chronicle.errors import NothingToRead, UsageError
-from chronicle.readers import READERS, runs_below, runs_of_store
+from chronicle.addresses import address_of, shown
+from chronicle.errors import ChronicleError, NothingToRead, UsageError
+from chronicle.readers import READERS, local, runs_below, runs_of_store
 from chronicle.workspace import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
+
+_FETCHES = 4  # runs whose logs are fetched at a time
 
 
 def expand(paths: Sequence[Path]) -> list[RunFolder]:
@@ -25,7 +29,7 @@ def expand(paths: Sequence[Path]) -> list[RunFolder]:
     if not runs:
         known = ", ".join(reader.NAME for reader in READERS)
         raise NothingToRead(
-            f"no log in {', '.join(map(str, paths))}. Known formats: {known}. "
+            f"no log in {', '.join(map(shown, paths))}. Known formats: {known}. "
             "Remedy: name the file itself to see why it is not read"
         )
     return list(_distinct(runs))
@@ -47,7 +51,7 @@ def _runs_at(path: Path) -> Iterator[RunFolder]:
 
 def spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
     """The runs, each store of several runs among their logs (a tracker's database) as its runs."""
-    for run in runs:
+    for run in _fetched(list(runs)):
         files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
         stores = {file: found for file in files if (found := runs_of_store(file, run.run_id))}
         if not stores:
@@ -60,6 +64,21 @@ def spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
         rest = tuple(file for file in files if file not in stores and file not in run.own_files)
         if rest:
             yield replace(run, logs=rest)
+
+
+def _fetched(runs: list[RunFolder]) -> Iterator[RunFolder]:
+    """The runs, with what lies behind an address; where it cannot be had, that is the run's problem."""
+    with ThreadPoolExecutor(_FETCHES) as threads:
+        yield from threads.map(_with_logs, runs)
+
+
+def _with_logs(run: RunFolder) -> RunFolder:
+    try:
+        for log in run.logs:
+            local(address_of(log) or log)
+    except ChronicleError as err:
+        return replace(run, problem=err)
+    return run
 
 
 def _distinct(runs: list[RunFolder]) -> Iterator[RunFolder]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from chronicle.build import Report, build, places
 from chronicle.errors import ChronicleError, UsageError
 from chronicle.fingerprint import inputs
+from chronicle.sources import spread
 from chronicle.workspace import Workspace
 
 POLL_S = 2.0
@@ -84,7 +85,7 @@ def _build(workspace: Workspace, engine: str | None) -> Report:
     config = workspace.config
     return build(
         workspace,
-        workspace.runs(),
+        list(spread(workspace.runs())),
         places(workspace, None),
         engine=engine or config.engine,
         strict=False,

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chronicle.addresses import address_of, is_address, mirror_of
 from chronicle.config import RunConfig, WorkspaceConfig, load
-from chronicle.errors import ConfigError, UsageError
+from chronicle.errors import ChronicleError, ConfigError, UsageError
 from chronicle.shipped import shipped
 
 CONFIG = "chronicle.toml"
@@ -33,7 +34,7 @@ class RunFolder:
     logs: tuple[Path, ...]
     folder: Path | None = None
     config: RunConfig = field(default_factory=RunConfig)
-    problem: ConfigError | None = None
+    problem: ChronicleError | None = None
     only: str = ""
 
     @property
@@ -99,9 +100,14 @@ def run_in(folder: Path) -> RunFolder:
         config = load(RunConfig, folder / RUN_CONFIG, f"{folder.name}/{RUN_CONFIG}")
     except ConfigError as err:
         return RunFolder(run_id, (folder,), folder, problem=err)
-    elsewhere = tuple((folder / Path(p).expanduser()).resolve() for p in config.paths)
+    elsewhere = tuple(_elsewhere(folder, path) for path in config.paths)
     own = any(f.name not in OUR_FILES and not f.name.startswith(".") for f in folder.iterdir())
     return RunFolder(run_id, ((folder,) if own or not elsewhere else ()) + elsewhere, folder, config)
+
+
+def _elsewhere(folder: Path, path: str) -> Path:
+    """A path of a run.toml: as it stands, relative to the file, or the mirror of an address."""
+    return mirror_of(path) if is_address(path) else (folder / Path(path).expanduser()).resolve()
 
 
 def safe_id(name: str) -> str:
@@ -172,7 +178,7 @@ def _copy(log: Path, folder: Path) -> None:
 def _run_toml(paths: list[Path], facts: Mapping[str, str]) -> str:
     own = {k: v for k, v in facts.items() if k in ("title", "project", "description", "source", "licence")}
     lines = [f"{k} = {_quoted(v)}" for k, v in own.items()]
-    lines += [f"paths = [{', '.join(_quoted(str(p)) for p in paths)}]"] if paths else []
+    lines += [f"paths = [{', '.join(_quoted(address_of(p) or str(p)) for p in paths)}]"] if paths else []
     rest = [f"{_quoted(k)} = {_quoted(v)}" for k, v in facts.items() if k not in own]
     lines += ["", "[facts]", *rest] if rest else []
     return "\n".join(lines).lstrip("\n") + "\n" if lines else ""

@@ -13,7 +13,21 @@ from chronicle.errors import UsageError
 if TYPE_CHECKING:
     from chronicle.workspace import Workspace
 
-PATH = click.Path(path_type=Path)
+
+class _Path(click.Path):
+    """A path, or an address (`s3://bucket/run`), which is fetched."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from chronicle.addresses import is_address
+
+        if isinstance(value, str) and is_address(value):
+            from chronicle.readers import local
+
+            return local(value)
+        return super().convert(value, param, ctx)
+
+
+PATH = _Path(path_type=Path)
 VERDICTS = click.Choice(["good", "unexpected", "worrying", "bad"])
 ENGINES = click.Choice(["mkdocs", "properdocs", "zensical"])
 

@@ -16,15 +16,26 @@ from functools import lru_cache
 from pathlib import Path
 
 from chronicle import roles
+from chronicle.addresses import address_of, is_address
 from chronicle.errors import LogError, NothingToRead, UnknownFormat
 from chronicle.model import Attempt, Role
 from chronicle.readers.arrange import arrange
-from chronicle.readers.dispatch import READERS, all_readers, is_log, plugins, read_file, run_key, runs_of
+from chronicle.readers.dispatch import (
+    READERS,
+    all_readers,
+    is_log,
+    log_like,
+    plugins,
+    read_file,
+    run_key,
+    runs_of,
+)
 from chronicle.readers.files import RunSource, runs_in, scan, stored_runs
 from chronicle.readers.packed import plain_name
+from chronicle.readers.remote import fetch
 from chronicle.readers.text import clean
 
-__all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below", "runs_of_store"]
+__all__ = ["READERS", "Reading", "RunSource", "local", "read", "read_all", "runs_below", "runs_of_store"]
 
 Aliases = Sequence[tuple[str, Role]]
 
@@ -57,12 +68,13 @@ def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
 def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Reading:
     """As `read`, but one bad file among others stops nothing: it is in ``problems``.
 
-    ``only`` names one run of a store that holds several; the attempts of the others are left out.
+    ``path`` may be an address (see `local`). ``only`` names one run of a store that holds several; the
+    attempts of the others are left out.
 
     Raises:
         NothingToRead: there is no such file or folder.
     """
-    path = Path(path)
+    path = local(path)
     folder = path.is_dir() and not is_log(path)
     attempts: list[Attempt] = []
     problems = list(plugins()[1])
@@ -79,10 +91,23 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
         attempts += [_named(one, relative + one.name.removeprefix(file.name)) for one in found]
     if not attempts:  # a .json of an unknown kind is a configuration where a log lies beside it
         problems += unknown
-    return Reading(
-        tuple(replace(one, series=roles.assign(one.series, aliases)) for one in arrange(attempts)),
-        tuple(problems),
-    )
+    attempts = [replace(one, series=roles.assign(one.series, aliases)) for one in arrange(attempts)]
+    address = address_of(path)
+    if address:
+        attempts = [_told(one, str(path), address) for one in attempts]
+        problems = [_told_problem(one, str(path), address) for one in problems]
+    return Reading(tuple(attempts), tuple(problems))
+
+
+def local(path: str | Path) -> Path:
+    """A path as it is; what lies behind an address (`s3://bucket/run`) as its mirror on this machine.
+
+    Raises:
+        ChronicleError: as `chronicle.readers.remote.fetch`.
+    """
+    if isinstance(path, str) and is_address(path):
+        return fetch(path, log_like=log_like, is_log=is_log)
+    return Path(path)
 
 
 def _chosen(file: Path, only: str) -> list[Attempt]:
@@ -110,12 +135,26 @@ def _named(attempt: Attempt, name: str) -> Attempt:
     )
 
 
+def _told(attempt: Attempt, mirror: str, address: str) -> Attempt:
+    """What was read of a mirror, under its address."""
+    return replace(
+        attempt,
+        sources=tuple(source.replace(mirror, address) for source in attempt.sources),
+        faults=tuple(replace(one, where=one.where.replace(mirror, address)) for one in attempt.faults),
+    )
+
+
+def _told_problem(problem: LogError, mirror: str, address: str) -> LogError:
+    where, what = (text.replace(mirror, address) for text in (problem.where, problem.problem))
+    return type(problem)(where, what)
+
+
 def runs_below(path: str | Path) -> list[RunSource]:
     """The runs at ``path``: one for a file, one for a folder of attempts, many for a folder of runs.
 
     Where all logs of a folder belong to one run, the folder itself stands for them.
     """
-    path = Path(path)
+    path = local(path)
     if not path.is_dir() or is_log(path):
         name = run_key(path) or path.name
         return runs_of_store(path) or [RunSource(name, (path,))]

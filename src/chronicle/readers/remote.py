@@ -1,0 +1,190 @@
+"""Logs behind an address, fetched by fsspec into a mirror that readers then read.
+
+An object is fetched if it may be a log: by its name, or by its first bytes. What was fetched is remembered
+with its etag, size and time; while those stay, it is not asked for again, and neither is what was no log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from chronicle.addresses import cache, mirror_of, spelled
+from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
+from chronicle.readers.text import head
+
+LIMIT = "CHRONICLE_FETCH_LIMIT_GB"  # environment variable: the most that is fetched from one address
+LIMIT_GB = 32.0
+MOST_OBJECTS = 200_000
+BEGIN_BYTES, TEXT_BYTES = 1 << 16, 1 << 24  # bytes looked at; the largest text that may belong to a log
+THREADS = 8
+
+# scheme: (extra, package)
+EXTRAS = {
+    **dict.fromkeys(("s3", "s3a"), ("s3", "s3fs")),
+    **dict.fromkeys(("gs", "gcs"), ("gs", "gcsfs")),
+    **dict.fromkeys(("http", "https"), ("http", "aiohttp")),
+    "hf": ("hf", "huggingface_hub"),
+}
+_STORES = (b"SQLite format 3\0", b"PAR1")  # known as a whole only
+_TIMES = ("LastModified", "mtime", "last_modified", "updated", "created")
+_TAGS = ("ETag", "etag", "md5Hash", "oid", "blob_id", "xet_hash")
+
+IsLog = Callable[[Path], bool]
+Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
+
+
+def fetch(address: str, *, log_like: IsLog, is_log: IsLog) -> Path:
+    """The mirror of an address, up to date: a file or a folder.
+
+    ``log_like`` judges by a name, ``is_log`` by the beginning of a file.
+
+    Raises:
+        LogError: it cannot be listed or fetched, or is more than may be fetched.
+        NothingToRead: there is nothing behind it.
+        MissingExtra: the package that reads such addresses is not installed.
+        UsageError: nothing reads such addresses.
+    """
+    address = address.rstrip("/")
+    files, mirror = _file_system(address), mirror_of(address)
+    memory = cache() / "index" / f"{hashlib.sha256(address.encode()).hexdigest()}.json"
+    try:
+        files.invalidate_cache()
+        found = dict(_objects(files, address))
+        old, new = _recall(memory), {name: _mark(info) for name, info in found.items()}
+        places = _places(mirror, old.keys() | new.keys())
+        changed = [
+            name
+            for name, mark in new.items()
+            if old.get(name, [])[:3] != mark or (old[name][3] and not places[name].is_file())
+        ]
+        wanted = _each(partial(_wanted, files, found, log_like, is_log), changed)
+        _bounded(address, (new[name][1] for name, take in wanted.items() if take))
+        for name in old.keys() - new.keys():
+            places[name].unlink(missing_ok=True)
+        _each(partial(_get, files, found, places), [name for name, take in wanted.items() if take])
+    except (NothingToRead, LogError):
+        raise
+    except FileNotFoundError:
+        raise NothingToRead(f"{address}: no such file or folder") from None
+    except Exception as err:  # of every library its own
+        what = f"cannot be fetched ({type(err).__name__}: {str(err)[:200]}). Remedy: check address and access"
+        raise LogError(address, what) from err
+    index = {name: [*mark, wanted.get(name, (old.get(name) or [0])[-1])] for name, mark in new.items()}
+    memory.parent.mkdir(parents=True, exist_ok=True)
+    memory.write_text(json.dumps(index), "utf-8")
+    return mirror
+
+
+def _file_system(address: str) -> Any:
+    scheme = address.partition("://")[0]
+    extra, package = EXTRAS.get(scheme, ("s3", "fsspec"))
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingExtra(f"reading {address}", extra, package) from None
+    try:
+        return fsspec.filesystem(scheme)
+    except ImportError:
+        raise MissingExtra(f"reading {address}", extra, package) from None
+    except ValueError:
+        known = ", ".join(f"{name}://" for name in EXTRAS)
+        raise UsageError(f"{address}: nothing reads {scheme}://. Known: {known}") from None
+
+
+def _objects(files: Any, address: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name below the address ("" for the address itself, if it is an object) and what is told of it."""
+    root = files._strip_protocol(address)
+    info = files.info(root)
+    if info["type"] != "directory":
+        yield "", info
+        return
+    count = 0
+    for folder, folders, objects in files.walk(root, detail=True):
+        for name in [name for name in folders if name.startswith(".")]:
+            del folders[name]
+        for name, info in objects.items():
+            count += 1
+            if count > MOST_OBJECTS:
+                what = f"holds more than {MOST_OBJECTS:,} objects. Remedy: name a folder further down"
+                raise LogError(address, what)
+            if name and not name.startswith("."):
+                yield f"{folder.removeprefix(root).strip('/')}/{name}".lstrip("/"), info
+    if not count:
+        raise FileNotFoundError
+
+
+def _mark(info: Mapping[str, Any]) -> list[Any]:
+    tag, time = (next((info[key] for key in keys if info.get(key)), "") for keys in (_TAGS, _TIMES))
+    return [str(tag), int(info.get("size") or 0), str(time)]
+
+
+def _wanted(
+    files: Any, found: Mapping[str, Mapping[str, Any]], log_like: IsLog, is_log: IsLog, name: str
+) -> bool:
+    """Whether an object may be a log, or part of a folder that is one."""
+    info = found[name]
+    if not name or log_like(Path(spelled(name).name)):
+        return True
+    with tempfile.TemporaryDirectory(prefix="chronicle-") as folder:
+        begin = Path(folder) / spelled(name).name
+        begin.write_bytes(files.cat_file(info["name"], start=0, end=BEGIN_BYTES) if info.get("size") else b"")
+        start = head(begin)
+        text = b"\0" not in start and int(info.get("size") or 0) <= TEXT_BYTES
+        return text or start.startswith(_STORES) or is_log(begin)
+
+
+def _bounded(address: str, sizes: Iterable[int]) -> None:
+    total, most = sum(sizes), float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9
+    if total > most:
+        what = f"holds {total / 1e9:.1f} GB of new logs. Remedy: name a folder further down, or set {LIMIT}"
+        raise LogError(address, what)
+
+
+def _get(files: Any, found: Mapping[str, Mapping[str, Any]], places: Mapping[str, Path], name: str) -> None:
+    """Fetches an object, beside its place first: a mirror holds whole objects only."""
+    place, info = places[name], found[name]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=place.parent) as folder:
+        part = Path(folder) / "part"
+        files.get_file(info["name"], str(part))
+        time = next((info[key] for key in _TIMES if isinstance(info.get(key), datetime)), None)
+        if time:  # as it was there: a mirror that is made anew looks the same
+            os.utime(part, (time.timestamp(), time.timestamp()))
+        part.replace(place)
+
+
+def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:
+    """Where objects are kept. One that is also the name of a folder gets another: no disk holds both."""
+    names = list(names)
+    folders = {folder for name in names for folder in _parents(name)}
+    return {
+        name: mirror / spelled(f"{name}:object" if name in folders else name) if name else mirror
+        for name in names
+    }
+
+
+def _parents(name: str) -> Iterator[str]:
+    while name := name.rpartition("/")[0]:
+        yield name
+
+
+def _each(work: Callable[[str], Any], names: list[str]) -> dict[str, Any]:
+    with ThreadPoolExecutor(THREADS) as threads:
+        return dict(zip(names, threads.map(work, names), strict=True))
+
+
+def _recall(memory: Path) -> Index:
+    try:
+        known = json.loads(memory.read_text("utf-8"))
+        return {k: v for k, v in known.items() if isinstance(v, list) and len(v) == 4}
+    except (OSError, ValueError, AttributeError):
+        return {}
