@@ -1,0 +1,61 @@
+"""Whatever stands in a text log, each console reader answers with attempts or with a LogError, and soon."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.readers.gold import EXAMPLES, examples
+
+from chronicle.errors import LogError
+from chronicle.readers.console import FORMATS, machine
+
+READERS = (*FORMATS, machine)
+NAMES = [reader.NAME for reader in READERS]
+FOLDERS = {example.parts[0] for example in examples()}
+NUMBERS = st.sampled_from(
+    ["nan", "-inf", "1e400", "-0", "9" * 30, "1.5.2", "1,2,3", "٣", "0x1p3", "1e-5", "", "None"]
+)
+
+
+def lines_of(reader) -> list[str]:
+    """All lines of a reader's examples."""
+    folder = reader.NAME if reader.NAME in FOLDERS else "key-value"
+    files = [EXAMPLES / e for e in examples() if e.parts[0] == folder]
+    return [line for file in files for line in file.read_text("utf-8", "replace").splitlines()]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=NAMES)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_lines_with_other_numbers_and_words(reader, data, tmp_path: Path) -> None:
+    random_ = data.draw(st.randoms(use_true_random=False))
+    words = [w for line in random_.choices(lines_of(reader), k=6) for w in line.split(" ")]
+    for _ in range(4):
+        words[random_.randrange(len(words))] = data.draw(st.one_of(NUMBERS, st.text(max_size=5)))
+    log = tmp_path / "log.txt"
+    log.write_text(" ".join(words).replace("\x00", "") + "\n", "utf-8", errors="replace", newline="")
+    reader.identify(log)
+    try:
+        attempts = reader.read(log)
+    except LogError:
+        return
+    for one in attempts:
+        assert all(len(s.steps) == len(s.values) == len(s.times) for s in one.series.values())
+
+
+@pytest.mark.parametrize("reader", READERS, ids=NAMES)
+def test_one_long_line_takes_no_time(reader, tmp_path: Path) -> None:
+    lines = lines_of(reader)
+    log = tmp_path / "log.txt"
+    for line in random.Random(0).sample(lines, min(8, len(lines))):
+        log.write_text((line + " ") * (300_000 // (len(line) + 1)) + "\n", "utf-8")
+        began = time.perf_counter()
+        with contextlib.suppress(LogError):
+            reader.read(log)
+        assert time.perf_counter() - began < 5.0, line
