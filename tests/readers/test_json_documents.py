@@ -76,6 +76,18 @@ def test_tables_of_a_document_are_told_apart_by_their_paths(tmp_path: Path) -> N
     assert values(attempt) == {"train/loss": LOSS, "eval/loss": [(20 * i, 4.0) for i in range(8)]}
 
 
+def test_rows_of_several_runs_are_several_runs(tmp_path: Path) -> None:
+    rows = [{"run_name": "ab"[i % 2], "step": i // 2, "loss": 3.0 - i} for i in range(8)]
+    file = document(tmp_path, {"config": {"lr": 0.1}, "rows": rows})
+    attempts = json_document.read(file)
+    assert [values(one) for one in attempts] == [
+        {"loss": [(0, 3.0), (1, 1.0), (2, -1.0), (3, -3.0)]},
+        {"loss": [(0, 2.0), (1, 0.0), (2, -2.0), (3, -4.0)]},
+    ]
+    assert [one.facts for one in attempts] == [{"run": run, "config/lr": 0.1} for run in "ab"]
+    assert json_document.runs(file) == ["a", "b"]
+
+
 def test_columns_are_rows_written_the_other_way(tmp_path: Path) -> None:
     content = {"loss": [3.0, float("nan"), None, 2], "acc": [0.1, 0.2, 0.3, 0.4], "name": "keras"}
     (attempt,) = read(document(tmp_path, {"history": content}))

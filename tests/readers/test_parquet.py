@@ -133,6 +133,12 @@ def test_a_long_table_of_several_runs(tmp_path: Path) -> None:
     assert parquet.runs(file) == [one.facts["run"] for one in attempts] == ["a", "b"]
 
 
+def test_a_run_without_a_number_is_left_out(tmp_path: Path) -> None:
+    columns = {"run": ["a", "b", "a"], "step": [1, 1, 2], "loss": [3.0, None, 2.0]}
+    (attempt,) = parquet.read(write(tmp_path / "a.parquet", columns))
+    assert (attempt.facts, points(attempt)) == ({"run": "a"}, {"loss": [(1, 3.0), (2, 2.0)]})
+
+
 def test_a_wide_table_of_several_runs_that_share_a_name(tmp_path: Path) -> None:
     columns = {
         "run_id": ["11111111aa", "22222222bb", "11111111aa", "33333333cc"],

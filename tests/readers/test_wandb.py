@@ -28,7 +28,7 @@ from tests.readers.tracker_writers import (
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
-from chronicle.readers import read, wandb
+from chronicle.readers import read, runs_below, wandb
 from chronicle.readers.event_wire import fields
 from chronicle.readers.wandb.frames import Frames
 from chronicle.readers.wandb.records import History
@@ -177,6 +177,25 @@ def test_a_folder_is_a_run_if_one_file_of_it_was_written(tmp_path: Path) -> None
     assert (attempt.name, attempt.sources) == (tmp_path.name, (str(log),))
     wandb_log(tmp_path / "run-second.wandb", {"loss": [(0, 1.0)]})
     assert not wandb.identify_folder(tmp_path)
+
+
+def test_launches_of_one_run_are_its_attempts(tmp_path: Path) -> None:
+    for day, steps in (("01", (0, 10, 20)), ("02", (30, 40)), ("03", (20, 30))):
+        folder = tmp_path / "wandb" / f"run-202601{day}_000000-a1b2c3d4"
+        folder.mkdir(parents=True)
+        points = {"loss": [(step, 3.0 - step / 20) for step in steps]}
+        wandb_log(folder / "run-a1b2c3d4.wandb", points, start=1.7e9 + 86400 * int(day))
+    other = tmp_path / "wandb" / "run-20260101_000000-other"
+    other.mkdir()
+    wandb_log(other / "run-other.wandb", {"loss": [(0, 3.0)]})
+    died = tmp_path / "wandb" / "run-20260104_000000-a1b2c3d4"
+    died.mkdir()
+    (died / "run-a1b2c3d4.wandb").touch()
+    found = {run.run_id: run for run in runs_below(tmp_path)}
+    assert list(found) == ["wandb/a1b2c3d4", "wandb/other"]
+    launches = [one for path in found["wandb/a1b2c3d4"].paths for one in read(path)]
+    assert [one.series["loss"].steps.tolist() for one in launches] == [[0, 10, 20], [30, 40], [20, 30]]
+    assert {one.facts["run"] for one in launches} == {"a1b2c3d4"}
 
 
 def test_faults_in_the_console_output_whatever_pieces_it_came_in(tmp_path: Path) -> None:

@@ -94,13 +94,13 @@ def log_like(path: Path) -> bool:
 def is_log(path: Path) -> bool:
     """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it.
 
-    An event file of no bytes (a job that died at once) is none.
+    An event file or a run file of W&B of no bytes (a job that died at once) is none.
     """
     try:
         info = path.stat()
         if stat.S_ISDIR(info.st_mode):
             return bool(folder_claims(path))
-        if stat.S_ISREG(info.st_mode) and "tfevents" in path.name:
+        if stat.S_ISREG(info.st_mode) and ("tfevents" in path.name or path.suffix == ".wandb"):
             return info.st_size > 0
         return log_like(path) or (stat.S_ISREG(info.st_mode) and _claimed(path))
     except (LogError, OSError):

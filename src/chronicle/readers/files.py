@@ -16,6 +16,7 @@ NOT_LOGS = frozenset(
     (
         *("label.json", "label.toml", "run.toml", "entry.json", "notes.md", "series.csv", "chronicle.toml"),
         *("debug.log", "debug-internal.log", "debug-core.log"),  # of the W&B client itself
+        "wandb-events.jsonl",  # what old clients wrote of the machine
     )
 )
 NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])

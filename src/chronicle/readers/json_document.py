@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from chronicle.model import Attempt, Role
 from chronicle.readers import golden, json_lines, tables, trainer_state
 from chronicle.readers.hyperparameters import leaves, named_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
+from chronicle.readers.runs_in_table import attempts_of, runs_of
 from chronicle.readers.text import clean, encoding_of, head, head_lines
 from chronicle.roles import role_of
 
@@ -56,20 +58,38 @@ def identify(path: Path) -> bool:
         return False
 
 
+def runs(path: Path) -> list[str]:
+    """The runs that a column of the rows names, as the fact "run" of their attempts; [] where none does.
+
+    Raises:
+        BadLog: as `read`.
+    """
+    return [run for run in runs_of(columns_of(_rows(_parsed(path)))) if run]
+
+
 def read(path: Path) -> list[Attempt]:
-    """One attempt. Where several tables are in the document, metrics have the path of theirs in front.
+    """An attempt a run. Where several tables are in the document, metrics have the path of theirs in front.
 
     Raises:
         BadLog: it is no whole JSON document, or holds no number.
     """
+    document = _parsed(path)
+    rows = _rows(document)
+    facts = named_facts(leaves("", document, "/")) if isinstance(document, dict) else {}
+    return attempts_of(path, len(rows), columns_of(rows), facts=facts)
+
+
+def _rows(document: Any) -> list[Row]:
+    """The rows of all tables."""
+    found = list(islice(_tables(document), MAX_TABLES))
+    return found[0].rows if len(found) == 1 else [row for table in found for row in _prefixed(table)]
+
+
+def _parsed(path: Path) -> Any:
     try:
-        document = _document(path)
+        return _document(path)
     except (ValueError, RecursionError) as err:
         raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
-    found = [table for table, _ in zip(_tables(document), range(MAX_TABLES), strict=False)]
-    rows = found[0].rows if len(found) == 1 else [row for table in found for row in _prefixed(table)]
-    facts = named_facts(leaves("", document, "/")) if isinstance(document, dict) else {}
-    return [tables.attempt(path, len(rows), columns_of(rows), facts=facts)]
 
 
 def _document(path: Path) -> Any:

@@ -17,7 +17,14 @@ from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import tables, trackio
 from chronicle.readers.parquet_footer import BYTE_ARRAY, NUMBERS, leaves_of
-from chronicle.readers.runs_in_table import ID_NAMES, METRIC_NAMES, RUN_NAMES, VALUE_NAMES, runs_of
+from chronicle.readers.runs_in_table import (
+    ID_NAMES,
+    METRIC_NAMES,
+    RUN_NAMES,
+    VALUE_NAMES,
+    attempts_of,
+    runs_of,
+)
 from chronicle.readers.tables import STEP_NAMES, TIME_NAMES, Column
 from chronicle.roles import role_of
 
@@ -82,18 +89,7 @@ def read(path: Path) -> list[Attempt]:
     columns, n_rows, faults = _columns(path, _wanted(path))
     if not n_rows:
         raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
-    by_run = runs_of(columns)
-    return [
-        tables.attempt(
-            path,
-            n_rows,
-            made,
-            name=f"{path.name}: {run}" if len(by_run) > 1 else "",
-            facts={"run": run} if run else {},
-            faults=faults,
-        )
-        for run, made in by_run.items()
-    ]
+    return attempts_of(path, n_rows, columns, faults=faults)
 
 
 def _wanted(path: Path) -> list[str]:

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.errors import BadLog
+from chronicle.model import Attempt, Fault
+from chronicle.readers import tables
 from chronicle.readers.tables import Column, plain
 
 METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
@@ -38,6 +42,42 @@ def runs_of(columns: Columns) -> dict[str, dict[str, Column]]:
     )
     runs = _split(columns, keys) if keys else {"": dict(columns)}
     return {run: _widened(made, metric, value) for run, made in runs.items()} if is_long else runs
+
+
+def attempts_of(
+    path: Path,
+    n_rows: int,
+    columns: Columns,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    faults: Sequence[Fault] = (),
+    truncated: bool = False,
+) -> list[Attempt]:
+    """An attempt for each run of a table that holds a number, called `<file>: <run>` where there are several.
+
+    Raises:
+        BadLog: no run holds a number.
+    """
+    by_run = runs_of(columns)
+    attempts, problems = list[Attempt](), list[BadLog]()
+    for run, made in by_run.items():
+        try:
+            attempts.append(
+                tables.attempt(
+                    path,
+                    n_rows,
+                    made,
+                    name=f"{path.name}: {run}" if len(by_run) > 1 else "",
+                    facts={"run": run, **(facts or {})} if run else facts,
+                    faults=faults,
+                    truncated=truncated,
+                )
+            )
+        except BadLog as problem:
+            problems.append(problem)
+    if not attempts:
+        raise problems[0]
+    return attempts
 
 
 def _first(named: Mapping[str, str], names: Sequence[str]) -> str:
