@@ -25,6 +25,18 @@ class Kind(StrEnum):
     OPTIMIZER_LOST = "optimizer-lost"  # a resume begins with a new optimizer
     SCHEDULE_LOST = "schedule-lost"  # a resume begins the learning-rate schedule anew
     WEIGHTS_LOST = "weights-lost"  # a resume begins with new weights
+    # Of the grown trainings alone (lab/grow):
+    LABELS = "labels"  # this share of the targets is wrong
+    TOKEN = "token"  # every input is the same symbol
+    HARDER = "harder"  # the noise of the task times `amount`
+    MIX = "mix"  # share of the second source times `amount`
+    INF = "inf"  # the loss is infinite; the step is skipped
+    ZERO_LOG = "zero-log"  # NaN weights, and a log that shows a loss of 0.0
+    WEIGHT_NOISE = "weight-noise"  # every weight off by `amount` times the size of its matrix, at random
+    GROWTH = "growth"  # the output layer times `amount` at each step: a decay of the wrong sign
+    MOMENTS = "moments"  # the second moments of Adam times `amount`
+    Z_LOSS = "z-loss"  # log Z squared times `amount` is added to the loss
+    HANG = "hang"  # one step takes `amount` seconds more
 
 
 @dataclass(frozen=True)
@@ -59,10 +71,11 @@ def of_attempt(faults: Iterable[Fault], start: int) -> tuple[Fault, ...]:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A learning rate over steps: warm-up, then one of four kinds.
+    """A learning rate over steps: warm-up, then one of six kinds.
 
     "constant"; "cosine" to a tenth; "decay": constant, linearly to zero over the last fifth of ``steps``, and
-    zero from then on; "ramp": constant to ``turn``, then 1 % more each step.
+    zero from then on; "ramp": constant to ``turn``, then 1 % more each step; "restarts": a cosine to a tenth
+    every ``turn`` steps; "stairs": a tenth after each ``turn`` steps.
     """
 
     peak: float
@@ -80,6 +93,10 @@ class Schedule:
             return rate * min(1.0, max(0.0, self.steps - step) / (self.steps / 5))
         if self.kind == "ramp":
             return rate * 1.01 ** max(0, step - self.turn)
+        if self.kind == "restarts":
+            return rate * (0.55 + 0.45 * math.cos(math.pi * (step % self.turn) / self.turn))
+        if self.kind == "stairs":
+            return rate * 0.1 ** (step // self.turn)
         return rate
 
 
