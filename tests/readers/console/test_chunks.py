@@ -13,7 +13,7 @@ from chronicle.readers.console.chunks import MAX_LINE_BYTES, chunks
 from chronicle.readers.console.prefix import Prefix, split
 
 
-def lines_of(path: Path, size: int = 1 << 22) -> tuple[list[tuple[int, bytes]], bool]:
+def lines_of(path: Path, size: int = 1 << 21) -> tuple[list[tuple[int, bytes]], bool]:
     given, unfinished = [], False
     for chunk in chunks(path, size):
         given += list(zip(chunk.numbers, chunk.lines, strict=True))
@@ -66,8 +66,8 @@ def test_a_line_without_an_end_costs_no_more_memory_than_a_megabyte(tmp_path, mo
     log = tmp_path / "log.txt"
     log.write_bytes(b"first\n" + b"x" * (3 * MAX_LINE_BYTES) + b"\nlast\n")
     longest = []
-    make = module._chunk
-    monkeypatch.setattr(module, "_chunk", lambda data, *a, **k: longest.append(len(data)) or make(data, *a, **k))
+    plain = module.plain
+    monkeypatch.setattr(module, "plain", lambda data: longest.append(len(data)) or plain(data))
     found = list(chunks(log, 1 << 18))
     assert max(longest) <= MAX_LINE_BYTES + 2 * (1 << 18)
     assert sum(chunk.cut for chunk in found) == 1

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from chronicle.readers.text import encoding_of
 
-CHUNK_BYTES = 1 << 22
+CHUNK_BYTES = 1 << 21
 MAX_LINE_BYTES = 1 << 20
 
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -48,8 +48,9 @@ def chunks(path: Path, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
         data = rest + block
         end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
         if end:
-            yield _chunk(data[:end], first, cut)
-            first, cut = first + data.count(b"\n", 0, end), 0
+            chunk = _chunk(data[:end], first, cut)
+            yield chunk
+            first, cut = chunk.numbers[-1] + (data[end - 1 : end] == b"\n"), 0
         rest = data[end:]
         if len(rest) > MAX_LINE_BYTES:  # so long a line keeps its start; what follows of it is dropped
             rest, cut = rest[:MAX_LINE_BYTES], 1

@@ -49,14 +49,14 @@ class Rows:
         for name, values in columns.items():
             column = self._column(name)
             _append(column[0], values, np.float64)
-            _append(column[1], rows, np.int64)
+            _append(column[1], rows, np.int32)
 
     def fill(self, name: str, rows: Steps, value: float) -> None:
         """Gives rows that have no value for a metric this one."""
         if len(rows):
             column = self._column(name)
             _append(column[0], np.full(len(rows), value), np.float64)
-            _append(column[1], rows, np.int64)
+            _append(column[1], rows, np.int32)
 
     def last_time(self) -> float:
         """Unix seconds of the last row; NaN where it has none."""
@@ -72,7 +72,7 @@ class Rows:
         series = {}
         for name in list(self.columns):
             values, at = self.columns[name] if keep else self.columns.pop(name)
-            numbers, rows = np.array(values, np.float64), np.array(at, np.int64)
+            numbers, rows = np.frombuffer(values), np.frombuffer(at, np.int32)
             order = lines[rows]
             if np.any(order[1:] < order[:-1]):
                 by_line = np.argsort(order, kind="stable")
@@ -87,7 +87,7 @@ class Rows:
     def _column(self, name: str) -> Column:
         column = self.columns.get(name)
         if column is None:
-            column = self.columns.setdefault(clean(name), (array("d"), array("q")))
+            column = self.columns.setdefault(clean(name), (array("d"), array("i")))
         return column
 
 
