@@ -1,13 +1,12 @@
 """CSV and TSV: one row a logged step, blank where nothing was measured; or long, one row a value.
 
-A blank cell (also NA, null, None) is "not measured in this row"; a spelled nan is data. One CSV that
-W&B exported for several runs gives an attempt a run.
+A blank cell (also NA, null, None) is "not measured in this row"; a spelled nan is data. A table of several
+runs gives an attempt a run.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
 from pathlib import Path
 
 from chronicle.errors import BadLog
@@ -15,16 +14,13 @@ from chronicle.model import Attempt
 from chronicle.readers import tables
 from chronicle.readers.cells import number, share_of_numbers
 from chronicle.readers.csv_rows import Table, delimiter_of
-from chronicle.readers.tables import Column
+from chronicle.readers.runs_in_table import EXTREMES, RUN_NAMES, attempts_of, runs_of
 from chronicle.readers.text import head_lines
 
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
 
-METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
-VALUE_NAMES = ("value", "metric_value", "scalar")
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
-RUN_NAMES = ("run", "run_id", "run_name")
 
 
 def identify(path: Path) -> bool:
@@ -60,68 +56,22 @@ def read(path: Path) -> list[Attempt]:
         table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
     if not table.n_rows:
         raise BadLog(str(path), "has a header and no rows. Remedy: remove it, or wait until it is written to")
-    long = _long_columns(table)
-    by_run = _pivoted(table.columns, *long) if long else _by_run(table.columns)
-    return [_attempt(table, columns, run, alone=len(by_run) == 1) for run, columns in by_run.items()]
+    return attempts_of(path, table.n_rows, table.columns, faults=table.faults, truncated=table.truncated)
 
 
-def _attempt(table: Table, columns: Mapping[str, Column], run: str, *, alone: bool) -> Attempt:
-    """One attempt, of these columns; ``run`` is what the table calls it."""
-    return tables.attempt(
-        table.path,
-        table.n_rows,
-        columns,
-        name="" if alone else f"{table.path.name}: {run}",
-        facts={"run": run} if run else {},
-        faults=table.faults,
-        truncated=table.truncated,
+def runs(path: Path) -> list[str]:
+    """The runs of a table of several, as the fact "run" of their attempts calls them; [] for any other.
+
+    The rows are only read where a column names runs.
+
+    Raises:
+        BadLog: the header cannot be read.
+    """
+    header = next((line for line in head_lines(path) if line.strip()), "")
+    names = (
+        next(csv.reader([header], delimiter=delimiter_of(header)), []) if header.count('"') % 2 == 0 else []
     )
-
-
-def _by_run(columns: Mapping[str, Column]) -> dict[str, dict[str, Column]]:
-    """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside."""
-    kept = {name: c for name, c in columns.items() if not name.endswith(("__MIN", "__MAX"))}
-    if len(kept) == len(columns):
-        return {"": kept}
-    runs: dict[str, dict[str, Column]] = {}
-    shared = {name: c for name, c in kept.items() if " - " not in name}
-    for name, column in kept.items():
-        run, dash, metric = name.rpartition(" - ")
-        if dash:
-            runs.setdefault(run, dict(shared))[metric] = column
-    return runs or {"": kept}
-
-
-def _long_columns(table: Table) -> tuple[str, str, str] | None:
-    """Names of the metric, value and run columns of a long table ("" without runs); None for a wide one."""
-    found = {tables.plain(name): name for name in table.columns}
-    metric, value, run = (
-        next((found[name] for name in names if name in found), "")
-        for names in (METRIC_NAMES, VALUE_NAMES, RUN_NAMES)
-    )
-    if not metric or not value:
-        return None
-    text, numbers = table.columns[metric].values, table.columns[value].values
-    return (metric, value, run) if text.dtype == object and numbers.dtype != object else None
-
-
-def _pivoted(
-    columns: Mapping[str, Column], metric: str, value: str, run: str
-) -> dict[str, dict[str, Column]]:
-    """Columns by run from a long table: one for each name in its column ``metric``."""
-    metric_of, run_of = (
-        dict(zip(columns[name].rows.tolist(), columns[name].values.tolist(), strict=True)) if name else {}
-        for name in (metric, run)
-    )
-    values = columns[value]
-    places: dict[str, dict[str, list[int]]] = {}
-    for place, row in enumerate(values.rows.tolist()):
-        by_metric = places.setdefault(str(run_of.get(row, "")), {})
-        by_metric.setdefault(metric_of.get(row, ""), []).append(place)
-    pivoted = {}
-    for one, by_metric in places.items():
-        rows = values.rows[sorted(place for at in by_metric.values() for place in at)]
-        kept = {name: c.only(rows) for name, c in columns.items() if name not in (metric, value, run)}
-        made = {name: Column(values.values[at], values.rows[at]) for name, at in by_metric.items() if name}
-        pivoted[one] = kept | made
-    return pivoted
+    plain = {tables.plain(name) for name in names}
+    if not plain & set(RUN_NAMES) and not any(name.strip().endswith(EXTREMES) for name in names):
+        return []
+    return [run for run in runs_of(Table(path).columns) if run]

@@ -22,6 +22,7 @@ from chronicle.readers.tables import Column, plain
 METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
 VALUE_NAMES = ("value", "metric_value", "scalar")
 ID_NAMES, RUN_NAMES = ("run_id", "run_uuid"), ("run", "run_name", "run_id", "run_uuid")
+EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
 
 Columns = Mapping[str, Column]
 
@@ -29,19 +30,43 @@ Columns = Mapping[str, Column]
 def runs_of(columns: Columns) -> dict[str, dict[str, Column]]:
     """Columns by run, in the order in which the runs first come; one run called "" where none is named.
 
-    A column of run ids or names tells runs apart; one of metrics beside one of values is a long table.
+    A column of run ids or names tells runs apart, and what a W&B export puts before its metrics; a column of
+    metrics beside one of values is a long table.
     """
     named = {plain(name): name for name in columns}
     keys = [named[name] for name in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if name in named]
-    keys = [name for name in keys if columns[name].values.dtype == object]
+    keys = [name for name in keys if _tells_apart(columns[name])]
     metric, value = (_first(named, names) for names in (METRIC_NAMES, VALUE_NAMES))
     is_long = (
         bool(metric and value)
         and columns[metric].values.dtype == object
         and columns[value].values.dtype != object
     )
-    runs = _split(columns, keys) if keys else {"": dict(columns)}
+    runs = _split(columns, keys) if keys else _exported(columns)
     return {run: _widened(made, metric, value) for run, made in runs.items()} if is_long else runs
+
+
+def _tells_apart(column: Column) -> bool:
+    """Whether the cells name runs: texts, or whole numbers (seeds) that come again and again."""
+    values = column.values
+    if values.dtype == object or not len(values):
+        return bool(len(values))
+    whole = np.isfinite(values).all() and np.all(values == np.floor(values))
+    return bool(whole) and 2 * len(np.unique(values)) <= len(values) + 1
+
+
+def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
+    """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside."""
+    kept = {name: c for name, c in columns.items() if not name.endswith(EXTREMES)}
+    if len(kept) == len(columns):
+        return {"": kept}
+    runs: dict[str, dict[str, Column]] = {}
+    shared = {name: c for name, c in kept.items() if " - " not in name}
+    for name, column in kept.items():
+        run, dash, metric = name.rpartition(" - ")
+        if dash:
+            runs.setdefault(run, dict(shared))[metric] = column
+    return runs or {"": kept}
 
 
 def attempts_of(
@@ -95,12 +120,15 @@ def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]
         given = [str(names.get(first.get(i, -1), one)) for i, one in enumerate(ids)]
         shared = Counter(given)
         labels = [n if shared[n] == 1 else f"{n} {i[:8]}" for n, i in zip(given, ids, strict=True)]
+    codes[codes < 0] = len(labels)  # rows that name no run
+    labels = [*labels, ""]
     kept = {name: column for name, column in columns.items() if name not in keys}
     parts = {name: _parts(column, codes, len(labels)) for name, column in kept.items()}
-    return {
+    by_run = {
         label: {name: made[i] for name, made in parts.items() if len(made[i].rows)}
         for i, label in enumerate(labels)
     }
+    return {label: made for label, made in by_run.items() if label or made}
 
 
 def _firsts(codes: NDArray[np.int64]) -> tuple[list[int], list[int]]:
@@ -111,7 +139,8 @@ def _firsts(codes: NDArray[np.int64]) -> tuple[list[int], list[int]]:
 def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
     """By row, the number of the text that stands there (-1 for none), and the texts in order."""
     order: dict[Any, int] = {}
-    found = [order.setdefault(text, len(order)) for text in column.values.tolist()]
+    cells = column.values if column.values.dtype == object else column.values.astype(np.int64)
+    found = [order.setdefault(cell, len(order)) for cell in cells.tolist()]
     codes = np.full(n_rows, -1, np.int64)
     codes[column.rows] = found
     return codes, [str(text) for text in order]

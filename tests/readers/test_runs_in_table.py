@@ -1,0 +1,52 @@
+"""Several runs in one table, as CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chronicle.readers import csv_tables, read, runs_below
+
+WIDE = "run_id,run_name,step,loss\nx1,a,1,3.0\nx2,b,1,4.0\nx1,a,2,2.0\nx2,b,2,\n,,3,9.0\n"
+LONG = "run,metric,value,step\na,loss,3.0,1\na,lr,0.1,1\nb,loss,4.0,1\na,loss,2.0,2\n"
+SEEDS = "run,step,loss\n0,1,3.0\n1,1,4.0\n0,2,2.0\n"
+EXPORT = '"Step","a - loss","a - loss__MIN","a - loss__MAX","b - loss","b - loss__MIN","b - loss__MAX"\n'
+EXPORT += "1,3.0,3.0,3.0,4.0,4.0,4.0\n2,2.0,2.0,2.0,,,\n"
+ALONE = "run,step,loss\na,1,3.0\na,2,2.0\n"
+NAMELESS = "step,loss\n1,3.0\n2,2.0\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (WIDE, {"a": [3.0, 2.0], "b": [4.0], "": [9.0]}),
+        (LONG, {"a": [3.0, 2.0], "b": [4.0]}),
+        (SEEDS, {"0": [3.0, 2.0], "1": [4.0]}),
+        (EXPORT, {"a": [3.0, 2.0], "b": [4.0]}),
+        (ALONE, {"a": [3.0, 2.0]}),
+        (NAMELESS, {"": [3.0, 2.0]}),
+    ],
+    ids=["wide", "long", "numbers", "export", "one run", "no run"],
+)
+def test_runs_of_a_table(text: str, found: dict[str, list[float]], tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(text)
+    attempts = csv_tables.read(file)
+    assert {one.facts.get("run", ""): one.series["loss"].values.tolist() for one in attempts} == found
+    assert csv_tables.runs(file) == [run for run in found if run]
+    assert [one.name for one in attempts] == [f"t.csv: {run}" if len(found) > 1 else "t.csv" for run in found]
+
+
+def test_each_is_a_run_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(SEEDS)
+    (tmp_path / "t.tsv").write_text(NAMELESS.replace(",", "\t"))
+    assert [(run.run_id, run.only) for run in runs_below(tmp_path / "t.csv")] == [("t/0", "0"), ("t/1", "1")]
+    assert [(run.run_id, run.only) for run in runs_below(tmp_path / "t.tsv")] == [("t.tsv", "")]
+    assert len(read(tmp_path / "t.csv")) == 2
+
+
+@pytest.mark.parametrize("header", ["", "run\n", '"run,step\n', "run,step,loss\n"])
+def test_a_table_without_rows_has_no_runs(header: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(header)
+    assert csv_tables.runs(tmp_path / "t.csv") == []
