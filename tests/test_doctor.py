@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -55,6 +56,24 @@ def test_what_it_shows_of_a_log(chronicle, tmp_path):
     xid = report.faults[0].what.partition(": ")[2]
     assert ran.out == SHOWN.format(others=report.n_readers - 1, xid=xid)
     assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_packed_log_shows_the_same_lines(chronicle, tmp_path):
+    (tmp_path / "train.out").write_text(LOG)
+    plain = json.loads(chronicle("doctor", "--json", "train.out").out)
+    (tmp_path / "train.out.gz").write_bytes(gzip.compress(LOG.encode()))
+    packed = json.loads(chronicle("doctor", "--json", "train.out.gz").out)
+    assert packed["path"] == "train.out.gz"
+    assert [packed[key] for key in ("kinds", "lines", "format")] == [
+        plain[key] for key in ("kinds", "lines", "format")
+    ]
+
+
+def test_a_damaged_archive_is_told(chronicle, tmp_path):
+    (tmp_path / "train.out.gz").write_bytes(b"\x1f\x8b\x08\x00 no archive at all")
+    ran = chronicle("doctor", "train.out.gz")
+    assert ran.code == 1
+    assert "train.out.gz" in ran.out
 
 
 def test_json_says_the_same(chronicle, tmp_path):

@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from chronicle.doctor.shapes import Kind, kinds_of, unread_kinds
+from chronicle.errors import LogError
 from chronicle.model import Attempt, Fault
 from chronicle.readers import read_all
-from chronicle.readers.console.log import watched
+from chronicle.readers.console.log import Log, watched
 from chronicle.readers.dispatch import all_readers, claims
+from chronicle.readers.packed import unpacked
 from chronicle.readers.text import encoding_of, head
 
 
@@ -86,38 +89,52 @@ def _plain(value: Any) -> Any:
 
 
 def examine(path: Path) -> Report:
-    """The report of one log: a file, or a folder that is read as one run.
+    """The report of one log: a file, packed or not, or a folder that is read as one run.
 
     Raises:
         NothingToRead: there is no such file.
     """
-    problem, attempts, named = "", tuple[Attempt, ...](), tuple[str, ...]()
     with watched() as logs:
-        try:
-            named = tuple(reader.NAME for reader in claims(path)) if path.is_file() else ()
-            reading = read_all(path)
-            attempts = reading.attempts
-            problem = "\n".join(map(str, reading.problems))
-        except OSError as err:
-            problem = f"{path}: cannot be read ({err.strerror})"
-    kinds, lines = kinds_of(logs)
-    if not attempts and not kinds and path.is_file():
-        kinds = unread_kinds(path)
-    encoding, ends = _text_of(path)
+        reading = read_all(path)
+    try:
+        seen = _seen(path, logs)
+    except (OSError, LogError):  # why it cannot be read stands among the problems
+        seen = _Seen()
     return Report(
         path=str(path),
         n_bytes=path.stat().st_size if path.is_file() else 0,
-        encoding=encoding,
-        line_ends=ends,
-        format=", ".join(dict.fromkeys(str(one.facts.get("format", "")) for one in attempts)),
-        claimed_by=named,
+        encoding=seen.encoding,
+        line_ends=seen.line_ends,
+        format=", ".join(dict.fromkeys(str(one.facts.get("format", "")) for one in reading.attempts)),
+        claimed_by=seen.claimed_by,
         n_readers=len(all_readers()),
-        problem=problem,
-        lines=lines,
-        kinds=kinds,
-        attempts=tuple(map(_read, attempts)),
-        faults=tuple(fault for one in attempts for fault in one.faults),
+        problem="\n".join(map(str, reading.problems)),
+        lines=seen.lines,
+        kinds=seen.kinds,
+        attempts=tuple(map(_read, reading.attempts)),
+        faults=tuple(fault for one in reading.attempts for fault in one.faults),
     )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the file itself shows, apart from what was read of it."""
+
+    encoding: str = ""
+    line_ends: str = ""
+    claimed_by: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    lines: dict[str, int] = field(default_factory=dict)
+
+
+def _seen(path: Path, logs: Sequence[Log]) -> _Seen:
+    if not path.is_file():
+        kinds, lines = kinds_of(logs)
+        return _Seen(kinds=kinds, lines=lines)
+    with unpacked(path) as file:
+        named = tuple(reader.NAME for reader in claims(file.path))
+        kinds, lines = kinds_of(logs, file.path)
+        return _Seen(*_text_of(file.path), named, kinds if named else unread_kinds(file.path), lines)
 
 
 def _read(attempt: Attempt) -> Read:
@@ -139,13 +156,9 @@ def _read(attempt: Attempt) -> Read:
 
 
 def _text_of(path: Path) -> tuple[str, str]:
-    """Encoding and line ends of the start of a file; "binary" or "" where it is no text or no file."""
-    try:
-        start = head(path)
-    except OSError:
-        return "", ""
-    encoding = encoding_of(start)
-    if encoding == "utf-16":
+    """Encoding and line ends of the start of a file; "binary" and "" where it is no text."""
+    start = head(path)
+    if encoding_of(start) == "utf-16":
         return "UTF-16", ""
     if b"\0" in start:
         return "binary", ""

@@ -33,11 +33,14 @@ class Kind:
     first: tuple[tuple[int, str], ...]
 
 
-def kinds_of(logs: Sequence[Log]) -> tuple[tuple[Kind, ...], dict[str, int]]:
-    """The kinds of lines of the logs that were read, and how many lines were taken for what."""
+def kinds_of(logs: Sequence[Log], file: Path | None = None) -> tuple[tuple[Kind, ...], dict[str, int]]:
+    """The kinds of lines of the logs that were read, and how many lines were taken for what.
+
+    All logs are of ``file``, if it is given, though it had another name when they were read.
+    """
     by_path: dict[Path, list[Log]] = {}
     for log in logs:
-        by_path.setdefault(log.path, []).append(log)
+        by_path.setdefault(file or log.path, []).append(log)
     kinds, counts = list[Kind](), Counter[str]()
     for path, of_one_file in by_path.items():
         found = list(_of_file(path, of_one_file))
