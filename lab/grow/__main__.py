@@ -16,6 +16,8 @@ from pathlib import Path
 from lab.grow.plan import Recipe, recipes
 from lab.grow.store import OUT
 
+SLOW = ("gpt", "adder")
+
 
 def main(arguments: list[str] | None = None) -> None:
     """The command line."""
@@ -38,6 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     chosen = [r for r in recipes().values() if any(fnmatch(r.name, only) for only in options.only)]
     todo = [r for r in chosen if options.label or not is_grown(r, options.out)]
+    todo.sort(key=lambda r: r.run.model in SLOW)  # a night that ends early has most of them
     with ProcessPoolExecutor(options.workers) as pool:
         for recipe, seconds in zip(todo, pool.map(_grow, todo, [options.out] * len(todo)), strict=True):
             print(f"{recipe.half}/{recipe.name}: {seconds:.0f} s", flush=True)

@@ -19,6 +19,8 @@ from lab.faults import Fault, Kind
 
 FOLDER = Path(__file__).parent / "recipes"
 BASES = "bases.toml"
+# Faults that show by themselves: nothing has to be measured against a twin.
+PLAIN = frozenset({Kind.NAN, Kind.INF, Kind.ZERO_LOG, Kind.STALE_LOG, Kind.SLOW, Kind.HANG})
 VERSION = 1  # raised when trainings come out otherwise than before: what was grown is grown again
 
 
@@ -106,7 +108,7 @@ class Recipe:
     @property
     def has_twin(self) -> bool:
         """Whether anything was done to the training, so that one without it tells what that did."""
-        return self.run != self.twin or bool(self.faults)
+        return self.run != self.twin or any(f.kind not in PLAIN for f in self.faults)
 
     @property
     def twin_key(self) -> str:
