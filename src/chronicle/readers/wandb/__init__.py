@@ -47,13 +47,14 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: no history record holds a number.
     """
-    frames, run = Frames(path.read_bytes()), _Run(path)
-    unreadable = 0
-    for record in frames:
-        try:
-            run.add(*body(record))
-        except ValueError:
-            unreadable += 1
+    run, unreadable = _Run(path), 0
+    with path.open("rb") as file:
+        frames = Frames(file)
+        for record in frames:
+            try:
+                run.add(*body(record))
+            except ValueError:
+                unreadable += 1
     faults = [Fault(f"{path}@{at}", what) for at, what in frames.damage]
     if unreadable:
         faults.append(Fault(str(path), "record is no protobuf message; skipped", unreadable))

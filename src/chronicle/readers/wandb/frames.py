@@ -10,23 +10,27 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 MAGIC = b":W&B\xe1\xbe\x00"  # identifier, 0xBEE1, version 0
 BLOCK, HEADER = 32768, 7  # bytes
 WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+
+RECORD, REST = "a record is damaged; skipped", "damaged; skipped to the next block"
+ZEROS = "nothing but zeros; skipped to the next block with something else"
 
 _HEADER = struct.Struct("<IHB")
 
 
 @dataclass
 class Frames:
-    """Iterates over the payloads of all whole records of ``content``, which starts with MAGIC.
+    """Iterates over the payloads of all whole records of a file, which starts with MAGIC, block by block.
 
     ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record
     is cut. Damage costs the record it is in, or the rest of its block where the next record is not found.
     """
 
-    content: bytes
+    file: BinaryIO
     damage: list[tuple[int, str]] = field(default_factory=list)
     truncated: bool = False
 
@@ -44,41 +48,38 @@ class Frames:
 
     def _fragments(self) -> Iterator[tuple[int, bytes]]:
         """(type, bytes) of each fragment; (0, b"") where one was skipped."""
-        at, size, content, view = len(MAGIC), len(self.content), self.content, memoryview(self.content)
-        while at < size:
-            if at + HEADER <= size and at % BLOCK <= BLOCK - HEADER:  # as nearly all are
-                check, length, kind = _HEADER.unpack_from(content, at)
-                end = at + HEADER + length
-                if WHOLE <= kind <= LAST and end <= size and zlib.crc32(view[at + 6 : end]) == check:
-                    yield kind, content[at + HEADER : end]
-                    at = end
-                    continue
-            room = min(BLOCK - at % BLOCK, size - at)
-            if room < HEADER:
-                self.truncated |= at + room == size and room < BLOCK - at % BLOCK
-                at += room
-                continue
-            end = at + HEADER + _HEADER.unpack_from(content, at)[1]
-            if self._cut(at, end):
-                self.truncated = True
-                return
-            goes_on = self._intact(end)
-            self.damage.append(
-                (at, "a record is damaged; skipped" if goes_on else "damaged; skipped to the next block")
-            )
-            yield 0, b""
-            at = end if goes_on else at - at % BLOCK + BLOCK
+        start, zeros = 0, -1
+        while block := self.file.read(BLOCK):
+            at = 0 if start else len(MAGIC)
+            if zeros >= 0 and any(block):
+                self.damage.append((zeros, ZEROS))
+                zeros = -1
+            while at + HEADER <= len(block):
+                end, kind = intact(block, at)
+                if kind:
+                    yield kind, block[at + HEADER : end]
+                elif not any(block[at:]):
+                    zeros = start + at if zeros < 0 else zeros
+                    end = len(block)
+                elif len(block) < end <= BLOCK and len(block) < BLOCK:
+                    self.truncated = True
+                    return
+                else:
+                    goes_on = intact(block, end)[1] > 0
+                    self.damage.append((start + at, RECORD if goes_on else REST))
+                    yield 0, b""
+                    end = end if goes_on else len(block)
+                at = end
+            self.truncated |= at < len(block) < BLOCK
+            start += len(block)
+        self.truncated |= zeros >= 0
 
-    def _intact(self, at: int) -> bool:
-        """Whether a whole fragment with the right checksum stands at ``at``."""
-        if at + HEADER > len(self.content):
-            return False
-        check, length, kind = _HEADER.unpack_from(self.content, at)
-        typed = self.content[at + 6 : at + HEADER + length]
-        return bool(WHOLE <= kind <= LAST and len(typed) == 1 + length and zlib.crc32(typed) == check)
 
-    def _cut(self, at: int, end: int) -> bool:
-        """Whether the log ends at ``at``: its last fragment is cut, or only zeros follow."""
-        last_block = at - at % BLOCK + BLOCK >= len(self.content)
-        fits = end <= at - at % BLOCK + BLOCK
-        return last_block and ((end > len(self.content) and fits) or not any(self.content[at:]))
+def intact(block: bytes, at: int) -> tuple[int, int]:
+    """End and type of the fragment at a place of a block; type 0 where it is damaged or cut."""
+    if at + HEADER > len(block):
+        return at + HEADER, 0
+    check, length, kind = _HEADER.unpack_from(block, at)
+    end = at + HEADER + length
+    right = WHOLE <= kind <= LAST and end <= len(block) and zlib.crc32(block[at + 6 : end]) == check
+    return end, kind if right else 0
