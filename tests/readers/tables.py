@@ -35,6 +35,77 @@ def csv_bytes(seed: int) -> bytes:
     return damaged(text.encode(), random_)
 
 
+VALUES = [
+    *[
+        "1",
+        "2.5",
+        "null",
+        "true",
+        "false",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e5",
+        "1e-400",
+        "1e400",
+        "-0",
+        "0",
+    ],
+    *[
+        "0.1234567890123456789",
+        "12345678901234567890",
+        '""',
+        '"x"',
+        '"0.5"',
+        '"nan"',
+        '"a\\"b"',
+        '"é"',
+        '"NA"',
+    ],
+    *[
+        "[1]",
+        "[1, 2]",
+        "[]",
+        "{}",
+        '{"a": 1}',
+        '{"loss": 2, "b": {"c": 3}}',
+        "9223372036854775807",
+        "nan",
+        "+1",
+    ],
+    *["01", ".5", "1.", "{", "}", '"\t"', "'x'", "9007199254740993", '"2023-11-14T22:13:20Z"', '"\\ud800"'],
+]
+KEYS = ["step", "loss", "lr", "val_loss", "x", "host", "a", "a/b", "", "time", "val/loss", "\\u0061", "é"]
+
+
+def json_bytes(seed: int) -> bytes:
+    """Up to 40 JSON lines of a few shapes; more or less of them is odd, cut or flipped."""
+    random_ = random.Random(seed)
+    odd = random_.choice([0.0, 0.02, 0.3, 1.0])
+    space, end = random_.choice([" ", " ", ""]), random_.choice(["\n", "\n", "\r\n", "\r"])
+
+    def line(keys: list[str], row: int, depth: int = 0) -> str:
+        pairs = []
+        for key in keys:
+            value = str(row) if key == "step" else repr(random_.gauss(0, 1))
+            if random_.random() < odd:
+                value = random_.choice(VALUES)
+            if depth < 2 and random_.random() < 0.1:
+                value = line(random_.sample(KEYS, 2), row, depth + 1)
+            pairs.append(f'"{key}":{space}{value}')
+        return "{" + f",{space}".join(pairs) + "}"
+
+    shapes = [random_.sample(KEYS, random_.randint(1, 5)) for _ in range(3)]
+    text = ""
+    for row in range(random_.randint(0, 40)):
+        keys = random_.choice([shapes[0], *shapes])
+        if random_.random() < odd:
+            keys = random_.choices(KEYS, k=random_.randint(0, 5))
+        made = random_.choice(["", " ", "x", "[1]", "3"]) if random_.random() < odd / 5 else line(keys, row)
+        text += made + (random_.choice(["\r", "\n\n", " \n"]) if random_.random() < 0.05 * odd else end)
+    return damaged(text.encode(), random_)
+
+
 def damaged(content: bytes, random_: random.Random) -> bytes:
     """The bytes with a mark before them, cut, or some of them flipped; or as they are."""
     if random_.random() < 0.2:

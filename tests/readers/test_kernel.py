@@ -17,7 +17,7 @@ from tests.readers import tables as generated
 
 from chronicle.errors import LogError
 from chronicle.model import Attempt
-from chronicle.readers import blocks, csv_rows, csv_tables
+from chronicle.readers import blocks, csv_rows, csv_tables, json_lines, json_rows
 from chronicle.readers.kernel import compiled, decimals
 
 
@@ -29,7 +29,7 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
         return str(err)
     return [
         (
-            (one.name, one.facts, one.faults, one.truncated, one.axis),
+            repr((one.name, one.facts, one.faults, one.truncated, one.axis)),
             [
                 (name, s.steps.tolist(), s.values.tobytes(), s.times.tobytes())
                 for name, s in one.series.items()
@@ -40,17 +40,23 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
 
 
 @pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    ("reader", "user", "content"),
+    [(csv_tables, csv_rows, generated.csv_bytes), (json_lines, json_lines, generated.json_bytes)],
+    ids=["csv", "jsonl"],
+)
 def test_a_compiled_table_is_the_table_read_with_care(
-    part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reader: Any, user: Any, content: Any, part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine, file = compiled.compiled(), tmp_path / "log.csv"
+    engine, file = compiled.compiled(), tmp_path / "log"
     for seed in range(part * 250, part * 250 + 250):
-        file.write_bytes(generated.csv_bytes(seed))
+        file.write_bytes(content(seed))
         monkeypatch.setattr(blocks, "BLOCK_BYTES", (7, 64, 1 << 22)[seed % 3])
-        monkeypatch.setattr(csv_rows, "engine_for", lambda path: None)
-        careful = attempts(csv_tables.read, file)
-        monkeypatch.setattr(csv_rows, "engine_for", lambda path: engine)
-        assert attempts(csv_tables.read, file) == careful, seed
+        monkeypatch.setattr(json_rows, "HEAD_BYTES", (1, 100)[seed % 2])
+        monkeypatch.setattr(user, "engine_for", lambda path: None)
+        careful = attempts(reader.read, file)
+        monkeypatch.setattr(user, "engine_for", lambda path: engine)
+        assert attempts(reader.read, file) == careful, seed
 
 
 # --- decimals ---

@@ -59,6 +59,9 @@ class Cells:
         return self.block[begin : begin + length].decode("utf-8", "replace")
 
 
+Scan = Callable[[bytes], Cells]
+
+
 def engine_for(path: Path) -> SimpleNamespace | None:
     """The compiled kernels where they are loaded already or worth their start-up time; else None."""
     if not fast.available() or encoding_of(head(path)) == "utf-16":
@@ -74,18 +77,21 @@ def sort(engine: SimpleNamespace, n_bins: int, bins: Any, rows: Any, bits: Any) 
     return stops, sorted_rows, sorted_bits
 
 
-def scanned(path: Path, start: int, scan: Callable[[bytes], Cells]) -> Iterator[Cells | bytes]:
-    """The file from byte ``start`` on: what ``scan`` makes of its blocks, in order; a last line as it is."""
+def scanned(path: Path, start: int, scanner: Callable[[], Scan]) -> Iterator[Cells | bytes]:
+    """The file from byte ``start`` on: what a scan makes of its blocks, in order; a last line as it is.
+
+    ``scanner`` is asked for the scan of each block in turn: it may have learned from those before.
+    """
     workers = min(os.cpu_count() or 1, MOST_THREADS)
     waiting = deque[Future[Cells | bytes]]()
 
-    def job(begin: int, end: int) -> Cells | bytes:
+    def job(scan: Scan, begin: int, end: int) -> Cells | bytes:
         block = _piece(path, begin, end - begin)
         return scan(block) if block.endswith(b"\n") else block
 
     with ThreadPoolExecutor(workers) as pool:
         for span in spans(path, start):
-            waiting.append(pool.submit(job, *span))
+            waiting.append(pool.submit(job, scanner(), *span))
             if len(waiting) > workers:
                 yield waiting.popleft().result()
         while waiting:

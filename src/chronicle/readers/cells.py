@@ -138,11 +138,30 @@ class Builder:
         for row, place in zip(rows, bits.tolist(), strict=True):
             self.put(int(row), text(place))
 
+    def put_number(self, row: int, value: float) -> None:
+        """One number, of any size."""
+        if isinstance(value, int) and not (self.whole and -(2**63) <= value < 2**63):
+            value = float(str(value))
+        self.single[0].append(row)
+        self.single[1].append(value)
+
+    def settle(self) -> None:
+        """Moves single numbers that continue the beginning of the column there."""
+        rows, values = self.single
+        if rows and rows[0] == self.begin.size and rows[-1] == rows[0] + len(rows) - 1:
+            made = np.array(values, self._type_of(values))
+            if self.begin.takes(made):
+                self.begin.extend(made)
+                self.single = ([], [])
+
+    def _type_of(self, values: list[float]) -> type[np.int64 | np.float64]:
+        return np.int64 if self.whole and all(isinstance(value, int) for value in values) else np.float64
+
     def put(self, row: int, cell: str) -> None:
         """One cell, whatever it holds."""
         value: float | str | None
         try:
-            value = _whole(cell) if self.whole else self.as_cell(cell)
+            value = _whole(cell) if self.whole and self.as_cell is cell_of else self.as_cell(cell)
         except ValueError:
             value = self.as_cell(cell)
         if isinstance(value, str):
@@ -177,8 +196,7 @@ class Builder:
             parts.insert(0, (range(self.begin.size), self.begin.values))
         rows, values = self.single
         if rows:
-            exact = self.whole and all(isinstance(value, int) for value in values)
-            parts.append((np.array(rows, np.int64), np.array(values, np.int64 if exact else np.float64)))
+            parts.append((np.array(rows, np.int64), np.array(values, self._type_of(values))))
         return parts
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,14 +22,12 @@ from chronicle.model import Fault
 from chronicle.readers import tables
 from chronicle.readers.blocks import Cells, engine_for, last_lines, scanned, sort, split
 from chronicle.readers.cells import Builder, header_names, looks_whole
-from chronicle.readers.text import Lines
+from chronicle.readers.text import Line, Lines, numbered
 
 CHUNK_CELLS = 1 << 20
 MOST_FAULTS = 100  # lines that are listed one by one; the rest is one line with a count
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
-
-Line = tuple[int, str, bool]  # number from 1, text, whether it has no end
 
 
 class Table:
@@ -136,7 +134,7 @@ class Table:
         whole = np.array([builder.whole for builder in self._builders])
         first = np.frombuffer(self.names[0].encode(), np.uint8)
         scan = partial(scan_block, engine, ord(self.delimiter), whole, first)
-        for found in scanned(self.path, start, scan):
+        for found in scanned(self.path, start, lambda: scan):
             if isinstance(found, bytes):
                 self._read_lines(split(found, n_lines))
                 continue
@@ -185,12 +183,6 @@ def scan_block(engine: SimpleNamespace, delimiter: int, whole: Any, first: Any, 
 def delimiter_of(header: str) -> str:
     """The separator of a header line: the most frequent of comma, tab and semicolon."""
     return max(",\t;", key=header.count)
-
-
-def numbered(lines: Lines) -> Iterator[Line]:
-    """The lines with their numbers, and whether they have no end."""
-    for line in lines:
-        yield lines.number, line, lines.unfinished
 
 
 def _after(path: Path, n_lines: int) -> int | None:

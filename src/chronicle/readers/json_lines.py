@@ -14,20 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Fault, Role
-from chronicle.readers import tables
-from chronicle.readers.cells import number
-from chronicle.readers.hyperparameters import below_config, named_facts
+from chronicle.model import Attempt
+from chronicle.readers.blocks import engine_for
+from chronicle.readers.json_rows import JsonLog, Row, cells_of
 from chronicle.readers.tables import Column
-from chronicle.readers.text import Lines, clean, head_lines
-from chronicle.roles import role_of
+from chronicle.readers.text import Lines, head_lines, numbered
+
+__all__ = ["Row", "columns_of", "flat"]
 
 NAME = "jsonl"
 SUFFIXES = (".jsonl", ".ndjson", ".json")
-
-MAX_EVENTS, MAX_DEPTH, MAX_LIST = 1000, 8, 16
-
-Row = dict[str, Any]
 
 
 def identify(path: Path) -> bool:
@@ -51,77 +47,18 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: no line holds a number.
     """
-    lines, faults = Lines(path), list[Fault]()
-    rows, early, events = list[Row](), list[Row](), list[Row]()
-    truncated = False
-    for row in _rows(lines, faults):
-        if row is None:
-            truncated = True
-        elif any(map(_counts_steps, row)) or (rows and any(map(_is_metric, row))):
-            rows.append(row)
-        elif not rows:
-            early.append(row)
-        else:
-            events.append({"row": len(rows), **row})
-    if not rows:
-        early, rows, events = _without_steps(early)
-    facts: dict[str, Any] = named_facts(item for row in early for item in row.items())
-    if events:
-        facts["events"] = events[:MAX_EVENTS]
-    columns = columns_of(rows)
-    return [tables.attempt(path, len(rows), columns, facts=facts, faults=faults, truncated=truncated)]
+    log = JsonLog(path)
+    engine = engine_for(path)
+    if engine:
+        log.read_blocks(engine)
+    else:
+        log.read_lines(numbered(Lines(path)))
+    return [log.attempt()]
 
 
-def _without_steps(found: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Facts, rows and events of a log in which nothing counts steps."""
-    metric = [any(map(_is_metric, row)) for row in found]
-    if not any(metric):
-        return ([], found, []) if len(found) > 1 else (found, [], [])
-    first = metric.index(True)
-    rows = [row for row, is_row in zip(found, metric, strict=True) if is_row]
-    n_rows = np.cumsum(metric).tolist()
-    events = [
-        {"row": n, **row} for row, n, is_row in zip(found, n_rows, metric, strict=True) if n and not is_row
-    ]
-    return found[:first], rows, events
-
-
-def _rows(lines: Lines, faults: list[Fault]) -> Iterator[Row | None]:
-    """The objects of all lines, flat; None for a last line that was cut."""
-    for line in lines:
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            if lines.unfinished:
-                yield None
-            else:
-                faults.append(Fault(f"{lines.path}:{lines.number}", "line is no JSON; skipped"))
-            continue
-        if isinstance(record, dict):
-            yield dict(flat(record))
-        else:
-            faults.append(Fault(f"{lines.path}:{lines.number}", "line is no JSON object; skipped"))
-
-
-def flat(
-    record: Mapping[str, Any], prefix: str = "", depth: int = 0
-) -> Iterator[tuple[str, float | int | str]]:
+def flat(record: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str]]:
     """(name, number or text) of a nested object, names joined with "/"; null is left out."""
-    for name, value in record.items():
-        key, kind = clean(name), type(value)
-        if kind is float or kind is int:
-            yield prefix + key, value
-        elif kind is str:
-            yield prefix + key, clean(value) if (parsed := number(value)) is None else parsed
-        elif kind is bool:
-            yield prefix + key, int(value)
-        elif kind is dict and depth < MAX_DEPTH:
-            yield from flat(value, f"{prefix}{key}/", depth + 1)
-        elif kind is list and len(value) <= MAX_LIST and depth < MAX_DEPTH:
-            named = {key: value[0]} if len(value) == 1 else {f"{key}/{i}": v for i, v in enumerate(value)}
-            yield from flat(named, prefix, depth + 1)
+    return ((name, value) for name, value in cells_of(record) if value is not None)
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
@@ -138,6 +75,7 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
 def _column(at: list[int], values: list[Any]) -> Column:
     kinds = set(map(type, values))
     if str in kinds:
+        kinds.discard(str)
         wanted: Any = str if sum(type(v) is str for v in values) > len(values) / 2 else (int, float)
         kept = [(i, v) for i, v in zip(at, values, strict=True) if isinstance(v, wanted)]
         at, values = [i for i, _ in kept], [v for _, v in kept]
@@ -152,11 +90,3 @@ def _numbers(values: list[Any], whole: bool) -> NDArray[Any]:
         return np.array(values, dtype=np.int64 if whole else np.float64)
     except OverflowError:
         return np.array([float(str(value)) for value in values])
-
-
-def _counts_steps(name: str) -> bool:
-    return tables.step_rank(name) is not None
-
-
-def _is_metric(name: str) -> bool:
-    return not name.startswith("_") and role_of(name) is not Role.OTHER and not below_config(name)

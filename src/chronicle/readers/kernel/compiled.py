@@ -1,4 +1,7 @@
-"""The scanners, compiled by numba at their first call or read from its cache on disk."""
+"""The scanners, compiled by numba at their first call or read from its cache on disk.
+
+All modules share one namespace: a name means the same in each of them.
+"""
 
 from __future__ import annotations
 

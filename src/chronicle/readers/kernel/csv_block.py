@@ -38,7 +38,7 @@ def scan(
     at, n, row, n_odd, line = 0, 0, 0, 0, 0
     while at < len(buffer):
         begin = at
-        at, filled, state = one_line(
+        at, filled, state = csv_line(
             buffer, at, delimiter, whole, first_name, bins, rows, bits, floats, n, row
         )
         if state == 1:
@@ -59,7 +59,7 @@ def scan(
 ODD_LINE = 2
 
 
-def one_line(
+def csv_line(
     buffer: Any,
     at: int,
     delimiter: int,
@@ -81,7 +81,7 @@ def one_line(
             return at, n, ODD_LINE
         if not ends(buffer[at], delimiter):
             seen = True
-            kind, at = one_cell(buffer, at, delimiter, bits, floats, n)
+            kind, at = csv_cell(buffer, at, delimiter, bits, floats, n)
             if kind == ODD_LINE + 2 or (kind == ODD and column == 0 and names(buffer, bits[n], first_name)):
                 return at, n, ODD_LINE
             if kind >= 0:
@@ -100,7 +100,7 @@ def one_line(
     return at, n, 1 if column + 1 >= n_columns else ODD_LINE
 
 
-def one_cell(buffer: Any, at: int, delimiter: int, bits: Any, floats: Any, n: int) -> tuple[int, int]:
+def csv_cell(buffer: Any, at: int, delimiter: int, bits: Any, floats: Any, n: int) -> tuple[int, int]:
     """What a cell is (ODD: a text; -1 nothing between quotes; 4 the line is odd), and its end."""
     quoted = buffer[at] == QUOTE
     begin = at + 1 if quoted else at
