@@ -16,8 +16,16 @@ from pathlib import Path
 
 from benchmarks.classifier import figures, folders, page, tables
 from benchmarks.classifier.judging import Judged, judged
-from benchmarks.curves.cases import SOME_GROUNDS, confounded, contexts, healthy, injected
-from benchmarks.curves.grounds import GROUNDS
+from benchmarks.curves.cases import (
+    LONGEST,
+    SOME_GROUNDS,
+    USUAL,
+    confounded,
+    contexts,
+    healthy,
+    injected,
+    scaled,
+)
 from chronicle.classify.kernel import compiled
 from chronicle.score import CaseResult
 
@@ -27,13 +35,14 @@ Section = tuple[str, str]
 
 def events(seed: int, quick: bool) -> list[Judged]:
     """Judged events of every kind, height and course."""
-    grounds = SOME_GROUNDS if quick else tuple(GROUNDS)
+    grounds = SOME_GROUNDS if quick else USUAL
     return list(judged(injected(range(seed, seed + (1 if quick else 3)), grounds=grounds)))
 
 
 def quiet(seed: int, quick: bool) -> list[Judged]:
     """Judged healthy courses: about a million points in each, a tenth with ``quick``."""
-    return list(judged(healthy(range(seed, seed + (10 if quick else 60)))))
+    usual = list(judged(healthy(range(seed, seed + (10 if quick else 60)))))
+    return usual if quick else usual + list(judged(healthy([seed, seed + 1], [LONGEST])))
 
 
 def event_sections(rows: list[Judged], calm: list[Judged]) -> Iterator[Section]:
@@ -77,6 +86,8 @@ def sections(options: argparse.Namespace) -> Iterator[Section]:
             figures.recall(rows)
     if "context" in parts:
         yield "context", tables.contexts(judged(contexts(seeds)))
+        by_height = list(judged(scaled(seeds)))
+        yield "context-strict", tables.by_height(by_height, lambda r: r.strict)
     if "healthy" in parts:
         yield "look-alikes", tables.healthy_kinds(judged(confounded(seeds)))
     if "folders" in parts:

@@ -1,6 +1,6 @@
 """Makes the measured numbers of the classifier: its rate of false alarms and its confidences.
 
-    python -m benchmarks.classifier.calibrate [--quick] [--also NAME=DIR] [--write]
+    python -m benchmarks.classifier.calibrate [--quick] [--parts rates,confidences] [--write]
 
 `--write` puts the numbers into chronicle/classify/calibration.py and the tables into the guide. To be run
 after every change of a rule or a threshold.
@@ -21,10 +21,14 @@ from chronicle.classify.kernel import compiled
 MODULE = Path(__file__).parent.parent.parent / "src" / "chronicle" / "classify" / "calibration.py"
 
 
-def module_text(text: str, fit: rates.Fit, table: Mapping[str, Iterable[confidences.Knot]]) -> str:
-    """The source of calibration.py with other numbers."""
+def with_rate(text: str, fit: rates.Fit) -> str:
+    """The source of calibration.py with another rate of false alarms."""
     text = re.sub(r"ALARM_RATE = .*", f"ALARM_RATE = {fit.rate:.3g}", text)
-    text = re.sub(r"ALARM_POWER = .*", f"ALARM_POWER = {fit.power:.3g}", text)
+    return re.sub(r"ALARM_POWER = .*", f"ALARM_POWER = {fit.power:.3g}", text)
+
+
+def with_shares(text: str, table: Mapping[str, Iterable[confidences.Knot]]) -> str:
+    """The source of calibration.py with other confidences."""
     rows = "".join(f'    "{pattern}": {_knots(knots)},\n' for pattern, knots in sorted(table.items()))
     return re.sub(r"(CONFIDENCE: [^\n]*= )\{.*\}", lambda m: f"{m[1]}{{\n{rows}}}", text, flags=re.S)
 
@@ -40,24 +44,29 @@ def _knots(knots: Iterable[confidences.Knot]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.classifier.calibrate")
     parser.add_argument("--quick", action="store_true", help="fewer points and events")
+    parser.add_argument("--parts", default="rates,confidences", help="what is made: rates, confidences")
     parser.add_argument("--also", action="append", default=[], metavar="NAME=DIR", help="runs to verify on")
     parser.add_argument("--write", action="store_true", help="write the numbers and the tables")
     options = parser.parse_args()
     compiled.compiled()
     also = [(name, Path(folder)) for name, folder in (item.split("=", 1) for item in options.also)]
-    fit = rates.setting(options.quick)
-    parts = {"rates": rates.verified(fit, options.quick, also)}
-    with patch.dict(confidence.CONFIDENCE, clear=True):  # what the rules say themselves
-        said = confidences.collect(options.quick)
-    table = confidences.table(said)
-    parts |= confidences.tables_of(said)
-    for name, text in parts.items():
-        print(f"## {name}\n\n{text}\n")
-    print(f"rate {fit.rate:.3g}, power {fit.power:.3g}")
+    text, parts = MODULE.read_text("utf-8"), {}
+    if "rates" in options.parts:
+        fit = rates.setting(options.quick)
+        text = with_rate(text, fit)
+        parts["rates"] = rates.verified(fit, options.quick, also)
+    if "confidences" in options.parts:
+        with patch.dict(confidence.CONFIDENCE, clear=True):  # what the rules say themselves
+            said = confidences.collect(options.quick)
+        text = with_shares(text, confidences.table(said))
+        parts |= confidences.tables_of(said)
+        if options.write:
+            figures.reliability(said)
+    for name, table in parts.items():
+        print(f"## {name}\n\n{table}\n")
     if options.write:
-        MODULE.write_text(module_text(MODULE.read_text("utf-8"), fit, table), "utf-8")
+        MODULE.write_text(text, "utf-8")
         page.put(parts)
-        figures.reliability(said)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from benchmarks.classifier.judging import HEALTHY
 from benchmarks.curves.cases import Case, confounded, contexts, healthy, injected
 from benchmarks.curves.grounds import GROUNDS
 from chronicle.classify import classify
+from chronicle.classify.confidence import looked_up
 from chronicle.produce import predict
 from chronicle.schema import diagnosis_json
 from chronicle.score import Label, labelled, load_label
@@ -105,7 +106,8 @@ def table(said: Iterable[Said]) -> Table:
 
 
 def knots(said: Sequence[Said]) -> tuple[Knot, ...]:
-    """Mean evidence and share right of bins of equal count, pooled until they rise (isotonic)."""
+    """Mean evidence and share right of bins of equal count, pooled until they rise (isotonic); the first
+    knot stands at the least evidence."""
     ordered = sorted(said, key=lambda s: s.evidence)
     pools: list[list[Said]] = []
     for part in np.array_split(np.arange(len(ordered)), min(BINS, len(ordered) // 15)):
@@ -115,7 +117,8 @@ def knots(said: Sequence[Said]) -> tuple[Knot, ...]:
         ):
             last = pools.pop()
             pools[-1] += last
-    return tuple((round(mean_evidence(p), 3), round(share(p), 3)) for p in pools)
+    at = [ordered[0].evidence, *(mean_evidence(p) for p in pools[1:])]
+    return tuple((round(x, 3), round(share(p), 3)) for x, p in zip(at, pools, strict=True))
 
 
 def share(said: Sequence[Said]) -> float:
@@ -132,7 +135,7 @@ def predicted(said: Iterable[Said], counted: Table) -> np.ndarray[tuple[int], np
     out = []
     for s in said:
         at = counted.get(s.pattern)
-        out.append(float(np.interp(s.evidence, *zip(*at, strict=True))) if at else s.evidence)
+        out.append(looked_up(at, s.evidence) if at else s.evidence)
     return np.array(out)
 
 

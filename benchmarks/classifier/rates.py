@@ -15,9 +15,8 @@ import numpy as np
 
 from benchmarks.classifier import tables
 from benchmarks.classifier.judging import judged
-from benchmarks.curves.cases import Case, confounded, healthy, injected
+from benchmarks.curves.cases import USUAL, Case, confounded, healthy, injected
 from benchmarks.curves.curve import Curve
-from benchmarks.curves.grounds import GROUNDS
 from benchmarks.curves.residuals import RUNS, Residuals, of_folder
 from chronicle.classify import DEFAULTS, Thresholds
 
@@ -51,7 +50,7 @@ class Count:
 
 def generated(first: int, seeds: int) -> list[Case]:
     """Courses of every kind, with about as many points of each."""
-    short = [g for g in GROUNDS if g != LONG]
+    short = [g for g in USUAL if g != LONG]
     return [*healthy(range(first, first + seeds), short), *healthy(range(first, first + seeds // 10), [LONG])]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.curves.confounders import CONFOUNDERS
 from benchmarks.curves.curve import Event, Run
 from benchmarks.curves.grounds import GROUNDS
-from benchmarks.curves.kinds import CONTEXT, SHAPES, Kind
+from benchmarks.curves.kinds import CONTEXT, SCALED, SHAPES, Kind
 from chronicle.model import Attempt, Verdict
 from chronicle.patterns import BY_ID
 from chronicle.score import Event as Labelled
@@ -26,6 +26,8 @@ from chronicle.score import Label
 
 HEIGHTS = (3.0, 5.0, 8.0, 12.0, 20.0, 50.0)
 SOME_GROUNDS = ("plain", "autocorrelated", "heavy tails", "every 100th", "real residuals", "mixed")
+LONGEST = "1,000,000 points"
+USUAL = tuple(name for name in GROUNDS if name != LONGEST)
 # Nobody may say these of a run in which they did not happen.
 STRONG = (
     "failed-run", "frozen-metric", "grokking", "hang", "loss-scale-collapse", "nan-inf", "overfitting",
@@ -77,7 +79,7 @@ class Case:
 def injected(
     seeds: Iterable[int],
     heights: Iterable[float] = HEIGHTS,
-    grounds: Iterable[str] = tuple(GROUNDS),
+    grounds: Iterable[str] = USUAL,
     kinds: Iterable[Kind] = SHAPES,
 ) -> Iterator[Case]:
     """Every kind of shape at every height in every course that can hold it."""
@@ -109,7 +111,16 @@ def contexts(seeds: Iterable[int]) -> Iterator[Case]:
             yield Case(name, "plain", 0.0, seed, make(seed * 7919 + 11, rng))
 
 
-def healthy(seeds: Iterable[int], grounds: Iterable[str] = tuple(GROUNDS)) -> Iterator[Case]:
+def scaled(seeds: Iterable[int], heights: Iterable[float] = HEIGHTS) -> Iterator[Case]:
+    """Kinds that need context and have a height, at every height."""
+    for seed in seeds:
+        for name, make in SCALED.items():
+            for height in heights:
+                rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+                yield Case(name, "plain", height, seed, make(seed * 7919 + 13, rng, height))
+
+
+def healthy(seeds: Iterable[int], grounds: Iterable[str] = USUAL) -> Iterator[Case]:
     """Courses without an event."""
     for seed in seeds:
         for ground in grounds:

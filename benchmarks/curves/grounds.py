@@ -132,6 +132,7 @@ _TABLE: tuple[tuple[str, str, Callable[[int], Curve]], ...] = (
     ("40 points", "length", lambda s: Curve(s, 40, every=100)),
     ("120 points", "length", lambda s: Curve(s, 120, every=100)),
     ("20,000 points", "length", lambda s: Curve(s, 20_000)),
+    ("1,000,000 points", "length", lambda s: Curve(s, 1_000_000)),
     ("mixed", "mixed", _mixed),
 )
 GROUNDS = {name: Ground(name, factor, make) for name, factor, make in _TABLE}

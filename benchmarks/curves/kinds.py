@@ -146,10 +146,6 @@ SHAPES = (
 )
 
 
-def _spiked(c: Curve, rng: Generator, height: float = 15.0) -> Curve:
-    return _fast(c, height, rng)
-
-
 def _zero_tail(c: Curve, rng: Generator) -> Curve:
     a = c.i(rng.uniform(0.5, 0.8))
     series.grad_norm(c)
@@ -185,9 +181,9 @@ def _nan(value: float, length: int) -> Callable[[int, Generator], Run]:
     return lambda s, rng: Curve(s).nan(rng.uniform(0.2, 0.9), length, value).run()
 
 
-def _epoch_edges(c: Curve, rng: Generator) -> Curve:
+def _epoch_edges(c: Curve, height: float) -> Curve:
     """Samples are read again: at each epoch the loss steps down."""
-    series.epochs(c, 3, gain=rng.uniform(4, 8))
+    series.epochs(c, 3, gain=height)
     for at in (1 / 3, 2 / 3):
         c.label("level-shift", c.i(at), c.i(at), None)
     return c
@@ -202,6 +198,22 @@ def _data_sets(c: Curve, spiking: tuple[str, ...] | None) -> Run:
     return run
 
 
+# Kinds that need context and have a height: the smallest that is seen can be asked for.
+SCALED: dict[str, Callable[[int, Generator, float], Run]] = {
+    "resume spikes": lambda s, rng, h: runs.resume_spikes(s, h, rng.uniform(8, 25)),
+    "repeated data": lambda s, rng, h: runs.repeat_data(s, 2, h, int(rng.integers(200, 350))),
+    "data sets together": lambda s, rng, h: _data_sets(_fast(Curve(s), h, rng), None),
+    "data set alone": lambda s, rng, h: _data_sets(_fast(Curve(s), 3 * h, rng), ("code",)),
+    "ratio skew": lambda s, rng, h: series.ratio(Curve(s), height=h).run(),
+    "overfitting": lambda s, rng, h: series.validation(Curve(s), 25, rng.uniform(0.4, 0.6), h).run(),
+    "throughput drop": lambda s, rng, h: series.throughput(
+        Curve(s), (rng.uniform(0.3, 0.6), 0.2, 1 - float(np.exp(-0.008 * h)))
+    ).run(),
+    "lr decay drop": lambda s, rng, h: series.learning_rate(Curve(s), drops=(0.5,), gain=h).run(),
+    "epoch edges": lambda s, rng, h: _epoch_edges(Curve(s), h).run(),
+    "every attempt fails": lambda s, rng, h: runs.all_fail(s, height=h),
+}
+
 CONTEXT: dict[str, Callable[[int, Generator], Run]] = {
     "NaN": _nan(np.nan, 1),
     "NaN to the end": _nan(np.nan, 10_000),
@@ -210,8 +222,8 @@ CONTEXT: dict[str, Callable[[int, Generator], Run]] = {
     "frozen": lambda s, rng: Curve(s).freeze(rng.uniform(0.3, 0.7), int(rng.integers(60, 300))).run(),
     "plateau": lambda s, rng: _flat(series.learning_rate(Curve(s, gain=12, decay=0.5), "cosine"), rng).run(),
     "overfitting": lambda s, rng: series.validation(Curve(s), 25, rng.uniform(0.4, 0.6), 25).run(),
-    "data sets together": lambda s, rng: _data_sets(_spiked(Curve(s), rng), None),
-    "data set alone": lambda s, rng: _data_sets(_spiked(Curve(s), rng, 30.0), ("code",)),
+    "data sets together": lambda s, rng: _data_sets(_fast(Curve(s), 15.0, rng), None),
+    "data set alone": lambda s, rng: _data_sets(_fast(Curve(s), 30.0, rng), ("code",)),
     "gradient norm leads": lambda s, rng: series.grad_norm(
         _some_spikes(Curve(s), rng), lead=int(rng.integers(3, 20))
     ).run(),
@@ -236,5 +248,5 @@ CONTEXT: dict[str, Callable[[int, Generator], Run]] = {
     "bfloat16 log": lambda s, rng: Curve(s).quantise(8).run(),
     "lr decay drop": lambda s, rng: series.learning_rate(Curve(s), drops=(0.4, 0.7), gain=15).run(),
     "batch ramp": lambda s, rng: series.batch_size(Curve(s)).run(),
-    "epoch edges": lambda s, rng: _epoch_edges(Curve(s), rng).run(),
+    "epoch edges": lambda s, rng: _epoch_edges(Curve(s), rng.uniform(4, 8)).run(),
 }

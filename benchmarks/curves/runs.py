@@ -81,7 +81,8 @@ def repeat_data(
     seed: int, replays: int = 2, height: float = 10.0, length: int = 300, overlap: bool = True, **kind: float
 ) -> Run:
     """Every resume reads the data of the attempt before once more: the training loss is too low by ``height``
-    noise scales (more at each pass) for ``length`` samples, then steps back; validation does not move."""
+    noise scales (more at each pass) for ``length`` samples, then steps back, where the label is; validation
+    does not move."""
     bounds = [(0, 900)] + [
         (900 + (600 - 200 * overlap) * k, 1500 + (600 - 200 * overlap) * k) for k in range(replays)
     ]
@@ -90,7 +91,7 @@ def repeat_data(
         validation(c, every=40)
         if k:
             c.lift[:length] -= height * (1 + 0.5 * (k - 1)) * c.scale
-            c.label("repeat-data", 0, length, length, height_scales=-height, tolerance_samples=length + 16)
+            c.label("repeat-data", length, length, length, height_scales=height)
 
     return training(seed, bounds, change, **kind)
 
@@ -125,11 +126,11 @@ def reinitialised(seed: int, in_one_file: bool = True, **kind: float) -> Run:
     return training(seed, ((0, 1000), (1000, 2000)), change, **kind)
 
 
-def all_fail(seed: int, attempts: int = 4, **kind: float) -> Run:
+def all_fail(seed: int, attempts: int = 4, height: float = 120.0, **kind: float) -> Run:
     """Every attempt starts at the same place and diverges; the best loss does not improve."""
 
     def change(c: Curve, k: int) -> None:
-        c.diverge(0.5, height=120, grow=0.4)
+        c.diverge(0.5, height=height, grow=0.4)
 
     run = training(seed, ((0, 900),) + ((500, 1200),) * (attempts - 1), change, **kind)
     run.events.append(Event("failed-run", 0, tolerance_samples=10_000))

@@ -54,7 +54,8 @@ def test_more_evidence_is_never_less_confidence(pattern: str) -> None:
 def test_a_confidence_is_looked_up_between_the_counted_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confidence, "CONFIDENCE", {"level-shift": ((0.5, 0.2), (0.9, 0.8))})
     assert share_right("level-shift", 0.7) == pytest.approx(0.5)
-    assert share_right("level-shift", 0.1) == 0.2 and share_right("level-shift", 1.0) == 0.8
+    assert share_right("level-shift", 0.3) == 0.2 and share_right("level-shift", 1.0) == 0.8
+    assert share_right("level-shift", 0.1) == 0.1  # weaker than any that was counted
     assert share_right("plateau", 0.7) == 0.7  # never counted: as its rule said
 
 

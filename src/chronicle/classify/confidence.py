@@ -21,9 +21,14 @@ from chronicle.model import Finding
 def share_right(pattern: str, evidence: float) -> float:
     """The share of findings of a pattern that were right, at this evidence (both 0..1)."""
     knots = CONFIDENCE.get(pattern)
-    if not knots:
-        return evidence
+    return looked_up(knots, evidence) if knots else evidence
+
+
+def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:
+    """The share between the knots; weaker evidence than any that was counted gets no more than it says."""
     given, right = zip(*knots, strict=True)
+    if evidence < given[0]:
+        return float(min(evidence, right[0]))
     return float(np.interp(evidence, given, right))
 
 
