@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import os
 import random
 import re
 import tempfile
@@ -131,6 +132,13 @@ def test_a_long_table_of_several_runs(tmp_path: Path) -> None:
         {"loss": [(1, 4.0)], "lr": [(2, 0.2)]},
     ]
     assert parquet.runs(file) == [one.facts["run"] for one in attempts] == ["a", "b"]
+
+
+def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.parquet", {"step": [1], "loss": [0.5]})
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.parquet"))
+    file.rename(odd)
+    assert points(read(odd)[0]) == {"loss": [(1, 0.5)]}
 
 
 def test_a_run_without_a_number_is_left_out(tmp_path: Path) -> None:

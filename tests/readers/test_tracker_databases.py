@@ -157,6 +157,15 @@ def test_what_is_still_in_the_write_ahead_log_is_read(
 
 
 @STORES
+def test_a_file_name_that_is_no_text(reader: ModuleType, write: Writer, tmp_path: Path) -> None:
+    write(tmp_path / "store.db", POINTS)
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff?mode=rw#.db"))
+    (tmp_path / "store.db").rename(odd)
+    assert reader.identify(odd)
+    assert [one.facts["run"] for one in reader.read(odd)] == ["baseline"]
+
+
+@STORES
 def test_a_store_in_a_folder_that_cannot_be_written_to(
     reader: ModuleType, write: Writer, tmp_path: Path
 ) -> None:

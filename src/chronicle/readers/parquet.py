@@ -116,7 +116,7 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
         raise LogError(str(path), _MISSING) from err
     columns, faults = dict[str, list[Column]](), list[Fault]()
     try:
-        with pq.ParquetFile(path) as file:
+        with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # names may be no UTF-8
             n_rows, n_groups = file.metadata.num_rows, file.num_row_groups
             _check_size(path, n_rows * len(wanted))
             first_row = 0

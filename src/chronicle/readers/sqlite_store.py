@@ -7,6 +7,7 @@ each table once, in the order of its rows, and never more than the file can hold
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sqlite3
@@ -112,7 +113,7 @@ def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True)
+    connection = sqlite3.connect(f"file:{quote(os.fsencode(path.resolve()))}?{mode}", uri=True)
     connection.text_factory = partial(str, encoding="utf-8", errors="replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from chronicle.readers.console.hosts import expand
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.wandb import records
 from chronicle.readers.wandb.records import messages, numbers, seconds, texts, updates
@@ -35,7 +37,9 @@ class About:
         elif kind == records.METRIC:
             self.step_metrics |= set(texts(message, {4: "step_metric"}).values())
         elif kind == records.ENVIRONMENT:
+            slurm = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
             self._facts |= texts(message, _ENVIRONMENT) | numbers(message, {19: "gpu_count"})
+            self._facts |= slurm_facts({one.get("key", ""): one.get("value") for one in slurm})
         elif kind == records.EXIT:
             code = numbers(message, {1: "exit_code"}).get("exit_code", 0)
             self._facts |= {"exit_code": code, "ended": _ENDED.get(code, "crashed")}
@@ -75,7 +79,16 @@ def metadata_facts(metadata: dict[str, Any]) -> dict[str, Any]:
         "git_commit": git.get("commit") if isinstance(git, dict) else None,
         "started_at": _instant(metadata.get("startedAt")),
     }
-    return {key: value for key, value in found.items() if isinstance(value, str | int | float)}
+    slurm = metadata.get("slurm")
+    said = {key: value for key, value in found.items() if isinstance(value, str | int | float)}
+    return said | slurm_facts(slurm if isinstance(slurm, dict) else {})
+
+
+def slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:
+    """Job and nodes, from Slurm's environment as W&B keeps it: names in lower case, without `SLURM_`."""
+    nodes = next((slurm[key] for key in ("job_nodelist", "nodelist") if isinstance(slurm.get(key), str)), "")
+    found = {"job": slurm.get("job_id"), "nodes": ",".join(expand(nodes))}
+    return {key: str(value) for key, value in found.items() if value}
 
 
 def _instant(text: Any) -> float | None:
