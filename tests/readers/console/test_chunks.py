@@ -90,6 +90,12 @@ PREFIXES = {
     "worker-1: [2023-04-18T01:53:27+02:00] x": Prefix("x", "worker-1", 1681775607.0),
     "(RayTrainWorker pid=123, ip=1.2.3.4) step=3": Prefix("step=3", "RayTrainWorker pid=123, ip=1.2.3.4"),
     "INFO:root:step 3": Prefix("step 3"),
+    "[default0]:08/31/2024 14:37:31 [INFO|DP=0|PP=0|TP=0|nid001]: iteration: 1 / 15": Prefix(
+        "iteration: 1 / 15", "default0", 1725115051.0
+    ),
+    "2023-08-02 00:41:17.936 | INFO     | __main__:log_dist:54 - [Rank 0] Loss: 10.8766": Prefix(
+        "Loss: 10.8766", "Rank 0", 1690936877.936
+    ),
 }
 NONE = ["step 1 | loss: 3", "loss: 3.2", "Epoch: [0][10/50] loss 1", "train.loss: 3", "12: ", "[0.5, 0.7]"]
 

@@ -116,6 +116,12 @@ def test_a_loss_that_is_left_out_is_nan_where_steps_were_skipped_or_the_norm_is_
     assert points(attempt)["number of skipped iterations"] == [(1, 1), (2, 0), (3, 0), (4, 0)]
 
 
+def test_blanks_around_the_slash_and_names_of_other_versions_are_understood(tmp_path):
+    line = "[2024-02-27 15:45:08] iteration {} / 118 | elapsed time(ms): 9.5 |{}total grad norm: {} |\n"
+    text = line.format(13, " lm loss: 6.2E-01 |", 2.773) + line.format(14, "", "nan")
+    assert repr(points(read_text(tmp_path, text * 5))["lm loss"][:2]) == "[(13, 0.62), (14, nan)]"
+
+
 def test_a_log_that_never_had_a_loss_says_so_where_steps_were_skipped(tmp_path):
     attempt = read_text(tmp_path, "iteration 1/ 9 | loss scale: 2.0 | number of skipped iterations: 1 |\n")
     assert repr(points(attempt)["lm loss"]) == "[(1, nan)]"

@@ -157,6 +157,21 @@ def test_every_rank_of_deepspeed_prints_and_two_engines_are_two(tmp_path):
     }
 
 
+def test_overflows_of_both_optimizers_and_losses_of_the_script(tmp_path):
+    said = (
+        "[2023-11-07 01:55:08,040] [INFO] [logging.py:96:a] [Rank 0] Overflow detected. Skipping step. "
+        "Attempted loss scale: 8192.0, reducing to 4096.0\n"
+        "[2023-11-07 01:55:09,040] [INFO] [logging.py:96:a] [Rank 0] step=10, skipped=1, lr=[0.0001]\n"
+        "2023-11-07 01:55:09.936 | INFO     | __main__:log_dist:54 - [Rank 0] Loss: 10.8766\n"
+    )
+    assert points(read_text(tmp_path, said)) == {
+        "Attempted loss scale": [(0, 8192.0)],
+        "skipped": [(10, 1)],
+        "lr": [(10, 0.0001)],
+        "Loss": [(10, 10.8766)],
+    }
+
+
 def test_epochs_of_deepspeed_chat_go_on_counting(tmp_path):
     lines = [f"epoch: {e}|step: {s}|ppo_ep: 1|act_loss: {e}.{s}" for e in (0, 1) for s in range(3)]
     attempt = read_text(tmp_path, "\n".join(lines) + "\n")

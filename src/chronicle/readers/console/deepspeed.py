@@ -24,8 +24,8 @@ NAME = "deepspeed"
 SUFFIXES: tuple[str, ...] = ()
 
 _TOLD = re.compile(
-    rb"step=\d|/\d+, SamplesPerSec=|tep: \d|steps: \d|OVERFLOW! |reward score: |\|E2E latency=|ppl: "
-    rb"|loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + MARK,
+    rb"step=\d|/\d+, SamplesPerSec=|tep: \d|steps: \d|Attempted loss scale: |reward score: |\|E2E latency="
+    rb"|ppl: |loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + MARK,
     re.IGNORECASE,
 )
 _NUMBER = r"(?:[-+]?\d[\d.]*(?:e[-+]?\d+)?|nan|-?inf)"
@@ -37,7 +37,7 @@ _SCRIPT = re.compile(
     re.IGNORECASE,
 )
 _PIPELINE = re.compile(r"\bsteps: (?P<step>\d{1,19}) (?P<fields>loss: .*)")
-_OVERFLOW = re.compile(r"OVERFLOW! .*Attempted loss scale: (?P<scale>[\d.e+]+)")
+_OVERFLOW = re.compile(r"overflow.*Attempted loss scale: (?P<scale>[\d.e+]+)", re.IGNORECASE)
 _ASSIGNED = re.compile(rf"(\w[\w /-]*(?:\(\w+\))?) ?[=:] ?({_NUMBER})")
 _SECONDS = ("E2E latency", "Gather latency", "Generate time", "Training time", "Others", "iter time (s)")
 UNITS = dict.fromkeys(_SECONDS, "s") | {"MemAllocated": "GB", "MaxMemAllocated": "GB"}
@@ -128,7 +128,7 @@ class _Records:
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
         values = _pairs(text) if text.startswith("|") else {pair.name: pair.value for pair in pairs(text)}
-        told = text.startswith("|E2E") or any("loss" in name or name == "ppl" for name in values)
+        told = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
         if not told and "reward score" not in text:
             return False
         if values and self.log.step is not None:

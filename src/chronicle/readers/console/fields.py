@@ -18,7 +18,7 @@ from chronicle.readers.console.prefix import time_in
 from chronicle.readers.digits import Bytes, Mask, floats
 from chronicle.readers.tables import step_rank
 
-_HEAD = re.compile(rb".*?iteration(?P<step> +\d+)/ *\d+ *")
+_HEAD = re.compile(rb".*?iteration(?P<step> +\d+) */ *\d+ *")
 _CLOCK = re.compile(
     rb"(?<![\d-])\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?P<fraction>[.,]\d{1,9})?(?:Z| ?UTC)?(?! ?[+-]\d\d)"
 )

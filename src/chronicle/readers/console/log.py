@@ -214,9 +214,10 @@ class Log:
         Raises:
             BadLog: no record holds a number.
         """
-        for name, fault in self._strange.items():
-            if name in self.rows.columns and len(self._unusable) < MAX_FAULTS:
-                self._unusable[name] = replace(fault, what=f"field {clean(name)!r} is no number; left out")
+        for metric, fault in self._strange.items():
+            if metric in self.rows.columns and len(self._unusable) < MAX_FAULTS:
+                what = f"field {clean(metric)!r} is no number; left out"
+                self._unusable[metric] = replace(fault, what=what)
         series = self.rows.series(units, keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")

@@ -39,7 +39,8 @@ _CHECKPOINT = re.compile(
     r"successfully (?P<what>sav|load)ed checkpoint.*? (?:at|from) iteration +(?P<step>\d{1,18})\b"
 )
 _LOSS = re.compile(r"(?<!_)\bloss$")
-_SKIPPED, _NANS, _NORM = "number of skipped iterations", "number of nan iterations", "grad norm"
+_NORM = "grad norm"
+_CAUSES = ("number of skipped iterations", "number of nan iterations", _NORM, f"total {_NORM}")
 _MOST_TEMPLATES, _FEWEST = 16, 4
 _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
@@ -172,9 +173,9 @@ def _name_missing_losses(log: Log) -> None:
     has_loss, has_cause = np.zeros((2, len(log.rows)), bool)
     for name in losses:
         has_loss[np.asarray(columns[name][1])] = True
-    for name in (_SKIPPED, _NANS, _NORM):
+    for name in _CAUSES:
         values, rows = map(np.asarray, columns.get(name, ([], [])))
-        cause = ~np.isfinite(values) if name == _NORM else values > 0
+        cause = ~np.isfinite(values) if name.endswith(_NORM) else values > 0
         has_cause[rows[cause].astype(np.int64)] = True
     for name in losses or ["lm loss"]:
         log.rows.fill(name, np.flatnonzero(has_cause & ~has_loss), np.nan)

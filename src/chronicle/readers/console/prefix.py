@@ -29,7 +29,8 @@ _FORMS = (
     r"\[?(?P<who>[A-Za-z][\w.-]*:(?:rank)?\d+)\]?:(?=[\s\[])",  # host and rank
     r"\((?P<who>\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
     r"\[?(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)\b"
-    r"(?:\|(?P<who>[A-Z]+=\d+(?:\|[A-Z]+=\d+)*))?\]?[:,]?(?: [-|:])?",
+    r"(?:\|(?P<who>[A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?[:,]?(?: *[-|:](?= ))?",
+    r"[\w.]+:[\w<>]+:\d+ - ",  # loguru
     r"\[[\w./<>-]+\.py:\d+(?::[\w<>.]+)?\](?: [-|:])?",  # the place in the source
     r"\[(?P<who>Rank \d+)\](?: [-|:])?",  # DeepSpeed
     r"\[(?:deepspeed|deepscale)\]",
