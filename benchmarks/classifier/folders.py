@@ -26,9 +26,13 @@ def scored(folder: Path) -> dict[str, list[CaseResult]]:
 
 
 def source(run: Path) -> str:
-    """Whose training it is: the project in run.toml, or the source that the label names."""
+    """Whose training it is: the project in run.toml, or the source that the label names; of a training of the
+    lab what it was to show."""
     if (run / "run.toml").is_file():
         return str(tomllib.loads((run / "run.toml").read_text("utf-8")).get("project") or run.name)
+    if (run / "label.toml").is_file():
+        table = tomllib.loads((run / "label.toml").read_text("utf-8"))
+        return str(table.get("aim") or f"verdict {table['verdict']}")
     label = run / "label.json"
     if label.is_file():
         named = json.loads(label.read_text("utf-8")).get("source")
