@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.readers.damage import damaged
+from tests.readers.gold import text
 from tests.readers.writers import event, event_log, field, frame, summary, varint
 
 from chronicle.errors import BadLog, NothingToRead
 from chronicle.model import Attempt
-from chronicle.readers import event_files, event_wire, read
+from chronicle.readers import event_batches, event_files, event_wire, read
 from chronicle.readers.crc32c import masked, masked_crc, masked_crcs
 
 VERSION = event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")
@@ -168,7 +171,7 @@ def test_the_kernel_is_the_slow_parser(
     file = write(tmp_path_factory.mktemp("law") / "x.tfevents", payloads)
     slow: dict[str, list[tuple[float, int, float]]] = {}
     for payload in payloads:
-        wall_time, step, scalars = event_wire.event(payload)
+        wall_time, step, scalars, _ = event_wire.event(payload)
         for tag, number in scalars:
             slow.setdefault(tag, []).append((wall_time, step, number))
     attempts = event_files.read(file)
@@ -336,3 +339,192 @@ def test_a_dead_job_left_nothing_to_read(tmp_path: Path) -> None:
     assert [one.name for one in read(tmp_path)] == ["events.out.tfevents.2"]
     with pytest.raises(NothingToRead, match="no log with a number in it"):
         read(tmp_path / "events.out.tfevents.1")
+
+
+def plugin(name: str, content: bytes = b"") -> bytes:
+    """The metadata of a value."""
+    return field(0x4A, field(0x0A, field(0x0A, name.encode()) + (field(0x12, content) if content else b"")))
+
+
+def strings(*texts: str) -> bytes:
+    """A tensor of strings."""
+    return field(0x42, b"\x08\x07\x12\x04\x12\x02\x08\x01" + b"".join(field(0x42, t.encode()) for t in texts))
+
+
+def test_hyperparameters_and_texts_are_facts(tmp_path: Path) -> None:
+    def value(kind: bytes) -> bytes:
+        return kind
+
+    entries = {
+        "lr": value(b"\x11" + struct.pack("<d", 3e-4)),
+        "optimizer/name": value(field(0x1A, b"adamw")),
+        "amp": value(b"\x20\x01"),
+    }
+    start = b"".join(field(0x0A, field(0x0A, k.encode()) + field(0x12, v)) for k, v in entries.items())
+    sessions = [
+        field(0x1A, start + b"\x29" + struct.pack("<d", 1.7e9)),
+        field(0x22, b"\x08\x01" + b"\x11" + struct.pack("<d", 1.8e9)),
+    ]
+    records = [
+        event(1.7e9, 0, summary([(f"_hparams_/session_{i}", plugin("hparams", one))]))
+        for i, one in enumerate(sessions)
+    ]
+    texts = [
+        ("num-layers", "24"),
+        ("args/text_summary", '{"seed": 7}'),
+        ("notes", "first"),
+        ("notes", "<b>last"),
+    ]
+    records += [event(1.7e9, 0, summary([(tag, strings(text) + plugin("text"))])) for tag, text in texts]
+    (attempt,) = event_files.read(write(tmp_path / "x.tfevents", [*records, *healthy()]))
+    assert attempt.facts == {
+        "config/lr": 3e-4,
+        "config/optimizer/name": "adamw",
+        "config/amp": True,
+        "config/num-layers": 24,
+        "config/args/seed": 7,
+        "config/notes": "<b>last",
+        "started_at": 1.7e9,
+        "ended": "finished",
+    }
+    assert list(attempt.series) == ["loss"]
+
+
+def test_hyperparameters_of_tensorboard_s_own_writer(tmp_path: Path) -> None:
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionStartInfo
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    session = SessionStartInfo(start_time_secs=1.5e9)
+    session.hparams["lr"].number_value = 0.1
+    session.hparams["model"].string_value = "gpt"
+    session.hparams["tied"].bool_value = False
+    content = HParamsPluginData(session_start_info=session).SerializeToString()
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="hparams", content=content))
+    value = Summary.Value(tag="_hparams_/session_start_info", metadata=metadata)
+    writer = EventFileWriter(str(tmp_path))
+    writer.add_event(Event(wall_time=1.0, summary=Summary(value=[value])))
+    for payload in healthy():
+        writer.add_event(Event.FromString(payload))
+    writer.close()
+    (attempt,) = read(tmp_path)
+    assert {name: value for name, value in attempt.facts.items() if name.startswith("config/")} == {
+        "config/lr": 0.1,
+        "config/model": "gpt",
+        "config/tied": False,
+    }
+
+
+BULK = {
+    "histogram": field(0x2A, bytes(range(256))),
+    "image": field(0x22, b"\x89PNG" * 200),
+    "sound": field(0x32, b"RIFF" * 200),
+    "histogram as a tensor": field(
+        0x42, b"\x08\x02\x12\x08\x12\x02\x08\x1e\x12\x02\x08\x03" + field(0x22, bytes(720))
+    ),
+    "text": strings("x" * 300) + plugin("text"),
+}
+
+
+def test_what_is_no_scalar_is_passed_over_without_a_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [
+        event(1.7e9, i, summary([("bulk", BULK[kind] + plugin(kind)), ("loss", simple(i))]))
+        for i, kind in enumerate([kind for kind in BULK if kind != "text"] * 10)
+    ]
+    records += [event(1.7e9, 0, field(key, bytes(1000))) for key in (0x22, 0x4A, 0x3A)]  # graphs, sessions
+    looked = []
+    real = event_wire.event
+    monkeypatch.setattr(event_wire, "event", lambda payload: (looked.append(payload), real(payload))[1])
+    (attempt,) = read(write(tmp_path / "x.tfevents", records))
+    assert attempt.series["loss"].values.tolist() == list(range(40))
+    assert (list(attempt.series), attempt.faults) == (["loss"], ())
+    assert len(looked) <= 1  # that of the version
+
+
+@pytest.mark.parametrize("size", [1, 50, 333])
+def test_parts_of_a_file_are_read_as_the_whole(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Damaged files too: the same points, faults and end, wherever the parts begin."""
+    inside = write(tmp_path / "inner.tfevents", healthy(3)).read_bytes()
+    nested = event(1.7e9, 1, summary([("loss", simple(1)), ("bulk", field(0x22, inside))]))
+    content = write(tmp_path / "whole.tfevents", [*healthy(20), nested, *healthy(5)]).read_bytes()
+    file = tmp_path / "x.tfevents"
+    for one in damaged(content, each=6):
+        file.write_bytes(one.content)
+        readings = []
+        for batch_bytes in (1 << 23, size):
+            monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", batch_bytes)
+            try:
+                readings.append(text(event_files.read(file)))
+            except BadLog as err:
+                readings.append(str(err))
+        assert readings[0] == readings[1], one.name
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_many_files_are_read_as_each_alone(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 2000)
+    monkeypatch.setenv("CHRONICLE_READ_WORKERS", str(workers))
+    files = []
+    for i in range(20):
+        tags = [f"tag {(i * 7 + k) % 5}" for k in range(3)]
+        records = [event(1.7e9 + k, k, summary([(t, simple(k + i))])) for k in range(i * 2) for t in tags]
+        files.append(write(tmp_path / f"{i}.tfevents", records))
+    content = bytearray(files[7].read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    files[7].write_bytes(content[:-3])
+    files[9].write_bytes(frame(VERSION)[:20] + b"\xff" * 40)
+    files[11].unlink()
+    together = list(event_files.read_many(files))
+    for file, found in zip(files, together, strict=True):
+        try:
+            alone = event_files.read(file)
+        except (BadLog, FileNotFoundError) as err:
+            assert str(found) == str(err)
+        else:
+            assert isinstance(found, list) and text(found) == text(alone)
+    assert isinstance(together[11], FileNotFoundError)
+
+
+def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "x.tfevents", healthy(2000))
+    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 4096)
+    real = event_batches.frames
+
+    def shrinking(*arguments: object, **options: object) -> object:
+        os.truncate(file, 10_000)
+        return real(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(event_batches, "frames", shrinking)
+    (attempt,) = event_files.read(file)
+    assert attempt.truncated
+    values = attempt.series["loss"].values.tolist()
+    assert values == list(range(len(values))) and 100 < len(values) < 2000
+
+
+def test_a_file_that_grows_is_cut_and_then_whole(tmp_path: Path) -> None:
+    content = write(tmp_path / "whole.tfevents", healthy(50)).read_bytes()
+    file = tmp_path / "x.tfevents"
+    lengths_seen = []
+    for size in (len(content) // 2 + 5, len(content)):
+        file.write_bytes(content[:size])
+        (attempt,) = event_files.read(file)
+        lengths_seen.append((len(attempt.series["loss"]), attempt.truncated))
+    assert lengths_seen[1] == (50, False)
+    assert lengths_seen[0][1] and 20 < lengths_seen[0][0] < 30
+
+
+CASES = sorted(Path(__file__).parent.parent.parent.glob("runs/*/**/*tfevents*"))
+
+
+@pytest.mark.parametrize("file", CASES, ids=lambda f: f.parent.name)
+def test_real_files_are_read_as_tensorboard_reads_them(file: Path) -> None:
+    assert bits(columns(read(file)[0])) == bits(accumulated(file))

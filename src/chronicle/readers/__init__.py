@@ -10,7 +10,7 @@ A reader is a module with ``NAME``, ``SUFFIXES`` (a hint only), ``identify(path)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from chronicle.readers.dispatch import (
     log_like,
     plugins,
     read_file,
+    read_files,
     run_key,
     runs_of,
 )
@@ -79,13 +80,12 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
     attempts: list[Attempt] = []
     problems = list(plugins()[1])
     unknown: list[LogError] = []
-    for file in scan(path, is_log).all_logs() if folder else [path]:
-        try:
-            found = _chosen(file, only) if only else read_file(file)
-        except LogError as problem:
+    files = list(scan(path, is_log).all_logs()) if folder else [path]
+    for file, found in zip(files, _chosen(files, only) if only else read_files(files), strict=True):
+        if isinstance(found, LogError):
             name = plain_name(file)
             document = name.endswith(".json") and name != "trainer_state.json"
-            (unknown if document and isinstance(problem, UnknownFormat) else problems).append(problem)
+            (unknown if document and isinstance(found, UnknownFormat) else problems).append(found)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
         attempts += [_named(one, relative + one.name.removeprefix(file.name)) for one in found]
@@ -110,14 +110,17 @@ def local(path: str | Path) -> Path:
     return Path(path)
 
 
-def _chosen(file: Path, only: str) -> list[Attempt]:
-    """The attempts of one run in a store. A store is read once for all that is asked of it in turn."""
-    try:
-        info = file.stat()
-        found = _whole_store(file, info.st_size, info.st_mtime_ns)
-    except OSError:
-        found = read_file(file)
-    return [one for one in found if one.facts.get("run") == only]
+def _chosen(files: list[Path], only: str) -> Iterator[list[Attempt] | LogError]:
+    """The attempts of one run in stores. A store is read once for all that is asked of it in turn."""
+    for file in files:
+        try:
+            info = file.stat()
+            found = _whole_store(file, info.st_size, info.st_mtime_ns)
+            yield [one for one in found if one.facts.get("run") == only]
+        except LogError as err:
+            yield err
+        except OSError:
+            yield from read_files([file])
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,23 @@ Damage = list[tuple[int, str]]
 
 @dataclass
 class Frames:
-    """Payloads ``begin:end`` in the order of the file, and what was in the way: (byte, what is wrong)."""
+    """Payloads ``begin:end`` in the order of the file, and what was in the way: (byte, what is wrong).
+
+    ``stop`` is where it ended: before the end of a part of a file, where the rest is needed to go on.
+    """
 
     begin: Ints
     end: Ints
     damage: Damage
     truncated: bool
+    stop: int
+
+
+class Headers(NamedTuple):
+    """Begin and end of all frames that can only be events (a few may stand inside another one)."""
+
+    head: Ints
+    after: Ints
 
 
 def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
@@ -42,21 +53,29 @@ def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
     return view[np.clip(at, 0, len(buffer) - size)]
 
 
-def frames(buffer: U8) -> Frames:
-    """Finds all frames; where the chain is broken, it goes on at the next header with a right checksum."""
-    head, after = _headers(buffer)
+def frames(buffer: U8, known: Headers, low: int, high: int, *, last: bool = True) -> Frames:
+    """Finds all frames of a file or a part of one, which stands at ``low:high``.
+
+    Where the chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
+    part that others follow: what is not whole there is left to them.
+    """
+    first, beyond = np.searchsorted(known.head, [low, high])
+    head, after = known.head[first:beyond], known.after[first:beyond]
     breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
     runs: list[tuple[Ints, Ints]] = []
-    result, at = Frames(head, after, [], False), 0
-    while at < len(buffer):
+    result, at = Frames(head, after, [], False, high), low
+    while at < high:
         i = int(np.searchsorted(head, at))
         if i < len(head) and head[i] == at:
             stop = int(breaks[np.searchsorted(breaks, i)]) + 1
             runs.append((head[i:stop], after[i:stop]))
             at = int(after[stop - 1])
             continue
-        known = int(head[i]) if i < len(head) else len(buffer)
-        goes_on_at, is_frame = _odd_frame(buffer, at, known, result)
+        upto = int(head[i]) if i < len(head) else high
+        if not last and _goes_beyond(buffer, at, upto, high):
+            result.stop = at
+            break
+        goes_on_at, is_frame = _odd_frame(buffer, at, upto, high, result)
         if is_frame:
             runs.append((np.array([at]), np.array([goes_on_at])))
         at = goes_on_at
@@ -66,8 +85,8 @@ def frames(buffer: U8) -> Frames:
     return result
 
 
-def _headers(buffer: U8) -> tuple[Ints, Ints]:
-    """Begin and end of all frames that can only be events (a few may stand inside another one)."""
+def headers(buffer: U8, stops: Ints) -> Headers:
+    """The headers in a buffer of files, or parts of them, that end at ``stops``."""
     places = [np.empty(0, np.int64)]
     last = len(buffer) - HEADER - FOOTER
     for low in range(0, last, BLOCK):
@@ -77,16 +96,27 @@ def _headers(buffer: U8) -> tuple[Ints, Ints]:
         places.append(at[masked_crcs_of_words(length) == word(buffer, at + 8, "<u4")])
     head = np.concatenate(places)
     after = head + word(buffer, head, "<i8") + HEADER + FOOTER
-    return head[after <= len(buffer)], after[after <= len(buffer)]
+    fits = after <= stops[np.minimum(np.searchsorted(stops, head, side="right"), len(stops) - 1)]
+    return Headers(head[fits], after[fits])
 
 
-def _odd_frame(buffer: U8, at: int, known: int, result: Frames) -> tuple[int, bool]:
+def _goes_beyond(buffer: U8, at: int, known: int, high: int) -> bool:
+    """Whether what stands at ``at`` can only be told by what comes after ``high``."""
+    if high - at < HEADER:
+        return True
+    length, check = struct.unpack("<QI", buffer[at : at + HEADER].tobytes())
+    if masked_crc(buffer[at : at + 8].tobytes()) == check:
+        return bool(at + HEADER + length + FOOTER > high)
+    return known == high
+
+
+def _odd_frame(buffer: U8, at: int, known: int, size: int, result: Frames) -> tuple[int, bool]:
     """Where to go on after ``at``, where no event begins, and whether what lies between is a whole frame.
 
-    ``known`` is the next place that has the header of an event. Damage and a cut end are noted in ``result``.
+    ``known`` is the next place that has the header of an event, ``size`` the end of the file. Damage and a
+    cut end are noted in ``result``.
     """
-    size = len(buffer)
-    if size - at < HEADER or (known == size and not buffer[at:].any()):
+    if size - at < HEADER or (known == size and not buffer[at:size].any()):
         result.truncated = True
         return size, False
     length, check = struct.unpack("<QI", buffer[at : at + HEADER].tobytes())
@@ -101,7 +131,7 @@ def _odd_frame(buffer: U8, at: int, known: int, result: Frames) -> tuple[int, bo
         if not header_right:
             result.damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
         return int(end + FOOTER), True
-    result.damage.append((at, f"length of a record is damaged; skipped to byte {known}"))
+    result.damage.append((at, f"length of a record is damaged; {known - at} bytes skipped"))
     return known, False
 
 

@@ -7,6 +7,7 @@ to `event_wire`, so the result is the same.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -28,33 +29,48 @@ TAG, SIMPLE_VALUE, TENSOR, METADATA = 0x0A, 0x15, 0x42, 0x4A  # of Summary.Value
 DTYPE, SHAPE, CONTENT = 0x08, 0x12, 0x22  # of TensorProto
 FLOATS, FLOAT, DOUBLES, DOUBLE = 0x2A, 0x2D, 0x32, 0x31  # float_val and double_val, packed and not
 DTYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}
+# What is passed over: other kinds of Event (versions, graphs, messages), and of Summary.Value.
+_IS_OTHER = np.isin(np.arange(256), [0x1A, 0x22, 0x32, 0x3A, 0x42, 0x4A, 0x52])
+_IS_BULK = np.isin(np.arange(256), [0x22, 0x2A, 0x32, TENSOR])  # image, histogram, audio, large tensors
+LARGE, STRING = 256, 7  # bytes of a tensor that is no scalar, whatever it holds; its dtype if it is a text
 _ITEM_BYTES = np.array([np.dtype(DTYPES[code]).itemsize if code in DTYPES else 0 for code in range(256)])
 _LOW_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # masks of the first n bytes
 
 
 class Points(NamedTuple):
-    """Scalars in the order of the log; ``tag`` is the number of the tag, ``wall_time`` Unix seconds."""
+    """Scalars in the order of the log, each with the number of its record and of its tag; times in Unix s."""
 
+    record: Ints
     tag: Ints
     step: Ints
     wall_time: Floats
     value: Floats
 
 
-def decode(buffer: U8, begin: Ints, end: Ints, tags: dict[str, int], broken: list[int]) -> Points:
-    """All scalars in the payloads ``begin:end``, whose checksums are right.
-
-    New tags are added to ``tags``; the begin of a payload that is no protobuf message to ``broken``.
+@dataclass
+class Found:
+    """What is met on the way: tags with their numbers, payloads that are no event (their begin), and texts
+    (begin of the payload, tag, plugin, content).
     """
-    parts = [
-        _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], tags, broken)
-        for low in range(0, len(begin), CHUNK)
-    ]
-    none = Points(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
+
+    tags: dict[str, int] = field(default_factory=dict)
+    broken: list[int] = field(default_factory=list)
+    texts: list[tuple[int, event_wire.Text]] = field(default_factory=list)
+
+
+def decode(buffer: U8, begin: Ints, end: Ints, found: Found) -> Points:
+    """All scalars in the payloads ``begin:end``, whose checksums are right; all else goes to ``found``."""
+    parts = []
+    for low in range(0, len(begin), CHUNK):
+        points = _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], found)
+        parts.append(points._replace(record=points.record + low))
+    empty = np.empty(0, np.int64)
+    none = Points(empty, empty, empty, np.empty(0), np.empty(0))
     return Points(*(np.concatenate(columns) for columns in zip(none, *parts, strict=True)))
 
 
-def _chunk(buffer: U8, begin: Ints, end: Ints, tags: dict[str, int], broken: list[int]) -> Points:
+def _chunk(buffer: U8, begin: Ints, end: Ints, found: Found) -> Points:
+    tags = found.tags
     wall_time, step, at, known = _events(buffer, begin, end)
     record, tag, value = _all_values(buffer, at, end, known, tags)
     keep = known[record]
@@ -64,9 +80,10 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, tags: dict[str, int], broken: lis
         try:
             event = event_wire.event(buffer[begin[i] : end[i]].tobytes())
         except ValueError:
-            broken.append(int(begin[i]))
+            found.broken.append(int(begin[i]))
             continue
         wall_time[i], step[i] = event.wall_time, event.step
+        found.texts += [(int(begin[i]), text) for text in event.texts]
         odd += [(i, tags.setdefault(name, len(tags)), number) for name, number in event.scalars]
     if odd:
         record = np.append(record, [i for i, _, _ in odd])
@@ -75,20 +92,24 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, tags: dict[str, int], broken: lis
     if np.any(record[1:] < record[:-1]):
         order = np.argsort(record, kind="stable")
         record, tag, value = record[order], tag[order], value[order]
-    return Points(tag, step[record], wall_time[record], value)
+    return Points(record, tag, step[record], wall_time[record], value)
 
 
 def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mask]:
-    """Wall time, step, place of the first value, and whether there is a summary and nothing else."""
+    """Wall time, step, place of the first value, and whether there is a summary and nothing else.
+
+    Of a record of another kind (a graph, a version) the place is its end: there is no value in it.
+    """
     fits = _byte(buffer, begin) == WALL_TIME
     wall_time = word(buffer, begin + 1, "<f8").astype(np.float64)
     at = begin + 9
     has_step = _byte(buffer, at) == STEP
     step, after = varint(buffer, at + 1)
     at = np.where(has_step, after, at)
-    fits &= _byte(buffer, at) == SUMMARY
+    key = _byte(buffer, at)
     size, at = _length(buffer, at + 1)
-    return wall_time, np.where(has_step, step, 0), at, fits & (at + size == end)
+    fits &= (at + size == end) & ((key == SUMMARY) | _IS_OTHER[key])
+    return wall_time, np.where(has_step, step, 0), np.where(_IS_OTHER[key], end, at), fits
 
 
 def _all_values(
@@ -98,20 +119,22 @@ def _all_values(
 
     Records with a value of an unknown shape are struck out of ``known``.
     """
-    live = np.flatnonzero(known)
+    live = np.flatnonzero(known & (at < end))
     at, parts = at[live], [(live[:0], live[:0], np.empty(0))]
     while len(live):
-        tag, value, at, fits = _values(buffer, at, end[live], tags)
+        tag, value, at, fits, numbers = _values(buffer, at, end[live], tags)
         known[live[~fits]] = False
-        parts.append((live[fits], tag, value))
+        parts.append((live[numbers], tag, value))
         more = fits & (at < end[live])
         live, at = live[more], at[more]
     record, tag, value = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return record, tag, value
 
 
-def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints, Floats, Ints, Mask]:
-    """One Summary.Value at each place: tag and number where it fits, place after it, whether it fits."""
+def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints, Floats, Ints, Mask, Mask]:
+    """One Summary.Value at each place: tag and number where there is one, the place after it, whether its
+    shape is known, and whether there is a number. Images, histograms and the like are passed over.
+    """
     fits = _byte(buffer, at) == VALUE
     size, at = _length(buffer, at + 1)
     after = at + size
@@ -119,15 +142,25 @@ def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints
     body = tag_at + tag_size
     fits &= (after <= end) & (_byte(buffer, at) == TAG) & (tag_size <= LONGEST_TAG) & (body < after)
     kind = _byte(buffer, body)
-    value, tail = word(buffer, body + 1, "<f4").astype(np.float64), body + 5
-    tensors = np.flatnonzero(fits & (kind == TENSOR))
+    bulk, bulk_tail = _passed_over(buffer, body, kind)
+    bulk &= fits
+    value, tail = word(buffer, body + 1, "<f4").astype(np.float64), np.where(bulk, bulk_tail, body + 5)
+    tensors = np.flatnonzero(fits & ~bulk & (kind == TENSOR))
     if len(tensors):
         value[tensors], tail[tensors], fits[tensors] = _tensors(buffer, body[tensors])
-    fits &= (kind == SIMPLE_VALUE) | (kind == TENSOR)
+    fits &= (kind == SIMPLE_VALUE) | (kind == TENSOR) | bulk
     rest = np.flatnonzero(fits & (tail != after))  # what may stand behind the number is its metadata
     metadata_size, metadata_at = _length(buffer, tail[rest] + 1)
     fits[rest] = (_byte(buffer, tail[rest]) == METADATA) & (metadata_at + metadata_size == after[rest])
-    return _tag_numbers(buffer, tag_at[fits], tag_size[fits], tags), value[fits], after, fits
+    number = fits & ~bulk
+    return _tag_numbers(buffer, tag_at[number], tag_size[number], tags), value[number], after, fits, number
+
+
+def _passed_over(buffer: U8, body: Ints, kind: U8) -> tuple[Mask, Ints]:
+    """Where an image, a histogram, a sound or a large tensor stands (no scalar), and the place after it."""
+    size, at = _length(buffer, body + 1)
+    is_large = (size > LARGE) & (_byte(buffer, at) == DTYPE) & (_byte(buffer, at + 1) != STRING)
+    return _IS_BULK[kind] & ((kind != TENSOR) | is_large), at + size
 
 
 def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+MAX_TEXT = 1 << 20  # bytes of a tensor of strings that is looked into
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 # dtype of a tensor: (numpy type of tensor_content, field that holds its values one by one)
@@ -34,12 +35,21 @@ _DTYPES: dict[int, tuple[str, int]] = {
 _FIXED = {5: ("<f", 4, FIXED32), 6: ("<d", 8, FIXED64)}  # fields of floats; all others hold varints
 
 
+class Text(NamedTuple):
+    """What a plugin (`text`, `hparams`) logged under a tag: a string of a tensor, or its own message."""
+
+    tag: str
+    plugin: str
+    content: bytes
+
+
 class Event(NamedTuple):
-    """When (Unix s), at which step, and the scalars (tag, value) in the order of the record."""
+    """When (Unix s), at which step, and the scalars (tag, value) and texts in the order of the record."""
 
     wall_time: float
     step: int
     scalars: list[tuple[str, float]]
+    texts: list[Text]
 
 
 def event(payload: bytes) -> Event:
@@ -48,17 +58,17 @@ def event(payload: bytes) -> Event:
     Raises:
         ValueError: the bytes are no protobuf message.
     """
-    wall_time, step, scalars = 0.0, 0, list[tuple[str, float]]()
+    wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
     for number, kind, value in fields(payload):
         if (number, kind) == (1, FIXED64):
             (wall_time,) = struct.unpack("<d", value)
         elif (number, kind) == (2, VARINT):
             step = signed(value)
         elif (number, kind) == (5, BYTES):
-            scalars += [
-                scalar for n, k, v in fields(value) if (n, k) == (1, BYTES) and (scalar := summary_value(v))
-            ]
-    return Event(wall_time, step, scalars)
+            values = [v for n, k, v in fields(value) if (n, k) == (1, BYTES)]
+            scalars += [scalar for v in values if (scalar := summary_value(v))]
+            texts += [text for v in values if b"text" in v or b"hparams" in v for text in _texts(v)]
+    return Event(wall_time, step, scalars, texts)
 
 
 def summary_value(message: bytes) -> tuple[str, float] | None:
@@ -72,6 +82,23 @@ def summary_value(message: bytes) -> tuple[str, float] | None:
         elif (field, kind) == (8, BYTES):
             number = tensor(value)
     return None if number is None else (tag, number)
+
+
+def _texts(message: bytes) -> list[Text]:
+    """What a Summary.Value of the text plugin or of HParams holds."""
+    tag, plugin, content, strings = "", "", b"", list[bytes]()
+    for field, kind, value in fields(message):
+        if (field, kind) == (1, BYTES):
+            tag = value.decode("utf-8", "backslashreplace")
+        elif (field, kind) == (8, BYTES) and len(value) <= MAX_TEXT:
+            strings += [v for n, k, v in fields(value) if (n, k) == (8, BYTES)]
+        elif (field, kind) == (9, BYTES):
+            data = {n: v for n, k, v in fields(value) if (n, k) == (1, BYTES)}.get(1, b"")
+            parts = {n: v for n, k, v in fields(data) if k == BYTES}
+            plugin, content = parts.get(1, b"").decode("utf-8", "replace"), parts.get(2, b"")
+    if plugin == "text":
+        return [Text(tag, plugin, text) for text in strings[:1]]
+    return [Text(tag, plugin, content)] if plugin == "hparams" else []
 
 
 def tensor(message: bytes) -> float | None:
