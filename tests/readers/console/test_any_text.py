@@ -49,6 +49,34 @@ def test_lines_with_other_numbers_and_words(reader, data, tmp_path: Path) -> Non
         assert all(len(s.steps) == len(s.values) == len(s.times) for s in one.series.values())
 
 
+# The beginning of a record of each format, behind which a line goes wrong.
+BEGINNINGS = {
+    "nanogpt": "step 5 | loss: 1.0 | ",
+    "dllogger": "DLL 2020-06-03 16:10:00.000 - Epoch: 0 Iteration: 5  loss : 1.0  ",
+    "mlx": "Iter 20: Train loss 1.0, ",
+    "keras-console": "5/5 [=====] - 1s - loss: 1.0 - ",
+    "hf-console": "{'loss': 1.0, 'epoch': 1.0} {'",
+    "torchtitan": "step: 1  loss:  1.0 ",
+    "fairseq": "| train | epoch 1 | loss 1.0 | num_updates 5 | ",
+    "mlperf": ':::MLLOG {"key": "train_loss", "value": 1, "metadata": {"step": 1}} ',
+    "llm.c": "s:1 trl:1.0 ",
+    "modded-nanogpt": "step:1/2 train_loss:1.0 train_time:1ms ",
+}
+
+
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_time_grows_with_the_length_of_a_line_and_not_with_its_square(name: str, tmp_path: Path) -> None:
+    (reader,) = [reader for reader in FORMATS if name == reader.NAME]
+    log = tmp_path / "log.txt"
+    for junk in ("a", "A ", "1", "1,", "=", "'a': ", "{'", "| a ", "[", "epoch': "):
+        log.write_text(BEGINNINGS[name] + junk * (20_000 // len(junk)) + "\n", "utf-8")
+        began = time.process_time()
+        reader.identify(log)
+        with contextlib.suppress(LogError):
+            reader.read(log)
+        assert time.process_time() - began < 1.0, junk
+
+
 @pytest.mark.parametrize("reader", READERS, ids=NAMES)
 def test_one_long_line_takes_no_time(reader, tmp_path: Path) -> None:
     lines = lines_of(reader)

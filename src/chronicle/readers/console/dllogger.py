@@ -25,8 +25,8 @@ SUFFIXES: tuple[str, ...] = ()
 _LINE = re.compile(rb"\bDLLL? (?:\d{4}-|\{)")
 _TEXT = re.compile(r"\bDLL (?P<time>\S+ \S+) - (?P<rest>.*)")
 _STEP = re.compile(r"(?:\w+ )?Epoch: (?P<epoch>\d{1,18})(?: (?:\w+ )?Iteration: (?P<step>\d{1,18}))?")
-_PARAMETER = re.compile(r"(\w[\w.-]*) *: (\S+)")
-_PAIR = re.compile(rf"([\w./ -]+?) : ({NUMBER})(?=\s|$)")
+_PARAMETER = re.compile(r"(?<![\w.-])(\w[\w.-]{0,80}) *: (\S+)")
+_PAIR = re.compile(rf"([\w./-][\w./ -]{{0,80}}?) : ({NUMBER})(?=\s|$)")
 _JSON = re.compile(r"\bDLLL (\{.*\})\s*$")
 
 

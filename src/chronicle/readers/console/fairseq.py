@@ -24,8 +24,8 @@ _LINE = re.compile(
 )
 _JSON = re.compile(r'\| (?P<tag>train_inner|train|(?:valid|test)\w*) \| (?P<json>\{".*\})\s*$')
 _BARS = re.compile(r"\| (?P<tag>train|(?:valid|test)\w*) \| (?P<rest>epoch .*)")
-_EQUALS = re.compile(rf"\b(\w+)=({NUMBER})(?=,|\s|$)")
-_FIELD = re.compile(rf"\| (\w+) ({NUMBER})(?= \||\s*$)")
+_EQUALS = re.compile(rf"\b(\w{{1,80}})=({NUMBER})(?=,|\s|$)")
+_FIELD = re.compile(rf"\| (\w{{1,80}}) ({NUMBER})(?= \||\s*$)")
 _SCALE = re.compile(rf"setting loss scale to: ({NUMBER})")
 _STEP = "num_updates"
 _LOSS = re.compile(r"(?:^|_)(?:nll_)?loss$")

@@ -21,7 +21,8 @@ NAME = "hf-console"
 SUFFIXES: tuple[str, ...] = ()
 
 _LINE = re.compile(rb"\{'[\w./ -]+': |^ *\d+%\|[^|]*\| *\d+/\d+ \[")
-_DICT = re.compile(r"\{('[^']{1,200}': [^{}]*'epoch': [^{}]*)\}")
+_DICT = re.compile(r"\{('[^{}]*)\}")
+_EPOCH = "'epoch': "
 _ITEM = re.compile(r"'([^']{1,200})': '?([^,'}]{1,60})'?")
 _BAR = re.compile(r"^ *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
 _SUMMARY = "train_runtime"
@@ -82,7 +83,7 @@ def _told(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
                 log.add(waiting, step or 0, values)
             bars.waiting = [] if step is not None else bars.waiting
         for found in _DICT.finditer(line.text):
-            values = numbers(_ITEM.findall(found[1]))
+            values = numbers(_ITEM.findall(found[1])) if _EPOCH in found[1] else {}
             if values and not line.unfinished:
                 yield line, values
 

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice, product
 
 MOST_HOSTS = 4096
 
-_PART = re.compile(r"[^\s,\[\]]+(?:\[[\d,\-]+\][^\s,\[\]]*)*|\[[\d,\-]+\][^\s,\[\]]*")
+_PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
 _BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
 
 def expand(text: str) -> list[str]:
     """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
-    hosts = (host for part in _PART.findall(text) for host in _expanded(part))
-    return list(islice(hosts, MOST_HOSTS))
+    parts = (found[0] for found in _PART.finditer(text) if found[0])
+    return list(islice(chain.from_iterable(map(_expanded, parts)), MOST_HOSTS))
 
 
 def _expanded(part: str) -> Iterator[str]:
-    bracket = _BRACKET.search(part)
-    if bracket is None:
-        yield part
-        return
-    for number in _numbers(bracket[1]):
-        for rest in _expanded(part[bracket.end() :]) if part[bracket.end() :] else ("",):
-            yield part[: bracket.start()] + number + rest
+    """The hosts of one part: every number of a bracket with every one of the others."""
+    pieces = _BRACKET.split(part)
+    choices = [list(islice(_numbers(one), MOST_HOSTS)) if i % 2 else [one] for i, one in enumerate(pieces)]
+    return map("".join, product(*choices))
 
 
 def _numbers(text: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ SUFFIXES: tuple[str, ...] = ()
 _LINE = re.compile(rb"^Epoch \d+/\d+|\d+/\d+ (?:\[=|\xe2\x94\x81)")
 _EPOCH = re.compile(r"^Epoch (\d{1,9})/\d+")
 _BAR = re.compile(r"(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+) (?P<rest>.*)")
-_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]*?): ({NUMBER})(?= -|\s*$)")
+_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")
 
 
 def identify(path: Path) -> bool:

@@ -16,7 +16,7 @@ SUFFIXES: tuple[str, ...] = ()
 
 _LINE = re.compile(rb"^s:\d+ ")
 _STEP = re.compile(r"s:(\d{1,18}) ")
-_PAIR = re.compile(rf"(\w+):({NUMBER})(?=\s|$)")
+_PAIR = re.compile(rf"\b(\w{{1,80}}):({NUMBER})(?=\s|$)")
 
 
 def identify(path: Path) -> bool:

@@ -23,21 +23,21 @@ HEAD_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
 MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
     (name, re.compile(mark))
     for name, mark in (
-        ("megatron", rb"iteration +\d+ */ *\d+ *\|[^|\n]*[^|\n:]: *\S+ *\|"),
+        ("megatron", rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|"),
         ("nanotron", rb"iteration: \d+ / \d+ \| "),
         ("mlperf", rb':::MLL(?:OG)? (?:\{"|\d{9,11}\.\d+ \w+: \{)'),
         ("llm.c", rb"(?m)^s:\d+ t[er]l:-?[\dni]"),
-        ("modded-nanogpt", rb"\bstep:\d+/\d+ (?:train|val)_loss:[\dni]\S* train_time:\d"),
-        ("dllogger", rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]* : -?[\dni]'),
+        ("modded-nanogpt", rb"\bstep:\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d"),
+        ("dllogger", rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni]'),
         ("fairseq", rb'\| (?:train_inner|train|valid\w*) \| (?:\{"|epoch \d)|\bnum_updates=\d+, '),
-        ("torchtitan", rb"\bstep: *\d+ +loss: +[-\dni]\S* [^\n]*(?:memory|tps|wps|grad_norm): "),
+        ("torchtitan", rb"\bstep: *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): "),
         ("torchtitan", rb"\A(?:\d+ +-?\d+\.\d+\n){3}"),
-        ("nanogpt", rb"\biter \d+: loss [-\dni]\S*, time |\bstep \d+: train loss [-\dni]"),
+        ("nanogpt", rb"\biter \d+: loss [-\dni]\S{0,30}, time |\bstep \d+: train loss [-\dni]"),
         ("nanogpt", rb"\bstep +\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni]"),
         ("nanogpt", rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$"),
         ("mlx", rb"\bIter \d+: (?:Train|Val) loss [-\dni]"),
-        ("hf-console", rb"\{'[^{}\n]*'epoch': '?[\d.]+[^{}\n]*\}"),
-        ("keras-console", rb"\b(\d+)/\1 (?:\[=+\]|(?:\xe2\x94\x81)+) [^\n]* - [a-z_]*loss: [-\dni]"),
+        ("hf-console", rb"\{'[^{}\n]{0,4000}?'epoch': '?\d"),
+        ("keras-console", rb"\b(\d+)/\1 (?:\[=+\]|(?:\xe2\x94\x81)+) [^\n]{0,300} - \w{0,40}loss: [-\dni]"),
         ("deepspeed", rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|"),
     )
 )  # fmt: skip

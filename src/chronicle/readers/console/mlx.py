@@ -17,7 +17,7 @@ SUFFIXES: tuple[str, ...] = ()
 
 _LINE = re.compile(rb"\bIter \d+: (?:Train|Val|Test) ")
 _STEP = re.compile(r"\bIter (\d{1,18}): ")
-_PAIR = re.compile(rf"([A-Z][\w/ ]*?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)")
+_PAIR = re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)")
 
 
 def identify(path: Path) -> bool:

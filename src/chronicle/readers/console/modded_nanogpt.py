@@ -18,7 +18,7 @@ SUFFIXES: tuple[str, ...] = ()
 
 _LINE = re.compile(rb"\bstep:\d+/\d+ ")
 _STEP = re.compile(r"\bstep:(\d{1,18})/(\d{1,18}) ")
-_PAIR = re.compile(rf"(\w+):({NUMBER})(ms|s)?(?=\s|$)")
+_PAIR = re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)")
 _DURATIONS = ("train_time", "step_avg")
 
 

@@ -27,7 +27,7 @@ _LINE = re.compile(
 _STEP = re.compile(r"\b(?:iter|step) +(\d{1,18})(?:/\d+)?(?::| \|)(.*)")
 _SHORT = re.compile(rf"^(\d{{1,18}}) (val|hella|train) ({NUMBER})\s*$")
 _EVALUATION = re.compile(rf"\b(validation loss|HellaSwag accuracy): (?:\d+/\d+=)?({NUMBER})\s*$")
-_PAIR = re.compile(rf"([A-Za-z][\w/ .-]*?):? *({NUMBER}) ?(ms|%|s)?(?=\s|,|\||$)")
+_PAIR = re.compile(rf"(?<![\w.])([A-Za-z][\w/ .-]{{0,60}}?):? *({NUMBER}) ?(ms|%|s)?(?=\s|,|\||$)")
 
 
 def identify(path: Path) -> bool:

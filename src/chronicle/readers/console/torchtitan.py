@@ -18,7 +18,7 @@ SUFFIXES: tuple[str, ...] = ()
 _LINE = re.compile(rb"\bstep: *\d+ +loss: |^\d+ +[-\d.nai]+\s*$")
 _STEP = re.compile(r"(?P<evaluation>\bvalidat\w+ )?\bstep: *(?P<step>\d{1,18})(?P<rest> +.*)")
 _EXPECTED = re.compile(rf"^(\d{{1,18}}) +({NUMBER})\s*$")
-_PAIR = re.compile(rf"(\w+): *({NUMBER})(GiB|%)?(?=[\s(]|$)")
+_PAIR = re.compile(rf"\b(\w{{1,80}}): *({NUMBER})(GiB|%)?(?=[\s(]|$)")
 
 
 def identify(path: Path) -> bool:
