@@ -14,6 +14,7 @@ from chronicle.model import Floats, Series
 BEFORE = 64  # [samples] of the earlier attempt that make a line at least
 HORIZON = 0.5  # [log steps] how long a stretch makes a line, and how far it is trusted beyond its end
 LEAST = 8  # [samples] on either side of a join
+PARENTS = 24  # earlier attempts that are compared: nobody resumes from further back
 JUMP = float(np.log(4 / 3))  # [log units] of the learning rate at a seam
 
 
@@ -38,10 +39,15 @@ class Resume:
 
 
 def resumes(view: View, attempt: AttemptView) -> list[Resume]:
-    """The attempt against every earlier one that it may have resumed, the one it fits best first.
+    """The attempt against every earlier one that it may have resumed (of very many the latest), the one it
+    fits best first.
 
     Only earlier attempts whose lines are about equally sure are compared: nearly anything fits a vague one.
     """
+    return view.once(("resumes", attempt.index), lambda: _resumes(view, attempt))
+
+
+def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
     loss = attempt.loss
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
     if loss is None or len(y) < LEAST:
@@ -49,7 +55,8 @@ def resumes(view: View, attempt: AttemptView) -> list[Resume]:
     noise = wiggle(y[: 2 * BEFORE])
     trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + HORIZON)), LEAST)
     head = steps[:trusted]
-    lines = [(p, line) for p in view.attempts[: attempt.index] for line in best_line(p, loss, steps, head)]
+    earlier = [p for p in view.attempts[: attempt.index] if reaches(p, loss)][-PARENTS:]
+    lines = [(p, line) for p in earlier for line in best_line(p, loss, steps, head)]
     least = min((line.error(head) for _, line in lines), default=0.0)
     fits = [
         Resume(attempt, parent, loss, wary(line, noise), steps, y - line.at(steps), trusted)
@@ -57,6 +64,15 @@ def resumes(view: View, attempt: AttemptView) -> list[Resume]:
         if line.error(head) <= 2 * least
     ]
     return sorted(fits, key=lambda r: abs(r.over(0, LEAST).height))
+
+
+def reaches(parent: AttemptView, loss: Series) -> bool:
+    """Whether an attempt began before this loss and nearly reached its first step; `best_line` looks closer."""
+    old = parent.loss
+    if old is None or old.steps[0] >= loss.steps[0]:
+        return False
+    far = [float(s.steps[-1] - s.steps[0]) / max(len(s) - 1, 1) for s in (old, loss)]
+    return bool(old.steps[-1] + 24 * max(far) >= loss.steps[0])  # a median gap is at most twice the mean one
 
 
 def wary(line: Line, noise: float) -> Line:

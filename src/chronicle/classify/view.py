@@ -97,16 +97,17 @@ class View:
         """Events of a series as findings of loss shapes (spikes, divergence, level shift, NaN, frozen)."""
         from chronicle.classify.rules.shapes import typed
 
-        return self._once(("findings", series, sign), lambda: tuple(typed(self, series, sign)))
+        return self.once(("findings", series, sign), lambda: tuple(typed(self, series, sign)))
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""
         return self._kernel(series, 1.0)[1]
 
     def _kernel(self, series: Series, sign: float) -> tuple[tuple[Event, ...], float]:
-        return self._once(("kernel", series, sign), lambda: detect(series, self.thresholds, sign))
+        return self.once(("kernel", series, sign), lambda: detect(series, self.thresholds, sign))
 
-    def _once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """What ``make`` gives, kept under a key: rules ask for the same thing again and again."""
         if key not in self._memo:
             self._memo[key] = make()
         return cast(T, self._memo[key])

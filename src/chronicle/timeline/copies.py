@@ -25,17 +25,20 @@ def one_of_each(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]
     """
     kept: list[Course] = []
     copies: list[Attempt] = []
+    spans = np.empty((2, len(courses)), np.int64)  # first and last steps of those kept
     for one in sorted(courses, key=_worth):
-        twin = next((i for i, other in enumerate(kept) if is_copy(other, one)), None)
-        home = (
-            next((i for i, other in enumerate(kept) if is_part(other, one)), None) if twin is None else twin
-        )
+        n = len(kept)
+        near = np.flatnonzero((spans[0, :n] <= one.last) & (spans[1, :n] >= one.first)).tolist()
+        twin = next((i for i in near if is_copy(kept[i], one)), None)
+        home = next((i for i in near if is_part(kept[i], one)), None) if twin is None else twin
         if home is None:
+            home = n
             kept.append(one)
-            continue
-        kept[home] = course(_with_series_of(kept[home].attempt, one.attempt)) or one
+        else:
+            kept[home] = course(_with_series_of(kept[home].attempt, one.attempt)) or one
         if twin is not None:
             copies.append(one.attempt)
+        spans[:, home] = kept[home].first, kept[home].last
     return kept, copies
 
 

@@ -66,20 +66,25 @@ def split(attempts: Sequence[Attempt], *, told: bool) -> tuple[list[Attempt], li
 def _cut(attempt: Attempt, ticks: Series | None, cuts: list[int]) -> list[Attempt]:
     if ticks is None or not cuts:
         return [replace(attempt, series={m: by_step(s) for m, s in attempt.series.items()})]
-    piece = {m: belongs(s, ticks, cuts) for m, s in attempt.series.items()}
+    rows = {m: _by_piece(belongs(s, ticks, cuts), len(cuts) + 1) for m, s in attempt.series.items()}
     end = len(cuts)
     return [
         replace(
             attempt,
             name=f"{attempt.name}#{k + 1}",
-            series={
-                m: by_step(pick(s, piece[m] == k)) for m, s in attempt.series.items() if (piece[m] == k).any()
-            },
+            series={m: by_step(pick(s, rows[m][k])) for m, s in attempt.series.items() if len(rows[m][k])},
             faults=attempt.faults if k == end else (),
             truncated=attempt.truncated and k == end,
         )
         for k in range(end + 1)
     ]
+
+
+def _by_piece(piece: Index, pieces: int) -> list[Index]:
+    """The rows of each piece, in the order of the log."""
+    order = np.argsort(piece, kind="stable")
+    ends = np.searchsorted(piece[order], np.arange(1, pieces))
+    return np.split(order, ends)
 
 
 def pick(series: Series, rows: NDArray[np.bool_] | Index) -> Series:

@@ -61,11 +61,12 @@ def apart(before: Course, after: Course, told: bool) -> StepBack:
     i, j = common(*pair) if pair else (np.empty(0, int), np.empty(0, int))
     if pair and len(i):
         a, b = pair[0].values[i], pair[1].values[j]
-        size = np.maximum(np.abs(a), np.abs(b))
-        ok = np.isfinite(a) & np.isfinite(b) & (size > 0)
-        if ok.any():
-            evidence["common_samples"] = int(ok.sum())
-            evidence["values_apart_share"] = float(np.median(np.abs(a - b)[ok] / size[ok]))
+        ok = np.isfinite(a) & np.isfinite(b) & ((a != 0) | (b != 0))
+        with np.errstate(over="ignore"):  # values may be as large as floats get
+            off = np.abs(a[ok] - b[ok]) / np.maximum(np.abs(a[ok]), np.abs(b[ok]))
+        if len(off):
+            evidence["common_samples"] = len(off)
+            evidence["values_apart_share"] = float(np.median(off))
     return StepBack("seeds", (before.name, after.name), 1, evidence)
 
 
