@@ -120,7 +120,7 @@ def understood(case: Case) -> None:
                 "grokking",
                 start,
                 series=case_name(case, "val_accuracy"),
-                tolerance_steps=max(0.3 * start, 2 * (found[0] - begin)),
+                tolerance_steps=max(0.3 * start, 2.0 * float(found[0] - begin)),
             )
             case.require("grokking")
             case.allowed |= {"overfitting", "plateau"}

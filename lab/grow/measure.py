@@ -148,10 +148,14 @@ def first_lead(grad: Floats, twin_grad: Floats, up: Floats, spike: Shape) -> int
     """
     scale = noise(twin_grad)
     moved = lift(grad, twin_grad) >= 6 * scale
-    at = spike.start
-    while at > 0 and moved[at - 1] and up[at - 1] < 3 * spike.noise:
+    risen = up >= 3 * spike.noise
+    onset = spike.start
+    while onset > 0 and risen[onset - 1]:
+        onset -= 1
+    at = onset
+    while at > 0 and moved[at - 1] and not risen[at - 1]:
         at -= 1
-    return spike.start - at
+    return onset - at
 
 
 def overfits(steps: Floats, val: Floats) -> int | None:
