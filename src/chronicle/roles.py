@@ -87,7 +87,7 @@ def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] =
     Raises:
         UsageError: an override is no regular expression.
     """
-    given = {name: one.role for name, one in series.items() if one.role is not Role.OTHER}
+    given: dict[str, Role] = {name: one.role for name, one in series.items() if one.role is not Role.OTHER}
     given |= {name: role for name in series if (role := _override(name, overrides)) is not None}
     roles = _losses({name: role_of(name) for name in series} | given, given)
     roles = _grad_norms(roles)
