@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from benchmarks.classifier import confidences, figures, page, rates
-from chronicle.classify import confidence
+from chronicle.classify import calibration
 from chronicle.classify.kernel import compiled
 
 MODULE = Path(__file__).parent.parent.parent / "src" / "chronicle" / "classify" / "calibration.py"
@@ -56,7 +56,7 @@ def main() -> None:
         text = with_rate(text, fit)
         parts["rates"] = rates.verified(fit, options.quick, also)
     if "confidences" in options.parts:
-        with patch.dict(confidence.CONFIDENCE, clear=True):  # what the rules say themselves
+        with patch.dict(calibration.CONFIDENCE, clear=True):  # what the rules say themselves
             said = confidences.collect(options.quick)
         text = with_shares(text, confidences.table(said))
         parts |= confidences.tables_of(said)

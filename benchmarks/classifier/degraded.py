@@ -187,7 +187,8 @@ def main() -> None:
     sets = {name: list(of_folder(folder)) for name, folder in where.items()}
     text = table(sets)
     print(text)
-    for answer in (a for given in sets.values() for a in given if a.other and options.show):
+    shown = [a for name, given in sets.items() for a in given if a.other and name != "lab, hold"]
+    for answer in shown if options.show else ():
         print(f"{answer.run}, {answer.copy}: {answer.after} for {answer.before}; {sorted(answer.other)}")
     if options.write:
         page.put({"degraded": text})

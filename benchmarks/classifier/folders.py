@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from chronicle.produce import predict
@@ -41,7 +41,7 @@ def source(run: Path) -> str:
     return run.name
 
 
-def leave_one_out(groups: dict[str, Sequence[CaseResult]]) -> dict[str, list[CaseResult]]:
+def leave_one_out(groups: Mapping[str, Sequence[CaseResult]]) -> dict[str, list[CaseResult]]:
     """For every source the results of all others: what is left when nobody had ever seen that source."""
     return {
         f"without {name}": [r for other, results in groups.items() if other != name for r in results]

@@ -34,7 +34,7 @@ class Fit:
     power: float
 
     def at(self, caution: float) -> float:
-        return self.rate * caution**-self.power
+        return float(self.rate * caution**-self.power)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,7 +165,7 @@ def lost(row: Judged) -> str:
     return "(elsewhere)" if row.result.false_positives else "(missed)"
 
 
-def scores(groups: dict[str, Sequence[CaseResult]]) -> str:
+def scores(groups: Mapping[str, Sequence[CaseResult]]) -> str:
     """One row a group of scored cases."""
     table = []
     for name, results in groups.items():
