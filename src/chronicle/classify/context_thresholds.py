@@ -51,6 +51,11 @@ class ContextThresholds:
     calm_t: float = limit(3.0, "standard errors", "one test in a run that logs a batch ramp: 1 in 700")
     idle: float = limit(0.01, "share of the highest rate", "a cosine is below it for its last 6 % only")
     first_level: float = limit(0.15, "share of what was learned", "back at the first level, within this")
+    step_t: float = limit(6.5, "standard errors", "a step whose place is not known, on four scales")
+    step_noise: float = limit(
+        0.7, "noise scales", "a step that averaging shows; less is the order of the data"
+    )
+    step_least: float = limit(0.005, "log units", "0.01 nats at 2: less is of no use to anybody")
     flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
     flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
     overfit_rise: float = limit(0.02, "log units", "validation loss over its minimum, and over 4 errors")

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from chronicle.classify.rules import (
+    averaged,
     course,
     datasets,
     failed,
@@ -45,5 +46,17 @@ class Rule(Protocol):
 
 RULES: tuple[Rule, ...] = (
     *(shapes, uturn, failed, quantised),
-    *(course, improvement, resume, datasets, replay, restored, schedule, numerics, gradients, speed),
+    *(
+        course,
+        improvement,
+        resume,
+        datasets,
+        replay,
+        restored,
+        schedule,
+        numerics,
+        gradients,
+        speed,
+        averaged,
+    ),
 )

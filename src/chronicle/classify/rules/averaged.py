@@ -1,0 +1,200 @@
+"""Level shifts that only averaging shows: steps up or down of about one noise scale.
+
+Sees: a step of the level that single samples hide, up or down, at any place of a log.
+Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index that share slope and
+curvature but not the level: the step between them is 7 standard errors, 0.7 noise scales and 0.5 % or more, and
+as far beyond what this log's steps usually are. The error is the larger of what white noise would give and of
+the spread of all steps in the log, so slow noise raises it. It must stay: the level at the end of either window
+is no nearer to the old one.
+Blind to: logs of fewer than 256 samples, steps in the first and last 64, and what is already a finding there.
+What was planned (learning rate, batch size, epoch) is no shift.
+False alarm: somebody looks for a change of data that did not happen. Source: order of the data in published
+124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from chronicle.classify.detect import Event, Kind
+from chronicle.classify.measure import at_least, positive, running, scale, sure, tremble
+from chronicle.classify.report import found
+from chronicle.classify.view import AttemptView, View
+from chronicle.model import Finding, Floats, Role, Series
+
+SHIFT = "level-shift"
+PATTERNS = (SHIFT,)
+WINDOWS = (64, 128, 256, 512)  # [samples] on either side of the step
+MOST = 4096  # samples that are looked at; of a longer log, means of blocks
+PASSING = (Kind.BACK, Kind.LONE)
+EARLY = 3  # windows from the start on: before, a power law bends too much for a parabola
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step at sample ``at`` of the (perhaps averaged) log: height in log units, evidence in errors."""
+
+    at: int
+    height: float
+    t: float
+    window: int
+
+
+def find(view: View) -> Iterator[Finding]:
+    for attempt in view.attempts:
+        if attempt.loss is not None:
+            yield from shifts(view, attempt)
+
+
+def shifts(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """The clear steps of an attempt that nothing else explains."""
+    loss = attempt.loss
+    assert loss is not None
+    steps, y = positive(loss)
+    y = without_events(view, loss, steps, y)
+    block = max(len(y) // MOST, 1)
+    n = len(y) // block * block
+    steps, y = steps[:n:block], y[:n].reshape(-1, block).mean(axis=1) if n else y
+    noise = max(tremble(y), 1e-4) if len(y) >= 4 * WINDOWS[0] else 0.0
+    for step in clear(y, noise, view):
+        at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
+        if uneven(steps, step) or taken(view, attempt, at, reach) or planned(attempt, at, 2 * reach):
+            continue
+        why = "it had come back" if step.height > 0 else "the learning rate or an epoch had changed there"
+        yield found(
+            SHIFT,
+            attempt,
+            loss,
+            (at, None, None),
+            severity=0.3 + abs(step.height),
+            confidence=sure(step.t, view.thresholds.step_t),
+            evidence={"step_log": step.height, "noise_log": noise, "window_samples": step.window * block},
+            criteria=[
+                at_least("step of the level", abs(step.t), "standard errors", view.thresholds.step_t),
+                at_least("step of the level", abs(step.height), "log units", least(view, noise)),
+            ],
+            runner_up=("spike-slow-recovery" if step.height > 0 else "lr-decay-drop", why),
+        )
+
+
+def uneven(steps: Floats, step: Step) -> bool:
+    """Whether the log changes its cadence around the step, or did so before: its trend bends too much."""
+    gaps = np.diff(steps[step.at - step.window : step.at + step.window + 1])
+    usual = [float(np.median(part)) for part in np.array_split(gaps, 16)]
+    return max(usual) > 2 * min(usual) or steps[step.at] < EARLY * step.window * usual[8]
+
+
+def least(view: View, noise: float) -> float:
+    """The smallest step that is of any use to know of, log units."""
+    return max(view.thresholds.step_least, view.thresholds.step_noise * noise)
+
+
+def clear(y: Floats, noise: float, view: View) -> Iterator[Step]:
+    """Steps beyond the limits, the clearest first, at least a window apart."""
+    calm = np.clip(y - (level := running(y, 15)), -3 * noise, 3 * noise) + level if noise else y
+    tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise)]
+    kept: list[Step] = []
+    for step in sorted(tried, key=lambda s: -abs(s.t)):
+        if abs(step.t) < view.thresholds.step_t:
+            return
+        near = any(abs(step.at - k.at) < max(step.window, k.window) for k in kept)
+        if not near and abs(step.height) >= least(view, noise) and stays(calm, step):
+            kept.append(step)
+            yield step
+
+
+def steps_of(y: Floats, window: int, noise: float) -> Iterator[Step]:
+    """The step at every place where it is largest around."""
+    weights = kernel(window)
+    heights = np.correlate(y, weights, "valid")
+    usual = scale(heights) if len(heights) >= 8 * window else 0.0
+    white = noise * float(np.sqrt(np.sum(weights**2)))
+    half = window // 2
+    for i in range(EARLY * window - window, len(heights), half):
+        part = np.abs(heights[i : i + half])
+        j = i + int(np.argmax(part))
+        error = max(usual, white, slow(y[j : j + 2 * window], weights))
+        yield Step(j + window, float(heights[j]), float(heights[j]) / error, window)
+
+
+def slow(y: Floats, weights: Floats) -> float:
+    """The error that noise slower than samples gives a step: from differences of means of 1/16 of the window."""
+    means, of_blocks = y.reshape(16, -1).mean(axis=1), weights.reshape(16, -1).sum(axis=1)
+    apart = np.delete(np.diff(means), 7)  # without the one across the step
+    return scale(apart) / float(np.sqrt(2)) * float(np.sqrt(np.sum(of_blocks**2)))
+
+
+@cache
+def kernel(window: int) -> Floats:
+    """Weights of 2 * window samples that give the step in their middle, by least squares.
+
+    Shared are slope and curvature in the index, so neither a trend nor its bend makes a step.
+    """
+    u = (np.arange(2 * window) - window + 0.5) / window
+    design = np.stack([np.ones_like(u), u, u**2, (u > 0).astype(float)], axis=1)
+    weights: Floats = np.linalg.pinv(design)[3]
+    return weights
+
+
+def stays(y: Floats, step: Step) -> bool:
+    """Whether the outer halves of both windows differ by half of the step or more, the same way."""
+    w, half = step.window, step.window // 2
+    before, after = y[step.at - w : step.at - half], y[step.at + half : step.at + w]
+    slope = (np.median(y[step.at - half : step.at]) - np.median(before)) / half
+    expected = float(np.median(before) + min(slope, 0.0) * (w + half))
+    apart = float(np.median(after)) - expected
+    return (
+        apart >= 0.5 * step.height
+        if step.height > 0
+        else float(np.median(after) - np.median(before)) <= 0.5 * step.height
+    )
+
+
+def without_events(view: View, loss: Series, steps: Floats, y: Floats) -> Floats:
+    """Log values with a straight line in place of every rise that is over, and of as long after it."""
+    y = y.copy()
+    for event in view.events(loss):
+        first, last = reach_of(loss, event)
+        a, b = max(int(np.searchsorted(steps, first)) - 2, 0), int(np.searchsorted(steps, last)) + 2
+        b = min(b, len(y) - 1)
+        if event.kind in PASSING and a < b:
+            y[a:b] = np.linspace(np.median(y[max(a - 8, 0) : a + 1]), np.median(y[b : b + 9]), b - a)
+    return y
+
+
+def taken(view: View, attempt: AttemptView, at: float, reach: float) -> bool:
+    """Whether an event of this loss is around the step; a rise that is open has all that comes after it."""
+    loss = attempt.loss
+    assert loss is not None
+    for event in view.events(loss):
+        first, last = reach_of(loss, event)
+        if first - reach <= at <= last + reach:
+            return True
+    return False
+
+
+def reach_of(loss: Series, event: Event) -> tuple[float, float]:
+    """First and last step that an event touches; a rise that is over touches as much after it."""
+    end = len(loss) - 1 if event.end is None else event.end
+    end += end - event.onset if event.kind in PASSING else 0
+    return float(loss.steps[event.onset]), float(loss.steps[min(end, len(loss) - 1)])
+
+
+def planned(attempt: AttemptView, at: float, reach: float) -> bool:
+    """Whether learning rate, batch size or epoch changed around the step."""
+    for role in (Role.LEARNING_RATE, Role.BATCH_SIZE):
+        for series in attempt.by_role(role):
+            near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
+            near = near[np.isfinite(near)]
+            if len(near) and near.max() > 1.15 * near.min():
+                return True
+    for series in attempt.by_role(Role.EPOCH):
+        near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
+        near = near[np.isfinite(near)]
+        if len(near) and np.floor(near.max()) > np.floor(near.min()):
+            return True
+    return False
