@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from tests.test_timeline_laws import RUNS, log_of
 from tests.timeline_logs import HOUR, alive, course, joins, log, series
 
+from chronicle.config import AXES
+from chronicle.errors import UsageError
 from chronicle.model import Change, Role
-from chronicle.timeline import stitch
+from chronicle.restarts import restart
+from chronicle.timeline import on_axis, stitch
 from chronicle.timeline.changes import expected
 
 UP, AGAIN, ON = range(1000), range(800, 1600), range(1000, 1500)
@@ -166,6 +169,36 @@ def test_changes_are_differences_and_costs_are_not_negative(attempts):
     for join in stitch(attempts).joins:
         assert all(c.before != c.after for c in join.changes if c.before == c.before)
         assert all(v >= 0 for k, v in join.evidence.items() if k in ("discarded_tokens", "discarded_samples"))
+
+
+ANY = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@st.composite
+def hostile(draw, name):
+    """Counters, rates and batch sizes of any floats there are, and facts of any kind."""
+    first, n = draw(st.integers(0, 40)), draw(st.integers(1, 20))
+    metrics = ("loss", "lr", "consumed_samples", "consumed_tokens", "batch_size", "epoch")
+    values = st.lists(ANY, min_size=n, max_size=n)
+    columns = [
+        series(m, range(first, first + n), draw(values), draw(st.none() | st.integers(0, 99)))
+        for m in metrics
+    ]
+    told = draw(
+        st.dictionaries(st.sampled_from(("seed", "config/x", "config/global_batch_size")), ANY | st.text())
+    )
+    return replace(log_of(name, columns), facts=told)
+
+
+@given(hostile("a"), hostile("b"), st.sampled_from(AXES))
+def test_whatever_is_logged_nothing_fails(a, b, axis):
+    timeline = stitch([a, b], relation="attempts")
+    for join in timeline.joins:
+        assert restart(join, gpus=8, tokens_per_step=1e6)
+    try:
+        assert on_axis(timeline, axis, tokens_per_step=1e300).timeline.attempts
+    except UsageError as err:
+        assert "axis" in str(err)
 
 
 @given(RUNS)

@@ -67,7 +67,7 @@ def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
 
 
 def reaches(parent: AttemptView, loss: Series) -> bool:
-    """Whether an attempt began before this loss and nearly reached its first step; `best_line` looks closer."""
+    """Whether an attempt began before this loss and nearly reached its first step (`best_line` knows)."""
     old = parent.loss
     if old is None or old.steps[0] >= loss.steps[0]:
         return False

@@ -98,9 +98,10 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
     tables: list[Table | None] = []
     for k, attempt in enumerate(timeline.attempts):
         ticks = clock(attempt)
-        join = source.get(k)
-        before = tables[join.before] if join is not None else None
-        tables.append(_table(attempt, ticks, axis, before, tokens_per_step) if ticks is not None else None)
+        before = tables[source[k].before] if k in source else None
+        with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
+            made = _table(attempt, ticks, axis, before, tokens_per_step) if ticks is not None else None
+        tables.append(made)
     if axis == "time":
         tables = _since_the_start(tables)
     moved = replace(
@@ -186,8 +187,8 @@ def _base(before: Table | None, step: float, each: float) -> float:
 def _rising(steps: Steps | Floats, places: Floats) -> tuple[Floats, Floats]:
     """One row a step, the last of equal ones; places as they are, clipped to what an integer holds."""
     kept = np.append(steps[1:] != steps[:-1], True)
-    x, y = np.asarray(steps, np.float64)[kept], np.clip(places[kept], -_FARTHEST, _FARTHEST)
-    return x, np.maximum.accumulate(y)
+    y = np.clip(np.nan_to_num(places[kept]), -_FARTHEST, _FARTHEST)
+    return np.asarray(steps, np.float64)[kept], np.maximum.accumulate(y)
 
 
 def _since_the_start(tables: Sequence[Table | None]) -> list[Table | None]:

@@ -31,7 +31,8 @@ _UNITS = {"world_size": "processes", "nodes": "nodes", "gpu_count": "accelerator
 
 def changes(before: Course, after: Course) -> tuple[Change, ...]:
     """All that differs: learning rate and batch size, the place in the data, facts of the two processes."""
-    return (*_planned(before, after), *_cursor(before, after), *_facts(before.attempt, after.attempt))
+    with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
+        return (*_planned(before, after), *_cursor(before, after), *_facts(before.attempt, after.attempt))
 
 
 def expected(old: Series, step: float) -> float | None:
@@ -62,7 +63,7 @@ def _cursor(before: Course, after: Course) -> Iterator[Change]:
     for role, (quantity, unit) in _CURSORS.items():
         for old, new in _pair(before.attempt, after.attempt, role):
             was, now, step, _ = _both(old, new)
-            strides = [np.diff(s.values) for s in (old, new)]
+            strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
             if was is None or any((d < 0).any() or not len(d) for d in strides):
                 continue  # it is no counter
             if abs(now - was) > max(float(np.median(d)) for d in strides):

@@ -29,16 +29,18 @@ class Piece:
 def costs(pieces: Iterable[Piece]) -> dict[str, float]:
     """Seconds of wall clock, tokens and samples of pieces; a key is there where every piece logged it."""
     pieces = [p for p in pieces if p]
-    counted = {"discarded_s": [_used(p, p.course.clock, p.course.clock.times) for p in pieces]}
-    for name, role in _COUNTERS.items():
-        counted[name] = [_counted(p, role) for p in pieces]
+    with np.errstate(over="ignore"):
+        counted = {"discarded_s": [_used(p, p.course.clock, p.course.clock.times) for p in pieces]}
+        for name, role in _COUNTERS.items():
+            counted[name] = [_counted(p, role) for p in pieces]
     known = {n: [v for v in values if v is not None] for n, values in counted.items()}
-    return {name: sum(found) for name, found in known.items() if found and len(found) == len(pieces)}
+    sums = {name: sum(found) for name, found in known.items() if found and len(found) == len(pieces)}
+    return {name: total for name, total in sums.items() if np.isfinite(total)}
 
 
 def _counted(piece: Piece, role: Role) -> float | None:
     counter = max(piece.course.attempt.by_role(role), key=len, default=None)
-    if counter is None or (np.diff(counter.values) < 0).any():
+    if counter is None or (np.diff(counter.values[np.isfinite(counter.values)]) < 0).any():
         return None  # it is no counter
     return _used(piece, counter, counter.values)
 
