@@ -45,15 +45,15 @@ def read(path: Path) -> list[Attempt]:
     """
     log, units, waiting = Log(path), dict[str, str](), dict[str, float]()
     for line in log.lines(_LINE):
-        who, text = line.prefix.who, line.prefix.text
+        prefix = line.prefix
         if found := _SHORT.match(line.text):
             log.add(line, int(found[1]), numbers([(found[2], found[3])]))
-        elif found := _STEP.search(text):
+        elif found := _STEP.search(prefix.text):
             pairs = [(name.strip(), value, unit) for name, value, unit in _PAIR.findall(found[2])]
             units = {name: unit for name, _, unit in pairs if unit} | units
             values = numbers((name, value) for name, value, _ in pairs)
-            if values and log.add(line, int(found[1]), values | waiting, who=who):
+            if values and log.add(line, int(found[1]), values | waiting, who=prefix.who):
                 waiting = {}
-        elif found := _EVALUATION.search(text):
+        elif found := _EVALUATION.search(prefix.text):
             waiting |= numbers([(found[1], found[2])])
     return [log.attempt(units=units)]

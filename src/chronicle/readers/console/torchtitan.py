@@ -34,14 +34,14 @@ def read(path: Path) -> list[Attempt]:
     """
     log, units = Log(path), dict[str, str]()
     for line in log.lines(_LINE):
-        prefix = line.prefix
         if found := _EXPECTED.match(line.text):
             log.add(line, int(found[1]), numbers([("loss", found[2])]))
         elif found := _STEP.search(line.text):
+            prefix = line.prefix
             pairs = _PAIR.findall(found["rest"])
             of = "validation/" if found["evaluation"] else ""
             units = {of + name: unit for name, _, unit in pairs if unit} | units
             values = numbers((of + name, text) for name, text, _ in pairs)
             if values:
-                log.add(line, int(found["step"]), values, who=prefix.who)
+                log.add(line, int(found["step"]), values, who=prefix.who, time=prefix.time)
     return [log.attempt(units=units)]
