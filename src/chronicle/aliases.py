@@ -16,7 +16,8 @@ PER_SECOND = r"(per|/|p) ?(s|sec|secs|second|gpu|device|day)\b"
 A_LOSS = r"\b(loss|losses|nll|cross entropy|xent|bpb|bpc|bits per (byte|character))\b"
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr|fid|em|precision"
-    r"|recall|mcc|reward|rewards|return|top ?\d|hellaswag|hella|mmlu|score|spearman|pearson|matthews\w*)\b"
+    r"|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score|spearman|pearson"
+    r"|matthews\w*)\b"
 )
 
 

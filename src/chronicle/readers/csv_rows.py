@@ -7,9 +7,10 @@ number) are read here, one by one, with their right line numbers; the result is 
 from __future__ import annotations
 
 import csv
+import re
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,11 +23,12 @@ from chronicle.model import Fault
 from chronicle.readers import tables
 from chronicle.readers.blocks import Cells, engine_for, last_lines, scanned, sort, split
 from chronicle.readers.cells import Builder, header_names, looks_whole
-from chronicle.readers.text import Line, Lines, numbered
+from chronicle.readers.text import Line, Lines, head_lines, numbered
 
 CHUNK_CELLS = 1 << 20
 MOST_FAULTS = 100  # lines that are listed one by one; the rest is one line with a count
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
+_COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 
 
@@ -41,6 +43,8 @@ class Table:
         header = next((line for line in lines if line[1].strip()), (1, "", True))
         self.delimiter = delimiter_of(header[1])
         self.names = header_names(self._header(header[1]))
+        body = [line for line in head_lines(path) if line.strip()][1:]
+        self._comma = has_decimal_commas(body, self.delimiter)
         self._builders = [Builder(whole=tables.step_rank(name) is not None) for name in self.names]
         engine = engine_for(path)
         start = _after(path, header[0]) if engine and self.names else None
@@ -75,6 +79,7 @@ class Table:
     def _read_lines(self, lines: Iterable[Line]) -> None:
         chunk: list[list[str]] = []
         for number, line, unfinished in lines:
+            line = line.replace(",", ".") if self._comma else line
             row = self._row(number, line, unfinished)
             if row is not None:
                 chunk.append(row)
@@ -133,7 +138,8 @@ class Table:
     def _read_blocks(self, engine: SimpleNamespace, start: int, n_lines: int) -> None:
         whole = np.array([builder.whole for builder in self._builders])
         first = np.frombuffer(self.names[0].encode(), np.uint8)
-        scan = partial(scan_block, engine, ord(self.delimiter), whole, first)
+        known = partial(scan_block, engine, ord(self.delimiter), whole, first)
+        scan = (lambda block: known(block.replace(b",", b"."))) if self._comma else known
         for found in scanned(self.path, start, lambda: scan):
             if isinstance(found, bytes):
                 self._read_lines(split(found, n_lines))
@@ -178,6 +184,14 @@ def scan_block(engine: SimpleNamespace, delimiter: int, whole: Any, first: Any, 
     )
     sorted_ = sort(engine, 3 * len(whole), bins[:n], rows[:n], bits[:n])
     return Cells(block, n_rows, n_lines, *sorted_, odd[:n_odd].tolist())
+
+
+def has_decimal_commas(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether the cells of these lines have a comma where others have a point."""
+    if delimiter == ",":
+        return False
+    cells = [cell.strip().strip('"') for line in lines for cell in line.split(delimiter)]
+    return any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
 
 
 def delimiter_of(header: str) -> str:

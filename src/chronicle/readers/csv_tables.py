@@ -13,7 +13,8 @@ from chronicle.errors import BadLog
 from chronicle.model import Attempt
 from chronicle.readers import tables
 from chronicle.readers.cells import number, share_of_numbers
-from chronicle.readers.csv_rows import Table, delimiter_of
+from chronicle.readers.csv_rows import Table, delimiter_of, has_decimal_commas
+from chronicle.readers.dvclive import is_dvclive, read_dvclive
 from chronicle.readers.runs_in_table import EXTREMES, RUN_NAMES, attempts_of, runs_of
 from chronicle.readers.text import head_lines
 
@@ -34,7 +35,10 @@ def identify(path: Path) -> bool:
     even = [line for line in lines[:7] if line.count('"') % 2 == 0]
     if even[:1] != lines[:1]:
         return False
-    header, *body = csv.reader(even, delimiter=delimiter_of(lines[0]))
+    delimiter = delimiter_of(lines[0])
+    if has_decimal_commas(even[1:], delimiter):
+        even[1:] = [line.replace(",", ".") for line in even[1:]]
+    header, *body = csv.reader(even, delimiter=delimiter)
     numeric = [number(cell) is not None for cell in header]
     if len(header) < 2 or all(numeric):
         return False
@@ -57,6 +61,16 @@ def read(path: Path) -> list[Attempt]:
     if not table.n_rows:
         raise BadLog(str(path), "has a header and no rows. Remedy: remove it, or wait until it is written to")
     return attempts_of(path, table.n_rows, table.columns, faults=table.faults, truncated=table.truncated)
+
+
+def identify_folder(path: Path) -> bool:
+    """A folder of DVCLive: tables of one metric each, together one log."""
+    return is_dvclive(path)
+
+
+def read_folder(path: Path) -> list[Attempt]:
+    """The attempt of such a folder. Raises BadLog where it holds no number."""
+    return read_dvclive(path)
 
 
 def runs(path: Path) -> list[str]:

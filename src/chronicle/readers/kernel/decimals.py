@@ -21,12 +21,12 @@ _U = np.uint64
 ZERO, ONE, THREE, TEN, HUNDRED, THOUSAND = _U(0), _U(1), _U(3), _U(10), _U(100), _U(1000)
 LOW, HALF = _U(0xFFFFFFFF), _U(32)
 NINE_BITS, HIDDEN, SIGN, MANY = _U(0x1FF), _U(1 << 52), _U(1 << 63), _U(1 << 53)
-SHIFT_55, SHIFT_52, TOP, WORD = _U(9), _U(52), _U(63), _U(64)
+SHIFT_55, SHIFT_52, TOP = _U(9), _U(52), _U(63)
+ZEROS = _U(1086)  # biased exponent of a double with no zeros before its first digit
 MOST_INT = _U(2**63 - 1)
 NOT_A_NUMBER, INFINITY = _U(0x7FF8 << 48), _U(0x7FF0 << 48)
 JSON_NAN, JSON_INFINITY = (78, 97, 78), (73, 110, 102, 105, 110, 105, 116, 121)
 NAN, INF, IN_FULL = (110, 97, 110), (105, 110, 102), (105, 110, 102, 105, 110, 105, 116, 121)
-BITS = np.array([32, 16, 8, 4, 2, 1], np.uint64)
 EXACT_TENS = 10.0 ** np.arange(23)
 
 Words = NDArray[np.uint64]
@@ -62,13 +62,16 @@ def product(a: Any, b: Any) -> tuple[Any, Any]:
     return upper, (low & LOW) | (middle << HALF)
 
 
-def bits_of(w: Any, q: int) -> Any:
-    """The bits of the double nearest to w * 10**q, for w > 0 and q within the table; 0 for no normal one."""
-    zeros = ZERO
-    for step in BITS:
-        if w >> (WORD - step) == ZERO:
-            w <<= step
-            zeros += step
+def bits_of(w: Any, q: int, bits: Any, floats: Any, k: int) -> Any:
+    """The bits of the double nearest to w * 10**q, for w > 0 and q within the table; 0 for no normal one.
+
+    Slot ``k`` is scratch: the exponent of a double tells how many zeros stand before its first digit.
+    """
+    floats[k] = np.float64(
+        w & ~(w >> ONE)
+    )  # the second digit is 0: never rounded up to the next power of two
+    zeros = ZEROS - (bits[k] >> SHIFT_52)
+    w <<= zeros
     upper, lower = product(w, UPPER[q - LEAST_TENS])
     if upper & NINE_BITS == NINE_BITS:
         more, _ = product(w, LOWER[q - LEAST_TENS])
@@ -185,6 +188,6 @@ def store(w: Any, tens: int, negative: bool, bits: Any, floats: Any, k: int) -> 
         value = value / EXACT_TENS[-tens] if tens < 0 else value * EXACT_TENS[tens]
         floats[k] = -value if negative else value
         return True
-    word = bits_of(w, tens) if w > ZERO and LEAST_TENS <= tens <= MOST_TENS else ZERO
+    word = bits_of(w, tens, bits, floats, k) if w > ZERO and LEAST_TENS <= tens <= MOST_TENS else ZERO
     bits[k] = word | SIGN if negative else word
     return bool(word > ZERO)

@@ -1,0 +1,149 @@
+"""Reading tables: chronicle against polars and pyarrow, as whole processes and within one, side by side.
+
+    python -m benchmarks.tables [--rows 1000000] [--write]
+
+CSV and JSON lines of ten columns in every row, and of a hundred of which a row has a few. Each reader runs in
+fresh interpreters; the time of the first read is that of a process (imports and all), the time of the second
+that of reading alone. Values are held against `float`, bit for bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.page import put
+from chronicle.readers import read
+
+GOAL = 1.5
+COLUMNS, SPARSE_COLUMNS = 10, 100
+REPEATS = 3
+CODE = """
+import resource, time
+start = time.perf_counter()
+{imports}
+read = lambda: {read}
+read()
+first = time.perf_counter()
+cpu = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+read()
+second = time.perf_counter()
+usage = resource.getrusage(resource.RUSAGE_SELF)
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(first - start, second - first, cpu, sum(usage[:2]) - cpu, int(peak.split()[1]) / 1024)
+"""
+READERS = {
+    "chronicle": ("import chronicle", {"csv": "chronicle.read({!r})", "jsonl": "chronicle.read({!r})"}),
+    "polars": ("import polars", {"csv": "polars.read_csv({!r})", "jsonl": "polars.read_ndjson({!r})"}),
+    "pyarrow": (
+        "import pyarrow.csv, pyarrow.json",
+        {"csv": "pyarrow.csv.read_csv({!r})", "jsonl": "pyarrow.json.read_json({!r})"},
+    ),
+}
+
+
+def rows(n_rows: int, *, sparse: bool) -> Iterator[dict[str, float]]:
+    """What a logger writes: a step and a number of metrics with all their digits."""
+    random = np.random.default_rng(0)
+    names = [f"train/metric_{i}" for i in range(SPARSE_COLUMNS if sparse else COLUMNS - 1)]
+    for step in range(n_rows):
+        found = range(step % 9, len(names), 9) if sparse else range(len(names))
+        values = random.normal(2, 0.1, len(found)).tolist()
+        yield {"step": step, **{names[i]: value for i, value in zip(found, values, strict=True)}}
+
+
+def write(file: Path, n_rows: int, *, sparse: bool) -> None:
+    """The rows as CSV or JSON lines."""
+    names = ["step"] + [f"train/metric_{i}" for i in range(SPARSE_COLUMNS if sparse else COLUMNS - 1)]
+    with file.open("w", encoding="utf-8") as out:
+        if file.suffix == ".csv":
+            out.write(",".join(names) + "\n")
+            for row in rows(n_rows, sparse=sparse):
+                out.write(",".join(repr(row[name]) if name in row else "" for name in names) + "\n")
+        else:
+            out.writelines(json.dumps(row) + "\n" for row in rows(n_rows, sparse=sparse))
+
+
+def equal(file: Path, n_rows: int, *, sparse: bool) -> bool:
+    """Whether what is read is what was written, bit for bit."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    for row in rows(n_rows, sparse=sparse):
+        for name, value in row.items():
+            if name != "step":
+                points.setdefault(name, []).append((int(row["step"]), value))
+    series = read(file)[0].series
+    return {
+        name: list(zip(s.steps.tolist(), s.values.tolist(), strict=True)) for name, s in series.items()
+    } == points
+
+
+def measured(reader: str, file: Path) -> list[float]:
+    """Wall s of a process with one read, and of a second read, CPU s of both, peak MiB; the best of some."""
+    imports, calls = READERS[reader]
+    code = CODE.format(imports=imports, read=calls[file.suffix[1:]].format(str(file)))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    runs = [
+        list(
+            map(
+                float,
+                subprocess.run(
+                    [sys.executable, "-c", code], capture_output=True, check=True, env=environment
+                ).stdout.split(),
+            )
+        )
+        for _ in range(REPEATS)
+    ]
+    return [min(column) for column in zip(*runs, strict=True)]
+
+
+def measure(n_rows: int, folder: Path) -> list[str]:
+    """The rows of the table."""
+    head = "table | reader | process, wall | process, CPU | reading, wall | reading, CPU | peak memory"
+    lines = [f"| {head} |", "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    for suffix in ("csv", "jsonl"):
+        for sparse in (False, True):
+            file, size = folder / f"log.{suffix}", n_rows // (2 if sparse else 1)
+            write(file, size, sparse=sparse)
+            assert equal(file, size, sparse=sparse), f"values of {file.name} differ"
+            found = {reader: measured(reader, file) for reader in READERS}
+            kind = f"{suffix}, {size:,} rows, {SPARSE_COLUMNS + 1 if sparse else COLUMNS} columns"
+            for reader, (first, second, cpu, cpu_second, peak) in found.items():
+                ratios = [""] * 4
+                if reader == "chronicle":
+                    best = [min(found[r][i] for r in ("polars", "pyarrow")) for i in range(4)]
+                    own = (first, second, cpu, cpu_second)
+                    ratios = [f" ({a / b:.2f})" for a, b in zip(own, best, strict=True)]
+                lines.append(
+                    f"| {kind} | {reader} | {first:.2f} s{ratios[0]} | {cpu:.2f} s{ratios[2]} "
+                    f"| {second:.2f} s{ratios[1]} | {cpu_second:.2f} s{ratios[3]} | {peak:.0f} MiB |"
+                )
+    return lines
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        lines = measure(options.rows, Path(folder))
+    goal = (
+        f"In brackets: times the faster of polars and pyarrow (goal: {GOAL}). All values equal bit for bit."
+    )
+    table = "\n".join([*lines, "", goal])
+    print(table)
+    if options.write:
+        put("tables", "python -m benchmarks.tables", table)
+
+
+if __name__ == "__main__":
+    main()
