@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chronicle.model import Attempt, Role
-from chronicle.readers.console.log import Log
+from chronicle.readers.console.log import NAN, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
 
@@ -35,7 +35,7 @@ def read(path: Path) -> list[Attempt]:
         step, values = _STEP.match(line.text), numbers(_PAIR.findall(line.text))
         values.pop("s", None)
         if step and values:
-            log.add(line, int(step[1]), values)
+            log.add(line, int(step[1]), values, time=NAN)
     attempt = log.attempt()
     series = dict(attempt.series)
     if "eval" in series:

@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from chronicle.model import Attempt
-from chronicle.readers.console.log import Log
+from chronicle.readers.console.log import NAN, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
 
@@ -45,14 +45,15 @@ def read(path: Path) -> list[Attempt]:
     """
     log, units, waiting = Log(path), dict[str, str](), dict[str, float]()
     for line in log.lines(_LINE):
-        prefix = line.prefix
         if found := _SHORT.match(line.text):
-            log.add(line, int(found[1]), numbers([(found[2], found[3])]))
-        elif found := _STEP.search(prefix.text):
+            log.add(line, int(found[1]), numbers([(found[2], found[3])]), time=NAN)
+            continue
+        prefix = line.prefix
+        if found := _STEP.search(prefix.text):
             pairs = [(name.strip(), value, unit) for name, value, unit in _PAIR.findall(found[2])]
             units = {name: unit for name, _, unit in pairs if unit} | units
             values = numbers((name, value) for name, value, _ in pairs)
-            if values and log.add(line, int(found[1]), values | waiting, who=prefix.who):
+            if values and log.add(line, int(found[1]), values | waiting, who=prefix.who, time=prefix.time):
                 waiting = {}
         elif found := _EVALUATION.search(prefix.text):
             waiting |= numbers([(found[1], found[2])])

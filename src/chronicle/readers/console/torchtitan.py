@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from chronicle.model import Attempt
-from chronicle.readers.console.log import Log
+from chronicle.readers.console.log import NAN, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
 
@@ -35,7 +35,7 @@ def read(path: Path) -> list[Attempt]:
     log, units = Log(path), dict[str, str]()
     for line in log.lines(_LINE):
         if found := _EXPECTED.match(line.text):
-            log.add(line, int(found[1]), numbers([("loss", found[2])]))
+            log.add(line, int(found[1]), numbers([("loss", found[2])]), time=NAN)
         elif found := _STEP.search(line.text):
             prefix = line.prefix
             pairs = _PAIR.findall(found["rest"])
