@@ -29,7 +29,7 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = r"(?:[-+]?\d[\d.]*(?:e[-+]?\d+)?|nan|-?inf)"
-_ENGINE = re.compile(r"\bstep=(?P<step>\d{1,19}), skipped=(?P<skipped>\d+), lr=\[(?P<lr>[^\]]*)\]")
+_ENGINE = re.compile(r"\bstep=(?P<step>\d{1,19}), skipped=(?P<skipped>\d+), lr=\[(?P<lr>[^\]]{0,2000})\]")
 _TIMER = re.compile(r"(?:global_step=|\b\d+/)(?P<step>\d{1,19}), (?P<fields>(?:Running)?\w*SamplesPerSec=.*)")
 _SCRIPT = re.compile(
     r"epoch: *(?P<epoch>\d{1,9}) *[|,] *step: *(?P<step>\d{1,18}) *[|,]"
@@ -37,8 +37,8 @@ _SCRIPT = re.compile(
     re.IGNORECASE,
 )
 _PIPELINE = re.compile(r"\bsteps: (?P<step>\d{1,19}) (?P<fields>loss: .*)")
-_OVERFLOW = re.compile(r"overflow.*Attempted loss scale: (?P<scale>[\d.e+]+)", re.IGNORECASE)
-_ASSIGNED = re.compile(rf"(\w[\w /-]*(?:\(\w+\))?) ?[=:] ?({_NUMBER})")
+_OVERFLOW = re.compile(r"overflow.{0,300}Attempted loss scale: (?P<scale>[\d.e+]+)", re.IGNORECASE)
+_ASSIGNED = re.compile(rf"(\w[\w /-]{0,60}(?:\(\w{1,20}\))?) ?[=:] ?({_NUMBER})")
 _SECONDS = ("E2E latency", "Gather latency", "Generate time", "Training time", "Others", "iter time (s)")
 UNITS = dict.fromkeys(_SECONDS, "s") | {"MemAllocated": "GB", "MaxMemAllocated": "GB"}
 _EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")

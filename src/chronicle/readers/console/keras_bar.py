@@ -16,7 +16,7 @@ from chronicle.readers.console.numerals import NUMBER, numbers
 NAME = "keras-console"
 SUFFIXES: tuple[str, ...] = ()
 
-_LINE = re.compile(rb"^Epoch \d+/\d+|\d+/\d+ (?:\[=|\xe2\x94\x81)")
+_LINE = re.compile(rb"^Epoch \d+/\d+|\d/\d{1,18} (?:\[=|\xe2\x94\x81)")
 _EPOCH = re.compile(r"^Epoch (\d{1,9})/\d+")
 _BAR = re.compile(r"(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+) (?P<rest>.*)")
 _PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")

@@ -34,9 +34,9 @@ _EVALUATION = re.compile(
     r"(?P<split>validation|test) loss at (?:iteration +(?P<step>\d{1,20})|the end of training)"
     r"(?: (?:on|for) (?P<of>[^|]{1,80}?)(?: set| data)?)? *\|"
 )
-_SIZES = re.compile(r"([\w-]+(?: parallel)?[ -]size): (\d+)")
+_SIZES = re.compile(r"([\w-]{1,60}(?: parallel)?[ -]size): (\d+)")
 _CHECKPOINT = re.compile(
-    r"successfully (?P<what>sav|load)ed checkpoint.*? (?:at|from) iteration +(?P<step>\d{1,18})\b"
+    r"successfully (?P<what>sav|load)ed checkpoint.{0,500}? (?:at|from) iteration +(?P<step>\d{1,18})\b"
 )
 _LOSS = re.compile(r"(?<!_)\bloss$")
 _NORM = "grad norm"

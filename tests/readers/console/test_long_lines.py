@@ -1,0 +1,44 @@
+"""A line of any kind, however long, costs time in proportion to its length, whichever reader looks at it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+import pytest
+
+from chronicle.errors import BadLog
+from chronicle.readers.console import FORMATS
+from chronicle.readers.console.marks import MARKS
+
+# Beginnings of records that never come to their end.
+PIECES = (
+    "iteration 1/ 2 |a:x", "iteration 1/ 2 | lm loss: 1 |", ":x", "successfully saved checkpoint ",
+    "world size: 1-size: 2", "a", "a ", "a.", "a-", "a=", "1", "1/1", "1 2.5 ", "x .... ", "....",
+    "overflow ", "step=1, skipped=1, lr=[", "loss: 1 ", "epoch: 0|step: 0|", "|E2E latency=1 ",
+    "iteration: 1 / 2 | a: 1K | ",
+    "s:0 trl:1 ", "step:1/2 train_loss:1 ", "DLL ", ':::MLLOG {"key": ', "{'loss': 1, ", "| train_inner | {",
+    "num_updates=1, ", "iter 1: loss 1, ", "10/10 [==", "Iter 1: Train loss ", "step: 1 loss: 1 ", "\x1b[",
+    "\x1b]0;", "[2025-01-01 10:00:00] ", "[default0]:", "(a pid=1", " \t",
+)  # fmt: skip
+LENGTH = 30_000
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_line_of_one_piece_again_and_again_is_read_in_a_moment(piece: str, tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(piece * (LENGTH // len(piece)) + "\nend\n")
+    for reader in FORMATS:
+        start = time.process_time()
+        reader.identify(log)
+        with contextlib.suppress(BadLog):
+            reader.read(log)
+        took_s = time.process_time() - start
+        assert took_s < 2, f"{reader.NAME}: {took_s:.1f} s"
+
+
+def test_every_mark_belongs_to_a_reader() -> None:
+    names = [reader.NAME for reader in FORMATS]
+    assert {name for name, _ in MARKS} < set(names)
+    assert len(set(names)) == len(names)
