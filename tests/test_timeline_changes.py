@@ -158,6 +158,18 @@ def test_seeds_that_nothing_tells_apart_are_a_doubt():
     ]
 
 
+def test_seeds_by_word_of_run_toml_keep_their_rollbacks():
+    """One after the other, each killed and rolled back: the word says what those at step 0 are."""
+    logs = [log("a1", UP, 0, 0), log("a2", range(600, 1600), 1, HOUR), log("b1", range(900), 2, 2 * HOUR),
+            log("b2", range(500, 1500), 3, 3 * HOUR)]  # fmt: skip
+    timeline = stitch(logs, relation="seeds")
+    assert joins(timeline) == [
+        ("rollback", "a1", "a2", 999, 600, 399),
+        ("rollback", "b1", "b2", 899, 500, 399),
+    ]
+    assert [back.attempts for back in timeline.step_backs] == [("a2", "b1")]
+
+
 def test_a_process_cannot_go_on_from_one_that_still_runs():
     """Seed b runs through; a dies and resumes meanwhile."""
     logs = [log("a1", range(500), 0, 0), log("b1", range(3000), 1, 10), log("a2", range(400, 1400), 2, 600)]

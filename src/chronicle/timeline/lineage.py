@@ -116,7 +116,12 @@ class Training:
         A log that itself begins at a later step began from a checkpoint, and so did this attempt.
         """
         gap = 2 * max(_first_gap(self.root.clock), _first_gap(after.clock))
-        return after.first - self.root.first <= gap and self.root.first <= gap
+        return self.begins_like(after) and self.root.first <= gap
+
+    def begins_like(self, after: Course) -> bool:
+        """Whether the step is back where the log of the training began, whatever that step is."""
+        gap = 2 * max(_first_gap(self.root.clock), _first_gap(after.clock))
+        return after.first - self.root.first <= gap
 
     def goes_on(self, after: Course) -> bool:
         """Whether the loss at a start goes on from the end of the attempt before, not from the first level:
@@ -177,13 +182,16 @@ def _home(trainings: Sequence[Training], after: Course) -> tuple[Training | None
 def is_separate(training: Training, after: Course, relation: str | None) -> bool:
     """Whether an attempt over steps that were trained before is a training of its own (another seed).
 
-    It is where both ran at the same time, or where both begin at the start and end at the same step.
+    It is where both ran at the same time, or where both begin at the start and end at the same step. Of seeds
+    (so run.toml) each that begins where the training began; what begins later is a rollback of one.
     """
     before = training.tip
     if relation == "attempts" or after.first >= before.last:
         return False
-    if relation == "seeds" or side_by_side(before, after):
+    if side_by_side(before, after):
         return True
+    if relation == "seeds":
+        return training.begins_like(after)
     length = max(before.last, after.last) - min(training.root.first, after.first)
     end_together = abs(before.last - after.last) <= max(step_gap(before.clock), _SAME_END * length)
     return end_together and training.starts_again(after) and not training.goes_on(after)
