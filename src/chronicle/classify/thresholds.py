@@ -50,6 +50,9 @@ class Thresholds(ContextThresholds):
     noisy: float = limit(0.05, "log units", "one-sample noise above which a healthy run is called noisy")
     bad_end: float = limit(0.1, "log units", "a run that ends this far above its trend is bad")
     spike_rate: float = limit(1.0, "fast spikes in 10k steps", "more worry (Qwen: 0.2 good, 4.3 bad)")
+    knowing: float = limit(
+        0.03, "log units", "one-sample noise above which a model knows some batches better"
+    )
     learned: float = limit(0.03, "log units", "less than this below the start: it never learned")
     dying: float = limit(0.75, "share of the attempts", "this many end above their own minimum: failed")
 

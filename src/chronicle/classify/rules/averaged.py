@@ -1,15 +1,14 @@
 """Level shifts that only averaging shows: steps up or down of about one noise scale.
 
 Sees: a step of the level that single samples hide, up or down, at any place of a log.
-Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index that share slope and
-curvature but not the level: the step between them is 7 standard errors, 0.7 noise scales and 0.5 % or more, and
-as far beyond what this log's steps usually are. The error is the larger of what white noise would give and of
-the spread of all steps in the log, so slow noise raises it. It must stay: the level at the end of either window
-is no nearer to the old one.
-Blind to: logs of fewer than 256 samples, steps in the first and last 64, and what is already a finding there.
-What was planned (learning rate, batch size, epoch) is no shift.
-False alarm: somebody looks for a change of data that did not happen. Source: order of the data in published
-124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
+Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index share slope and
+curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5 % or more.
+The error is the largest of three: of white noise, of slower noise in the window, and of the steps that the
+whole log shows. The outer halves of both windows differ by half of the step.
+Blind to: logs of fewer than 256 samples, steps in the first and last 64, what is already an event there, and
+places where the log changes its cadence. What was planned (learning rate, batch size, epoch) is no shift.
+False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
+published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
 """
 
 from __future__ import annotations
@@ -55,11 +54,12 @@ def shifts(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss = attempt.loss
     assert loss is not None
     steps, y = positive(loss)
-    y = without_events(view, loss, steps, y)
+    if len(y) < 4 * WINDOWS[0]:
+        return
     block = max(len(y) // MOST, 1)
-    n = len(y) // block * block
-    steps, y = steps[:n:block], y[:n].reshape(-1, block).mean(axis=1) if n else y
-    noise = max(tremble(y), 1e-4) if len(y) >= 4 * WINDOWS[0] else 0.0
+    noise = max(tremble(averages(y, block)), 1e-4)
+    y = averages(without_events(view, loss, steps, y), block)
+    steps = steps[: len(y) * block : block]
     for step in clear(y, noise, view):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
         if uneven(steps, step) or taken(view, attempt, at, reach) or planned(attempt, at, 2 * reach):
@@ -88,6 +88,13 @@ def uneven(steps: Floats, step: Step) -> bool:
     return max(usual) > 2 * min(usual) or steps[step.at] < EARLY * step.window * usual[8]
 
 
+def averages(y: Floats, block: int) -> Floats:
+    """Means of blocks of samples."""
+    n = len(y) // block
+    means: Floats = y[: n * block].reshape(n, block).mean(axis=1)
+    return means
+
+
 def least(view: View, noise: float) -> float:
     """The smallest step that is of any use to know of, log units."""
     return max(view.thresholds.step_least, view.thresholds.step_noise * noise)
@@ -95,7 +102,8 @@ def least(view: View, noise: float) -> float:
 
 def clear(y: Floats, noise: float, view: View) -> Iterator[Step]:
     """Steps beyond the limits, the clearest first, at least a window apart."""
-    calm = np.clip(y - (level := running(y, 15)), -3 * noise, 3 * noise) + level if noise else y
+    level = running(y, 15)
+    calm = level + np.clip(y - level, -3 * noise, 3 * noise)
     tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise)]
     kept: list[Step] = []
     for step in sorted(tried, key=lambda s: -abs(s.t)):
@@ -122,7 +130,7 @@ def steps_of(y: Floats, window: int, noise: float) -> Iterator[Step]:
 
 
 def slow(y: Floats, weights: Floats) -> float:
-    """The error that noise slower than samples gives a step: from differences of means of 1/16 of the window."""
+    """The error that noise slower than samples gives a step: from means of 1/16 of the window."""
     means, of_blocks = y.reshape(16, -1).mean(axis=1), weights.reshape(16, -1).sum(axis=1)
     apart = np.delete(np.diff(means), 7)  # without the one across the step
     return scale(apart) / float(np.sqrt(2)) * float(np.sqrt(np.sum(of_blocks**2)))

@@ -4,8 +4,9 @@ plateau
     Sees: learning that stops before its time.
     Rule: log(loss) over log(step) has a knee, better than any smooth bend by 6 standard errors; the slope
     after it is a tenth of the slope before or less, and lasts for a quarter of the log or more. A learning
-    rate that falls by a third around the knee, or is under a tenth of its highest there, explains it. Or: the learning rate is at nothing (1 % of its highest value) for
-    the last quarter of the log or more, and the loss falls by less than 1.5 % there: trained for nothing.
+    rate that falls by a third around the knee, or is under a tenth of its highest there, explains it.
+    Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
+    and the loss falls by less than 1.5 % (or three errors) there: trained for nothing.
     Blind to: a curve that has always been flat, and smooth convergence. False alarm: a search for frozen
     parameters in a run that has converged. Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
@@ -24,7 +25,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Kind
-from chronicle.classify.measure import log_step, positive, running, scale, sure
+from chronicle.classify.measure import MEDIAN_ERROR, log_step, positive, running, scale, sure, wiggle
 from chronicle.classify.report import criterion, found
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
@@ -101,7 +102,8 @@ def idle(view: View, attempt: AttemptView) -> list[Finding]:
         return []
     half = len(rest) // 2
     fall = float(np.median(rest[:half]) - np.median(rest[half:]))
-    if abs(fall) >= limits.join_fall:
+    error = MEDIAN_ERROR * wiggle(rest) * (2 / max(half, 1)) ** 0.5
+    if abs(fall) >= max(limits.join_fall, 3 * error):
         return []
     lasts = (steps[-1] - start) / (steps[-1] - steps[0])
     tests = [
@@ -156,7 +158,7 @@ def bend(x: Floats, y: Floats, error: float) -> tuple[float, float, float, float
 
 
 def lr_comes_down(attempt: AttemptView, start: float, end: float) -> bool:
-    """Whether the learning rate fell by a third around the knee, or was under a tenth of its highest there."""
+    """Whether the learning rate fell by a third around the knee, or was under a tenth of its highest."""
     rate = attempt.learning_rate
     if rate is None:
         return False

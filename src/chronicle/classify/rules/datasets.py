@@ -45,6 +45,7 @@ from chronicle.model import Finding, Role, Series
 PATTERNS = ("multi-dataset-spike", "resume-ratio-skew")
 SPIKES = ("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery")
 BUMPS = (*SPIKES, "level-shift")
+SETTLED = 64  # [samples] of a ratio until it has a level
 REPLACES = (*BUMPS, "resume-spike")
 
 
@@ -210,6 +211,8 @@ def explained(
     shape = beside(view, loss, start, end)
     if shape is None and (abs(moved.t) < limits.known_t or abs(moved.height) < limits.ratio_bump):
         return
+    if shape is None and attempt.index == 0 and event.onset < max(SETTLED, 0.05 * len(ratio)):
+        return  # neither the ratio nor the loss has a level yet
     height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
     single = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
     worst = max((e.t for e in single if e.height >= 0.5 * height), default=0.0)

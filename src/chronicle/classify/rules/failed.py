@@ -1,11 +1,12 @@
 """Failed run: it never learned, or attempt after attempt dies.
 
-Sees: a loss whose second half is where its first values were; a run of which nearly every attempt ends risen.
-Rule: the log starts with the run and the median of its second half is not 3 % below its first two values;
-or at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above their own
-minimum.
-Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning that starts at the
-floor.
+Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
+Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values, and batches
+differ by 3 % at most (a model that knows nothing loses as much on every batch; one that was trained before
+does not); or at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above
+their own minimum.
+Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning in large batches that
+starts at the floor.
 Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import positive
+from chronicle.classify.measure import at_most, positive
 from chronicle.classify.report import criterion, found
 from chronicle.classify.rules import uturn
 from chronicle.classify.view import AttemptView, View
@@ -43,9 +44,9 @@ def never_learned(view: View, attempt: AttemptView) -> Iterator[Finding]:
     steps, y = positive(loss)
     if len(y) < FEWEST or steps[0] > 0.02 * steps[-1]:
         return
-    gain = float(np.mean(y[:2]) - np.median(y[len(y) // 2 :]))
-    least = view.thresholds.learned
-    if gain >= least:
+    gain = float(np.mean(y[:2])) - min(float(np.median(part)) for part in np.array_split(y, 8))
+    least, noise = view.thresholds.learned, view.noise(loss)
+    if gain >= least + noise or noise > view.thresholds.knowing:
         return
     yield found(
         FAILED,
@@ -55,7 +56,10 @@ def never_learned(view: View, attempt: AttemptView) -> Iterator[Finding]:
         severity=0.9,
         confidence=0.6 + 0.3 * min(1.0, len(y) / 200),
         evidence={"gained_log": gain, "points_samples": len(y)},
-        criteria=[criterion("second half below the start", gain, "log units", f">= {least}", False)],
+        criteria=[
+            criterion("lowest eighth below the start", gain, "log units", f">= {least}", False),
+            at_most("one-sample noise", noise, "log units", view.thresholds.knowing),
+        ],
         runner_up=("plateau", "the loss had fallen first and then stood still"),
     )
 

@@ -21,9 +21,10 @@ AROUND = 8  # [samples] of the loss before and after its onset in which the lear
 def explains(view: View, finding: Finding) -> bool:
     """Whether a rise of the loss is what a restart of the schedule does."""
     attempt = next((a for a in view.attempts if a.name == finding.attempt), None)
-    if attempt is None or finding.pattern not in EXPLAINED or finding.metric not in attempt.series:
+    loss = attempt.series.get(finding.metric or "") if attempt is not None else None
+    if attempt is None or loss is None or finding.pattern not in EXPLAINED:
         return False
-    loss, rate = attempt.series[finding.metric], attempt.learning_rate
+    rate = attempt.learning_rate
     small = float(finding.evidence.get("height_log", np.inf)) < view.thresholds.spike_height
     return small and rate is not None and restarts(loss, rate, finding.start_step, view.thresholds.lr_falls)
 
