@@ -38,7 +38,7 @@ _SCRIPT = re.compile(
 )
 _PIPELINE = re.compile(r"\bsteps: (?P<step>\d{1,19}) (?P<fields>loss: .*)")
 _OVERFLOW = re.compile(r"overflow.{0,300}Attempted loss scale: (?P<scale>[\d.e+]+)", re.IGNORECASE)
-_ASSIGNED = re.compile(rf"(\w[\w /-]{0,60}(?:\(\w{1,20}\))?) ?[=:] ?({_NUMBER})")
+_ASSIGNED = re.compile(rf"(\w[\w /-]{{0,60}}(?:\(\w{{1,20}}\))?) ?[=:] ?({_NUMBER})")
 _SECONDS = ("E2E latency", "Gather latency", "Generate time", "Training time", "Others", "iter time (s)")
 UNITS = dict.fromkeys(_SECONDS, "s") | {"MemAllocated": "GB", "MaxMemAllocated": "GB"}
 _EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
