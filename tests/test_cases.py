@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from benchmarks.classifier import tables
@@ -11,10 +13,12 @@ from benchmarks.curves.confounders import CONFOUNDERS
 from benchmarks.curves.grounds import GROUNDS
 from benchmarks.curves.kinds import CONTEXT, SHAPES
 from benchmarks.curves.residuals import residuals, shipped
+from benchmarks.curves.write import write
 
 from chronicle.model import Verdict
 from chronicle.patterns import BY_ID
-from chronicle.score import Event, Label
+from chronicle.produce import predict
+from chronicle.score import Event, Label, score_folder
 
 KINDS = {kind.name: kind for kind in SHAPES}
 
@@ -121,19 +125,33 @@ def test_a_judged_case_knows_how_far_off_and_how_late_a_finding_is() -> None:
 
 
 def test_the_healthy_finding_of_a_run_finds_no_event() -> None:
-    case = shaped(KINDS["fast spike"], "plain", 3.0, 0)
+    case = shaped(KINDS["fast spike"], "plain", 0.5, 0)
     assert case is not None
     (row,) = judged([case])
     assert not row.found and row.findings == ()
 
 
 def test_tables() -> None:
-    rows = [*judged(c for h in (3.0, 50.0) if (c := shaped(KINDS["level shift"], "plain", h, 0)))]
+    rows = [*judged(c for h in (0.5, 50.0) if (c := shaped(KINDS["level shift"], "plain", h, 0)))]
     assert tables.by_height(rows, lambda r: r.found).splitlines() == [
-        "| event | 3 | 50 | events |",
+        "| event | 0.5 | 50 | events |",
         "| --- | ---: | ---: | ---: |",
         "| level shift | 0.00 | 1.00 | 2 |",
         "| all | 0.00 | 1.00 | 2 |",
     ]
     assert tables.confusion(rows).splitlines()[-1] == "| level shift | 1.00 |  |"
     assert tables.rate(rows) == 0.0
+
+
+def test_cases_on_disk_are_scored_as_in_memory(tmp_path: Path) -> None:
+    chosen = ("NaN", "resume spikes", "overfitting", "ratio skew")
+    cases = [c for c in contexts([0]) if c.kind in chosen]
+    for case in cases:
+        write(case, tmp_path)
+    there = {r.id: r for r in score_folder(tmp_path, predict).cases}
+    here = {row.kind: row.result for row in judged(cases)}
+    assert len(there) == len(here) == 4
+    for kind, result in here.items():
+        found = next(r for name, r in there.items() if name.startswith(kind.lower().replace(" ", "-")))
+        assert found.verdict == result.verdict and found.events == result.events
+        assert found.healthy_points == result.healthy_points
