@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chronicle.readers import read
 from chronicle.readers.console import chunks as module
 from chronicle.readers.console.chunks import MAX_LINE_BYTES, chunks
 from chronicle.readers.console.prefix import Prefix, split
@@ -64,15 +65,26 @@ def test_utf_16_is_known_by_its_mark(encoding, tmp_path):
 
 def test_a_line_without_an_end_costs_no_more_memory_than_a_megabyte(tmp_path, monkeypatch):
     log = tmp_path / "log.txt"
-    log.write_bytes(b"first\n" + b"x" * (3 * MAX_LINE_BYTES) + b"\nlast\n")
+    log.write_bytes(b"first\n" + b"x" * (3 * MAX_LINE_BYTES) + b"end\nlast\n")
     longest = []
     plain = module.plain
     monkeypatch.setattr(module, "plain", lambda data: longest.append(len(data)) or plain(data))
     found = list(chunks(log, 1 << 18))
     assert max(longest) <= MAX_LINE_BYTES + 2 * (1 << 18)
     assert sum(chunk.cut for chunk in found) == 1
-    assert found[-1].lines[-1] == b"last"
+    assert [line for chunk in found for line in chunk.lines] == [b"first", b"x" * MAX_LINE_BYTES, b"last"]
     assert found[-1].numbers[-1] == 3
+
+
+def test_a_line_of_ten_megabytes_costs_its_end_and_is_told(tmp_path):
+    log = tmp_path / "log.txt"
+    lines = [f" iteration {step}/ 9 | lm loss: {step}.5 |" for step in (1, 2)]
+    log.write_text(lines[0] + "\n" + "x" * 10_000_000 + "\n" + lines[1] + "\n")
+    (attempt,) = read(log)
+    assert attempt.series["lm loss"].values.tolist() == [1.5, 2.5]
+    assert [(fault.where, fault.what) for fault in attempt.faults] == [
+        (f"{log}:2", "line is longer than 1 MB; its end is left out")
+    ]
 
 
 PREFIXES = {

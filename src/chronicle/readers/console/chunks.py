@@ -18,6 +18,7 @@ from chronicle.readers.text import encoding_of
 CHUNK_BYTES = 1 << 21
 MAX_LINE_BYTES = 1 << 20
 
+_LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
 
@@ -43,8 +44,13 @@ class Chunk:
 
 def chunks(path: Path, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
     """The file from its start to its end as it is now. Raises OSError."""
-    first, rest, cut = 1, b"", 0
+    first, rest, cut, dropping = 1, b"", 0, False
     for block in _utf8(path, size):
+        if dropping:
+            line_end = _LINE_END.search(block)
+            if line_end is None:
+                continue
+            block, dropping = block[line_end.start() :], False
         data = rest + block
         end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
         if end:
@@ -53,7 +59,7 @@ def chunks(path: Path, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
             first, cut = chunk.numbers[-1] + (data[end - 1 : end] == b"\n"), 0
         rest = data[end:]
         if len(rest) > MAX_LINE_BYTES:  # so long a line keeps its start; what follows of it is dropped
-            rest, cut = rest[:MAX_LINE_BYTES], 1
+            rest, cut, dropping = rest[:MAX_LINE_BYTES], 1, True
     if rest:
         yield _chunk(rest, first, cut, last=True)
 

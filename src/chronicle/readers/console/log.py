@@ -172,7 +172,8 @@ class Log:
 
     def look(self, line: Line) -> None:
         """Looks for a fault of the machine in a line that turned out to be no record."""
-        self.looked_at.append(line.number)
+        if self._watched is not None:
+            self.looked_at.append(line.number)
         self.machine.look(line.number, line.text, step=self.step, time=self.time)
 
     def event(self, line: Line, what: str, **more: Any) -> None:
