@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ def make_entry(
         figures=tuple(figures),
         warnings=(*warnings, *timeline.doubts, *faults_told(timeline)),
         about=_about(config),
-        attempts=_attempts(timeline),
+        attempts=_attempts(replace(timeline, joins=diagnosis.joins)),
         metrics=tuple(metric_row(t) for t in timeline.series.values()),
         inputs_sha256=inputs_sha256,
         classifier_version=classifier_version,

@@ -44,6 +44,9 @@ def outcome(ending: Ending) -> str:
     join, then = ending.join, _OUTCOMES.get(ending.then, ending.then)
     words = [_OUTCOMES.get(ending.how, ending.how), then]
     if join is not None:
+        seen = join.evidence.get("left_pattern") or join.evidence.get("inside_pattern")
+        words[0] = words[0] or (_title(seen) if seen else "")
+        words[0] = words[0][:1].lower() + words[0][1:] if words[0][1:2].islower() else words[0]
         words[1] += f" {count(join.to_step)}" if then == "back to" else ""
         lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps  # a branch that is left is its own
         words += [f"{plural(lost, 'step')} discarded" if lost else ""]

@@ -49,6 +49,13 @@ def test_what_became_of_each_attempt():
     ]
 
 
+def test_what_the_classifier_saw_is_told_where_no_log_says_how_it_ended():
+    timeline = stitch([log("a", range(1000)), log("b", range(800, 1600))])
+    seen = {"left_pattern": "divergence-no-spike", "left_start_step": 900, "margin_steps": 100}
+    judged = replace(timeline, joins=tuple(replace(j, evidence=seen) for j in timeline.joins))
+    assert words(judged)[0] == "divergence without a spike, back to 800, 199 steps discarded"
+
+
 def test_a_join_leads_down_from_the_attempt_that_held_its_step():
     timeline = rolled_back_twice()
     plan = lineage(timeline, "step", WIDE)

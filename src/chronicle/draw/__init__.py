@@ -7,6 +7,7 @@ matplotlib figure in one theme. The bytes depend on the run and on the versions 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from chronicle.draw import captions
@@ -70,8 +71,9 @@ def _lineage(run: Subject, folder: Path, title: str) -> Iterator[Figure]:
     if len(run.bars) < LEAST:
         return
     files = {}
+    timeline = replace(run.timeline, joins=run.diagnosis.joins)  # with what the classifier says of each
     for variant, suffix, tokens in _variants():
-        plan, file = lineage(run.timeline, run.axis, _WIDTHS[suffix]), f"lineage-{variant}.webp"
+        plan, file = lineage(timeline, run.axis, _WIDTHS[suffix]), f"lineage-{variant}.webp"
         assert plan is not None  # there are bars enough
         with theme(tokens):
             save(paint_lineage(plan, tokens), folder / file)

@@ -24,7 +24,7 @@ from chronicle.timeline.endings import Ending, endings
 from chronicle.words import count, plural
 
 LEAST = 3  # attempts: two are told well by the strip below the whole run
-_WORDS_PX = 372  # column of words at the right of a wide figure
+_WORDS_PX = 410  # column of words at the right of a wide figure
 _ROOMY_PX, _TIGHT_PX, _PHONE_PX = 26.0, 18.0, 34.0  # a row of few attempts, of many, of a phone
 _FEW, _TOP_PX = 12, 12.0
 _LIVE_PX, _DEAD_PX = 5.0, 1.6
