@@ -29,6 +29,7 @@ _UNITS = (
 )
 
 
+@lru_cache(maxsize=4096)
 def plain(metric: str) -> str:
     """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", metric)

@@ -58,8 +58,8 @@ def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
 
 
 def _width(length: Ints) -> Ints:
-    """Row width by length: multiples of 16 bytes, and of a power of two of SEGMENT where they are longer."""
-    short = np.maximum(32, -(-length // 16) * 16)
+    """Row width by length: multiples of 8 bytes, and of a power of two of SEGMENT where they are longer."""
+    short = np.maximum(32, -(-length // 8) * 8)
     pieces = np.maximum(1, -(-length // SEGMENT))
     long = SEGMENT << np.ceil(np.log2(pieces)).astype(np.int64)
     return np.where(short <= SEGMENT, short, long)

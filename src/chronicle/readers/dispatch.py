@@ -184,8 +184,9 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
 def _of_many(path: Path) -> Reader | None:
     """The reader of the file, if it is faster with many."""
     try:
-        readers = all_readers() if stat.S_ISREG(path.stat().st_mode) else ()
-        return next((one for one in readers if hasattr(one, "read_many") and one.identify(path)), None)
+        readers = [one for one in all_readers() if hasattr(one, "read_many")]
+        plain = stat.S_ISREG(path.stat().st_mode) and not is_packed(path)
+        return next((one for one in readers if plain and one.identify(path)), None)
     except OSError:
         return None
 

@@ -80,6 +80,9 @@ class _Piece:
         return places[bisect_left(places, self.low) : bisect_left(places, self.found.stop)]
 
 
+Whole = list[tuple[Log, bytes]]  # files with their content (of a large one, the last part)
+
+
 @dataclass
 class _Batch:
     buffer: U8
@@ -96,14 +99,14 @@ class _Batch:
 def logs(paths: Iterable[Path], workers: int = 0) -> Iterator[Log]:
     """The content of event files, in their order; ``workers`` threads, by default as `n_workers` says."""
     workers = workers or n_workers()
-    waiting: deque[tuple[_Batch, Future[_Decoded]]] = deque()
+    waiting: deque[Future[_Decoded]] = deque()
     with ThreadPoolExecutor(workers) as threads:
-        for batch in _batches(Log(path) for path in paths):
-            waiting.append((batch, threads.submit(_decoded, batch)))
+        for work in _batches(Log(path) for path in paths):
+            waiting.append(threads.submit(_decoded, work))
             if len(waiting) > workers:
-                yield from _taken(*waiting.popleft())
+                yield from _taken(*waiting.popleft().result())
         while waiting:
-            yield from _taken(*waiting.popleft())
+            yield from _taken(*waiting.popleft().result())
 
 
 def n_workers() -> int:
@@ -114,8 +117,9 @@ def n_workers() -> int:
     return 1 if parent_process() else min(2, os.cpu_count() or 1)
 
 
-def _batches(logs: Iterable[Log]) -> Iterator[_Batch]:
-    waiting: list[tuple[Log, bytes]] = []
+def _batches(logs: Iterable[Log]) -> Iterator[_Batch | Whole]:
+    """Files to be joined, and parts of large ones, whose frames are found one after the other."""
+    waiting: Whole = []
     size = 0
     for log in logs:
         content = b""
@@ -125,7 +129,7 @@ def _batches(logs: Iterable[Log]) -> Iterator[_Batch]:
                     content = file.read()
                 else:
                     if waiting:
-                        yield _joined(waiting)
+                        yield waiting
                     waiting, size = [], 0
                     content = yield from _parts(log, file)
         except OSError as err:
@@ -133,10 +137,10 @@ def _batches(logs: Iterable[Log]) -> Iterator[_Batch]:
         waiting.append((log, content))
         size += len(content)
         if size >= BATCH_BYTES:
-            yield _joined(waiting)
+            yield waiting
             waiting, size = [], 0
     if waiting:
-        yield _joined(waiting)
+        yield waiting
 
 
 def _parts(log: Log, file: BinaryIO) -> Generator[_Batch, None, bytes]:
@@ -153,7 +157,7 @@ def _parts(log: Log, file: BinaryIO) -> Generator[_Batch, None, bytes]:
     return content
 
 
-def _joined(waiting: list[tuple[Log, bytes]]) -> _Batch:
+def _joined(waiting: Whole) -> _Batch:
     buffer = np.frombuffer(b"".join(content for _, content in waiting), np.uint8)
     stops = np.cumsum([len(content) for _, content in waiting], dtype=np.int64)
     known = headers(buffer, stops)
@@ -165,20 +169,20 @@ def _joined(waiting: list[tuple[Log, bytes]]) -> _Batch:
     return _Batch(buffer, pieces)
 
 
-_Decoded = tuple[Mask, Points, Found]
+_Decoded = tuple[_Batch, Mask, Points, Found]
 
 
-def _decoded(batch: _Batch) -> _Decoded:
-    """Which records have the right checksum, and what is in them."""
+def _decoded(work: _Batch | Whole) -> _Decoded:
+    """A batch, which of its records have the right checksum, and what is in them."""
+    batch = work if isinstance(work, _Batch) else _joined(work)
     begin, end = batch.records
     right = intact(batch.buffer, begin, end)
     found = Found()
-    return right, decode(batch.buffer, begin[right], end[right], found), found
+    return batch, right, decode(batch.buffer, begin[right], end[right], found), found
 
 
-def _taken(batch: _Batch, decoded: Future[_Decoded]) -> Iterator[Log]:
+def _taken(batch: _Batch, right: Mask, points: Points, found: Found) -> Iterator[Log]:
     """Gives each log its part of a batch; those that are complete with it come out."""
-    right, points, found = decoded.result()
     names, first, kept = list(found.tags), 0, 0
     for piece in batch.pieces:
         log, begin = piece.log, piece.found.begin
