@@ -52,6 +52,25 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(3, 2.5)], "epoch": [(3, 0.1), (3, 0.1)], "eval_loss": [(3, 2.0)]},
         "step",
     ),
+    "a terminal that kept only the bars before the lines, and a second training": (
+        "hf-console",
+        " 92%|█▏| 12500/13605 [28:51<2:06, 6.88s/it]\n{'loss': 2.5, 'epoch': 4.59}\n"
+        " 96%|█▌| 13000/13605 [29:48<1:08, 6.81s/it]\n{'loss': 2.25, 'epoch': 4.78}\n"
+        "100%|██| 13605/13605 [30:56<00:00, 6.81s/it]\n{'train_runtime': 9.5, 'epoch': 5.0}\n"
+        "100%|██| 13605/13605 [30:56<00:00, 6.81s/it]\n  0%|  | 0/400 [00:00<?, ?it/s]\n"
+        " 25%|▏ | 100/400 [00:01<00:03]\r{'loss': 1.5, 'epoch': 1.0}\n 25%|▏ | 100/400 [00:01<00:03]\n",
+        {"loss": [(12500, 2.5), (13000, 2.25), (100, 1.5)],
+         "epoch": [(12500, 4.59), (13000, 4.78), (100, 1.0)]},
+        "step",
+    ),
+    "lines that a buffer held back": (
+        "hf-console",
+        " 10%|▏ | 100/1000 [00:01<00:09]\n 20%|▏ | 200/1000 [00:02<00:08]\n 30%|▏ | 300/1000 [00:03<00:07]\n"
+        "{'loss': 2.5, 'epoch': 0.1}\n{'loss': 2.25, 'epoch': 0.2}\n{'loss': 2.0, 'epoch': 0.3}\n"
+        " 40%|▏ | 400/1000 [00:04<00:06]\n",
+        {"loss": [(100, 2.5), (200, 2.25), (300, 2.0)], "epoch": [(100, 0.1), (200, 0.2), (300, 0.3)]},
+        "step",
+    ),
     "numbers in strings, and an overflow between": (
         "fairseq",
         '2021-03-08 12:31:36 | INFO | train_inner | {"loss": "16.5", "num_updates": "100"}\n'

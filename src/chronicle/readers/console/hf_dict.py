@@ -1,7 +1,7 @@
 """Hugging Face Trainer on the console: ``{'loss': 2.27, 'grad_norm': nan, 'epoch': 0.4}``.
 
-The line names no step. Where the Trainer's progress bar is in the log too, it is redrawn after each such line
-and tells the step; else the training lines are counted. The last line (train_runtime) sums up and is a fact.
+The line names no step. Where the Trainer's progress bar is in the log too, it tells the step; else the
+training lines are counted. The last line (train_runtime) sums up and is a fact.
 """
 
 from __future__ import annotations
@@ -26,22 +26,53 @@ _EPOCH = "'epoch': "
 _ITEM = re.compile(r"'([^']{1,200})': '?([^,'}]{1,60})'?")
 _BAR = re.compile(r"^ *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
 _SUMMARY = "train_runtime"
+_ROUNDED = 0.006  # epochs are printed with two decimals
+_MOST_BARS = 64
 
 
 @dataclass
 class Bars:
-    """Lines that wait for the step, which the bar of the training tells when it is drawn again."""
+    """Lines that wait for their step, and the bars that tell it.
 
-    seen: bool = False
-    total: str = ""
+    The Trainer draws its bar again after it has printed a line. Where a terminal or a buffer has moved
+    things, the bars before and after a line differ: then that one is taken which fits the epoch of the line,
+    and where neither does, the step is reckoned from the epoch.
+    """
+
+    total: str = ""  # of the training's bar; others are those of evaluations
+    epochs: int = 0  # how many the training has, found out by the bars that fit
+    drawn: dict[str, int] = field(default_factory=dict)  # the last place of a bar by its total
     waiting: list[tuple[Line, dict[str, float]]] = field(default_factory=list)
 
-    def step(self, n: str, total: str) -> int | None:
-        """The step that a bar tells; None if it is not the bar of the training."""
-        self.seen = True
+    def draw(self, n: int, total: str) -> list[tuple[Line, dict[str, float], int]]:
+        """The lines that a bar gives their step."""
+        before = self.drawn.get(total, n)
+        if total in self.drawn or len(self.drawn) < _MOST_BARS:
+            self.drawn[total] = n
         if not self.total and any("loss" in values for _, values in self.waiting):
             self.total = total
-        return int(n) if total == self.total else None
+        if total != self.total:
+            return []
+        places = (n, before)
+        for _, values in self.waiting:
+            self.epochs = self.epochs or next((e for one in places if (e := self._fit(values, one))), 0)
+        told = [(line, values, self._step(values, places)) for line, values in self.waiting]
+        self.waiting = []
+        return told
+
+    def _step(self, values: dict[str, float], places: tuple[int, int]) -> int:
+        if not self.epochs or places[0] == places[1]:
+            return places[0]
+        fitting = (one for one in places if self._fit(values, one) == self.epochs)
+        return next(fitting, round(values["epoch"] * int(self.total) / self.epochs))
+
+    def _fit(self, values: dict[str, float], n: int) -> int:
+        """How many epochs the training has if a line was printed at step ``n``; 0 where no number fits."""
+        epoch, total = values.get("epoch", math.nan), int(self.total)
+        if not n or not total or not 0 < epoch < 1e6:
+            return 0
+        epochs = round(epoch * total / n)
+        return epochs if abs(n * epochs / total - epoch) <= _ROUNDED else 0
 
 
 def identify(path: Path) -> bool:
@@ -58,11 +89,12 @@ def read(path: Path) -> list[Attempt]:
     log, bars, n_rows, filtered = Log(path), Bars(), 0, 0
     log.axis = "row"
     for line, values in _told(log, bars):
-        if _SUMMARY in values:
+        if _SUMMARY in values:  # the end; another training may follow
             log.fact("summary", values)
+            bars.total, bars.epochs = "", 0
             continue
         filtered += values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
-        if bars.seen:
+        if bars.drawn:
             log.axis = "step"
             bars.waiting.append((line, values))
         else:
@@ -78,10 +110,8 @@ def _told(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
     """The dictionaries; bars on the way give the lines that wait for them their step."""
     for line in log.lines(_LINE):
         if bar := _BAR.match(line.text):
-            step = None if line.unfinished else bars.step(bar[1], bar[2])
-            for waiting, values in bars.waiting if step is not None else ():
-                log.add(waiting, step or 0, values)
-            bars.waiting = [] if step is not None else bars.waiting
+            for waiting, values, step in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
+                log.add(waiting, step, values)
         for found in _DICT.finditer(line.text):
             values = numbers(_ITEM.findall(found[1])) if _EPOCH in found[1] else {}
             if values and not line.unfinished:
