@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,25 +13,30 @@ from chronicle.model import Steps
 if TYPE_CHECKING:
     from chronicle.readers.tables import Column
 
-RESTARTING = 0.8  # share of the epochs at whose beginning the step goes back
+RARE = 0.01  # share of cells that may be wrong
+RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
 
 
 def steps_per_epoch(steps: Steps, has_step: NDArray[np.bool_], epochs: Column) -> int | None:
-    """Length of an epoch, where the step goes back whenever the epoch goes up; None where it goes on.
+    """Length of an epoch, where steps begin anew whenever the epoch goes up; None where they go on.
 
-    ``steps`` and ``has_step`` are by row. The length is the highest step of an epoch; where steps count from
-    0, one distance between two logged steps more.
+    ``steps`` and ``has_step`` are by row. The length is the highest step of an epoch, the most frequent of
+    those that are over (a single wrong step moves no other); where steps count from 0, one distance between
+    two logged steps more.
     """
     rows, epoch = _whole(epochs, has_step)
     if len(rows) < 2:
         return None
-    step = steps[rows]
-    up, forward = np.diff(epoch) > 0, np.diff(step)
-    if not up.any() or np.count_nonzero(up & (forward < 0)) < RESTARTING * np.count_nonzero(up):
+    step, up = steps[rows], np.diff(epoch) > 0
+    begins = np.append(0, np.flatnonzero(up) + 1)
+    highest, lowest = np.maximum.reduceat(step, begins), np.minimum.reduceat(step, begins)
+    if len(begins) < 2 or np.mean(lowest[1:] < highest[:-1]) < RESTARTING:
         return None
+    usual, _ = Counter(highest[:-1].tolist()).most_common(1)[0]  # the last epoch may not be over
+    forward = np.diff(step)
     within = forward[~up & (forward > 0)]
     interval = int(np.median(within)) if len(within) else 1
-    return int(step.max()) + (interval if step.min() <= 0 else 0)
+    return int(usual) + (interval if np.median(lowest) <= 0 else 0)
 
 
 def across_epochs(steps: Steps, has_step: NDArray[np.bool_], epochs: Column, length: int) -> Steps:
@@ -42,16 +48,17 @@ def across_epochs(steps: Steps, has_step: NDArray[np.bool_], epochs: Column, len
     known = np.full(len(steps), -1)
     known[rows] = np.arange(len(rows))
     latest = np.maximum(np.maximum.accumulate(known), 0)
-    done = epoch[latest] - min(int(epoch.min()), 1)
+    done = epoch[latest] - min(int(epoch[0]), 1)
     with np.errstate(over="ignore"):
         return np.asarray(steps + length * np.where(has_step, done, 0), np.int64)
 
 
 def _whole(epochs: Column, has_step: NDArray[np.bool_]) -> tuple[Steps, Steps]:
-    """Rows that have a step and a whole, small epoch, and that epoch; none where any epoch is a fraction."""
+    """Rows that have a step and a whole, small epoch, and that epoch; none where others are not rare."""
     kept = has_step[epochs.rows]
     rows, values = epochs.rows[kept], epochs.values[kept]
-    fits = np.isfinite(values) & (np.abs(np.nan_to_num(values)) < 1 << 31)
-    if not fits.all() or np.any(values != np.floor(values)):
+    with np.errstate(invalid="ignore"):
+        fits = (np.abs(values) < 1 << 31) & (values == np.floor(values))
+    if np.count_nonzero(~fits) > max(1.0, RARE * len(values)) or 4 * np.count_nonzero(~fits) > len(values):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    return rows, values.astype(np.int64)
+    return rows[fits], values[fits].astype(np.int64)

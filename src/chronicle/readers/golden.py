@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import json
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Role, Series
-from chronicle.readers.text import clean, encoding_of, head, head_lines
+from chronicle.readers.hyperparameters import as_float
+from chronicle.readers.json_text import whole_document
+from chronicle.readers.text import clean, head_lines
 
 NAME = "megatron-golden"
 SUFFIXES: tuple[str, ...] = ()
@@ -34,10 +36,7 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: it is no whole JSON document, or holds no number.
     """
-    try:
-        document = json.loads(path.read_text(encoding_of(head(path)), errors="replace"))
-    except (ValueError, RecursionError) as err:
-        raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
+    document, faults = whole_document(path)
     series = {
         clean(metric): made
         for metric, golden in (document.items() if isinstance(document, dict) else ())
@@ -45,14 +44,16 @@ def read(path: Path) -> list[Attempt]:
     }
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
-    return [Attempt(path.name, (str(path),), series)]
+    return [Attempt(path.name, (str(path),), series, faults=faults)]
 
 
 def _series(metric: str, golden: dict[str, Any]) -> Series:
-    points = [(step, value) for step, value in _points(golden) if type(value) in (int, float)]
-    steps = np.array([step for step, _ in points], np.int64)
-    values = np.array([float(str(value)) for _, value in points], np.float64)
-    return Series(metric, Role.OTHER, steps, values, np.full(len(points), np.nan))
+    steps, values = array("q"), array("d")
+    for step, value in _points(golden):
+        if type(value) is float or type(value) is int:
+            steps.append(step)
+            values.append(as_float(value))
+    return Series(metric, Role.OTHER, np.array(steps), np.array(values), np.full(len(steps), np.nan))
 
 
 def _points(golden: dict[str, Any]) -> Iterator[tuple[int, Any]]:

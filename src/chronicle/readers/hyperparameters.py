@@ -67,3 +67,11 @@ def below_config(name: str) -> str:
     parts = name.split("/")
     at = next((i for i, part in enumerate(parts[:-1]) if _CONFIG.search(part)), len(parts))
     return "/".join(parts[at + 1 :])
+
+
+def as_float(value: float | int) -> float:
+    """The number; a whole number too large for a float is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

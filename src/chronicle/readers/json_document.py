@@ -10,20 +10,19 @@ columns of at least 4 numbers, all of one length, one of which is a loss or a sc
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chronicle.errors import BadLog
 from chronicle.model import Attempt, Role
 from chronicle.readers import golden, json_lines, tables, trainer_state
 from chronicle.readers.hyperparameters import leaves, named_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
+from chronicle.readers.json_text import parsed, whole_document
 from chronicle.readers.runs_in_table import attempts_of, runs_of
-from chronicle.readers.text import clean, encoding_of, head, head_lines
+from chronicle.readers.text import clean, head_lines
 from chronicle.roles import role_of
 
 NAME = "json"
@@ -53,7 +52,7 @@ def identify(path: Path) -> bool:
     if any(other.identify(path) for other in (golden, json_lines, trainer_state)):
         return False
     try:
-        return next(_tables(_document(path)), None) is not None
+        return next(_tables(parsed(path)[0]), None) is not None
     except (ValueError, RecursionError):
         return False
 
@@ -64,7 +63,7 @@ def runs(path: Path) -> list[str]:
     Raises:
         BadLog: as `read`.
     """
-    return [run for run in runs_of(columns_of(_rows(_parsed(path)))) if run]
+    return [run for run in runs_of(columns_of(_rows(whole_document(path)[0]))) if run]
 
 
 def read(path: Path) -> list[Attempt]:
@@ -73,27 +72,16 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: it is no whole JSON document, or holds no number.
     """
-    document = _parsed(path)
+    document, faults = whole_document(path)
     rows = _rows(document)
     facts = named_facts(leaves("", document, "/")) if isinstance(document, dict) else {}
-    return attempts_of(path, len(rows), columns_of(rows), facts=facts)
+    return attempts_of(path, len(rows), columns_of(rows), facts=facts, faults=faults)
 
 
 def _rows(document: Any) -> list[Row]:
     """The rows of all tables."""
     found = list(islice(_tables(document), MAX_TABLES))
     return found[0].rows if len(found) == 1 else [row for table in found for row in _prefixed(table)]
-
-
-def _parsed(path: Path) -> Any:
-    try:
-        return _document(path)
-    except (ValueError, RecursionError) as err:
-        raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
-
-
-def _document(path: Path) -> Any:
-    return json.loads(path.read_text(encoding_of(head(path)), errors="replace"))
 
 
 def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:

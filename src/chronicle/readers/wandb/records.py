@@ -15,7 +15,7 @@ import numpy as np
 
 from chronicle.readers.cells import number
 from chronicle.readers.event_wire import BYTES, VARINT, fields, signed
-from chronicle.readers.hyperparameters import leaves
+from chronicle.readers.hyperparameters import as_float, leaves
 from chronicle.readers.tables import Column
 from chronicle.readers.text import clean
 
@@ -178,14 +178,6 @@ def parsed(text: bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def as_float(value: float | int) -> float:
-    """The number; a whole number too large for a float is infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
 
 
 def updates(message: bytes, into: dict[str, Any]) -> None:
