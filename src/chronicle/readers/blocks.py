@@ -73,7 +73,7 @@ def engine_for(path: Path) -> SimpleNamespace | None:
 def sort(engine: SimpleNamespace, n_bins: int, bins: Any, rows: Any, bits: Any) -> tuple[Any, Any, Any]:
     """Ends of the bins, rows and bits, in order of the bins."""
     stops, sorted_rows, sorted_bits = np.empty(n_bins, np.int64), np.empty_like(rows), np.empty_like(bits)
-    engine.csv_group(bins, rows, bits, stops, sorted_rows, sorted_bits)
+    engine.csv_group(bins, rows, bits, stops, np.empty_like(stops), sorted_rows, sorted_bits)
     return stops, sorted_rows, sorted_bits
 
 

@@ -174,9 +174,7 @@ class Table:
 
 def scan_block(engine: SimpleNamespace, delimiter: int, whole: Any, first: Any, block: bytes) -> Cells:
     """What the kernel finds in a block of whole lines."""
-    size = (
-        len(block) // 2 + 1
-    )  # a cell has a byte at least, and one behind it; what is not used costs nothing
+    size = len(block) // 2 + 1  # a cell has a byte at least, and one behind it; unused room costs nothing
     bins, rows, bits = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint64)
     odd = np.empty((size, 4), np.int64)
     n, n_rows, n_odd, n_lines = engine.csv_scan(

@@ -153,12 +153,16 @@ def end_of_line(buffer: Any, at: int) -> int:
     return at
 
 
-def group(seal: int, bins: Any, rows: Any, bits: Any, stops: Any, sorted_rows: Any, sorted_bits: Any) -> None:
-    """Puts cells in order of their bins, in each as they stood; ``stops`` gets the end of each bin."""
+def group(
+    seal: int, bins: Any, rows: Any, bits: Any, stops: Any, place: Any, sorted_rows: Any, sorted_bits: Any
+) -> None:
+    """Puts cells in order of their bins, in each as they stood; ``stops`` gets the end of each bin.
+
+    ``place`` is as long as ``stops``, and memory.
+    """
     stops[:] = 0
     for i in range(len(bins)):
         stops[bins[i]] += 1
-    place = np.empty(len(stops), np.int64)
     before = 0
     for i in range(len(stops)):
         place[i] = before
