@@ -73,7 +73,9 @@ def test_run_toml_says_what_it_is_and_whose(folder: Path) -> None:
         assert config.source.startswith("https://github.com/") and "/tree/" in config.source
     else:
         assert (config.data, config.licence) == ("tiny training", "MIT")
-        assert config.source == f"made by lab/ of this repository: python -m lab.train {folder.name[4:]}"
+        commands = ("lab.train", "lab.grow --only")
+        made = [f"made by lab/ of this repository: python -m {c} {folder.name[4:]}" for c in commands]
+        assert config.source in made
         assert {"injected cause", "seed", "parameters", "training, seconds"} <= config.facts.keys()
     assert not config.synthetic
 

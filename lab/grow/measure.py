@@ -143,19 +143,20 @@ def _not_back(s: Shape, *, jump: bool) -> tuple[str, ...]:
 def first_lead(grad: Floats, twin_grad: Floats, up: Floats, spike: Shape) -> int:
     """Logged points by which the gradient norm rises before the loss does; 0: it does not.
 
-    The norm is up by six of its noise scales in every point between the two onsets, the loss by less
-    than three.
+    In each of them the norm is up by two of its noise scales and the loss by less than three; taken together
+    the norm is up by six standard errors.
     """
     scale = noise(twin_grad)
-    moved = lift(grad, twin_grad) >= 6 * scale
+    higher = lift(grad, twin_grad)
     risen = up >= 3 * spike.noise
     onset = spike.start
     while onset > 0 and risen[onset - 1]:
         onset -= 1
     at = onset
-    while at > 0 and moved[at - 1] and not risen[at - 1]:
+    while at > 0 and higher[at - 1] >= 2 * scale and not risen[at - 1]:
         at -= 1
-    return onset - at
+    together = float(np.sum(higher[at:onset])) / max(onset - at, 1) ** 0.5
+    return onset - at if together >= 6 * scale else 0
 
 
 def overfits(steps: Floats, val: Floats) -> int | None:
