@@ -63,6 +63,20 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
          "epoch": [(12500, 4.59), (13000, 4.78), (100, 1.0)]},
         "step",
     ),
+    "a terminal that kept only the last bar": (
+        "hf-console",
+        "  0%|  | 0/1000 [00:00<?, ?it/s]\n{'loss': 2.5, 'epoch': 0.8}\n{'loss': 2.25, 'epoch': 1.6}\n"
+        "{'train_runtime': 9.5, 'epoch': 2.0}\n100%|██| 1000/1000 [00:09<00:00]\n",
+        {"loss": [(400, 2.5), (800, 2.25)], "epoch": [(400, 0.8), (800, 1.6)]},
+        "step",
+    ),
+    "a bar that is there only at the end": (
+        "hf-console",
+        "{'loss': 2.5, 'epoch': 0.8}\n{'loss': 2.25, 'epoch': 1.6}\n100%|██| 1000/1000 [00:09<00:00]\n"
+        "{'loss': 2.0, 'epoch': 1.8}\n",
+        {"loss": [(1, 2.5), (2, 2.25), (3, 2.0)], "epoch": [(1, 0.8), (2, 1.6), (3, 1.8)]},
+        "row",
+    ),
     "lines that a buffer held back": (
         "hf-console",
         " 10%|▏ | 100/1000 [00:01<00:09]\n 20%|▏ | 200/1000 [00:02<00:08]\n 30%|▏ | 300/1000 [00:03<00:07]\n"
@@ -77,6 +91,22 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         "gradient overflow detected, ignoring gradient, setting loss scale to: 16.0\n"
         '2021-03-08 12:31:39 | INFO | valid_held | {"valid_loss": "9.5", "valid_num_updates": "100"}\n',
         {"loss": [(100, 16.5)], "loss_scale": [(100, 16.0)], "valid_loss": [(100, 9.5)]},
+        "step",
+    ),
+    "the log format of hydra": (
+        "fairseq",
+        "[2022-05-01 10:00:00,123][fairseq.trainer][INFO] - NOTE: gradient overflow detected, ignoring"
+        " gradient, setting loss scale to: 8.0\n"
+        '[2022-05-01 10:00:01,123][train_inner][INFO] - {"epoch": 1, "loss": "7.5", "num_updates": "200"}\n'
+        "[2022-05-01 10:00:02,123][valid][INFO] - epoch 001 | valid on x | loss 6.5 | num_updates 200\n",
+        {"loss_scale": [(0, 8.0)], "epoch": [(200, 1.0)], "loss": [(200, 7.5)], "valid_loss": [(200, 6.5)]},
+        "step",
+    ),
+    "ranks that nothing tells apart": (
+        "torchtitan",
+        "[titan] - INFO - step: 10  loss:  8.25  grad_norm:  0.5  memory: 27.5GiB(29.01%)  tps: 6,001\n"
+        "[titan] - INFO - step: 10  loss:  8.25  grad_norm:  0.5  memory: 26.5GiB(28.01%)  tps: 6,000\n",
+        {"loss": [(10, 8.25)], "grad_norm": [(10, 0.5)], "memory": [(10, 27.5)], "tps": [(10, 6001.0)]},
         "step",
     ),
     "nanms is no NaN": (

@@ -19,11 +19,13 @@ from chronicle.readers.console.numerals import NUMBER, numbers
 NAME = "fairseq"
 SUFFIXES: tuple[str, ...] = ()
 
+_TAG = r"train_inner|train|(?:valid|test)\w{0,40}"
 _LINE = re.compile(
-    rb'\| (?:train_inner|train|valid\w*|test\w*) \| (?:\{"|epoch )|\bnum_updates=|gradient overflow detected'
+    rb'(?:\| |\[)(?:train_inner|train|valid\w*|test\w*)(?: \||\]\[INFO\] -) (?:\{"|epoch )'
+    rb"|\bnum_updates=|gradient overflow detected"
 )
-_JSON = re.compile(r'\| (?P<tag>train_inner|train|(?:valid|test)\w*) \| (?P<json>\{".*\})\s*$')
-_BARS = re.compile(r"\| (?P<tag>train|(?:valid|test)\w*) \| (?P<rest>epoch .*)")
+_JSON = re.compile(rf'(?:\| |\[)(?P<tag>{_TAG})(?: \||\]\[INFO\] -) (?P<json>\{{".*\}})\s*$')
+_BARS = re.compile(rf"(?:\| |\[)(?P<tag>{_TAG})(?: \||\]\[INFO\] -) (?P<rest>epoch \d+ \|.*)")
 _EQUALS = re.compile(rf"\b(\w{{1,80}})=({NUMBER})(?=,|\s|$)")
 _FIELD = re.compile(rf"\| (\w{{1,80}}) ({NUMBER})(?= \||\s*$)")
 _SCALE = re.compile(rf"setting loss scale to: ({NUMBER})")

@@ -41,6 +41,7 @@ class Bars:
 
     total: str = ""  # of the training's bar; others are those of evaluations
     epochs: int = 0  # how many the training has, found out by the bars that fit
+    ended: bool = False
     drawn: dict[str, int] = field(default_factory=dict)  # the last place of a bar by its total
     waiting: list[tuple[Line, dict[str, float]]] = field(default_factory=list)
 
@@ -54,14 +55,23 @@ class Bars:
         if total != self.total:
             return []
         places = (n, before)
+        crowd = sum("loss" in values for _, values in self.waiting) > 1  # they cannot all be of this step
         for _, values in self.waiting:
             self.epochs = self.epochs or next((e for one in places if (e := self._fit(values, one))), 0)
-        told = [(line, values, self._step(values, places)) for line, values in self.waiting]
+        told = [(line, values, self._step(values, places, crowd)) for line, values in self.waiting]
         self.waiting = []
+        if self.ended:
+            self.total, self.epochs, self.ended = "", 0, False
         return told
 
-    def _step(self, values: dict[str, float], places: tuple[int, int]) -> int:
-        if not self.epochs or places[0] == places[1]:
+    def end(self, epoch: float) -> None:
+        """The training came to its end after so many epochs; another one may follow."""
+        self.ended = True
+        if not self.epochs and 0.5 < epoch < 1e6 and abs(epoch - round(epoch)) <= _ROUNDED:
+            self.epochs = round(epoch)
+
+    def _step(self, values: dict[str, float], places: tuple[int, int], crowd: bool) -> int:
+        if not self.epochs or (places[0] == places[1] and not crowd):
             return places[0]
         fitting = (one for one in places if self._fit(values, one) == self.epochs)
         return next(fitting, round(values["epoch"] * int(self.total) / self.epochs))
@@ -89,12 +99,12 @@ def read(path: Path) -> list[Attempt]:
     log, bars, n_rows, filtered = Log(path), Bars(), 0, 0
     log.axis = "row"
     for line, values in _told(log, bars):
-        if _SUMMARY in values:  # the end; another training may follow
+        if _SUMMARY in values:
             log.fact("summary", values)
-            bars.total, bars.epochs = "", 0
+            bars.end(values.get("epoch", math.nan))
             continue
         filtered += values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
-        if bars.drawn:
+        if not n_rows and bars.drawn:  # the bar is drawn before the first line, if it is in the log at all
             log.axis = "step"
             bars.waiting.append((line, values))
         else:

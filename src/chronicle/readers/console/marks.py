@@ -29,7 +29,8 @@ MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
         ("llm.c", rb"(?m)^s:\d+ t[er]l:-?[\dni]"),
         ("modded-nanogpt", rb"\bstep:\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d"),
         ("dllogger", rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni]'),
-        ("fairseq", rb'\| (?:train_inner|train|valid\w*) \| (?:\{"|epoch \d)|\bnum_updates=\d+, '),
+        ("fairseq", rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)|\bnum_updates=\d+, '),
+        ("fairseq", rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)'),
         ("torchtitan", rb"\bstep: *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): "),
         ("torchtitan", rb"\A(?:\d+ +-?\d+\.\d+\n){3}"),
         ("nanogpt", rb"\biter \d+: loss [-\dni]\S{0,30}, time |\bstep \d+: train loss [-\dni]"),
@@ -41,6 +42,8 @@ MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
         ("deepspeed", rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|"),
     )
 )  # fmt: skip
+_CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
+_MOST_CONTROLS = 0.01  # of a text
 # Documents and programs may quote the lines of a log.
 _NO_LOGS = re.compile(
     r"\.(md|rst|py|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|js|ts|css|c|h|cc|cpp|cuh?|go|rs|java|tex|bib"
@@ -68,6 +71,16 @@ def _owner(path: Path, size: int, mtime_ns: int) -> str:
     return next((name for name, mark in MARKS if mark.search(text)), "")
 
 
+def _is_binary(head: bytes) -> bool:
+    """Whether this is the head of no text.
+
+    A text may be damaged, or hold zeros: a file system fills with them what was never written.
+    """
+    written = head.replace(b"\0", b"")
+    n_controls = len(written) - len(written.translate(None, _CONTROLS))
+    return b"\0" in head and (not written or n_controls > _MOST_CONTROLS * len(written))
+
+
 def sample(path: Path) -> bytes:
     """What a format is known by: the first MB and pieces of the rest, without what `chunks.plain` takes out.
 
@@ -77,7 +90,7 @@ def sample(path: Path) -> bytes:
         size = os.fstat(file.fileno()).st_size
         head = file.read(8192)
         encoding = encoding_of(head)
-        if encoding != "utf-16" and b"\0" in head:
+        if encoding != "utf-16" and _is_binary(head):
             return b""
         parts = [head + file.read(HEAD_BYTES - len(head))]
         beyond = max(size - HEAD_BYTES - PIECE_BYTES, 0)

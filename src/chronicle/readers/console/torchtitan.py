@@ -33,6 +33,7 @@ def read(path: Path) -> list[Attempt]:
         BadLog: no record holds a number.
     """
     log, units = Log(path), dict[str, str]()
+    before: tuple[str, float | None, float | None] | None = None  # ranks without a prefix say the same
     for line in log.lines(_LINE):
         if found := _EXPECTED.match(line.text):
             log.add(line, int(found[1]), numbers([("loss", found[2])]), time=NAN)
@@ -42,6 +43,8 @@ def read(path: Path) -> list[Attempt]:
             of = "validation/" if found["evaluation"] else ""
             units = {of + name: unit for name, _, unit in pairs if unit} | units
             values = numbers((of + name, text) for name, text, _ in pairs)
-            if values:
+            told = (found["step"], values.get("loss"), values.get("grad_norm"))
+            if values and (prefix.who or told != before):
                 log.add(line, int(found["step"]), values, who=prefix.who, time=prefix.time)
+            before = told
     return [log.attempt(units=units)]
