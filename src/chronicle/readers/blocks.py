@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +24,7 @@ COMPILE_FROM = 16_000_000  # bytes: smaller files are read before numba is impor
 BLOCK_BYTES = 1 << 22
 MOST_THREADS = 4
 _SEEK_BYTES = 1 << 16
+_thread = threading.local()
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,18 @@ def engine_for(path: Path) -> SimpleNamespace | None:
         return None
     ready = "numba" in sys.modules and fast.compiled.cache_info().currsize
     return fast.compiled() if ready or path.stat().st_size >= COMPILE_FROM else None
+
+
+def room(block: bytes) -> tuple[Any, Any, Any, Any, Any]:
+    """Room for what a block can hold: bins, rows and bits (also as doubles) of its cells, and its odd lines.
+
+    It is that of the thread, and is used again: a cell has a byte at least, and one behind it.
+    """
+    size = len(block) // 2 + 1
+    if len(getattr(_thread, "bins", ())) < size:
+        _thread.bins, _thread.rows = np.empty(size, np.int32), np.empty(size, np.int32)
+        _thread.bits, _thread.odd = np.empty(size, np.uint64), np.empty((size, 4), np.int64)
+    return _thread.bins, _thread.rows, _thread.bits, _thread.bits.view(np.float64), _thread.odd
 
 
 def sort(engine: SimpleNamespace, n_bins: int, bins: Any, rows: Any, bits: Any) -> tuple[Any, Any, Any]:

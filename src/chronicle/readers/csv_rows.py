@@ -21,7 +21,7 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.model import Fault
 from chronicle.readers import tables
-from chronicle.readers.blocks import Cells, engine_for, last_lines, scanned, sort, split
+from chronicle.readers.blocks import Cells, engine_for, last_lines, room, scanned, sort, split
 from chronicle.readers.cells import Builder, header_names, looks_whole
 from chronicle.readers.text import Line, Lines, head_lines, numbered
 
@@ -174,12 +174,10 @@ class Table:
 
 def scan_block(engine: SimpleNamespace, delimiter: int, whole: Any, first: Any, block: bytes) -> Cells:
     """What the kernel finds in a block of whole lines."""
-    size = len(block) // 2 + 1  # a cell has a byte at least, and one behind it; unused room costs nothing
-    bins, rows, bits = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint64)
-    odd = np.empty((size, 4), np.int64)
-    n, n_rows, n_odd, n_lines = engine.csv_scan(
-        np.frombuffer(block, np.uint8), delimiter, whole, first, bins, rows, bits, bits.view(np.float64), odd
-    )
+    *cells, odd = room(block)
+    buffer = np.frombuffer(block, np.uint8)
+    n, n_rows, n_odd, n_lines = engine.csv_scan(buffer, delimiter, whole, first, *cells, odd)
+    bins, rows, bits, _ = cells
     sorted_ = sort(engine, 3 * len(whole), bins[:n], rows[:n], bits[:n])
     return Cells(block, n_rows, n_lines, *sorted_, odd[:n_odd].tolist())
 

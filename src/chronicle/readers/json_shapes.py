@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chronicle.readers.blocks import Cells, sort
+from chronicle.readers.blocks import Cells, room, sort
 from chronicle.readers.text import clean
 
 MOST_SEGMENTS, LONGEST_LINE, MOST_DEPTH = 4096, 1 << 20, 8
@@ -115,12 +115,10 @@ def scan_block(
 ) -> Cells:
     """What the kernel finds in a block of whole lines."""
     literals, rows_of_segments, opens, n_names = tables
-    size = len(block) // 2 + 1
-    bins, rows, bits = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint64)
-    odd = np.empty((size, 4), np.int64)
     seen, following = np.full(n_names, -1), np.zeros(len(rows_of_segments) + 1, np.int64)
     learned = (literals, rows_of_segments, opens, seen, following, keeps, counts)
-    cells = (bins, rows, bits, bits.view(np.float64))
-    n, n_rows, n_odd, n_lines = engine.json_scan(np.frombuffer(block, np.uint8), learned, cells, odd)
+    *cells, odd = room(block)
+    n, n_rows, n_odd, n_lines = engine.json_scan(np.frombuffer(block, np.uint8), learned, tuple(cells), odd)
+    bins, rows, bits, _ = cells
     sorted_ = sort(engine, 3 * len(keeps), bins[:n], rows[:n], bits[:n])
     return Cells(block, n_rows, n_lines, *sorted_, odd[:n_odd].tolist())
