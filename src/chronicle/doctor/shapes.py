@@ -13,6 +13,7 @@ import numpy as np
 from chronicle.model import Fault, Steps
 from chronicle.readers.console.chunks import chunks
 from chronicle.readers.console.log import Log, text_of
+from chronicle.readers.console.marks import sample
 from chronicle.readers.console.pairs import pairs
 from chronicle.readers.console.prefix import split
 from chronicle.readers.console.rows import Rows
@@ -145,7 +146,5 @@ def unread_kinds(path: Path) -> tuple[Kind, ...]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    for chunk in chunks(path):
-        if b"\0" in chunk.data:
-            return
+    for chunk in chunks(path) if sample(path) else ():
         yield from ((n, line) for n, line in zip(chunk.numbers, chunk.lines, strict=True) if line.strip())
