@@ -14,6 +14,7 @@ from chronicle.classify import DEFAULTS, classify
 from chronicle.classify.pairing import alike, noise, period
 from chronicle.classify.reread import rereads
 from chronicle.classify.view import look
+from chronicle.model import Role
 from chronicle.restarts import restart
 from chronicle.timeline import stitch
 
@@ -115,6 +116,22 @@ def test_epochs_in_the_same_order_are_no_fault_of_a_resume(epoch):
         training("b", range(700, 1700), batches[700:1700], 2),
     )
     assert proofs(*attempts) == {}
+
+
+@pytest.mark.parametrize(("counted", "told"), [(True, False), (False, True)])
+def test_an_epoch_that_begins_with_a_resume_is_meant_where_the_log_counts_epochs(counted, told):
+    first, second = cursor_lost()
+    if counted:
+        first, second = (
+            replace(one, series={**one.series, "epoch": series_of(one, steps)})
+            for one, steps in ((first, range(600)), (second, range(600, 2000)))
+        )
+    assert bool(proofs(first, second)) is told
+
+
+def series_of(one, steps):
+    """The epochs of a data set of 600 batches."""
+    return replace(one.series["loss"], metric="epoch", role=Role.EPOCH, values=np.asarray(steps) / 600)
 
 
 def test_a_first_attempt_proves_nothing():

@@ -14,6 +14,7 @@ from chronicle.classify.pairing import FORETOLD_T, LEAST_PAIRS, Noise, Pairing, 
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Criterion, Role
 
+_EPOCH = 0.02  # of an epoch: the first point of one is logged a little after it began
 _EARLIER = 8  # attempts back that are compared: a loader starts again where a process started
 
 
@@ -60,22 +61,35 @@ def rereads(view: View) -> Mapping[int, Reread]:
         one = noise(loss) if loss is not None and loss.role is Role.LOSS else None
         if one is None:
             continue
-        proofs = [*_from_the_start(honest, one), *_over_and_over(attempt, honest, one)]
+        proofs = [*_from_the_start(attempt, honest, one), *_over_and_over(attempt, honest, one)]
         if proofs:
             found[attempt.index] = max(proofs, key=lambda p: p.pairing.t)
         honest.append((attempt, one))
     return found
 
 
-def _from_the_start(earlier: Sequence[tuple[AttemptView, Noise]], one: Noise) -> list[Reread]:
+def _from_the_start(
+    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], one: Noise
+) -> list[Reread]:
     proofs = []
-    for attempt, old in earlier[-_EARLIER:]:
+    for parent, old in earlier[-_EARLIER:]:
+        if _whole_epochs(parent, attempt):
+            continue  # the next epoch in the same order, as it was meant
         lag = (one.first - old.first) * one.gap
         pairing = alike(old, one, lag) if lag > 0 else None
         usual = period(old) if pairing else None
         if pairing and (usual is None or lag % usual.lag_steps):
-            proofs.append(Reread(attempt.name, pairing, 1, None))
+            proofs.append(Reread(parent.name, pairing, 1, None))
     return proofs
+
+
+def _whole_epochs(parent: AttemptView, attempt: AttemptView) -> bool:
+    """Whether the later attempt begins a whole number of epochs after the earlier one, by their own count."""
+    counts = [a.first(Role.EPOCH) for a in (parent, attempt)]
+    if counts[0] is None or counts[1] is None:
+        return False
+    apart = float(counts[1].values[0] - counts[0].values[0])
+    return round(apart) >= 1 and abs(apart - round(apart)) <= _EPOCH if np.isfinite(apart) else False
 
 
 def _over_and_over(
