@@ -2,9 +2,9 @@
 
     python -m benchmarks.scale [--points 1000000] [--runs 1 10 100] [--files 1 10] [--write]
 
-Event files of ten tags, four of which are judged. First many runs (links to one file: the disk holds it once),
-read, stitched and classified one after the other in one process; then one run of many files that go on from
-each other. `--write` puts the table into docs/speed.md.
+Event files of ten tags, four of which are judged. First many runs (links to one file: the disk holds it
+once), read, stitched and classified one after the other in one process; then one run of many files that go
+on from each other. `--write` puts the table into docs/speed.md.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from chronicle.addresses import address_of, shown
 from chronicle.errors import ChronicleError, NothingToRead, UsageError
-from chronicle.readers import READERS, local, runs_below, runs_of_store
+from chronicle.readers import local, runs_below, runs_of_store, what_to_do
 from chronicle.workspace import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
 
 _FETCHES = 4  # runs whose logs are fetched at a time
@@ -27,11 +27,8 @@ def expand(paths: Sequence[Path]) -> list[RunFolder]:
     """
     runs = [run for path in paths for run in _runs_at(path)]
     if not runs:
-        known = ", ".join(reader.NAME for reader in READERS)
-        raise NothingToRead(
-            f"no log in {', '.join(map(shown, paths))}. Known formats: {known}. "
-            "Remedy: name the file itself to see why it is not read"
-        )
+        folders = [path for path in paths if path.is_dir()] or list(paths)
+        raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
     return list(_distinct(runs))
 
 

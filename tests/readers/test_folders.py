@@ -12,6 +12,7 @@ from tests.readers.writers import csv_log, event_log, json_log, trainer_log
 from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat
 from chronicle.model import Role
 from chronicle.readers import READERS, read, read_all, runs_below
+from chronicle.sources import expand
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
 
@@ -97,6 +98,22 @@ def test_a_folder_without_logs_holds_no_run(tmp_path: Path) -> None:
     assert runs_below(tmp_path) == []
     with pytest.raises(NothingToRead, match="no log with a number in it"):
         read(tmp_path)
+
+
+def test_texts_that_nobody_knows_are_named_with_what_to_do(tmp_path: Path) -> None:
+    for number in range(1, 8):
+        (tmp_path / f"job-{number}.log").write_text("all is well at 10:00\n" * 3)
+    (tmp_path / "train.py").write_text("lr = 3e-4\n")
+    (tmp_path / "weights.bin").write_bytes(bytes(100))
+    with pytest.raises(NothingToRead) as caught:
+        read(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}: no log with a number in it. "
+        "No reader knows job-1.log, job-2.log, job-3.log, job-4.log, job-5.log, .... "
+        "Remedy: `chronicle doctor` on one of them says what it lacks"
+    )
+    with pytest.raises(NothingToRead, match=r"no log in .*\. No reader knows job-1\.log, "):
+        expand([tmp_path])
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:

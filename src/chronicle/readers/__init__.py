@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from chronicle import roles
@@ -24,6 +25,7 @@ from chronicle.readers.dispatch import (
     READERS,
     all_readers,
     is_log,
+    is_text,
     log_like,
     plugins,
     read_file,
@@ -36,7 +38,19 @@ from chronicle.readers.packed import plain_name
 from chronicle.readers.remote import fetch
 from chronicle.readers.text import clean
 
-__all__ = ["READERS", "Reading", "RunSource", "local", "read", "read_all", "runs_below", "runs_of_store"]
+__all__ = [
+    "READERS",
+    "Reading",
+    "RunSource",
+    "local",
+    "read",
+    "read_all",
+    "runs_below",
+    "runs_of_store",
+    "what_to_do",
+]
+
+_MOST_NAMED = 5
 
 Aliases = Sequence[tuple[str, Role]]
 
@@ -60,8 +74,7 @@ def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
     """
     reading = read_all(path, aliases=aliases)
     if not reading.attempts:
-        known = ", ".join(reader.NAME for reader in all_readers())
-        nothing = f"{path}: no log with a number in it. Remedy: name a log of a known format ({known})"
+        nothing = f"{path}: no log with a number in it. {what_to_do(local(path))}"
         raise next(iter(reading.problems), NothingToRead(nothing))
     return list(reading.attempts)
 
@@ -150,6 +163,16 @@ def _told(attempt: Attempt, mirror: str, address: str) -> Attempt:
 def _told_problem(problem: LogError, mirror: str, address: str) -> LogError:
     where, what = (text.replace(mirror, address) for text in (problem.where, problem.problem))
     return type(problem)(where, what)
+
+
+def what_to_do(path: Path) -> str:
+    """What to do where nothing at a path is a log: look at the texts there, or name a log."""
+    texts = list(islice(scan(path, is_text).all_logs(), _MOST_NAMED + 1)) if path.is_dir() else []
+    if not texts:
+        return f"Remedy: name a log of a known format ({', '.join(one.NAME for one in all_readers())})"
+    named = ", ".join(clean(str(text.relative_to(path))) for text in texts[:_MOST_NAMED])
+    more = ", ..." if len(texts) > _MOST_NAMED else ""
+    return f"No reader knows {named}{more}. Remedy: `chronicle doctor` on one of them says what it lacks"
 
 
 def runs_below(path: str | Path) -> list[RunSource]:

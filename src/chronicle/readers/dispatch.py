@@ -30,6 +30,7 @@ from chronicle.readers import (
     wandb,
 )
 from chronicle.readers.console import machine
+from chronicle.readers.console.marks import may_be_log
 from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
 from chronicle.readers.protocol import Reader, guarded
 from chronicle.readers.text import head
@@ -111,6 +112,15 @@ def is_log(path: Path) -> bool:
 def _claimed(path: Path) -> bool:
     with unpacked(path, begin_only=True) as file:
         return bool(claims(file.path))
+
+
+def is_text(path: Path) -> bool:
+    """Whether a file is a text with a number in it, as a log would be, and no program by its name."""
+    try:
+        start = head(path) if path.is_file() and may_be_log(path) else b""
+    except OSError:
+        return False
+    return b"\0" not in start and any(byte in start for byte in b"0123456789")
 
 
 def folder_claims(path: Path) -> list[Reader]:
