@@ -71,10 +71,11 @@ class Bars:
             self.epochs = round(epoch)
 
     def _step(self, values: dict[str, float], places: tuple[int, int], crowd: bool) -> int:
-        if not self.epochs or (places[0] == places[1] and not crowd):
+        epoch = values.get("epoch", math.nan)
+        if not self.epochs or not math.isfinite(epoch) or (places[0] == places[1] and not crowd):
             return places[0]
         fitting = (one for one in places if self._fit(values, one) == self.epochs)
-        return next(fitting, round(values["epoch"] * int(self.total) / self.epochs))
+        return next(fitting, round(epoch * int(self.total) / self.epochs))
 
     def _fit(self, values: dict[str, float], n: int) -> int:
         """How many epochs the training has if a line was printed at step ``n``; 0 where no number fits."""
