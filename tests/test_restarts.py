@@ -28,7 +28,7 @@ from chronicle.timeline import stitch
         ),
         (Change("config/warm", None, True), "config/warm not stated → yes"),
         (Change("world size", 64, 32, "processes"), "world size 64 → 32 processes"),
-        (Change("config/prompt", "x" * 200, "y"), f"config/prompt {'x' * 59}… → y"),
+        (Change("config/prompt", "x" * 200, "y"), f"config/prompt {'x' * 39}… → y"),
     ],
 )
 def test_changes(change, said):

@@ -18,7 +18,7 @@ _OUTCOMES = {
     "empty": "logged no point",
     "apart": "a training of its own",
 }
-_LONGEST = 60  # characters of a changed value: a configuration may hold whole prompts
+_LONGEST = 40  # characters of a changed value: a configuration may hold whole prompts
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ _ROLES: dict[str, str] = {
     Role.GRAD_NORM: "gradient norm",
     "attempts": "a second attempt",
 }
-_LISTED = 12  # phrases of a table's cell
+_LISTED = 6  # phrases of a table's cell
 _NAMES = {"nan": "NaN", "inf": "Inf", "lr": "learning rate"}
 
 
