@@ -54,6 +54,10 @@ FAULTS = {
         "nccl", "",
         "torch.distributed.DistBackendError: NCCL error in: ProcessGroup.cpp:13, unhandled system error",
     ),
+    "[rank3]: torch.distributed.DistBackendError: NCCL error in: NCCL.cpp:70, remote process exited": (
+        "nccl", "",
+        "[rank3]: torch.distributed.DistBackendError: NCCL error in: NCCL.cpp:70, remote process exited",
+    ),
     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has ...": (
         "out-of-memory", "", "GPU out of memory",
     ),

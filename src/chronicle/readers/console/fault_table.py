@@ -89,7 +89,7 @@ ROWS: tuple[Row, ...] = (
         "nccl|processgroup|collective|gloo|watchdog",
         (
             r"watchdog caught|watchdog thread terminated|ncclCommAbort|communicator was aborted",
-            r"NCCL operations have failed",
+            r"NCCL operations have failed|\bNCCL error in: ",
             r"nccl(?:Internal|System|UnhandledCuda|Remote|InvalidUsage)Error",
             r"unhandled (?:system|cuda) error",
             r"NCCL WARN .{0,200}(?:fail|error|timed? ?out|abort|connection closed|reset by peer)",
