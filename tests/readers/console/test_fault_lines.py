@@ -56,7 +56,7 @@ FAULTS = {
     ),
     "[rank3]: torch.distributed.DistBackendError: NCCL error in: NCCL.cpp:70, remote process exited": (
         "nccl", "",
-        "[rank3]: torch.distributed.DistBackendError: NCCL error in: NCCL.cpp:70, remote process exited",
+        "torch.distributed.DistBackendError: NCCL error in: NCCL.cpp:70, remote process exited",
     ),
     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has ...": (
         "out-of-memory", "", "GPU out of memory",
