@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -112,6 +113,12 @@ def identify(path: Path) -> bool:
     """Lines of one shape, with a metric that is known by its name, at steps that grow."""
     if not may_be_log(path) or owner(path):
         return False
+    info = path.stat()
+    return _is_log(path, info.st_size, info.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _is_log(path: Path, size: int, time_ns: int) -> bool:
     seen: dict[tuple[str, ...], list[int]] = {}
     course = Course()
     for raw in islice(filter(_MAYBE.search, sample(path).split(b"\n")), _MOST_LINES):
