@@ -1,12 +1,13 @@
-"""Several runs in one table, as CSV."""
+"""Several runs in one table, as CSV and JSON lines."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from chronicle.readers import csv_tables, read, runs_below
+from chronicle.readers import csv_tables, json_lines, read, runs_below
 
 WIDE = "run_id,run_name,step,loss\nx1,a,1,3.0\nx2,b,1,4.0\nx1,a,2,2.0\nx2,b,2,\n,,3,9.0\n"
 LONG = "run,metric,value,step\na,loss,3.0,1\na,lr,0.1,1\nb,loss,4.0,1\na,loss,2.0,2\n"
@@ -44,6 +45,19 @@ def test_each_is_a_run_of_its_own(tmp_path: Path) -> None:
     assert [(run.run_id, run.only) for run in runs_below(tmp_path / "t.csv")] == [("t/0", "0"), ("t/1", "1")]
     assert [(run.run_id, run.only) for run in runs_below(tmp_path / "t.tsv")] == [("t.tsv", "")]
     assert len(read(tmp_path / "t.csv")) == 2
+
+
+def test_runs_of_json_lines(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    rows = [{"run": "ab"[i % 2], "step": i // 2, "loss": 3.0 - i} for i in range(6)]
+    file.write_text('{"config": {"lr": 0.1}}\n' + "".join(json.dumps(row) + "\n" for row in rows))
+    attempts = json_lines.read(file)
+    assert [one.series["loss"].values.tolist() for one in attempts] == [[3.0, 1.0, -1.0], [2.0, 0.0, -2.0]]
+    assert [one.facts for one in attempts] == [{"run": run, "config/lr": 0.1} for run in "ab"]
+    assert json_lines.runs(file) == ["a", "b"]
+    file.write_text(file.read_text().replace('"run"', '"name"'))
+    assert json_lines.runs(file) == []
+    assert len(json_lines.read(file)) == 1
 
 
 @pytest.mark.parametrize("header", ["", "run\n", '"run,step\n', "run,step,loss\n"])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from chronicle.model import Attempt
 from chronicle.readers.blocks import engine_for
 from chronicle.readers.json_rows import JsonLog, Row, cells_of
+from chronicle.readers.runs_in_table import RUN_NAMES, runs_of
 from chronicle.readers.tables import Column
 from chronicle.readers.text import Lines, head_lines, numbered
 
@@ -40,20 +41,34 @@ def identify(path: Path) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, a row for each line with a step. A line without one that holds a metric belongs to the
-    step before it; any other is an event (fact "events"). Lines before the first step are facts: what the
-    training was started with. Where no line holds a step, those with a known metric are rows, or all lines.
+    """An attempt a run, a row for each line with a step. A line without one that holds a metric belongs to
+    the step before it; any other is an event (fact "events"). Lines before the first step are facts: what
+    the training was started with. Where no line holds a step, those with a known metric are rows, or all.
 
     Raises:
         BadLog: no line holds a number.
     """
+    return _log(path).attempts()
+
+
+def runs(path: Path) -> list[str]:
+    """The runs that a key of the lines names, as the fact "run" of their attempts; [] where none does.
+
+    The lines are only read where one of the first has such a key.
+    """
+    if not any(f'"{name}":' in line for line in head_lines(path) for name in RUN_NAMES):
+        return []
+    return [run for run in runs_of(_log(path).columns()) if run]
+
+
+def _log(path: Path) -> JsonLog:
     log = JsonLog(path)
     engine = engine_for(path)
     if engine:
         log.read_blocks(engine)
     else:
         log.read_lines(numbered(Lines(path)))
-    return [log.attempt()]
+    return log
 
 
 def flat(record: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str]]:

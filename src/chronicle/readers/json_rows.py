@@ -17,6 +17,8 @@ from chronicle.readers.blocks import Cells, Scan, scanned, split
 from chronicle.readers.cells import Builder, number
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.json_shapes import Shapes, scan_block
+from chronicle.readers.runs_in_table import attempts_of
+from chronicle.readers.tables import Column
 from chronicle.readers.text import Line, clean
 from chronicle.roles import role_of
 
@@ -37,8 +39,8 @@ class JsonLog:
         self._early, self._events, self._faults, self._n_more = list[Row](), list[Row](), list[Fault](), 0
         self._shapes = Shapes()
 
-    def attempt(self) -> Attempt:
-        """What was read. Raises BadLog where no line holds a number."""
+    def attempts(self) -> list[Attempt]:
+        """What was read, an attempt a run. Raises BadLog where no line holds a number."""
         if not self.n_rows:
             self._early, rows, self._events = without_steps(self._early)
             for row in rows:
@@ -49,10 +51,19 @@ class JsonLog:
             facts["events"] = self._events[:MAX_EVENTS]
         if self._n_more:
             self._faults.append(Fault(str(self.path), "more lines are damaged; skipped", self._n_more))
+        return attempts_of(
+            self.path,
+            self.n_rows,
+            self.columns(),
+            facts=facts,
+            faults=self._faults,
+            truncated=self.truncated,
+        )
+
+    def columns(self) -> dict[str, Column]:
+        """All columns that were read."""
         every = np.arange(self.n_rows)
-        columns = {name: builder.column(every) for name, builder in self._builders.items()}
-        kept = {"facts": facts, "faults": self._faults, "truncated": self.truncated}
-        return tables.attempt(self.path, self.n_rows, columns, **kept)  # type: ignore[arg-type]
+        return {name: builder.column(every) for name, builder in self._builders.items()}
 
     def read_lines(self, lines: Iterable[Line]) -> None:
         """Reads lines with care."""
