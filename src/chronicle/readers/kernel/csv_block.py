@@ -77,7 +77,8 @@ def csv_line(
     while True:
         begin = at
         at = after_blanks(buffer, at, delimiter)
-        if column >= n_columns and (begin != at or not ends(buffer[at], delimiter)):
+        too_many = column >= n_columns and (begin != at or not ends(buffer[at], delimiter))
+        if too_many or at - begin > LONGEST:
             return at, n, ODD_LINE
         if not ends(buffer[at], delimiter):
             seen = True
