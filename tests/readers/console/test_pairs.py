@@ -88,6 +88,11 @@ COUNTED = {
     "loss: {loss:.2f}, epoch: {i}": list(range(12)),
     "epoch {e} global_step {i} step {b} loss {loss:.2f}": list(range(12)),
     "{{step: {i}, loss: {loss:.2f}}}": list(range(12)),
+    "[{i}]\ttrain-x:0.5\tloss:{loss:.2f}": list(range(12)),
+    "I0101 12:00:00.000000  123 solver.cpp:228] Iteration {i}, loss = {loss:.2f}": list(range(12)),
+    "2023-11-09T18:26:52.318Z\tn1:0\tolmo.train:550\tINFO\t[step={i}/73]\n    loss={loss:.2f}": list(
+        range(12)
+    ),
 }
 
 

@@ -123,8 +123,8 @@ def _is_log(path: Path, size: int, time_ns: int) -> bool:
     course = Course()
     for raw in islice(filter(_MAYBE.search, sample(path).split(b"\n")), _MOST_LINES):
         record = Record(split(text_of(raw)).text)
-        step, own = course.step(record)
-        if step is not None and own and any(map(_is_judged, record.shape)):
+        step, _ = course.step(record)
+        if step is not None and any(map(_is_judged, record.shape)):
             steps = seen.setdefault(record.shape, [])
             steps.append(step)
             if len(steps) >= _FEWEST_LINES and _grows(steps):

@@ -31,6 +31,8 @@ _FORMS = (
     r"\[?(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)\b"
     r"(?:\|(?P<who>[A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?[:,]?(?: *[-|:](?= ))?",
     r"[\w.]+:[\w<>]+:\d+ - ",  # loguru
+    r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",  # glog, absl
+    r"(?P<who>[\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
     r"\[[\w./<>-]+\.py:\d+(?::[\w<>.]+)?\](?: [-|:])?",  # the place in the source
     r"\[(?P<who>Rank \d+)\](?: [-|:])?",  # DeepSpeed
     r"\[(?:deepspeed|deepscale)\]",
