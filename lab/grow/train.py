@@ -189,7 +189,8 @@ class Trainer:
         self.skipped += skip
         row: Row = {"grad_norm": norm}
         if before:
-            moved = sum(float((p - q).square().sum()) for p, q in zip(parameters, before, strict=True))
+            pairs = zip(parameters, before, strict=True)
+            moved = sum(float((p.detach() - q).square().sum()) for p, q in pairs)
             row["update_norm"] = math.sqrt(moved)
         return row
 
