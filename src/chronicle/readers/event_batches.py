@@ -47,10 +47,13 @@ class Log:
 
     def add(self, points: Points, names: list[str]) -> None:
         """Adds points whose tags are numbered by ``names``."""
-        used, first = np.unique(points.tag, return_index=True)
+        n_points = len(points.tag)
+        first = np.full(len(names), n_points)  # where each tag comes first: the last one that is written
+        first[points.tag[::-1]] = np.arange(n_points - 1, -1, -1)
+        used = np.flatnonzero(first < n_points)
         numbers = np.zeros(len(names), np.int64)
-        for i in np.argsort(first).tolist():
-            numbers[used[i]] = self.tags.setdefault(names[used[i]], len(self.tags))
+        for number in used[np.argsort(first[used])].tolist():
+            numbers[number] = self.tags.setdefault(names[number], len(self.tags))
         self.parts.append(points._replace(record=points.record[:0], tag=numbers[points.tag]))
 
     def note(self, piece: _Piece, wrong: Ints, found: Found) -> None:
