@@ -24,7 +24,7 @@ from chronicle.readers.event_scalars import Found, Points, decode
 from chronicle.readers.event_wire import Text
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
-BATCH_BYTES = 1 << 23
+BATCH_BYTES = 1 << 22
 
 
 @dataclass
