@@ -48,6 +48,9 @@ class Thresholds(ContextThresholds):
     # ---- the whole run
     quantised: float = limit(0.05, "share of the samples", "fewer distinct values: quantised")
     noisy: float = limit(0.05, "log units", "one-sample noise above which a healthy run is called noisy")
+    wild: float = limit(
+        0.6, "log units", "samples differ by a factor of two: nobody can say how such a run does"
+    )
     bad_end: float = limit(0.1, "log units", "a run that ends this far above its trend is bad")
     spike_rate: float = limit(1.0, "fast spikes in 10k steps", "more worry (Qwen: 0.2 good, 4.3 bad)")
     knowing: float = limit(

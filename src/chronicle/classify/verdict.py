@@ -77,9 +77,30 @@ def judge(view: View, live: Iterable[Finding]) -> Verdict:
         return Verdict.UNEXPECTED
     if any(verdict_of(view, f) is Verdict.WORRYING for f in live) or too_many_spikes(view, live):
         return Verdict.WORRYING
-    if not any(a.loss is not None for a in view.attempts):
-        return Verdict.UNEXPECTED
-    return Verdict.GOOD
+    if any(a.loss is not None for a in view.attempts):
+        return Verdict.UNEXPECTED if wild(view) else Verdict.GOOD
+    return Verdict.GOOD if scores_rise(view) else Verdict.UNEXPECTED
+
+
+def wild(view: View) -> bool:
+    """Whether every positive loss differs by a factor from sample to sample: then nobody can tell."""
+    losses = [a.loss for a in view.attempts if a.loss is not None]
+    positive = [s for s in losses if (s.values[np.isfinite(s.values)] > 0).all()]
+    return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
+
+
+def scores_rise(view: View) -> bool:
+    """Whether a run without a loss is seen to learn: a score (four points or more) ends near its best, which
+    is above its first by three times what neighbours differ by (median)."""
+    for attempt in view.attempts:
+        for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE):
+            v = score.values[np.isfinite(score.values)]
+            if len(v) < 4:
+                continue
+            gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
+            if last >= 0.9 * gain > 0 and gain >= 3 * float(np.median(np.abs(np.diff(v[len(v) // 2 :])))):
+                return True
+    return False
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
@@ -130,6 +151,9 @@ def logged(view: View, role: str) -> bool:
 
 def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
     """One sentence: which finding, or which absence of findings, makes the verdict."""
+    judged = any(a.loss is not None for a in view.attempts)
+    if verdict is Verdict.GOOD and not judged:
+        return "Good by its scores, which rose and stayed up; no loss was logged that could be judged."
     if verdict is Verdict.GOOD:
         back = sum(f.pattern == "spike-fast-recovery" for f in live)
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
@@ -144,4 +168,6 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
         return f"{verdict.title()}: {title}{where} from step {count(first.start_step)}{more}."
     if verdict is Verdict.WORRYING:
         return "Worrying: more fast spikes than a good run has."
+    if judged:
+        return "Cannot tell: the loss differs by a factor of two from sample to sample."
     return "Cannot tell: no loss was logged that could be judged."

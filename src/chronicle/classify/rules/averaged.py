@@ -4,7 +4,8 @@ Sees: a step of the level that single samples hide, up or down, at any place of 
 Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index share slope and
 curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5 % or more.
 The error is the largest of three: of white noise, of slower noise in the window, and of the steps that the
-whole log shows. The outer halves of both windows differ by half of the step.
+whole log shows. It stays: the outer halves of both windows differ by half of the step,
+and no taller step lies within its window.
 Blind to: logs of fewer than 256 samples, steps in the first and last 64, what is already an event there, and
 places where the log changes its cadence. What was planned (learning rate, batch size, epoch) is no shift.
 False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
@@ -14,7 +15,7 @@ published 124M runs, where shards differ by a tenth of the noise of a batch; Mar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -110,9 +111,24 @@ def clear(y: Floats, noise: float, view: View) -> Iterator[Step]:
         if abs(step.t) < view.thresholds.step_t:
             return
         near = any(abs(step.at - k.at) < max(step.window, k.window) for k in kept)
+        near |= any(overshadows(other, step, view) for other in tried)
         if not near and abs(step.height) >= least(view, noise) and stays(calm, step):
             kept.append(step)
-            yield step
+            yield replace(step, at=place(calm, step))
+
+
+def overshadows(other: Step, step: Step, view: View) -> bool:
+    """Whether a taller step lies within the window of this one: what is seen here is its foot."""
+    taller = abs(other.height) > abs(step.height) and abs(other.t) >= 0.5 * view.thresholds.step_t
+    return taller and step.window // 8 < abs(other.at - step.at) < step.window
+
+
+def place(y: Floats, step: Step) -> int:
+    """Where the shortest window sees the step: a long one sees that it is, a short one where."""
+    first, short = step.at - step.window // 2, WINDOWS[0]
+    part = y[max(first - short, 0) : step.at + step.window // 2 + short]
+    heights = np.correlate(part, kernel(short), "valid") * np.sign(step.height)
+    return max(first - short, 0) + short + int(np.argmax(heights))
 
 
 def steps_of(y: Floats, window: int, noise: float) -> Iterator[Step]:
@@ -121,10 +137,12 @@ def steps_of(y: Floats, window: int, noise: float) -> Iterator[Step]:
     heights = np.correlate(y, weights, "valid")
     usual = scale(heights) if len(heights) >= 8 * window else 0.0
     white = noise * float(np.sqrt(np.sum(weights**2)))
-    half = window // 2
-    for i in range(EARLY * window - window, len(heights), half):
+    half, first = window // 2, (EARLY - 1) * window
+    for i in range(first, len(heights), half):
         part = np.abs(heights[i : i + half])
         j = i + int(np.argmax(part))
+        if j == first:
+            continue  # the foot of a step that lies too early to be judged
         error = max(usual, white, slow(y[j : j + 2 * window], weights))
         yield Step(j + window, float(heights[j]), float(heights[j]) / error, window)
 
@@ -136,15 +154,19 @@ def slow(y: Floats, weights: Floats) -> float:
     return scale(apart) / float(np.sqrt(2)) * float(np.sqrt(np.sum(of_blocks**2)))
 
 
+def design(window: int) -> Floats:
+    """Level, slope, bend and step in 2 * window samples, as columns."""
+    u = (np.arange(2 * window) - window + 0.5) / window
+    return np.stack([np.ones_like(u), u, u**2, (u > 0).astype(float)], axis=1)
+
+
 @cache
 def kernel(window: int) -> Floats:
     """Weights of 2 * window samples that give the step in their middle, by least squares.
 
     Shared are slope and curvature in the index, so neither a trend nor its bend makes a step.
     """
-    u = (np.arange(2 * window) - window + 0.5) / window
-    design = np.stack([np.ones_like(u), u, u**2, (u > 0).astype(float)], axis=1)
-    weights: Floats = np.linalg.pinv(design)[3]
+    weights: Floats = np.linalg.pinv(design(window))[3]
     return weights
 
 

@@ -3,8 +3,8 @@
 Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
 Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values, and batches
 differ by 3 % at most (a model that knows nothing loses as much on every batch; one that was trained before
-does not); or at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above
-their own minimum.
+does not); or a step takes all but 15 % of what was learned, and batches differ as little after it; or at
+least three attempts, three quarters of which end in NaN or 3 % (and six errors) above their own minimum.
 Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning in large batches that
 starts at the floor.
 Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import at_most, positive
+from chronicle.classify.measure import at_least, at_most, positive
 from chronicle.classify.report import criterion, found
 from chronicle.classify.rules import uturn
 from chronicle.classify.view import AttemptView, View
@@ -33,35 +33,76 @@ def find(view: View) -> Iterator[Finding]:
     dying = list(every_attempt_dies(view))
     yield from dying
     if not dying:
-        yield from (f for a in view.attempts for f in never_learned(view, a))
+        for attempt in view.attempts:
+            yield from never_learned(view, attempt) or forgot(view, attempt)
 
 
-def never_learned(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def never_learned(view: View, attempt: AttemptView) -> list[Finding]:
     """The loss of a whole log stays where it began."""
     loss = attempt.loss
-    if loss is None:
-        return
-    steps, y = positive(loss)
-    if len(y) < FEWEST or steps[0] > 0.02 * steps[-1]:
-        return
+    steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
+    if loss is None or len(y) < FEWEST or steps[0] > 0.02 * steps[-1]:
+        return []
     gain = float(np.mean(y[:2])) - min(float(np.median(part)) for part in np.array_split(y, 8))
     least, noise = view.thresholds.learned, view.noise(loss)
-    if gain >= least + noise or noise > view.thresholds.knowing:
-        return
-    yield found(
-        FAILED,
-        attempt,
-        loss,
-        (steps[0], None, None),
-        severity=0.9,
-        confidence=0.6 + 0.3 * min(1.0, len(y) / 200),
-        evidence={"gained_log": gain, "points_samples": len(y)},
-        criteria=[
-            criterion("lowest eighth below the start", gain, "log units", f">= {least}", False),
-            at_most("one-sample noise", noise, "log units", view.thresholds.knowing),
-        ],
-        runner_up=("plateau", "the loss had fallen first and then stood still"),
-    )
+    if gain >= least or noise > view.thresholds.knowing:
+        return []
+    tests = [
+        criterion("lowest eighth below the start", gain, "log units", f">= {least}", False),
+        at_most("one-sample noise", noise, "log units", view.thresholds.knowing),
+    ]
+    return [
+        found(
+            FAILED,
+            attempt,
+            loss,
+            (steps[0], None, None),
+            severity=0.9,
+            confidence=0.6 + 0.3 * min(1.0, len(y) / 200),
+            evidence={"gained_log": gain, "points_samples": len(y)},
+            criteria=tests,
+            runner_up=("plateau", "the loss had fallen first and then stood still"),
+        )
+    ]
+
+
+def forgot(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """A step up to the first level, after which nothing is learned again."""
+    loss = attempt.loss
+    for shift in view.findings(loss) if loss is not None else ():
+        if shift.pattern != "level-shift" or loss is None:
+            continue
+        steps, y = positive(loss)
+        if not len(y) or steps[0] > 0.02 * steps[-1]:
+            return
+        first, before, after = (
+            float(np.mean(y[:2])),
+            y[steps < shift.start_step],
+            y[steps >= shift.start_step],
+        )
+        learned = first - float(np.median(before[-FEWEST:]))
+        left = first - float(np.median(after[-FEWEST:]))
+        noise = float(np.std(after[-FEWEST:]))
+        if learned < view.thresholds.learned or left > view.thresholds.first_level * learned:
+            continue
+        if len(after) < 2 * FEWEST or noise > view.thresholds.knowing:
+            continue
+        tests = [
+            at_least("learned before the step", learned, "log units", view.thresholds.learned),
+            at_most("of that left at the end", left / learned, "share", view.thresholds.first_level),
+            at_most("spread at the end", noise, "log units", view.thresholds.knowing),
+        ]
+        yield found(
+            FAILED,
+            attempt,
+            loss,
+            (shift.start_step, None, None),
+            severity=0.9,
+            confidence=0.8,
+            evidence={"learned_log": learned, "left_log": left},
+            criteria=tests,
+            runner_up=("level-shift", "the new level had been below the first one"),
+        )
 
 
 def every_attempt_dies(view: View) -> Iterator[Finding]:

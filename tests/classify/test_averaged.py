@@ -1,0 +1,95 @@
+"""Level shifts that only averaging shows, restarts of the schedule, and runs that forget or log no loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.classify.asking import diagnosis, findings, patterns
+from tests.curves import Curve
+from tests.curves.series import learning_rate
+
+from chronicle.classify import classify
+from chronicle.classify.rules.averaged import design, kernel
+from chronicle.model import Role
+
+
+@pytest.mark.parametrize("scales", [3.0, -3.0, -5.0])
+def test_most_steps_of_a_few_noise_scales_are_found_where_they_are(scales: float) -> None:
+    found = [findings(Curve(seed, 3000).shift(0.5, scales).run(), "level-shift") for seed in range(8)]
+    right = [f for f, *more in filter(None, found) if not more and abs(f.start_step - 1500) <= 16]
+    assert len(right) >= 5
+    steps = [f.evidence["step_log"] for f in right if "step_log" in f.evidence]
+    assert np.median(steps) == pytest.approx(0.01 * scales, rel=0.15)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_trend_a_bend_and_slow_noise_are_no_step(seed: int) -> None:
+    assert patterns(Curve(seed, 3000).run()) == set()
+    assert patterns(Curve(seed, 3000, rho=0.8).run()) == set()
+
+
+def test_a_step_at_a_change_of_the_learning_rate_was_planned() -> None:
+    curve = Curve(1, 3000).shift(0.5, -3)
+    rate = np.where(np.arange(3000) < 1500, 3e-4, 1e-4)
+    assert "level-shift" not in patterns(curve.log("lr", Role.LEARNING_RATE, rate).run())
+
+
+def test_the_kernel_is_least_squares() -> None:
+    """Its twin: the step in the solution of the normal equations, for a random stretch."""
+    y = np.random.default_rng(0).standard_normal(128)
+    solved = np.linalg.lstsq(design(64), y, rcond=None)[0]
+    assert kernel(64) @ y == pytest.approx(solved[3])
+    assert kernel(64) @ np.ones(128) == pytest.approx(0, abs=1e-12)
+    assert kernel(64) @ (np.arange(128.0) ** 2) == pytest.approx(0, abs=1e-8)
+
+
+def test_a_restart_of_the_schedule_explains_a_small_rise_only() -> None:
+    phase = (np.arange(3000) % 1000) / 1000
+    rate = 3e-4 * np.maximum(0.5 * (1 + np.cos(np.pi * phase)), 0.01)
+    small, tall = Curve(3, 3000), Curve(3, 3000).spike(1 / 3, 60, rise=2, fall=20)
+    small.lift += 6 * small.scale * (rate / 3e-4 - 0.5)
+    assert patterns(small.log("lr", Role.LEARNING_RATE, rate).run()) == set()
+    assert patterns(tall.log("lr", Role.LEARNING_RATE, rate).run()) != set()
+    assert "spike-fast-recovery" in patterns(learning_rate(Curve(3, 3000).spike(0.5, 20)).run())
+
+
+def test_a_run_that_forgets_everything_has_failed() -> None:
+    steps = np.arange(400)
+    noise = 0.002 * np.random.default_rng(0).standard_normal(400)
+    loss = np.where(steps < 200, 4.1 * (1 + steps / 5) ** -0.05, 4.1) * np.exp(noise)
+    said = classify({"loss": (steps, loss)})
+    assert (said.verdict, "failed-run" in said.patterns) == ("bad", True)
+
+
+def test_noisy_fine_tuning_at_its_floor_has_not_failed() -> None:
+    for seed in range(5):
+        loss = 1.1 * np.exp(0.08 * np.random.default_rng(seed).standard_normal(300))
+        said = classify({"loss": (np.arange(300), loss)})
+        assert said.verdict == "good" and "failed-run" not in said.patterns
+
+
+def test_a_loss_that_nobody_can_read_is_not_called_healthy() -> None:
+    loss = np.exp(1.5 * np.random.default_rng(0).standard_normal(300))
+    said = classify({"loss": (np.arange(300), loss)})
+    assert "noisy-healthy" not in said.patterns
+    if said.verdict == "unexpected":
+        assert said.because == "Cannot tell: the loss differs by a factor of two from sample to sample."
+
+
+def test_without_a_loss_scores_can_speak() -> None:
+    steps = np.arange(10)
+    risen = classify({"eval_accuracy": (steps, 1 - 0.9 * 0.5**steps)})
+    assert (
+        risen.because
+        == "Good by its scores, which rose and stayed up; no loss was logged that could be judged."
+    )
+    fallen = classify({"eval_accuracy": (steps, 0.5 + 0.1 * np.sin(steps))})
+    assert (fallen.verdict, fallen.because) == (
+        "unexpected",
+        "Cannot tell: no loss was logged that could be judged.",
+    )
+
+
+def test_diagnosis_of_a_shift_says_its_step() -> None:
+    said = diagnosis(Curve(0, 3000).shift(0.5, -3).run())
+    assert said.because.startswith("Worrying: Level shift in loss from step 1")
