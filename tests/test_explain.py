@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from chronicle.classify import classify
+from chronicle.classify.presets import PRESETS
+from chronicle.commands.look import PRESETS as CHOICES
 from chronicle.compare import compare, told
 from chronicle.errors import UsageError
 from chronicle.explain import explain
@@ -78,3 +82,37 @@ def test_flags_outside_the_findings_are_listed() -> None:
     (one,) = compare(timeline, classify(timeline), ["olmo-128-6"])
     assert (one.steps, one.outside) == ((296,), (296,))
     assert list(told(one))[1] == "  outside chronicle's findings: 1, at 296"
+
+
+def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, monkeypatch) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    ran = chronicle("explain", log, "2")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[:2] == ["a.csv", "2  near-perfect (good), step 0 to 399, in loss · a.csv"]
+    assert chronicle("explain", log, "hang").out == "a.csv\nhang was not assessed. Not logged: step time\n"
+    wrong = chronicle("explain", log, "7")
+    assert wrong.code == 2 and "Findings of this run: 1 spike-fast-recovery, 2 near-perfect" in wrong.err
+    (tmp_path / "team" / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "team" / "chronicle.toml").touch()
+    log.rename(tmp_path / "team" / "runs" / "one" / "a.csv")
+    monkeypatch.chdir(tmp_path / "team")
+    assert chronicle("explain", "one").out.startswith("one\n1  spike-fast-recovery")
+
+
+def test_the_command_compares_presets(chronicle, tmp_path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    ran = chronicle("classify", log, "--preset", "olmo-128-6", "--preset", "lightning-spike")
+    assert ran.out.splitlines()[-2:] == [
+        "  olmo-128-6 on loss · a.csv: 2 of 400 samples flagged (0.5 %)",
+        "  lightning-spike on loss · a.csv: 1 of 400 samples flagged (0.25 %)",
+    ]
+    assert "olmo2-spike-score" in chronicle("classify", log, "--preset", "none").err
+
+
+def test_every_preset_is_a_choice_and_in_the_guide() -> None:
+    assert list(PRESETS) == list(CHOICES.choices)
+    guide = (Path(__file__).parent.parent / "docs" / "classifier.md").read_text("utf-8")
+    for preset in PRESETS.values():
+        assert f"`{preset.name}`" in guide and preset.source in guide and preset.rule in guide

@@ -19,6 +19,7 @@ COMMANDS: tuple[click.Command, ...] = (
     keep.add,
     make.build,
     look.classify,
+    look.explain,
     look.doctor,
     keep.list_runs,
     keep.note,

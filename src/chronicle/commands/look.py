@@ -1,47 +1,97 @@
-"""The commands that look at logs and write nothing: classify, doctor."""
+"""The commands that look at logs and write nothing: classify, explain, doctor."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from chronicle.commands.common import PATH, VERDICTS, line
-from chronicle.errors import ChronicleError, ConfigError, NothingToRead
+from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
+
+if TYPE_CHECKING:
+    from chronicle.model import Diagnosis, Timeline
+    from chronicle.workspace import RunFolder
+
+PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
 
 
 @click.command(short_help="Diagnose runs without building anything.")
 @click.argument("paths", nargs=-1, required=True, type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a run, as `chronicle schema` says.")
 @click.option("--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one.")
-def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None) -> None:
+@click.option(
+    "--preset", "presets", type=PRESETS, multiple=True, help="Compare with a published rule; repeatable."
+)
+def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
     """Diagnose the runs in PATHS (log files or folders) without building anything."""
     from chronicle import console
-    from chronicle.config import WorkspaceConfig
-    from chronicle.produce import diagnose
+    from chronicle.compare import compare, told
     from chronicle.schema import diagnosis_json
-    from chronicle.sources import expand
-    from chronicle.workspace import Workspace
 
-    home = Workspace.find(Path.cwd())
-    config = home.config if home else WorkspaceConfig()
     verdicts, unreadable = [], False
-    for run in expand(paths):
-        try:
-            timeline, diagnosis, problems = diagnose(run, config)
-        except ConfigError:
-            raise
-        except ChronicleError as err:
-            problems, unreadable = [str(err)], True
-        else:
+    for run, made, problems in _diagnosed(paths):
+        if made is not None:
+            timeline, diagnosis = made
             verdicts.append(diagnosis.verdict)
-            lines = console.told_run(run.run_id, timeline, diagnosis)
+            lines = [*console.told_run(run.run_id, timeline, diagnosis)]
+            for comparison in compare(timeline, diagnosis, presets):
+                lines += [f"  {console.printable(said)}" for said in told(comparison)]
             click.echo(line(diagnosis_json(run.run_id, diagnosis)) if as_json else "\n".join(lines))
         for problem in problems:
             console.complain(problem)
             unreadable = True
     sys.exit(console.exit_code(verdicts, fail_on or "", unreadable))
+
+
+@click.command(short_help="Explain a diagnosis, or one finding of it.")
+@click.argument("run", type=PATH)
+@click.argument("finding", default="")
+def explain(run: Path, finding: str) -> None:
+    """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
+
+    Each finding with its criteria (what was measured, against what, met or not), its evidence, and the
+    pattern it would be otherwise. FINDING is its number, or a pattern: also one that was not found.
+    """
+    from chronicle import console
+    from chronicle.explain import explain as explained
+    from chronicle.workspace import Workspace
+
+    home = Workspace.find(Path.cwd())
+    known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
+    unreadable = False
+    for folder, made, problems in _diagnosed((known.get(str(run)) or run,)):
+        if made is not None:
+            click.echo("\n".join(map(console.printable, (folder.run_id, *explained(made[1], finding)))))
+        for problem in problems:
+            console.complain(problem)
+            unreadable = True
+    sys.exit(int(unreadable))
+
+
+def _diagnosed(
+    paths: tuple[Path, ...],
+) -> Iterator[tuple[RunFolder, tuple[Timeline, Diagnosis] | None, list[str]]]:
+    """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
+    from chronicle.config import WorkspaceConfig
+    from chronicle.produce import diagnose
+    from chronicle.sources import expand
+    from chronicle.workspace import Workspace
+
+    home = Workspace.find(Path.cwd())
+    config = home.config if home else WorkspaceConfig()
+    for run in expand(paths):
+        try:
+            timeline, diagnosis, problems = diagnose(run, config)
+        except (ConfigError, UsageError):
+            raise
+        except ChronicleError as err:
+            yield run, None, [str(err)]
+        else:
+            yield run, (timeline, diagnosis), problems
 
 
 @click.command(short_help="Show what was understood of a log, and what not.")
