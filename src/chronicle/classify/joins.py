@@ -55,7 +55,7 @@ def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
     noise = wiggle(y[: 2 * BEFORE])
     trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + HORIZON)), LEAST)
     head = steps[:trusted]
-    earlier = [p for p in view.attempts[: attempt.index] if reaches(p, loss)][-PARENTS:]
+    earlier = nearby(view, attempt, loss)
     lines = [(p, line) for p in earlier for line in best_line(p, loss, steps, head)]
     least = min((line.error(head) for _, line in lines), default=0.0)
     fits = [
@@ -66,13 +66,21 @@ def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
     return sorted(fits, key=lambda r: abs(r.over(0, LEAST).height))
 
 
-def reaches(parent: AttemptView, loss: Series) -> bool:
-    """Whether an attempt began before this loss and nearly reached its first step (`best_line` knows)."""
-    old = parent.loss
-    if old is None or old.steps[0] >= loss.steps[0]:
-        return False
-    far = [float(s.steps[-1] - s.steps[0]) / max(len(s) - 1, 1) for s in (old, loss)]
-    return bool(old.steps[-1] + 24 * max(far) >= loss.steps[0])  # a median gap is at most twice the mean one
+def nearby(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
+    """Earlier attempts that began before this loss and nearly reached its first step (`best_line` knows)."""
+    first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
+    here, mine = loss.steps[0], slice(attempt.index)
+    far = np.maximum(gap[mine], extent(loss)[2])
+    near = (first[mine] < here) & (last[mine] + 24 * far >= here)  # a median gap is at most twice the mean
+    return [view.attempts[k] for k in np.flatnonzero(near)[-PARENTS:]]
+
+
+def extent(loss: Series | None) -> tuple[float, float, float]:
+    """First and last step of a loss, and the mean distance of its points; of none, out of all reach."""
+    if loss is None:
+        return float("inf"), 0.0, 0.0
+    first, last = float(loss.steps[0]), float(loss.steps[-1])
+    return first, last, (last - first) / max(len(loss) - 1, 1)
 
 
 def wary(line: Line, noise: float) -> Line:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chronicle.classify.medians import median
 from chronicle.classify.report import criterion
 from chronicle.classify.view import log_values
 from chronicle.model import Criterion, Floats, Series
@@ -74,7 +75,7 @@ def scale(residuals: Floats) -> float:
     """Robust spread: 1.4826 times the median absolute deviation from the median, at least FLOOR."""
     if not len(residuals):
         return FLOOR
-    return max(1.4826 * float(np.median(np.abs(residuals - np.median(residuals)))), FLOOR)
+    return max(1.4826 * median(np.abs(residuals - median(residuals))), FLOOR)
 
 
 def wiggle(y: Floats) -> float:
@@ -104,7 +105,7 @@ def fit(steps: Floats, y: Floats) -> Line | None:
         return None
     x = log_step(steps)
     centre, width = float(np.mean(x)), float(np.std(x))
-    level, slope = float(np.median(y)), 0.0
+    level, slope = median(y), 0.0
     weight = np.ones(n)
     for _ in range(6 if n >= 8 and width > 1e-9 else 0):
         mean_x, mean_y = np.average(x, weights=weight), np.average(y, weights=weight)
@@ -132,8 +133,8 @@ def middle(values: Floats) -> float:
     The mean of a few samples follows an outlier, their median jumps from one half of them to the other: what
     both say is so.
     """
-    mean, median = float(np.mean(values)), float(np.median(values))
-    return 0.0 if mean * median <= 0 else min(mean, median, key=abs)
+    mean, half = float(np.mean(values)), median(values)
+    return 0.0 if mean * half <= 0 else min(mean, half, key=abs)
 
 
 def departure(series: Series, start: float, stop: float, before_samples: int = 64) -> Excess:

@@ -13,7 +13,8 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from chronicle.classify.detect import Event, detect
+from chronicle.classify.detect import Event, detect, engine_for
+from chronicle.classify.medians import median
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Attempt, Finding, Floats, Role, Series, Timeline
 
@@ -87,7 +88,11 @@ class View:
 
     def attempt_of(self, series: Series) -> AttemptView:
         """The attempt that logged this series."""
-        return next(a for a in self.attempts if any(s is series for s in a.series.values()))
+        return self._logged_by[series]
+
+    @cached_property
+    def _logged_by(self) -> Mapping[Series, AttemptView]:
+        return {s: a for a in self.attempts for s in a.series.values()}
 
     def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
         """Kernel events of a series of any role; ``sign`` -1 looks for dips."""
@@ -104,7 +109,15 @@ class View:
         return self._kernel(series, 1.0)[1]
 
     def _kernel(self, series: Series, sign: float) -> tuple[tuple[Event, ...], float]:
-        return self.once(("kernel", series, sign), lambda: detect(series, self.thresholds, sign))
+        samples = max(self._samples, len(series))
+        return self.once(
+            ("kernel", series, sign), lambda: detect(series, self.thresholds, sign, engine_for(samples))
+        )
+
+    @cached_property
+    def _samples(self) -> int:
+        """Samples of all losses that are judged for certain: the run decides which kernel is worth while."""
+        return sum(len(s) for a in self.attempts for s in (a.loss, *a.dataset_losses) if s is not None)
 
     def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
         """What ``make`` gives, kept under a key: rules ask for the same thing again and again."""
@@ -156,7 +169,7 @@ def step_gap(series: Series) -> float:
     """Median distance of two logged points in steps (1 where there is nothing to measure)."""
     gaps = np.diff(series.steps)
     gaps = gaps[gaps > 0]
-    return float(np.median(gaps)) if len(gaps) else 1.0
+    return median(gaps) if len(gaps) else 1.0
 
 
 def log_values(series: Series) -> Floats:
