@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chronicle.classify.measure import Excess, Line, excess, fit, log_step, positive, wiggle
+from chronicle.classify.medians import median
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Floats, Series
 
@@ -111,6 +112,17 @@ def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) 
     calm = 2 * min((line.noise for line in lines), default=0.0)
     if lines:
         yield min((line for line in lines if line.noise <= calm), key=lambda line: line.error(needed))
+
+
+def learned_before(view: View, attempt: AttemptView) -> float:
+    """The lowest level, log units, at which an earlier attempt ended."""
+    lowest = view.once(("lowest ends",), lambda: np.minimum.accumulate([_end_of(a) for a in view.attempts]))
+    return float(lowest[attempt.index - 1]) if attempt.index else float("inf")
+
+
+def _end_of(attempt: AttemptView) -> float:
+    y = positive(attempt.loss)[1][-LEAST:] if attempt.loss is not None else np.empty(0)
+    return median(y) if len(y) else float("inf")
 
 
 def seams(attempt: AttemptView) -> list[tuple[float, float]]:

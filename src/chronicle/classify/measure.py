@@ -108,7 +108,8 @@ def fit(steps: Floats, y: Floats) -> Line | None:
     level, slope = median(y), 0.0
     weight = np.ones(n)
     for _ in range(6 if n >= 8 and width > 1e-9 else 0):
-        mean_x, mean_y = np.average(x, weights=weight), np.average(y, weights=weight)
+        total = weight.sum()
+        mean_x, mean_y = (x * weight).sum() / total, (y * weight).sum() / total
         slope = float(np.sum(weight * (x - mean_x) * (y - mean_y)) / np.sum(weight * (x - mean_x) ** 2))
         level = float(mean_y + slope * (centre - mean_x))
         r = y - level - slope * (x - centre)
