@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from chronicle.classify.confidence import calibrated
 from chronicle.classify.detect import Detector, Event
 from chronicle.classify.kernel import layout as at
 from chronicle.classify.kernel import step as plain
@@ -162,7 +163,7 @@ class Monitor:
         series = _series(metric, watched.column.rows(), self._roles[metric])
         index = len(self._attempts) - 1
         view = AttemptView(index, _name(index), Attempt(_name(index), (), {}), {metric: series}, None)
-        found = [f for e in events for f in named(Shape(e, series, view, self.thresholds))]
+        found = [calibrated(f) for e in events for f in named(Shape(e, series, view, self.thresholds))]
         news = [f for f in found if f.end_step is not None or watched.said.get(f.id) != f.pattern]
         for finding in news:
             watched.said[finding.id] = finding.pattern
