@@ -16,21 +16,9 @@ from typing import Any, cast
 
 from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat
 from chronicle.model import Attempt
-from chronicle.readers import (
-    console,
-    csv_tables,
-    event_files,
-    golden,
-    json_document,
-    json_lines,
-    mlflow,
-    parquet,
-    trackio,
-    trainer_state,
-    wandb,
-)
-from chronicle.readers.console import machine
+from chronicle.readers.console import FORMATS
 from chronicle.readers.console.marks import may_be_log
+from chronicle.readers.on_demand import OnDemand
 from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
 from chronicle.readers.protocol import Reader, guarded
 from chronicle.readers.text import head
@@ -44,13 +32,23 @@ _UNKNOWN = (
 _LINK = "Remedy: mend the link or remove it"
 
 
+_FOLDER = ("identify_folder", "read_folder")
+_MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
 READERS = cast(
     tuple[Reader, ...],
     (
-        *(event_files, csv_tables, json_lines, trainer_state, json_document, golden, wandb, mlflow, trackio),
-        parquet,
-        *console.FORMATS,
-        machine,
+        OnDemand("event_files", "event file", (".tfevents",), FALLBACK=-1, hooks=("read_many",)),
+        OnDemand("csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs"), folder_has=_DVCLIVE),
+        OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",)),
+        OnDemand("trainer_state", "trainer_state.json", (".json",)),
+        OnDemand("json_document", "json", hooks=("runs",)),
+        OnDemand("golden", "megatron-golden"),
+        OnDemand("wandb", "wandb", (".wandb",), hooks=(*_FOLDER, "run_key"), folder_has=("*.wandb",)),
+        OnDemand("mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW),
+        OnDemand("trackio", "trackio", hooks=("runs",)),
+        OnDemand("parquet", "parquet", hooks=("runs",)),
+        *FORMATS,
+        OnDemand("console.machine", "machine-log", FALLBACK=2),
     ),
 )
 

@@ -23,42 +23,32 @@ To add a format:
    rows as columns, counts what could not be used (`Log.fault`), notes events and facts, marks a last line
    without an end, and shows every line that is no record to `machine.Faults`. `Line.prefix` takes rank, clock
    and logger off a line. Steps go back as logged: what that means is decided when attempts are stitched.
-3. Its line in FORMATS below; an example with its gold file in tests/readers/examples/<name>/, and a page
-   docs/formats/<NAME>.md.
+3. Its row in FORMATS below, its module and its NAME; an example with its gold file in
+   tests/readers/examples/<name>/, and a page docs/formats/<NAME>.md.
 """
 
 from __future__ import annotations
 
-from chronicle.readers.console import (
-    deepspeed,
-    dllogger,
-    fairseq,
-    generic,
-    hf_dict,
-    keras_bar,
-    llmc,
-    megatron,
-    mlperf,
-    mlx,
-    modded_nanogpt,
-    nanogpt,
-    nanotron,
-    torchtitan,
-)
+from chronicle.readers.on_demand import OnDemand
 
-FORMATS: tuple[object, ...] = (
-    megatron,
-    nanotron,
-    deepspeed,
-    mlperf,
-    llmc,
-    modded_nanogpt,
-    dllogger,
-    fairseq,
-    torchtitan,
-    nanogpt,
-    mlx,
-    hf_dict,
-    keras_bar,
-    generic,
+FORMATS = (
+    *(
+        OnDemand(f"console.{module}", name)
+        for module, name in (
+            ("megatron", "megatron"),
+            ("nanotron", "nanotron"),
+            ("deepspeed", "deepspeed"),
+            ("mlperf", "mlperf"),
+            ("llmc", "llm.c"),
+            ("modded_nanogpt", "modded-nanogpt"),
+            ("dllogger", "dllogger"),
+            ("fairseq", "fairseq"),
+            ("torchtitan", "torchtitan"),
+            ("nanogpt", "nanogpt"),
+            ("mlx", "mlx"),
+            ("hf_dict", "hf-console"),
+            ("keras_bar", "keras-console"),
+        )
+    ),
+    OnDemand("console.generic", "key-value", FALLBACK=1),
 )

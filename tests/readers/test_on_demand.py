@@ -1,0 +1,85 @@
+"""Rows that stand for readers: they say what the modules say, and import no more of them than is asked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from chronicle.readers import READERS
+from chronicle.readers.dispatch import folder_claims
+from chronicle.readers.dvclive import PLACES
+
+EXAMPLES = Path(__file__).parent / "examples"
+HOOKS = ("identify_folder", "read_folder", "read_many", "runs", "run_key")
+WANDB = b":W&B\xe1\xbe\0"  # how a run file begins
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)
+def test_row_says_what_its_module_says(reader) -> None:
+    module = import_module(f"chronicle.readers.{reader.module}")
+    assert (reader.NAME, reader.SUFFIXES) == (module.NAME, module.SUFFIXES)
+    assert int(getattr(module, "FALLBACK", 0)) == reader.FALLBACK
+    has = [name for name in HOOKS if hasattr(module, name)]
+    assert [name for name in HOOKS if hasattr(reader, name)] == has
+    assert bool(reader.folder_has) == ("identify_folder" in has)
+    assert not hasattr(reader, "no_such_hook")
+
+
+def test_every_reader_has_a_row_of_its_own() -> None:
+    modules = [reader.module for reader in READERS]
+    folder = Path(import_module("chronicle.readers").__file__ or "").parent
+    with_name = {
+        file.relative_to(folder).with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
+        for file in folder.rglob("*.py")
+        if "\nNAME = " in file.read_text("utf-8")
+    }
+    assert set(modules) == with_name
+    assert len(modules) == len(with_name)
+
+
+@pytest.mark.parametrize(
+    ("files", "claimed"),
+    [
+        ({"run-a.wandb": WANDB}, ["wandb"]),
+        ({".wandb": WANDB}, ["wandb"]),
+        ({"run-a.wandb": WANDB, "run-b.wandb": WANDB}, []),
+        ({"run-a.wandb": b"text"}, []),
+        ({"meta.yaml": b"run_id: a\n", "metrics/loss": b""}, ["mlflow"]),
+        ({"meta.yaml": b"experiment_id: a\n", "metrics/loss": b""}, []),
+        *(({f"{place}/loss.tsv": b"step\tloss\n"}, ["csv"]) for place in PLACES),
+        ({"scalars/notes.txt": b"step\n"}, []),
+        ({"loss.csv": b"step,loss\n1,2\n"}, []),
+        ({}, []),
+    ],
+)
+def test_folder_is_claimed_by_the_modules_that_claim_it(
+    files: dict[str, bytes], claimed: list[str], tmp_path: Path
+) -> None:
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    assert [reader.NAME for reader in folder_claims(tmp_path)] == claimed
+    modules = [import_module(f"chronicle.readers.{reader.module}") for reader in READERS]
+    told = [m.NAME for m in modules if hasattr(m, "identify_folder") and m.identify_folder(tmp_path)]
+    assert told == claimed
+
+
+@pytest.mark.parametrize(
+    ("what", "imported"),
+    [
+        ("chronicle.readers.all_readers()", []),
+        ("chronicle.readers.read({!r})", ["chronicle.readers.event_files"]),
+    ],
+)
+def test_only_what_is_asked_is_imported(what: str, imported: list[str]) -> None:
+    log = str(EXAMPLES / "event_files" / "events.out.tfevents.1700000000.host.1.0")
+    code = (
+        f"import sys, chronicle.readers; {what.format(log)}; "
+        "print(*(m for m in sorted(sys.modules) if hasattr(sys.modules[m], 'SUFFIXES')), sep='\\n')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == imported
