@@ -140,24 +140,30 @@ def scope() -> dict[str, Any]:
     return made
 
 
-NUMBER = scope()["number"]
+SCOPE = scope()
+NUMBER = SCOPE["number"]
 
 
-def number(text: str, *, strict: bool = False) -> tuple[int, int, float]:
+def number(text: str, *, strict: bool = False, behind: str = "\n") -> tuple[int, int, float]:
     """Kind, end and value of what stands at the begin of a text."""
     bits = np.zeros(1, np.uint64)
-    buffer = np.frombuffer(text.encode() + b"\n", np.uint8)
+    buffer = np.frombuffer((text + behind).encode(), np.uint8)
     kind, end = NUMBER(buffer, 0, strict, bits, bits.view(np.float64), 0)
     value = bits.view(np.int64)[0] if kind == decimals.WHOLE else bits.view(np.float64)[0]
     return kind, end, float(value)
 
 
 def same(text: str) -> bool:
-    """Whether a number is read to its end, with the bits that `float` gives it; or left to `float`."""
-    kind, end, value = number(text)
-    return kind == decimals.ODD or (
-        end == len(text) and struct.pack("d", value) == struct.pack("d", float(text))
-    )
+    """Whether a number is read to its end, with the bits that `float` gives it; or left to `float`.
+
+    Digits are read eight at a time only where a buffer has so many bytes left.
+    """
+    for behind in ("\n", ",12345678\n", "\n\xff\xff\xff\xff\xff\xff\xff\n"):
+        kind, end, value = number(text, behind=behind)
+        whole = end == len(text) and struct.pack("d", value) == struct.pack("d", float(text))
+        if kind != decimals.ODD and not whole:
+            return False
+    return True
 
 
 decimal = st.builds(
@@ -179,6 +185,14 @@ def test_a_decimal_has_the_bits_that_float_gives_it(text: str) -> None:
 @given(st.integers(2**52, 2**53 - 1), st.integers(0, 10), st.sampled_from(["", "1"]))
 def test_a_decimal_halfway_between_two_doubles_goes_to_the_even_one(low: int, places: int, more: str) -> None:
     assert same(f"{(2 * low + 1) << places}.0{more}")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("0123456789", max_size=30), st.text("/:.e, \x00\x7fé", min_size=1, max_size=9))
+def test_digits_end_at_the_first_byte_that_is_none(text: str, behind: str) -> None:
+    buffer = np.frombuffer((text + behind + "12345678\n").encode(), np.uint8)
+    w, end = SCOPE["many_digits"](buffer, 0, np.uint64(0))
+    assert (int(w), int(end)) == (int(text or "0") % 2**64, len(text))
 
 
 @settings(max_examples=300, deadline=None)

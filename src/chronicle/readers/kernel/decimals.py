@@ -18,7 +18,8 @@ LEAST_TENS, MOST_TENS = -342, 308  # beyond, 19 digits are 0 or infinity
 MOST_DIGITS = 19
 
 _U = np.uint64
-ZERO, ONE, THREE, TEN, HUNDRED, THOUSAND = _U(0), _U(1), _U(3), _U(10), _U(100), _U(1000)
+ZERO, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN = (_U(i) for i in range(8))
+TEN, HUNDRED, THOUSAND = _U(10), _U(100), _U(1000)
 LOW, HALF = _U(0xFFFFFFFF), _U(32)
 NINE_BITS, HIDDEN, SIGN, MANY = _U(0x1FF), _U(1 << 52), _U(1 << 63), _U(1 << 53)
 SHIFT_55, SHIFT_52, TOP = _U(9), _U(52), _U(63)
@@ -28,6 +29,11 @@ NOT_A_NUMBER, INFINITY = _U(0x7FF8 << 48), _U(0x7FF0 << 48)
 JSON_NAN, JSON_INFINITY = (78, 97, 78), (73, 110, 102, 105, 110, 105, 116, 121)
 NAN, INF, IN_FULL = (110, 97, 110), (105, 110, 102), (105, 110, 102, 105, 110, 105, 116, 121)
 EXACT_TENS = 10.0 ** np.arange(23)
+SHORT_TENS = 10 ** np.arange(9, dtype=np.uint64)
+ZERO_DIGITS, ABOVE_NINE, TOP_BITS = _U(0x3030303030303030), _U(0x7676767676767676), _U(0x8080808080808080)
+PAIRS, FOURS, EIGHTS = _U(10 << 8 | 1), _U(100 << 16 | 1), _U(10_000 << 32 | 1)
+IN_PAIRS, IN_FOURS, EVERY_BYTE = _U(0x00FF00FF00FF00FF), _U(0x0000FFFF0000FFFF), _U(0x0101010101010101)
+B1, B2, B3, B4, B5, B6, B7, B8 = (_U(8 * i) for i in range(1, 9))  # bits of so many bytes
 
 Words = NDArray[np.uint64]
 
@@ -115,6 +121,39 @@ def digits(buffer: Any, at: int, w: Any) -> tuple[Any, int]:
         at += 3
 
 
+def eight_bytes(buffer: Any, at: int) -> Any:
+    """The eight bytes at ``at`` as a word, the first lowest: one load, as unsigned places never wrap."""
+    i = np.uint64(at)
+    low = np.uint64(buffer[i]) | np.uint64(buffer[i + ONE]) << B1
+    low |= np.uint64(buffer[i + TWO]) << B2 | np.uint64(buffer[i + THREE]) << B3
+    low |= np.uint64(buffer[i + FOUR]) << B4 | np.uint64(buffer[i + FIVE]) << B5
+    return low | np.uint64(buffer[i + SIX]) << B6 | np.uint64(buffer[i + SEVEN]) << B7
+
+
+def many_digits(buffer: Any, at: int, w: Any) -> tuple[Any, Any]:
+    """As `digits`, for runs of many: eight at a time, as bytes of one word, where so many bytes are left."""
+    while at + 8 <= len(buffer):
+        word = eight_bytes(buffer, at) ^ ZERO_DIGITS
+        others = (word | (word + ABOVE_NINE)) & TOP_BITS
+        if others == ZERO:
+            w = w * SHORT_TENS[8] + value_of(word)
+            at += 8
+        else:
+            before = (others - ONE) & ~others  # the bits before that of the first byte that is no digit
+            n = (((before & TOP_BITS) >> SEVEN) * EVERY_BYTE) >> B7
+            if n == ZERO:
+                return w, at
+            return w * SHORT_TENS[n] + value_of(word << (B8 - (n << THREE))), at + np.int64(n)
+    return digits(buffer, at, w)
+
+
+def value_of(word: Any) -> Any:
+    """The number whose eight digits are the bytes of a word: pairs, fours and eights are joined."""
+    word = (word * PAIRS) >> B1
+    word = ((word & IN_PAIRS) * FOURS) >> B2
+    return ((word & IN_FOURS) * EIGHTS) >> HALF
+
+
 def number(buffer: Any, at: int, strict: bool, bits: Any, floats: Any, k: int) -> tuple[int, int]:
     """Reads the number at ``at`` into slot ``k``: what it is, and the place after it.
 
@@ -137,7 +176,7 @@ def number(buffer: Any, at: int, strict: bool, bits: Any, floats: Any, k: int) -
         nonzero = point
         while w == ZERO and buffer[nonzero] == 48:
             nonzero += 1
-        w, at = digits(buffer, nonzero, w)
+        w, at = many_digits(buffer, nonzero, w)
         n_digits += at - nonzero
         tens, integer, n_cells = point - at, False, n_cells + at - point
         spelled_well = spelled_well and at > point
