@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 
 POLYNOMIAL = 0x82F63B78  # reflected
 SEGMENT = 256  # bytes; longer rows are cut into pieces of this size and folded
+NARROWEST = 32  # bytes of a row
+_HIGH_BYTES = ~np.array(
+    [(1 << 8 * n) - 1 for n in range(9)], np.uint64
+)  # all but the first n bytes of a word
 
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
@@ -59,23 +63,24 @@ def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
 
 def _width(length: Ints) -> Ints:
     """Row width by length: multiples of 8 bytes, and of a power of two of SEGMENT where they are longer."""
-    short = np.maximum(32, -(-length // 8) * 8)
+    short = np.maximum(NARROWEST, -(-length // 8) * 8)
     pieces = np.maximum(1, -(-length // SEGMENT))
     long = SEGMENT << np.ceil(np.log2(pieces)).astype(np.int64)
     return np.where(short <= SEGMENT, short, long)
 
 
 def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
-    rows = np.lib.stride_tricks.sliding_window_view(buffer, width)[end - width]
+    whole = np.ndarray((len(buffer) - width + 1,), f"V{width}", buffer, 0, (1,))
+    rows = whole[end - width].view(np.uint8).reshape(-1, width)
     pad = width - (end - begin)
     if width <= SEGMENT:
-        keep, invert = _front(min(width, 36))
-        np.bitwise_and(rows[:, : keep.shape[1]], keep[pad], out=rows[:, : keep.shape[1]])
-        np.bitwise_xor(rows[:, : keep.shape[1]], invert[pad], out=rows[:, : keep.shape[1]])
-    else:
-        rows[np.arange(width) < pad[:, None]] = 0
-        for k in range(4):
-            rows[np.arange(len(rows)), pad + k] ^= 0xFF
+        words = rows.view("<u8")
+        for column in range(4 if width == NARROWEST else 1):  # wider rows are less than a word too long
+            words[:, column] &= _HIGH_BYTES[np.clip(pad - 8 * column, 0, 8)]
+        return _finished(_plain_rows(rows) ^ _of_inversion()[end - begin])
+    rows[np.arange(width) < pad[:, None]] = 0
+    for k in range(4):
+        rows[np.arange(len(rows)), pad + k] ^= 0xFF
     return _finished(_fold(rows))
 
 
@@ -124,13 +129,13 @@ def _zeros_tables(n_bytes: int) -> U32:
     return _plain_rows(rows).reshape(4, 256)
 
 
-@lru_cache(maxsize=4)
-def _front(width: int) -> tuple[U8, U8]:
-    """By number of bytes in front of a row: masks that clear them, and invert the four bytes after them."""
-    column, pad = np.arange(width), np.arange(width)[:, None]
-    keep = np.where(column >= pad, 0xFF, 0).astype(np.uint8)
-    invert = np.where((column >= pad) & (column < pad + 4), 0xFF, 0).astype(np.uint8)
-    return keep, invert
+@lru_cache(maxsize=1)
+def _of_inversion() -> U32:
+    """By length: what the inversion of the first four bytes adds to a checksum (it is linear)."""
+    rows = np.zeros((SEGMENT + 1, SEGMENT), np.uint8)
+    for length in range(4, SEGMENT + 1):
+        rows[length, SEGMENT - length : SEGMENT - length + 4] = 0xFF
+    return _plain_rows(rows)
 
 
 @lru_cache(maxsize=1)
