@@ -80,7 +80,7 @@ class Detector:
 
     def __init__(self, thresholds: Thresholds, *, sign: float = 1.0, engine: Any = plain) -> None:
         self.engine = engine
-        self.memory = blank((*thresholds.kernel(), sign, 0.0), arrays=engine is not plain)
+        self._keep(blank((*thresholds.kernel(), sign, 0.0), arrays=engine is not plain))
         self._one: Any = [0.0] if engine is plain else np.zeros(1)
         engine.start(self.memory)
 
@@ -92,24 +92,25 @@ class Detector:
 
     def opened(self) -> tuple[float, ...]:
         """Changes when an event opens, becomes pending, is over, or turns into NaN."""
-        state = self.memory.state
-        return float(state[at.ACTIVE]), float(state[at.PENDING]), float(state[at.BAD_COUNT] > 0.0)
+        state = self._state
+        return state[at.ACTIVE], state[at.PENDING], float(state[at.BAD_COUNT] > 0.0)
 
     def __deepcopy__(self, memo: Any) -> Detector:
         twin = object.__new__(Detector)
         twin.engine, twin._one = self.engine, copy.copy(self._one)
-        twin.memory = Memory._make(copy.deepcopy(part) for part in self.memory)
+        twin._keep(Memory._make(copy.deepcopy(part) for part in self.memory))
         return twin
 
     def update(self, value: float) -> list[Event]:
         """Take one logged value; returns the events that it closed."""
         self._one[0] = float(value)
         self.engine.run(self.memory, self._one, 0)
-        return self._drain() if self.memory.state[at.EMITTED] else []
+        return self._drain() if self._state[at.EMITTED] else []
 
     def extend(self, values: Floats) -> list[Event]:
         """Take many logged values."""
-        given = values if self.engine is not plain else values.tolist()
+        # other layouts would be other types to numba, and compiled for half a minute
+        given = np.require(values, np.float64, ("C", "W")) if self.engine is not plain else values.tolist()
         found, i = [], 0
         while i < len(given):
             i = self.engine.run(self.memory, given, i)
@@ -134,7 +135,13 @@ class Detector:
             parts.append(flat[:size].reshape(shape).copy())
             flat = flat[size:]
         arrays = self.engine is not plain
-        self.memory = Memory._make(parts if arrays else [p.tolist() for p in parts])
+        self._keep(Memory._make(parts if arrays else [p.tolist() for p in parts]))
+
+    def _keep(self, memory: Memory) -> None:
+        """Take a memory; a view of its state spares a numpy scalar for each number that is looked at."""
+        self.memory = memory
+        state: Any = memory.state
+        self._state: Any = state if isinstance(state, list) else memoryview(state)
 
     @property
     def noise(self) -> float:

@@ -73,12 +73,12 @@ class Monitor:
     def update(self, step: int, metrics: Mapping[str, float], time: float | None = None) -> list[Finding]:
         """Take the values logged at a step. Returns findings that opened, changed or closed just now."""
         found: list[Finding] = []
-        at_time = float("nan") if time is None else float(time)
+        step, at_time = int(step), float("nan") if time is None else float(time)
         for metric, value in metrics.items():
-            watched = self._watched(metric)
-            watched.column.append(int(step), float(value), at_time)
+            watched, value = self._watched(metric), float(value)
+            watched.column.append(step, value, at_time)
             if watched.detector is not None:
-                found += self._provisional(metric, watched, watched.detector, float(value))
+                found += self._provisional(metric, watched, watched.detector, value)
         return found
 
     def rewind(self, step: int) -> None:
@@ -135,7 +135,7 @@ class Monitor:
 
     def _watched(self, metric: str) -> Watched:
         """The metric in the present attempt; a new metric decides anew what every metric is."""
-        watched = self._now.get(metric)
+        watched = self._attempts[-1].get(metric)
         if watched is None:
             watched = self._now[metric] = Watched(self._spool.column())
             self._roles = assign({name: _series(name, np.empty(0, ROW)) for name in self._now})
