@@ -63,6 +63,7 @@ def dataset_of(metric: str) -> str:
     return metric
 
 
+@lru_cache(maxsize=4096)
 def unit_of(metric: str, role: Role) -> str | None:
     """The unit that the name states, for times, rates and counts; None where it states none."""
     name = plain(metric)

@@ -178,7 +178,8 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
 
     Files of a reader that is faster with many (`read_many`) are handed to it together.
     """
-    readers = [_of_many(path) for path in paths]
+    faster = [reader for reader in all_readers() if hasattr(reader, "read_many")]
+    readers = [_of_many(path, faster) for path in paths]
     for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
         files = [path for path, _ in group]
         made = _hook(reader, "read_many", list)(files) if reader else map(_read_or_told, files)
@@ -189,10 +190,9 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
                 yield found if isinstance(found, LogError) or not reader else _by(reader, found)
 
 
-def _of_many(path: Path) -> Reader | None:
-    """The reader of the file, if it is faster with many."""
+def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
+    """The one of the readers of many that reads the file."""
     try:
-        readers = [one for one in all_readers() if hasattr(one, "read_many")]
         plain = stat.S_ISREG(path.stat().st_mode) and not is_packed(path)
         return next((one for one in readers if plain and one.identify(path)), None)
     except OSError:

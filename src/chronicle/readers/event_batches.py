@@ -7,12 +7,12 @@ until they are so many. A file is read, not mapped: one that shrinks meanwhile w
 from __future__ import annotations
 
 import os
+import sys
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -117,7 +117,8 @@ def n_workers() -> int:
     told = os.environ.get(WORKERS, "")
     if told.isdecimal() and int(told):
         return int(told)
-    return 1 if parent_process() else min(2, os.cpu_count() or 1)
+    process = sys.modules.get("multiprocessing.process")  # a worker has imported it
+    return 1 if process and process.parent_process() else min(2, os.cpu_count() or 1)
 
 
 def _batches(logs: Iterable[Log]) -> Iterator[_Batch | Whole]:

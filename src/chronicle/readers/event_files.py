@@ -77,12 +77,13 @@ def series_of(points: Points, tags: list[str]) -> dict[str, Series]:
     """One series a tag, in the order in which the tags first come."""
     narrow = np.uint16 if len(tags) < 1 << 16 else np.int64  # 16 bits are sorted by radix, in linear time
     order = np.argsort(points.tag.astype(narrow), kind="stable")
-    stop = np.cumsum(np.bincount(points.tag, minlength=len(tags)))
+    stop = np.cumsum(np.bincount(points.tag, minlength=len(tags))).tolist()
+    step, value, wall_time = points.step[order], points.value[order], points.wall_time[order]
+    groups = [(begin, end) for begin, end in zip([0, *stop], stop, strict=False) if begin < end]
     series = {}
-    groups = [order[begin:end] for begin, end in zip([0, *stop[:-1]], stop, strict=True)]
-    for number in sorted(np.flatnonzero(np.diff(stop, prepend=0)), key=lambda number: int(groups[number][0])):
-        tag, at = tags[number], groups[number]
-        series[tag] = Series(tag, Role.OTHER, points.step[at], points.value[at], points.wall_time[at])
+    for begin, end in sorted(groups, key=lambda group: int(order[group[0]])):
+        tag, at = tags[points.tag[order[begin]]], slice(begin, end)
+        series[tag] = Series(tag, Role.OTHER, step[at], value[at], wall_time[at])
     return series
 
 

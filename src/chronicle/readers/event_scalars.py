@@ -230,7 +230,7 @@ def varint(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
 def _length(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
     """The length of a field and the place after it; a length that cannot be reaches far outside."""
     value, after = varint(buffer, at)
-    return np.where((value < 0) | (value > FAR), FAR, value), after
+    return np.minimum(value.view(np.uint64), np.uint64(FAR)).view(np.int64), after
 
 
 def _byte(buffer: U8, at: Ints) -> U8:
