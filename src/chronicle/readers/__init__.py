@@ -35,7 +35,6 @@ from chronicle.readers.dispatch import (
 )
 from chronicle.readers.files import RunSource, runs_in, scan, stored_runs
 from chronicle.readers.packed import plain_name
-from chronicle.readers.remote import fetch
 from chronicle.readers.text import clean
 
 __all__ = [
@@ -119,6 +118,8 @@ def local(path: str | Path) -> Path:
         ChronicleError: as `chronicle.readers.remote.fetch`.
     """
     if isinstance(path, str) and is_address(path):
+        from chronicle.readers.remote import fetch  # with all that it takes to fetch, which few need
+
         return fetch(path, log_like=log_like, is_log=is_log)
     return Path(path)
 
