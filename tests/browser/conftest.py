@@ -65,10 +65,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of 44 runs as the site engine makes it, with one that attacks its readers."""
     root = tmp_path_factory.mktemp("site")
     entries = [rollback(), healthy(), hostile(), *many(41)]
-    data = site(entries, unreadable=[(ATTACK, ATTACK)])
+    data, guide = site(entries, unreadable=[(ATTACK, ATTACK)]), shipped("docs")
     files = [(page.path, page.text) for page in pages(data)] + [*assets(data), *figures(entries)]
-    guide = shipped("docs")
-    files += [(f"guide/{path.name}", path) for path in guide.glob("*.md")]
+    files += [(f"guide/{path.relative_to(guide).as_posix()}", path) for path in guide.rglob("*.*")]
     write_tree(root / "build" / "docs", files)
     shutil.copyfile(shipped("mkdocs.yml"), root / "mkdocs.yml")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
