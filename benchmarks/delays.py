@@ -1,0 +1,149 @@
+"""How soon does `Monitor` speak? From the onset of an event to the first word about it, by pattern.
+
+    python -m benchmarks.delays [--seeds 3] [--first-seed 50] [--write]
+
+Generated curves (`benchmarks.curves`) are given to a Monitor step by step. An event is found if the diagnosis
+of `finish` has a finding at its place. The first word is the first provisional finding with that finding's id
+or at the event's place; the event is named by the first one that has the right name, if it keeps that.
+Delays are counted in logged samples. `--write` puts the table into docs/classifier-measured.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from benchmarks.curves.cases import Case, contexts, injected
+from benchmarks.page import SPEED, put
+from chronicle.classify import Monitor
+from chronicle.model import Attempt, Finding, Steps
+from chronicle.score import Event
+
+HEIGHTS = (8.0, 12.0, 20.0, 50.0)
+COURSES = ("plain", "autocorrelated", "heavy tails", "real residuals", "every 100th", "uneven")
+PAGE = SPEED.with_name("classifier-measured.md")
+
+Said = list[tuple[int, Finding]]  # the step at which something was said, and what
+
+
+@dataclass(frozen=True)
+class Word:
+    """What was said of one labelled event: samples from its onset to the first word, and to its name.
+
+    None: only `finish` said so. ``found``: `finish` has it, by whatever name; ``revised``: by another than
+    the first word gave it.
+    """
+
+    pattern: str
+    found: bool
+    first_samples: int | None = None
+    named_samples: int | None = None
+    revised: bool = False
+
+
+@dataclass(frozen=True)
+class Heard:
+    """One run: the words about its events, the events told on the way, and those that came to nothing."""
+
+    words: list[Word]
+    said: int
+    dropped: int
+
+
+def watch(attempts: Iterable[Attempt]) -> tuple[Said, list[Finding]]:
+    """What a Monitor says on the way, and at the end. A later attempt that goes back is a rewind."""
+    monitor, said, last = Monitor(), Said(), None
+    for attempt in attempts:
+        rows: dict[int, dict[str, float]] = {}
+        for name, series in attempt.series.items():
+            for step, value in zip(series.steps.tolist(), series.values.tolist(), strict=True):
+                rows.setdefault(step, {})[name] = value
+        if last is not None and min(rows) <= last:
+            monitor.rewind(min(rows))
+        for last in sorted(rows):
+            said += [(last, f) for f in monitor.update(last, rows[last])]
+    return said, list(monitor.finish().findings)
+
+
+def word(event: Event, said: Said, final: list[Finding], steps: Steps) -> Word:
+    """The first word about an event and its name; ``steps`` are the logged ones, in order."""
+    far = event.tolerance_steps
+    here = [f for f in final if abs(f.start_step - event.start_step) <= far]
+    if not here:
+        return Word(event.pattern, False)
+    last = min(here, key=lambda f: (f.pattern not in event.names, abs(f.start_step - event.start_step)))
+    anywhere = far > (steps[-1] - steps[0]) / 2  # what the whole run shows has no place
+    of_it = [
+        (int(np.searchsorted(steps, step) - np.searchsorted(steps, event.start_step)), f.pattern)
+        for step, f in said
+        if step >= event.start_step
+        and (f.id == last.id or (abs(f.start_step - event.start_step) <= far and not anywhere))
+    ]
+    if not of_it:
+        return Word(event.pattern, True)
+    first, guess = of_it[0]
+    named = (delay for delay, name in of_it if name == event.pattern == last.pattern)
+    return Word(event.pattern, True, first, next(named, None), guess != last.pattern)
+
+
+def heard(case: Case) -> Heard:
+    """What a Monitor says of one case."""
+    said, final = watch(case.attempts)
+    steps = np.unique(np.concatenate([a.series["loss"].steps for a in case.attempts]))
+    ids, kept = {f.id for _, f in said}, {f.id for f in final}
+    words = [word(e, said, final, steps) for e in case.label.events if not e.optional]
+    return Heard(words, len(ids), len(ids - kept))
+
+
+def lines(runs: list[Heard]) -> Iterator[str]:
+    """The table, and what was said for nothing."""
+    yield (
+        "| pattern | events | found | first word | median | 90 % within "
+        "| named | median | 90 % within | revised | by `finish()` alone |"
+    )
+    yield f"| --- |{' ---: |' * 10}"
+    by_pattern: dict[str, list[Word]] = {}
+    for one in (w for run in runs for w in run.words):
+        by_pattern.setdefault(one.pattern, []).append(one)
+    for pattern, words in sorted(by_pattern.items(), key=lambda item: (not _named(item[1]), item[0])):
+        first = [w for w in words if w.first_samples is not None]
+        found = sum(w.found for w in words)
+        revised = f"{np.mean([w.revised for w in first]):.2f}" if first else ""
+        cells = [pattern, str(len(words)), str(found), *_spread([w.first_samples for w in first])]
+        cells += [*_spread(_named(words)), revised, str(found - len(first))]
+        yield f"| {' | '.join(cells)} |"
+    said, dropped = sum(run.said for run in runs), sum(run.dropped for run in runs)
+    yield ""
+    yield f"Events told on the way: {said:,}. Without a finding of their id at the end: {dropped:,}."
+
+
+def _named(words: list[Word]) -> list[int | None]:
+    return [w.named_samples for w in words if w.named_samples is not None]
+
+
+def _spread(delays: list[int | None]) -> list[str]:
+    """How many there are, their median, and what nine of ten stay within."""
+    at = np.quantile(np.array(delays, float), (0.5, 0.9)) if delays else ()
+    return [str(len(delays)), *(f"{q:.0f}" for q in at)] if delays else ["0", "", ""]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--first-seed", type=int, default=50)
+    options.add_argument("--write", action="store_true", help=f"put the table into docs/{PAGE.name}")
+    given = options.parse_args()
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    runs = [heard(c) for c in chain(injected(seeds, HEIGHTS, COURSES), contexts(seeds))]
+    text = "\n".join(lines(runs))
+    print(text)
+    if given.write:
+        put("delays", "python -m benchmarks.delays", text, PAGE)
+
+
+if __name__ == "__main__":
+    main()
