@@ -20,7 +20,7 @@ from tests.readers import tables as generated
 from chronicle.errors import LogError
 from chronicle.model import Attempt
 from chronicle.readers import blocks, csv_rows, csv_tables, json_lines, json_rows
-from chronicle.readers.kernel import compiled, decimals
+from chronicle.readers.kernel import compiled, decimals, stored
 
 
 def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
@@ -111,7 +111,7 @@ def test_a_compiler_is_only_waited_for_where_the_file_is_long(
     file.write_text("step,loss\n1,2.5\n")
     code = (
         "import sys; from pathlib import Path; from chronicle.readers import read, blocks;"
-        "blocks.COMPILE_FROM = int(sys.argv[2]); read(Path(sys.argv[1])); print('numba' in sys.modules)"
+        "blocks.COMPILE_FROM = int(sys.argv[2]); read(Path(sys.argv[1])); print('llvmlite' in sys.modules)"
     )
     for least, imported in (("16000000", "False"), ("1", "True")):
         command = [sys.executable, "-c", code, str(file), least]
@@ -119,6 +119,41 @@ def test_a_compiler_is_only_waited_for_where_the_file_is_long(
         assert found.stdout.split() == [imported]
     monkeypatch.setattr(compiled, "available", lambda: False)
     assert blocks.engine_for(file) is None
+
+
+def test_machine_code_is_made_once_and_anew_where_its_file_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    made: list[bytes] = []
+
+    def make() -> bytes:
+        made.append(b"code")
+        return b"code"
+
+    assert [stored.kept("name", make) for _ in range(3)] == [b"code"] * 3
+    assert len(made) == 1
+    (file,) = (tmp_path / "cache").iterdir()
+    for damaged in (b"", file.read_bytes()[:-1], file.read_bytes()[:-1] + b"!"):
+        file.write_bytes(damaged)
+        assert (stored.kept("name", make), stored.kept("name", make)) == (b"code", b"code")
+    assert len(made) == 4
+
+
+def test_machine_code_is_made_where_no_folder_can_be_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "folders", lambda: iter([Path("/dev/null/cache")]))
+    assert stored.kept("name", lambda: b"code") == b"code"
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(3, np.int64), np.zeros((3, 3), np.int32), np.zeros(6, np.int32)[::2]], ids=repr
+)
+def test_machine_code_takes_no_array_of_another_kind(wrong: Any) -> None:
+    ints, words, places = np.zeros(3, np.int32), np.zeros(3, np.uint64), np.zeros(3, np.int64)
+    group = compiled.compiled().csv_group
+    assert group(ints, ints, words, places, places.copy(), ints.copy(), words.copy()) == ()
+    with pytest.raises(TypeError, match="is wanted"):
+        group(wrong, ints, words, places, places.copy(), ints.copy(), words.copy())
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])

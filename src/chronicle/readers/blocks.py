@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -68,7 +67,7 @@ def engine_for(path: Path) -> SimpleNamespace | None:
     """The compiled kernels where they are loaded already or worth their start-up time; else None."""
     if not fast.available() or encoding_of(head(path)) == "utf-16":
         return None
-    ready = "numba" in sys.modules and fast.compiled.cache_info().currsize
+    ready = fast.compiled.cache_info().currsize
     return fast.compiled() if ready or path.stat().st_size >= COMPILE_FROM else None
 
 

@@ -19,7 +19,6 @@ TEXT_BITS = np.uint64(32)
 
 
 def scan(
-    seal: int,
     buffer: Any,
     delimiter: int,
     whole: Any,
@@ -155,7 +154,7 @@ def end_of_line(buffer: Any, at: int) -> int:
 
 
 def group(
-    seal: int, bins: Any, rows: Any, bits: Any, stops: Any, place: Any, sorted_rows: Any, sorted_bits: Any
+    bins: Any, rows: Any, bits: Any, stops: Any, place: Any, sorted_rows: Any, sorted_bits: Any
 ) -> None:
     """Puts cells in order of their bins, in each as they stood; ``stops`` gets the end of each bin.
 

@@ -29,7 +29,7 @@ BACKSLASH = 92
 FROM, TO, BEFORE, AFTER, COLUMN, OPENS_FROM, OPENS_TO = 0, 1, 2, 3, 4, 5, 6  # of a row of ``segments``
 
 
-def scan(seal: int, buffer: Any, learned: Any, cells: Any, odd: Any) -> tuple[int, int, int, int]:
+def scan(buffer: Any, learned: Any, cells: Any, odd: Any) -> tuple[int, int, int, int]:
     """Reads all lines: numbers of cells, rows, odd lines and lines.
 
     ``learned``: the bytes of all segments; where those of each stand, the objects open before and after it,
