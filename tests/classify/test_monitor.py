@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -218,3 +219,19 @@ def test_columns_stand_on_disk_and_are_gone_with_the_monitor(tmp_path: Path) -> 
     for step in range(KEPT + 1):
         kept.update(step, {"../../norm": 1.0})
     assert [f.name for f in (tmp_path / "here").iterdir()] == ["column-1.bin"]
+
+
+def test_memory_does_not_grow_with_the_run() -> None:
+    """After what it keeps of a column is full, more steps take no more memory."""
+    monitor, held = Monitor(), {}
+    noise = np.exp(0.01 * np.random.default_rng(0).standard_normal(5 * KEPT)).tolist()
+    tracemalloc.start()
+    try:
+        for step, value in enumerate(noise):
+            monitor.update(step, {"loss": 2.0 * value, "learning_rate": 1e-3})
+            if step + 1 in (2 * KEPT, len(noise)):
+                held[step] = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    first, last = held.values()
+    assert last - first < 8_192, "a byte a value would be 24,576"
