@@ -91,8 +91,7 @@ def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] =
     """
     given: dict[str, Role] = {name: one.role for name, one in series.items() if one.role is not Role.OTHER}
     given |= {name: role for name in series if (role := _override(name, overrides)) is not None}
-    roles = _losses({name: role_of(name) for name in series} | given, given)
-    roles = _grad_norms(roles)
+    roles = dict(_by_names(tuple(series), tuple(given.items())))
     for name, one in series.items():
         if roles[name] is Role.STEP_TIME and plain(name) == "time" and _only_grows(one):
             roles[name] = Role.OTHER
@@ -106,6 +105,13 @@ def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] =
         )
         for name, one in series.items()
     }
+
+
+@lru_cache(maxsize=16)  # the many files of a run log the same names
+def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
+    """The roles that the names of a whole log tell, beside those that are given."""
+    known = dict(given)
+    return _grad_norms(_losses({name: role_of(name) for name in names} | known, known))
 
 
 def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None:
