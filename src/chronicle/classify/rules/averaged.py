@@ -3,9 +3,9 @@
 Sees: a step of the level that single samples hide, up or down, at any place of a log.
 Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index share slope and
 curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5 % or more.
-The error is the largest of three: of white noise, of slower noise in the window, and of the steps that the
-whole log shows. It stays: the outer halves of both windows differ by half of the step,
-and no taller step lies within its window.
+The error is the largest of four: of white noise, of slower noise in the window and in the whole log, and of
+the steps that the whole log shows. It stays: the outer halves of both windows differ by half of the step, and
+no taller step lies within its window.
 Blind to: logs of fewer than 256 samples, steps in the first and last 64, what is already an event there, and
 places where the log changes its cadence. What was planned (learning rate, batch size, epoch) is no shift.
 False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
@@ -63,7 +63,11 @@ def shifts(view: View, attempt: AttemptView) -> Iterator[Finding]:
     steps = steps[: len(y) * block : block]
     for step in clear(y, noise, view):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
-        if uneven(steps, step) or taken(view, attempt, at, reach) or planned(attempt, at, 2 * reach):
+        if (
+            uneven(steps, step)
+            or taken(view, attempt, at, reach, EARLY * step.window * block)
+            or planned(attempt, at, 2 * reach)
+        ):
             continue
         why = "it had come back" if step.height > 0 else "the learning rate or an epoch had changed there"
         yield found(
@@ -137,21 +141,27 @@ def steps_of(y: Floats, window: int, noise: float) -> Iterator[Step]:
     heights = np.correlate(y, weights, "valid")
     usual = scale(heights) if len(heights) >= 8 * window else 0.0
     white = noise * float(np.sqrt(np.sum(weights**2)))
+    means = averages(y, window // 8)
+    broad = scale(np.diff(means)) / 2**0.5 * of_means(weights)
     half, first = window // 2, (EARLY - 1) * window
     for i in range(first, len(heights), half):
         part = np.abs(heights[i : i + half])
         j = i + int(np.argmax(part))
         if j == first:
             continue  # the foot of a step that lies too early to be judged
-        error = max(usual, white, slow(y[j : j + 2 * window], weights))
+        error = max(usual, white, broad, slow(y[j : j + 2 * window], weights))
         yield Step(j + window, float(heights[j]), float(heights[j]) / error, window)
 
 
 def slow(y: Floats, weights: Floats) -> float:
     """The error that noise slower than samples gives a step: from means of 1/16 of the window."""
-    means, of_blocks = y.reshape(16, -1).mean(axis=1), weights.reshape(16, -1).sum(axis=1)
-    apart = np.delete(np.diff(means), 7)  # without the one across the step
-    return scale(apart) / float(np.sqrt(2)) * float(np.sqrt(np.sum(of_blocks**2)))
+    apart = np.delete(np.diff(y.reshape(16, -1).mean(axis=1)), 7)  # without the one across the step
+    return scale(apart) / 2**0.5 * of_means(weights)
+
+
+def of_means(weights: Floats) -> float:
+    """The error of a step over that of the mean of 1/16 of the window."""
+    return float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
 
 
 def design(window: int) -> Floats:
@@ -196,12 +206,15 @@ def without_events(view: View, loss: Series, steps: Floats, y: Floats) -> Floats
     return y
 
 
-def taken(view: View, attempt: AttemptView, at: float, reach: float) -> bool:
-    """Whether an event of this loss is around the step; a rise that is open has all that comes after it."""
+def taken(view: View, attempt: AttemptView, at: float, reach: float, bends: int) -> bool:
+    """Whether an event of this loss is around the step; a rise that is open has all that comes after it, and
+    what is learned anew after a tall one bends for ``bends`` samples, as it does at the start of a log."""
     loss = attempt.loss
     assert loss is not None
     for event in view.events(loss):
         first, last = reach_of(loss, event)
+        if event.height >= view.thresholds.spike_height and event.kind in (*PASSING, Kind.OPEN):
+            last = max(last, float(loss.steps[min(event.onset + bends, len(loss) - 1)]))
         if first - reach <= at <= last + reach:
             return True
     return False

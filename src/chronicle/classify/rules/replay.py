@@ -189,7 +189,8 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
     """What the loss alone looks like at the jump, for want of its context: a spike, a shift, a divergence."""
-    turns = (f for f in uturn.find(view) if f.attempt == join.attempt.name)
+    every = view.once(("u-turns",), lambda: tuple(uturn.find(view)))
+    turns = (f for f in every if f.attempt == join.attempt.name)
     shapes = [f for f in (*view.findings(join.loss), *turns) if f.pattern in REPLACES]
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
     near = [f for f in shapes if away[f.start_step] <= max(window // 2, LEAST)]

@@ -39,7 +39,8 @@ def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     rate = attempt.learning_rate
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
         return
-    earlier = [a for a in view.attempts[: attempt.index] if a.learning_rate is not None and covers(a, rate)]
+    reach = float(rate.steps[0]) - 12 * max(step_gap(rate), 1.0)
+    earlier = [a for a in view.attempts[: attempt.index] if covers(a, rate, reach)]
     rates = [e for a in earlier if (e := expected_rate(a.learning_rate, rate)) is not None]
     now = float(np.median(rate.values[:3]))
     if not rates or not np.isfinite(now):
@@ -73,11 +74,12 @@ def told(
     )
 
 
-def covers(attempt: AttemptView, rate: Series) -> bool:
-    """Whether an earlier attempt logged its learning rate before this one begins."""
+def covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:
+    """Whether an earlier attempt logged its learning rate before this one begins, up to a step."""
     old = attempt.learning_rate
-    gap = 12 * max(step_gap(rate), 1.0)
-    return old is not None and len(old) >= 4 and bool(old.steps[0] < rate.steps[0] <= old.steps[-1] + gap)
+    if old is None or len(old) < 4:
+        return False
+    return bool(old.steps[0] < rate.steps[0] and old.steps[-1] >= reach_step)
 
 
 def expected_rate(old: Series | None, rate: Series) -> float | None:

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.joins import LEAST, Resume, resumes, seams
+from chronicle.classify.joins import LEAST, Resume, learned_before, resumes, seams
 from chronicle.classify.measure import Excess, at_least, departure, positive, running, sure, wiggle
 from chronicle.classify.report import found, renamed
 from chronicle.classify.view import AttemptView, View, step_gap
@@ -182,12 +182,6 @@ def worse_than_new(view: View, early: Floats, y: Floats, learned: float) -> bool
     level = float(np.median(early[:2]))
     near = view.thresholds.first_level / 3 * (level - learned) + 3 * wiggle(early[: 4 * LEAST])
     return bool(np.max(running(y[: 4 * LEAST], 3)) > level + near)
-
-
-def learned_before(view: View, attempt: AttemptView) -> float:
-    """The lowest level, log units, at which an earlier attempt ended."""
-    ends = [positive(a.loss)[1][-LEAST:] for a in view.attempts[: attempt.index] if a.loss is not None]
-    return min((float(np.median(y)) for y in ends if len(y)), default=float("inf"))
 
 
 def same_course(
