@@ -30,10 +30,11 @@ def fuzz(folder: str, seconds: int) -> None:
     """The process of one reader: never returns, libFuzzer ends it."""
     import atheris
 
+    example = next(f for f in sorted((EXAMPLES / folder).iterdir()) if not f.name.endswith(".gold.json"))
     with atheris.instrument_imports(include=["chronicle.readers"]):
         from chronicle.readers import read_all
 
-    example = next(f for f in sorted((EXAMPLES / folder).iterdir()) if not f.name.endswith(".gold.json"))
+        read_all(example)  # readers are imported when they are asked
     file = Path(tempfile.mkdtemp()) / example.name
 
     def once(content: bytes) -> None:
