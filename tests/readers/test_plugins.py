@@ -15,7 +15,7 @@ from tests.readers.writers import csv_log
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Role, Series
-from chronicle.readers import dispatch, read, read_all, runs_below
+from chronicle.readers import dispatch, protocol, read, read_all, runs_below
 
 
 class Mine:
@@ -46,7 +46,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SimpleNamespace]
     """Entry points as if packages were installed."""
     points: list[SimpleNamespace] = []
     monkeypatch.setattr(
-        dispatch, "entry_points", lambda group: points if group == "chronicle.readers" else []
+        protocol, "entry_points", lambda group: points if group == "chronicle.readers" else []
     )
     dispatch.plugins.cache_clear()
     yield points

@@ -27,7 +27,6 @@ from chronicle.readers.dispatch import (
     is_log,
     is_text,
     log_like,
-    plugins,
     read_file,
     read_files,
     run_key,
@@ -35,6 +34,7 @@ from chronicle.readers.dispatch import (
 )
 from chronicle.readers.files import RunSource, runs_in, scan, stored_runs
 from chronicle.readers.packed import plain_name
+from chronicle.readers.protocol import plugins
 from chronicle.readers.text import clean
 
 __all__ = [

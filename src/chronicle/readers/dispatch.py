@@ -7,8 +7,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from importlib.metadata import entry_points
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -20,10 +18,8 @@ from chronicle.readers.console import FORMATS
 from chronicle.readers.console.marks import may_be_log
 from chronicle.readers.on_demand import OnDemand
 from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
-from chronicle.readers.protocol import Reader, guarded
+from chronicle.readers.protocol import Reader, plugins
 from chronicle.readers.text import head
-
-GROUP = "chronicle.readers"
 
 _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
@@ -51,19 +47,6 @@ READERS = cast(
         OnDemand("console.machine", "machine-log", FALLBACK=2),
     ),
 )
-
-
-@lru_cache(maxsize=1)
-def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
-    """Readers of other packages, and an error for each that cannot be loaded."""
-    readers: list[Reader] = []
-    problems: list[LogError] = []
-    for point in entry_points(group=GROUP):
-        try:
-            readers.append(guarded(point.load()))
-        except Exception as err:
-            problems.append(LogError(f"reader {point.name!r} ({point.value})", f"cannot be loaded: {err!r}"))
-    return tuple(readers), tuple(problems)
 
 
 def all_readers() -> tuple[Reader, ...]:

@@ -13,12 +13,16 @@ Beside the four names of `Reader` there are some that a reader may have:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
+
+GROUP = "chronicle.readers"  # of entry points
 
 # What it means when one of these fails.
 _LOOKS: dict[str, Any] = {"identify": False, "identify_folder": False, "runs": [], "run_key": ""}
@@ -36,6 +40,19 @@ class Reader(Protocol):
 
     def read(self, path: Path) -> list[Attempt]:
         """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
+
+
+@lru_cache(maxsize=1)
+def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
+    """Readers of other packages, and an error for each that cannot be loaded."""
+    readers: list[Reader] = []
+    problems: list[LogError] = []
+    for point in entry_points(group=GROUP):
+        try:
+            readers.append(guarded(point.load()))
+        except Exception as err:
+            problems.append(LogError(f"reader {point.name!r} ({point.value})", f"cannot be loaded: {err!r}"))
+    return tuple(readers), tuple(problems)
 
 
 def guarded(reader: Reader) -> Reader:

@@ -43,7 +43,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _row("xid", "xid", r"\bXid (?P<number>\d{1,6}) ?[-:]", "Xid {number}: {meaning}"),
     _row("xid", "sxid", r"\bnvidia-nvswitch.{0,40}\bSXid \(" + _DEVICE + r"\): \d+"),
-    _row("gpu", "fallen off the bus", "fallen off the bus", "GPU has fallen off the bus"),
+    _row("gpu", "fallen off the bus", ".", "GPU has fallen off the bus"),
     _row(
         "gpu",
         "rminitadapter failed|the nvidia driver|device handle for gpu|amdgpu|access fault by gpu",
@@ -57,13 +57,9 @@ ROWS: tuple[Row, ...] = (
     _row("pcie", "aer:", r"\bAER: .{0,40}\b(?:Uncorrect\w+|Fatal)\b"),
     _row(
         "ecc",
-        "row remap|row-remap|remapped rows",
-        r"row[- ]remap\w* (?:failure|error|pending|failed)|failed row[- ]remap",
-    ),
-    _row(
-        "ecc",
-        "ecc|edac|machine check|hardware error",
+        "ecc|edac|machine check|hardware error|row remap|row-remap|remapped rows",
         (
+            r"row[- ]remap\w* (?:failure|error|pending|failed)|failed row[- ]remap",
             r"\b(?:uncorrect\w+|double[- ]bit|unrecover\w+|uncontained|fatal)\b.{0,40}\becc\b",
             r"\becc\b.{0,40}\b(?:uncorrect\w+|double[- ]bit|unrecover\w+)",
             r"\bEDAC \S+: \d+ [CU]E\b",
@@ -86,7 +82,8 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "nccl",
-        "nccl|processgroup|collective|gloo|watchdog",
+        "nccl|processgroup|collective|gloo|watchdog|monitoredbarrier|socket has timed out|before timing out|"
+        "heartbeat monitor|socket timeout|c10d",
         (
             r"watchdog caught|watchdog thread terminated|ncclCommAbort|communicator was aborted",
             r"NCCL operations have failed|\bNCCL error in: ",
@@ -94,17 +91,7 @@ ROWS: tuple[Row, ...] = (
             r"unhandled (?:system|cuda) error",
             r"NCCL WARN .{0,200}(?:fail|error|timed? ?out|abort|connection closed|reset by peer)",
             r"\b(?:nccl|gloo)\b.{0,80}\btimed out\b",
-        ),
-    ),
-    _row(
-        "nccl",
-        "monitoredbarrier|socket has timed out|before timing out",
-        r"failed to pass monitoredBarrier|client socket has timed out|milliseconds before timing out",
-    ),
-    _row(
-        "nccl",
-        "heartbeat monitor|socket timeout|c10d",
-        (
+            r"failed to pass monitoredBarrier|client socket has timed out|milliseconds before timing out",
             r"heartbeat monitor timed out|socket timeout\b",
             r"c10d.{0,60}(?:timed out|timeout after|connection reset)",
         ),
