@@ -102,7 +102,14 @@ def test_a_text_that_is_no_log_is_shown_by_the_pairs_in_its_lines(chronicle, tmp
 def test_nothing_to_read_ends_with_three(chronicle, tmp_path):
     (tmp_path / "empty").mkdir()
     assert chronicle("doctor", "empty").code == 3
-    assert chronicle("doctor", "nowhere").code == 3
+
+
+@pytest.mark.parametrize("command", ["doctor", "classify", "explain"])
+def test_every_command_says_the_same_of_a_path_that_leads_nowhere(chronicle, command):
+    ran = chronicle(command, "nowhere")
+    assert (ran.code, ran.out, ran.err) == (2, "", "error: no such file or folder: nowhere\n")
+    ran = chronicle(command, "s3://")
+    assert (ran.code, ran.err) == (2, "error: s3://: names no place. Remedy: go on, as in s3://bucket/run\n")
 
 
 def test_hostile_text_is_printed_harmlessly(chronicle, tmp_path):

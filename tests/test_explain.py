@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,9 @@ def test_without_a_choice_everything_is_told() -> None:
 
 def test_a_preset_is_compared_with_the_findings() -> None:
     said = [
-        line for c in compare(TIMELINE, DIAGNOSIS, ["olmo-128-6", "olmo2-spike-score"]) for line in told(c)
+        line
+        for c in compare(TIMELINE, DIAGNOSIS, ["olmo-128-6", "olmo2-spike-score"])
+        for line in told(c, DIAGNOSIS)
     ]
     assert said == [
         "olmo-128-6 on loss · data: 2 of 400 samples flagged (0.5 %)",
@@ -79,9 +82,10 @@ def test_flags_outside_the_findings_are_listed() -> None:
     hard = np.delete(SPIKED, slice(200, 204))
     hard[296] = 1.9  # a hard batch, sixteen noise scales high: no event where every step is logged
     timeline = stitch({"loss": (STEPS[:396], hard)})
-    (one,) = compare(timeline, classify(timeline), ["olmo-128-6"])
-    assert (one.steps, one.outside) == ((296,), (296,))
-    assert list(told(one))[1] == "  outside chronicle's findings: 1, at 296"
+    diagnosis = classify(timeline)
+    (one,) = compare(timeline, diagnosis, ["olmo-128-6"])
+    assert (one.flagged_steps, one.outside_steps) == ((296,), (296,))
+    assert list(told(one, diagnosis))[1] == "  outside chronicle's findings: 1, at 296"
 
 
 def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, monkeypatch) -> None:
@@ -109,6 +113,27 @@ def test_the_command_compares_presets(chronicle, tmp_path) -> None:
         "  lightning-spike on loss · a.csv: 1 of 400 samples flagged (0.25 %)",
     ]
     assert "olmo2-spike-score" in chronicle("classify", log, "--preset", "none").err
+
+
+def test_presets_are_printed_as_json_too(chronicle, tmp_path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    said = json.loads(chronicle("classify", "--json", log, "--preset", "lightning-spike").out)
+    spike = said["findings"][0]
+    assert (spike["pattern"], spike["id"]) == ("spike-fast-recovery", "loss:rise@201")
+    assert said["presets"] == [
+        {
+            "preset": "lightning-spike",
+            "series": "loss",
+            "attempt": "a.csv",
+            "samples": 400,
+            "flagged_steps": [200],
+            "outside_steps": [],
+            "seen": ["loss:rise@201"],
+            "missed": [],
+        }
+    ]
+    assert json.loads(chronicle("classify", "--json", log).out) == {**said, "presets": []}
 
 
 def test_every_preset_is_a_choice_and_in_the_guide() -> None:

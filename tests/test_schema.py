@@ -27,13 +27,18 @@ DIAGNOSIS = model.Diagnosis(
     "The loss is not finite.",
 )
 
+FAULT = model.MachineFault("xid", "Xid 79: …", "nid003", 59, "2023-11-14T22:14:20Z", 2, "dmesg:7")
+PRESET = model.Comparison(
+    "lightning-spike", "loss", "run.csv", 400, (200, 203), (203,), ("loss:rise@200",), ()
+)
+
 
 def entry() -> model.Entry:
     return model.Entry(
         ENTRY, "r", "Title", model.Verdict.BAD, "Headline.", DIAGNOSIS,
         (model.Fact("Points logged", 3, "points", "counted"),), (), (model.Note("x", step=4),),
         (model.Figure("whole", {"light": ("whole.webp", 900, 300)}, "alt"),), ("w",),
-        {"project": "p"}, ({"name": "run.csv"},), ({"metric": "loss"},), "0" * 64, "1",
+        {"project": "p"}, ({"name": "run.csv"},), ({"metric": "loss"},), "0" * 64, "1", (FAULT,),
     )  # fmt: skip
 
 
@@ -84,11 +89,45 @@ def test_a_diagnosis_in_full():
         ],
         "not_assessed": [{"pattern": "hang", "missing": ["step-time"]}],
         "because": "The loss is not finite.",
+        "faults": [],
+        "presets": [],
     }
 
 
+def test_faults_and_presets_of_a_diagnosis():
+    said = diagnosis_json("r", DIAGNOSIS, [FAULT], [PRESET])
+    assert said["faults"] == [
+        {
+            "kind": "xid",
+            "what": "Xid 79: …",
+            "host": "nid003",
+            "step": 59,
+            "time": "2023-11-14T22:14:20Z",
+            "count": 2,
+            "where": "dmesg:7",
+        }
+    ]
+    assert said["presets"] == [
+        {
+            "preset": "lightning-spike",
+            "series": "loss",
+            "attempt": "run.csv",
+            "samples": 400,
+            "flagged_steps": [200, 203],
+            "outside_steps": [203],
+            "seen": ["a@1"],
+            "missed": [],
+        }
+    ]
+
+
 @pytest.mark.parametrize(
-    ("what", "data"), [("diagnosis", diagnosis_json("r", DIAGNOSIS)), ("entry", entry_json(entry()))]
+    ("what", "data"),
+    [
+        ("diagnosis", diagnosis_json("r", DIAGNOSIS, [FAULT], [PRESET])),
+        ("diagnosis", diagnosis_json("r", DIAGNOSIS)),
+        ("entry", entry_json(entry())),
+    ],
 )
 def test_what_is_printed_is_what_the_schema_says(what, data):
     schema = json_schema(what)

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 CACHE = "CHRONICLE_CACHE"  # environment variable: where mirrors are kept
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://(.+)", re.DOTALL)
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)", re.DOTALL)
 _UNSAFE = re.compile(r"[%\\\x00-\x1f\x7f]|^\.{1,2}$|^$")
 
 

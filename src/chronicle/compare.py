@@ -6,7 +6,6 @@ The lines of `chronicle classify RUN --preset NAME`: a team sees in one command 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,29 +13,11 @@ from chronicle.classify.presets import PRESETS, Preset
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.verdict import PROPERTIES, WHOLE_RUN
 from chronicle.classify.view import AttemptView, look
-from chronicle.model import Diagnosis, Finding, Series, Timeline
+from chronicle.model import Comparison, Diagnosis, Finding, Series, Timeline
 from chronicle.words import count, plural
 
 _SHOWN = 8  # flagged steps that are listed
 _BEFORE_SAMPLES = 4  # a rule may see an event this much before its onset is dated
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What one rule flags in one series of one attempt.
-
-    ``steps`` are those of the flagged samples; ``outside`` those of them in no finding of chronicle;
-    ``seen`` and ``missed`` are chronicle's findings in the series with and without a flagged sample.
-    """
-
-    preset: str
-    metric: str
-    attempt: str
-    samples: int
-    steps: tuple[int, ...]
-    outside: tuple[int, ...]
-    seen: tuple[Finding, ...]
-    missed: tuple[Finding, ...]
 
 
 def compare(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]) -> Iterator[Comparison]:
@@ -47,19 +28,21 @@ def compare(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]) ->
                 yield _compared(PRESETS[name], attempt, attempt.loss, diagnosis.findings)
 
 
-def told(comparison: Comparison) -> Iterator[str]:
-    """The lines for one comparison."""
-    c, n = comparison, len(comparison.steps)
+def told(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[str]:
+    """The lines for one comparison with a diagnosis."""
+    c, n = comparison, len(comparison.flagged_steps)
     share = f" ({100 * n / c.samples:.2g} %)" if n else ""
     flagged = f"{count(n)} of {plural(c.samples, 'sample')} flagged{share}"
     yield f"{c.preset} on {c.metric} · {c.attempt}: {flagged}"
     if c.samples <= PRESETS[c.preset].window_samples:
         yield f"  the rule judges nothing before {count(PRESETS[c.preset].window_samples)} samples are logged"
-    if c.outside:
-        listed = ", ".join(count(s) for s in c.outside[:_SHOWN]) + (" …" if len(c.outside) > _SHOWN else "")
-        yield f"  outside chronicle's findings: {count(len(c.outside))}, at {listed}"
-    for finding in c.missed:
-        yield f"  no sample of {finding.pattern} from step {count(finding.start_step)}"
+    if c.outside_steps:
+        shown = [*map(count, c.outside_steps[:_SHOWN])]
+        listed = ", ".join(shown) + (" …" if len(c.outside_steps) > _SHOWN else "")
+        yield f"  outside chronicle's findings: {count(len(c.outside_steps))}, at {listed}"
+    for finding in diagnosis.findings:
+        if finding.id in c.missed:
+            yield f"  no sample of {finding.pattern} from step {count(finding.start_step)}"
 
 
 def _compared(
@@ -83,8 +66,8 @@ def _compared(
         len(series),
         tuple(series.steps[flagged].tolist()),
         tuple(int(series.steps[i]) for i in places if i not in known),
-        tuple(f for f, inside in zip(mine, within, strict=True) if inside),
-        tuple(f for f, inside in zip(mine, within, strict=True) if not inside),
+        tuple(f.id for f, inside in zip(mine, within, strict=True) if inside),
+        tuple(f.id for f, inside in zip(mine, within, strict=True) if not inside),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.config import RunConfig
-from chronicle.facts import attempt_row, costs, facts, fault_row, faults_told, judged_loss, metric_row
+from chronicle.facts import attempt_row, costs, facts, faults_told, judged_loss, machine_faults, metric_row
 from chronicle.model import (
     Diagnosis,
     Entry,
@@ -26,7 +26,6 @@ from chronicle.schema import ENTRY
 from chronicle.timeline.endings import endings
 from chronicle.words import count, level, plural
 
-MOST_FAULTS = 1000  # in an entry; a log with more says nothing new with them
 _BEFORE_SAMPLES = 20  # what "before" means in "went from … to …": the median of so many samples
 
 
@@ -60,7 +59,7 @@ def make_entry(
         metrics=tuple(metric_row(t) for t in timeline.series.values()),
         inputs_sha256=inputs_sha256,
         classifier_version=classifier_version,
-        faults=tuple(fault_row(f) for f in timeline.faults[:MOST_FAULTS]),
+        faults=machine_faults(timeline),
     )
 
 

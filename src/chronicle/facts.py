@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.config import RunConfig
-from chronicle.model import Attempt, Fact, Fault, Role, Timeline, Track
+from chronicle.model import Attempt, Fact, Fault, MachineFault, Role, Timeline, Track
 from chronicle.restarts import step_back_words
 from chronicle.timeline import discarded
 from chronicle.words import count, instant, level, plural
@@ -19,6 +19,7 @@ _BACKS = {
     "seeds": ("Separate training", "trainings"),
 }
 _MOST_BACKS = 12
+MOST_FAULTS = 1000  # that are published; a log with more says nothing new with them
 
 
 def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
@@ -171,17 +172,12 @@ def attempt_row(attempt: Attempt) -> Mapping[str, Any]:
     }
 
 
-def fault_row(fault: Fault) -> Mapping[str, Any]:
-    """One row of the table of faults beside the curves; the time is ISO 8601 in UTC, empty if unknown."""
-    return {
-        "kind": fault.kind,
-        "what": fault.what,
-        "host": fault.host,
-        "step": fault.at_step,
-        "time": instant(fault.at_time),
-        "count": fault.count,
-        "where": fault.where,
-    }
+def machine_faults(timeline: Timeline) -> tuple[MachineFault, ...]:
+    """The faults beside the curves as they are published, in their order; of very many the first."""
+    return tuple(
+        MachineFault(f.kind, f.what, f.host, f.at_step, instant(f.at_time), f.count, f.where)
+        for f in timeline.faults[:MOST_FAULTS]
+    )
 
 
 def metric_row(track: Track) -> Mapping[str, Any]:

@@ -106,6 +106,43 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
+class MachineFault:
+    """A fault beside the curves as it is published: one `Fault` of Timeline.faults.
+
+    ``kind`` is one of `chronicle.readers.console.fault_kinds`, ``host`` empty where the log names none,
+    ``step`` None where neither log nor time tell it, ``time`` ISO 8601 in UTC (empty: not known), ``count``
+    how often it was told, ``where`` file and line.
+    """
+
+    kind: str
+    what: str
+    host: str
+    step: int | None
+    time: str
+    count: int
+    where: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What one published rule (a preset) flags in one series of one attempt, beside chronicle's findings.
+
+    ``samples`` is the length of the series. ``flagged_steps`` are the steps of the flagged samples,
+    ``outside_steps`` those of them that lie in no finding; ``seen`` and ``missed`` are the ids of the
+    findings in the series with and without a flagged sample.
+    """
+
+    preset: str
+    metric: str
+    attempt: str
+    samples: int
+    flagged_steps: tuple[int, ...]
+    outside_steps: tuple[int, ...]
+    seen: tuple[str, ...]
+    missed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Fact:
     """One row of a facts table. ``value`` None is shown as "not logged", ``unit`` None as not declared."""
 
@@ -160,4 +197,4 @@ class Entry:
     metrics: tuple[Facts, ...]  # metric, role, unit, points, first_step, last_step
     inputs_sha256: str
     classifier_version: str
-    faults: tuple[Facts, ...] = ()  # kind, what, host, step, time, count, where: those beside the curves
+    faults: tuple[MachineFault, ...] = ()

@@ -4,7 +4,7 @@ Both are derived from the dataclasses of `chronicle.model`, so that types, JSON 
 NaN and infinity, which JSON does not have, are written as null.
 
 Versions:
-    chronicle/diagnosis/1   the first
+    chronicle/diagnosis/1   the first; "faults" and "presets" came later, and are always there
     chronicle-entry/1       the first
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -20,22 +20,27 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from chronicle.model import Diagnosis, Entry, Finding
+from chronicle.model import Comparison, Diagnosis, Entry, Finding, MachineFault
 
 DIAGNOSIS = "chronicle/diagnosis/1"
 ENTRY = "chronicle-entry/1"
 
-_RENAMED: dict[tuple[type, str], str] = {
-    (Finding, "metric"): "series"
-}  # the published name of a finding's metric
+# The published names of fields.
+_RENAMED: dict[tuple[type, str], str] = {(Finding, "metric"): "series", (Comparison, "metric"): "series"}
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 T = TypeVar("T")
 
 
-def diagnosis_json(run_id: str, diagnosis: Diagnosis) -> dict[str, Any]:
+def diagnosis_json(
+    run_id: str,
+    diagnosis: Diagnosis,
+    faults: Sequence[MachineFault] = (),
+    presets: Sequence[Comparison] = (),
+) -> dict[str, Any]:
     """The object that `chronicle classify --json` prints for one run."""
-    return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis)}
+    beside = {"faults": to_json(faults), "presets": to_json(presets)}
+    return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis), **beside}
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
@@ -85,6 +90,8 @@ def json_schema(what: str) -> dict[str, Any]:
             "schema": {"const": DIAGNOSIS},
             "run": {"type": "string"},
             **schema["properties"],
+            "faults": _schema_of(tuple[MachineFault, ...]),
+            "presets": _schema_of(tuple[Comparison, ...]),
         }
         schema["required"] = list(schema["properties"])
     else:

@@ -32,9 +32,14 @@ def expand(paths: Sequence[Path]) -> list[RunFolder]:
     return list(_distinct(runs))
 
 
-def _runs_at(path: Path) -> Iterator[RunFolder]:
+def must_exist(path: Path) -> None:
+    """Raises UsageError for a path that somebody named and that leads nowhere; a broken link is a log."""
     if not path.exists() and not path.is_symlink():
-        raise UsageError(f"no such file or folder: {path}")
+        raise UsageError(f"no such file or folder: {shown(path)}")
+
+
+def _runs_at(path: Path) -> Iterator[RunFolder]:
+    must_exist(path)
     if (path / RUN_CONFIG).is_file():
         yield from spread([run_in(path.resolve())])
     elif (path / CONFIG).is_file():

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tests.pages.samples import DIP, SPIKE, healthy, many, rollback, small
 
-from chronicle.model import Criterion, Entry, NotAssessed, Verdict
+from chronicle.model import Criterion, Entry, MachineFault, NotAssessed, Verdict
 from chronicle.pages import pages
 
 ROLLBACK = """\
@@ -232,12 +232,9 @@ def test_a_page_of_everything_in_masses_says_what_it_leaves_out() -> None:
 
 
 def test_faults_beside_the_curves_are_listed_once_with_their_count() -> None:
-    xid = {
-        "kind": "xid", "what": "Xid 79 <b>: gone", "host": "nid003", "step": 58_000,
-        "time": "2026-11-18T22:41:00Z", "count": 2, "where": "dmesg.log:7",
-    }  # fmt: skip
-    unknown = {**xid, "what": "NCCL", "host": "", "step": None, "time": "", "count": 1}
-    page = page_of(replace(rollback(), faults=(xid, {**xid, "where": "dmesg.log:9"}, unknown)))
+    xid = MachineFault("xid", "Xid 79 <b>: gone", "nid003", 58_000, "2026-11-18T22:41:00Z", 2, "dmesg.log:7")
+    unknown = MachineFault("xid", "NCCL", "", None, "", 1, "dmesg.log:8")
+    page = page_of(replace(rollback(), faults=(xid, replace(xid, where="dmesg.log:9"), unknown)))
     rows = re.findall(r"<tr><th scope=.row.>(Xid.*|NCCL.*)</tr>", page)
     assert [re.sub("<[^>]*>", "|", row) for row in rows] == [
         "Xid 79 &#60;b&#62;: gone||58\u202f000||2026-11-18T22:41:00Z||nid003||4|",

@@ -319,7 +319,8 @@ def test_a_file_over_http(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_one"), [("s3://b/x", True), ("s3:/b", False), ("C://x", False), ("://x", False)]
+    ("text", "is_one"),
+    [("s3://b/x", True), ("s3://", True), ("s3:/b", False), ("C://x", False), ("://x", False)],
 )
 def test_what_an_address_is(text: str, is_one: bool) -> None:
     assert is_address(text) == is_one

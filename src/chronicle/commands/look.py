@@ -29,22 +29,34 @@ PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "l
 def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
     """Diagnose the runs in PATHS (log files or folders) without building anything."""
     from chronicle import console
-    from chronicle.compare import compare, told
-    from chronicle.schema import diagnosis_json
 
     verdicts, unreadable = [], False
     for run, made, problems in _diagnosed(paths):
         if made is not None:
-            timeline, diagnosis = made
-            verdicts.append(diagnosis.verdict)
-            lines = [*console.told_run(run.run_id, timeline, diagnosis)]
-            for comparison in compare(timeline, diagnosis, presets):
-                lines += [f"  {console.printable(said)}" for said in told(comparison)]
-            click.echo(line(diagnosis_json(run.run_id, diagnosis)) if as_json else "\n".join(lines))
+            verdicts.append(made[1].verdict)
+            click.echo(_answer(run.run_id, *made, presets, as_json))
         for problem in problems:
             console.complain(problem)
             unreadable = True
     sys.exit(console.exit_code(verdicts, fail_on or "", unreadable))
+
+
+def _answer(
+    run_id: str, timeline: Timeline, diagnosis: Diagnosis, presets: tuple[str, ...], as_json: bool
+) -> str:
+    """What `chronicle classify` prints of one run."""
+    from chronicle import console
+    from chronicle.compare import compare, told
+    from chronicle.facts import machine_faults
+    from chronicle.schema import diagnosis_json
+
+    compared = [*compare(timeline, diagnosis, presets)]
+    if as_json:
+        return line(diagnosis_json(run_id, diagnosis, machine_faults(timeline), compared))
+    beside = (words for comparison in compared for words in told(comparison, diagnosis))
+    return "\n".join(
+        (*console.told_run(run_id, timeline, diagnosis), *(f"  {console.printable(w)}" for w in beside))
+    )
 
 
 @click.command(short_help="Explain a diagnosis, or one finding of it.")
@@ -105,7 +117,10 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     """
     from chronicle.doctor import examine
     from chronicle.doctor.told import told
+    from chronicle.sources import must_exist
 
+    for path in paths:
+        must_exist(path)
     reports = [examine(path) for path in paths]
     for report in reports:
         click.echo(line(report.to_json()) if as_json else "\n".join(told(report)))

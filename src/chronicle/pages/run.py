@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from chronicle.model import Criterion, Entry, Figure, Finding, Verdict
+from chronicle.model import Criterion, Entry, Figure, Finding, MachineFault, Verdict
 from chronicle.numbering import gravest, lettered, numbered
 from chronicle.pages import words
 from chronicle.pages.cards import card, figure, similar
@@ -90,13 +89,13 @@ def _told(site: SiteData, entry: Entry, number: int, finding: Finding) -> Told:
     )
 
 
-def _faults(entry: Entry) -> Iterator[Mapping[str, Any]]:
+def _faults(entry: Entry) -> Iterator[MachineFault]:
     """Rows of the table of faults: those that say the same of one step and host are one row."""
-    rows: dict[tuple[object, ...], dict[str, Any]] = {}
+    rows: dict[tuple[object, ...], MachineFault] = {}
     for fault in entry.faults:
-        key = (fault["kind"], fault["what"], fault["host"], fault["step"])
-        row = rows.setdefault(key, {**fault, "count": 0})
-        row["count"] += fault["count"]
+        key = (fault.kind, fault.what, fault.host, fault.step)
+        seen = rows.get(key)
+        rows[key] = replace(seen, count=seen.count + fault.count) if seen else fault
     yield from rows.values()
 
 

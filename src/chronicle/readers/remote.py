@@ -51,8 +51,10 @@ def fetch(address: str, *, log_like: IsLog, is_log: IsLog) -> Path:
         LogError: it cannot be listed or fetched, or is more than may be fetched.
         NothingToRead: there is nothing behind it.
         MissingExtra: the package that reads such addresses is not installed.
-        UsageError: nothing reads such addresses.
+        UsageError: nothing reads such addresses, or this one names a scheme and no place.
     """
+    if not address.partition("://")[2].strip("/"):
+        raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
     address = address.rstrip("/")
     files, mirror = _file_system(address), mirror_of(address)
     memory = cache() / "index" / f"{hashlib.sha256(address.encode()).hexdigest()}.json"
