@@ -28,9 +28,7 @@ DIAGNOSIS = model.Diagnosis(
 )
 
 FAULT = model.MachineFault("xid", "Xid 79: …", "nid003", 59, "2023-11-14T22:14:20Z", 2, "dmesg:7")
-PRESET = model.Comparison(
-    "lightning-spike", "loss", "run.csv", 400, (200, 203), (203,), ("loss:rise@200",), ()
-)
+PRESET = model.Comparison("lightning-spike", "loss", "run.csv", 400, (200, 203), (203,), ("a@1",), ())
 
 
 def entry() -> model.Entry:
