@@ -7,8 +7,9 @@
     for finding in monitor.update(step, {"loss": loss}):
         print(finding.pattern, finding.start_step)
 
-It imports numpy and the standard library (numba where it is installed, and only for long series), so a
-trainer can afford it. How it works, and every threshold: docs/classifier.md.
+It imports numpy and the standard library (numba where it is installed, and only for long series), and the
+rules when there is something to judge, so a trainer can afford it. How it works, and every threshold:
+docs/classifier.md.
 """
 
 from __future__ import annotations
@@ -19,10 +20,7 @@ from typing import Any
 
 from chronicle.classify.monitor import Monitor
 from chronicle.classify.thresholds import DEFAULTS, Thresholds
-from chronicle.classify.verdict import diagnose
-from chronicle.classify.view import look
 from chronicle.model import Diagnosis, Timeline
-from chronicle.timeline import stitch
 
 __all__ = ["DEFAULTS", "VERSION", "Monitor", "Thresholds", "classify"]
 
@@ -39,6 +37,10 @@ def classify(what: Any, thresholds: Thresholds = DEFAULTS) -> Diagnosis:
     Raises:
         chronicle.errors.UsageError: if ``what`` cannot be stitched.
     """
+    from chronicle.classify.verdict import diagnose
+    from chronicle.classify.view import look
+    from chronicle.timeline import stitch
+
     timeline = what if isinstance(what, Timeline) else stitch(what)
     return diagnose(look(timeline, thresholds))
 

@@ -10,21 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.confidence import calibrated
 from chronicle.classify.detect import Detector, Event
 from chronicle.classify.kernel import layout as at
 from chronicle.classify.kernel import step as plain
 from chronicle.classify.kernel.compiled import compiled
-from chronicle.classify.rules.shape import Shape
-from chronicle.classify.rules.shapes import named
 from chronicle.classify.spool import ROW, Column, Rows, Spool
 from chronicle.classify.thresholds import DEFAULTS, Thresholds
-from chronicle.classify.verdict import diagnose
-from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
 from chronicle.roles import assign
-from chronicle.timeline import stitch
 
 JUDGED = (Role.LOSS, Role.DATASET_LOSS)
 STATE = "chronicle/monitor/1"
@@ -98,11 +92,14 @@ class Monitor:
 
     def finish(self) -> Diagnosis:
         """The diagnosis of all that was logged: the same as `classify` gives for the same data."""
+        from chronicle.classify import classify
+        from chronicle.timeline import stitch
+
         attempts = [self._attempt(k) for k in range(len(self._attempts))]
         if len(attempts) == 1:
-            return diagnose(look(stitch(attempts), self.thresholds))
+            return classify(attempts, self.thresholds)
         order = [attempt.name for attempt in attempts]
-        return diagnose(look(stitch(attempts, order=order, relation="attempts"), self.thresholds))
+        return classify(stitch(attempts, order=order, relation="attempts"), self.thresholds)
 
     def state_dict(self) -> State:
         """All of it, in plain values and bytes, to be kept in a checkpoint (24 bytes a value)."""
@@ -160,10 +157,11 @@ class Monitor:
 
     def _news(self, metric: str, watched: Watched, events: list[Event]) -> list[Finding]:
         """Events as findings of the log so far, without those that say what was said before."""
+        from chronicle.classify.provisional import provisional
+
         series = _series(metric, watched.column.rows(), self._roles[metric])
         index = len(self._attempts) - 1
-        view = AttemptView(index, _name(index), Attempt(_name(index), (), {}), {metric: series}, None)
-        found = [calibrated(f) for e in events for f in named(Shape(e, series, view, self.thresholds))]
+        found = provisional(events, series, index, _name(index), self.thresholds)
         news = [f for f in found if f.end_step is not None or watched.said.get(f.id) != f.pattern]
         for finding in news:
             watched.said[finding.id] = finding.pattern
