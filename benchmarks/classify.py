@@ -4,19 +4,24 @@
 
 CPU time of the kernel on a curve with events (after a first call, so that compiling is not in it), the best
 of three. Shows that ten times the points, or the attempts, take about ten times as long, that the memory of a
-Monitor does not grow, and holds both engines to the same bits. `--write` puts the table into docs/speed.md.
+Monitor does not grow, and holds both engines to the same bits. What an import costs is that of a new process
+with one thread for linear algebra, which would spin beside it. `--write` puts the table into docs/speed.md.
 """
 
 from __future__ import annotations
 
-import argparse
+import os
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.page import put
+from benchmarks.page import arguments, markdown, show
 from chronicle.classify import DEFAULTS, Monitor, classify
 from chronicle.classify.detect import Detector
 from chronicle.classify.kernel import compiled
@@ -24,7 +29,7 @@ from chronicle.classify.kernel import step as plain
 from chronicle.model import Attempt, Floats, Role, Series
 from chronicle.timeline import stitch
 
-BATCH_GOAL_S, STREAM_GOAL_US, PLAIN_GOAL_US = 0.5, 5.0, 100.0
+BATCH_GOAL_S, STREAM_GOAL_US, PLAIN_GOAL_US, IMPORT_GOAL_S = 0.5, 5.0, 100.0, 0.2
 ATTEMPT_POINTS = 1000
 PLAIN_SHARE = 20  # the plain kernel is timed on a twentieth of the points
 
@@ -111,6 +116,15 @@ def resident_kib() -> int:
     return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
 
+def import_s(package: str) -> float:
+    """CPU seconds of a new interpreter that imports a package, from start to end; the least of twenty."""
+    command, spent = [sys.executable, "-c", f"import {package}"], [0.0]
+    for _ in range(20):
+        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        spent.append(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]))
+    return min(b - a for a, b in pairwise(spent))
+
+
 def best(measure: Callable[[], float]) -> float:
     """The least of three: what the machine does besides only adds."""
     return min(measure() for _ in range(3))
@@ -145,28 +159,27 @@ def rows(points: int, attempts: int) -> list[tuple[str, float, float, str]]:
             none,
             "KiB",
         ),
+        ("a process that imports numpy", import_s("numpy"), none, "s"),
+        ("a process that imports chronicle.classify", import_s("chronicle.classify"), none, "s"),
     ]
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--points", type=int, default=1_000_000)
-    options.add_argument("--attempts", type=int, default=1000)
-    options.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
-    given = options.parse_args()
-    lines = ["| | with numba | without | unit |", "| --- | ---: | ---: | --- |"]
-    for what, fast, slow, unit in rows(given.points, given.attempts):
-        lines.append(f"| {what} | {_cell(fast)} | {_cell(slow)} | {unit} |")
-    lines.append("")
-    lines.append(
+    parser = arguments(__doc__)
+    parser.add_argument("--points", type=int, default=1_000_000)
+    parser.add_argument("--attempts", type=int, default=1000)
+    given = parser.parse_args()
+    cells = [
+        (what, _cell(fast), _cell(slow), unit)
+        for what, fast, slow, unit in rows(given.points, given.attempts)
+    ]
+    goals = (
         f"Goals: {BATCH_GOAL_S:g} s for 1,000,000 points, {STREAM_GOAL_US:g} µs a value with numba and "
-        f"{PLAIN_GOAL_US:g} µs without. Both give the same bits. CPU time; without numba the "
-        "batch is timed on a part."
+        f"{PLAIN_GOAL_US:g} µs without, {IMPORT_GOAL_S:g} s for the import. Both give the same bits. CPU "
+        "time; without numba the batch is timed on a part."
     )
-    text = "\n".join(lines)
-    print(text)
-    if given.write:
-        put("classify", "python -m benchmarks.classify", text)
+    table = markdown(["", "with numba", "without", "unit"], cells)
+    show("classify", f"{table}\n\n{goals}", given.write)
 
 
 def _cell(number: float) -> str:

@@ -9,7 +9,6 @@ with the log is the columns that are given back. `--write` puts the table into d
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.page import put
+from benchmarks.page import arguments, markdown, show
 
 GOAL = 250_000
 LINE = (
@@ -93,48 +92,41 @@ def equal(file: Path) -> bool:
     return all(np.array(theirs[name]).tobytes() == ours[name].tobytes() for name in names)
 
 
-def measure(n_lines: int, folder: Path) -> list[str]:
-    """The rows of the table."""
+def measure(n_lines: int, folder: Path) -> str:
+    """The table, and what it shows."""
     small, log, long = folder / "small.out", folder / "log.out", folder / "long.out"
     write(small, 5_000)
     assert equal(small), "values differ"
-    rows = [
-        "| reader | lines | CPU | lines a second a core | peak memory |",
-        "| --- | --- | --- | --- | --- |",
-    ]
     write(log, n_lines)
     write(long, 4 * n_lines)
     naive = measured(NAIVE, log, small)
     ours = min(measured(OURS, log, small) for _ in range(3))
     longer = measured(OURS, long, small)
-    for name, lines, (cpu_s, peak_mib, _) in (
-        ("one regular expression", n_lines, naive),
-        ("chronicle", n_lines, ours),
-        ("chronicle", 4 * n_lines, longer),
-    ):
-        rows.append(f"| {name} | {lines:,} | {cpu_s:.2f} s | {lines / cpu_s:,.0f} | {peak_mib:.0f} MiB |")
+    rows = [
+        (name, f"{lines:,}", f"{cpu_s:.2f} s", f"{lines / cpu_s:,.0f}", f"{peak_mib:.0f} MiB")
+        for name, lines, (cpu_s, peak_mib, _) in (
+            ("one regular expression", n_lines, naive),
+            ("chronicle", n_lines, ours),
+            ("chronicle", 4 * n_lines, longer),
+        )
+    ]
     a_line = (longer[1] - ours[1]) * 2**20 / (3 * n_lines)
     size = long.stat().st_size / (4 * n_lines)
-    return [
-        *rows,
-        "",
+    return (
+        f"{markdown(['reader', 'lines', 'CPU', 'lines a second a core', 'peak memory'], rows)}\n\n"
         f"{naive[0] / ours[0]:.1f} times faster than one regular expression, values equal bit for bit;"
         f" goal: {GOAL:,} lines a second a core. A line has {size:.0f} bytes in the log and {a_line:.0f} in"
-        " memory: its numbers, as they are given back and while they are gathered.",
-    ]
+        " memory: its numbers, as they are given back and while they are gathered."
+    )
 
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--lines", type=int, default=400_000)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
-    options = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        table = "\n".join(measure(options.lines, Path(folder)))
-    print(table)
-    if options.write:
-        put("console", "python -m benchmarks.console", table)
+        show("console", measure(given.lines, Path(folder)), given.write)
 
 
 if __name__ == "__main__":

@@ -10,22 +10,26 @@ Delays are counted in logged samples. `--write` puts the table into docs/classif
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
+from benchmarks.classifier.page import PAGE
 from benchmarks.curves.cases import Case, contexts, injected
-from benchmarks.page import SPEED, put
+from benchmarks.page import arguments, markdown, show
 from chronicle.classify import Monitor
 from chronicle.model import Attempt, Finding, Steps
 from chronicle.score import Event
 
 HEIGHTS = (8.0, 12.0, 20.0, 50.0)
+HEAD = (
+    *("pattern", "events", "found", "first word", "median", "90 % within", "named", "median", "90 % within"),
+    *("revised", "by `finish()` alone"),
+)
 COURSES = ("plain", "autocorrelated", "heavy tails", "real residuals", "every 100th", "uneven")
-PAGE = SPEED.with_name("classifier-measured.md")
 
 Said = list[tuple[int, Finding]]  # the step at which something was said, and what
 
@@ -99,26 +103,20 @@ def heard(case: Case) -> Heard:
     return Heard(words, len(ids), len(ids - kept))
 
 
-def lines(runs: list[Heard]) -> Iterator[str]:
-    """The table, and what was said for nothing."""
-    yield (
-        "| pattern | events | found | first word | median | 90 % within "
-        "| named | median | 90 % within | revised | by `finish()` alone |"
-    )
-    yield f"| --- |{' ---: |' * 10}"
-    by_pattern: dict[str, list[Word]] = {}
+def table(runs: list[Heard]) -> str:
+    """One row a pattern, and what was said for nothing."""
+    rows, by_pattern = [], defaultdict[str, list[Word]](list)
     for one in (w for run in runs for w in run.words):
-        by_pattern.setdefault(one.pattern, []).append(one)
+        by_pattern[one.pattern].append(one)
     for pattern, words in sorted(by_pattern.items(), key=lambda item: (not _named(item[1]), item[0])):
         first = [w for w in words if w.first_samples is not None]
         found = sum(w.found for w in words)
-        revised = f"{np.mean([w.revised for w in first]):.2f}" if first else ""
-        cells = [pattern, str(len(words)), str(found), *_spread([w.first_samples for w in first])]
-        cells += [*_spread(_named(words)), revised, str(found - len(first))]
-        yield f"| {' | '.join(cells)} |"
+        revised = float(np.mean([w.revised for w in first])) if first else None
+        heard_of = (len(words), found, *_spread([w.first_samples for w in first]))
+        rows.append((pattern, *heard_of, *_spread(_named(words)), revised, found - len(first)))
     said, dropped = sum(run.said for run in runs), sum(run.dropped for run in runs)
-    yield ""
-    yield f"Events told on the way: {said:,}. Without a finding of their id at the end: {dropped:,}."
+    end = f"Events told on the way: {said:,}. Without a finding of their id at the end: {dropped:,}."
+    return f"{markdown(HEAD, rows)}\n\n{end}"
 
 
 def _named(words: list[Word]) -> list[int | None]:
@@ -132,17 +130,13 @@ def _spread(delays: list[int | None]) -> list[str]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--first-seed", type=int, default=50)
-    options.add_argument("--write", action="store_true", help=f"put the table into docs/{PAGE.name}")
-    given = options.parse_args()
+    parser = arguments(__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=50)
+    given = parser.parse_args()
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     runs = [heard(c) for c in chain(injected(seeds, HEIGHTS, COURSES), contexts(seeds))]
-    text = "\n".join(lines(runs))
-    print(text)
-    if given.write:
-        put("delays", "python -m benchmarks.delays", text, PAGE)
+    show("delays", table(runs), given.write, PAGE)
 
 
 if __name__ == "__main__":

@@ -7,19 +7,18 @@ Cases in a format that no reader knows yet count as failed in the first table an
 
 from __future__ import annotations
 
-import argparse
-import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.page import arguments, markdown, replace
 from chronicle.classify import VERSION
 from chronicle.produce import predict
 from chronicle.score import CaseResult, score_folder, total
 
 PAGE = Path(__file__).parent.parent / "docs" / "exam.md"
 HEAD = [
-    "cases passed", "verdict, balanced", "required patterns, macro", "forbidden named", "event recall",
+    "set", "cases passed", "verdict, balanced", "required patterns, macro", "forbidden named", "event recall",
     "precision", "typing, strict", "false alarms /100k healthy points", "pictures",
 ]  # fmt: skip
 
@@ -28,7 +27,7 @@ def share(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def row(name: str, results: Sequence[CaseResult]) -> str:
+def row(name: str, results: Sequence[CaseResult]) -> tuple[str, ...]:
     """One line of the table."""
     t = total(results)
     pictures = {r.seed_picture: True for r in results if r.seed_picture}
@@ -36,7 +35,7 @@ def row(name: str, results: Sequence[CaseResult]) -> str:
         if result.seed_picture and not result.passed:
             pictures[result.seed_picture] = False
     alarms = t.events.false_alarms_per_100k
-    cells = [
+    return (
         name,
         f"{t.passed} of {t.cases}",
         share(t.verdicts.balanced),
@@ -47,34 +46,27 @@ def row(name: str, results: Sequence[CaseResult]) -> str:
         share(t.events.typing_strict),
         "–" if alarms is None else f"{alarms:.1f}",
         f"{sum(pictures.values())} of {len(pictures)}" if pictures else "–",
-    ]
-    return f"| {' | '.join(cells)} |"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("sets", nargs="+", metavar="NAME=DIR")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/exam.md")
-    options = parser.parse_args()
-    lines = [f"| set | {' | '.join(HEAD)} |", "| --- " * (len(HEAD) + 1) + "|"]
-    failed = []
-    for item in options.sets:
+    given = parser.parse_args()
+    rows, failed = [], []
+    for item in given.sets:
         name, folder = item.split("=", 1)
         results = score_folder(Path(folder), predict).cases
         readable = [r for r in results if not r.error]
-        lines.append(row(name, results))
+        rows.append(row(name, results))
         if len(readable) < len(results):
-            lines.append(row(f"{name}, formats that are read", readable))
+            rows.append(row(f"{name}, formats that are read", readable))
         failed += [f"- {name}: `{r.id}`" for r in readable if not r.passed]
-    table = "\n".join(lines)
-    text = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}.\n\n{table}\n"
+    text = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}.\n\n{markdown(HEAD, rows)}\n"
     text += "\nRead and not passed:\n\n" + "\n".join(failed) + "\n" if failed else ""
     print(text)
-    if options.write:
-        page = PAGE.read_text("utf-8")
-        place = re.search(r"(<!-- results -->\n)(.*?)(<!-- end -->)", page, re.S)
-        assert place
-        PAGE.write_text(f"{page[: place.start(2)]}\n{text}\n{page[place.end(2) :]}", "utf-8")
+    if given.write:
+        replace("results", f"\n{text}\n", PAGE)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ paths); ours are what `chronicle build` writes, from the tracks to the bytes on 
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from benchmarks.page import put
+from benchmarks.page import arguments, markdown, show
 from chronicle.draw.paint import paint
 from chronicle.draw.style import DPI, NARROW, WIDE, save, theme
 from chronicle.draw.subject import subject
@@ -116,23 +115,18 @@ def compare(points: int, rounds: int, folder: Path) -> list[tuple[str, float, fl
 
 def main() -> None:
     """Measures and prints; writes on request."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--write", action="store_true")
-    asked = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = compare(asked.points, asked.rounds, Path(folder))
-    lines = ["| | plain matplotlib | chronicle | ratio |", "| --- | ---: | ---: | ---: |"]
-    lines += [f"| {name} | {a:.2f} s | {b:.2f} s | {b / a:.2f} |" for name, a, b in rows]
-    lines += [
-        "",
-        f"{asked.points:,} points a metric; CPU time. Goal: {GOAL} for the figures of a run (the last row).",
-    ]
-    table = "\n".join(lines)
-    print(table)
-    if asked.write:
-        put("figures", "python -m benchmarks.figures", table)
+        rows = compare(given.points, given.rounds, Path(folder))
+    cells = [(name, f"{a:.2f} s", f"{b:.2f} s", b / a) for name, a, b in rows]
+    goal = (
+        f"{given.points:,} points a metric; CPU time. Goal: {GOAL} for the figures of a run (the last row)."
+    )
+    table = markdown(["", "plain matplotlib", "chronicle", "ratio"], cells)
+    show("figures", f"{table}\n\n{goal}", given.write)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.page import put
+from benchmarks.page import arguments, markdown, show
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "tests" / "readers" / "examples"
@@ -54,7 +54,7 @@ def fuzz(folder: str, seconds: int) -> None:
     atheris.Fuzz()
 
 
-def row(folder: str, seconds: int) -> str:
+def row(folder: str, seconds: int) -> tuple[str, ...]:
     """Fuzzes one reader in a process of its own; its line of the table."""
     command = [sys.executable, "-m", "benchmarks.fuzz", "--seconds", str(seconds), "--inside", folder]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
@@ -63,24 +63,20 @@ def row(folder: str, seconds: int) -> str:
     said = "none" if ran.returncode == 0 and done else f"see {FOUND.relative_to(ROOT) / folder}"
     if said != "none":
         print(ran.stderr[-3000:], file=sys.stderr)
-    return f"| {folder} | {inputs:,} | {covered:,} | {said} |"
+    return folder, f"{inputs:,}", f"{covered:,}", said
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seconds", type=int, default=60, help="for each reader")
-    options.add_argument("--only", choices=BINARY)
-    options.add_argument("--inside", choices=BINARY, help=argparse.SUPPRESS)
-    options.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
-    given = options.parse_args()
+    parser = arguments(__doc__)
+    parser.add_argument("--seconds", type=int, default=60, help="for each reader")
+    parser.add_argument("--only", choices=BINARY)
+    parser.add_argument("--inside", choices=BINARY, help=argparse.SUPPRESS)
+    given = parser.parse_args()
     if given.inside:
         fuzz(given.inside, given.seconds)
-    lines = ["| reader | inputs | places covered | failures |", "| --- | ---: | ---: | --- |"]
-    lines += [row(folder, given.seconds) for folder in BINARY if given.only in (None, folder)]
-    text = "\n".join(lines)
-    print(text)
-    if given.write:
-        put("fuzz", f"python -m benchmarks.fuzz --seconds {given.seconds}", text)
+    rows = [row(folder, given.seconds) for folder in BINARY if given.only in (None, folder)]
+    table = markdown(["reader", "inputs", "places covered", "failures"], rows)
+    show("fuzz", table, given.write, given=f"--seconds {given.seconds}")
 
 
 if __name__ == "__main__":

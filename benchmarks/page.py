@@ -1,22 +1,55 @@
-"""Puts the table of a benchmark into its place in the guide, with the day and the machine."""
+"""What the benchmarks share: their options, their tables, and how a table comes into the guide."""
 
 from __future__ import annotations
 
+import argparse
+import math
 import os
 import platform
 import re
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 SPEED = Path(__file__).parent.parent / "docs" / "speed.md"
 
 
+def arguments(doc: str | None) -> argparse.ArgumentParser:
+    """The parser of a benchmark: the first line of its docstring, and `--write`."""
+    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="put what is measured into the guide")
+    return parser
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]], text_columns: int = 1) -> str:
+    """A table; the first columns are text, the others numbers: None, NaN and Inf leave their cell empty."""
+    rules = ["---"] * text_columns + ["---:"] * (len(head) - text_columns)
+    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in (head, rules, *rows))
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def show(part: str, table: str, write: bool, page: Path = SPEED, given: str = "") -> None:
+    """Prints a table of `python -m benchmarks.PART GIVEN`, and puts it into the guide if asked to."""
+    print(table)
+    if write:
+        put(part, f"python -m benchmarks.{part} {given}".strip(), table, page)
+
+
 def put(part: str, command: str, table: str, page: Path = SPEED) -> None:
+    """Replaces what stands between ``<!-- part -->`` and ``<!-- end -->`` of a page, with day and machine."""
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
+    replace(part, f"\n`{command}`, {time.strftime('%Y-%m-%d')}, {machine}.\n\n{table}\n\n", page)
+
+
+def replace(part: str, text: str, page: Path) -> None:
     """Replaces what stands between ``<!-- part -->`` and ``<!-- end -->`` of a page."""
-    text = page.read_text("utf-8")
-    place = re.search(rf"(<!-- {re.escape(part)} -->\n)(.*?)(<!-- end -->)", text, re.S)
+    old = page.read_text("utf-8")
+    place = re.search(rf"(<!-- {re.escape(part)} -->\n)(.*?)(<!-- end -->)", old, re.S)
     if place is None:
         raise SystemExit(f"{page.name} has no part {part!r}")
-    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
-    made = f"\n`{command}`, {time.strftime('%Y-%m-%d')}, {machine}.\n\n{table}\n\n"
-    page.write_text(text[: place.start(2)] + made + text[place.end(2) :], "utf-8")
+    page.write_text(old[: place.start(2)] + text + old[place.end(2) :], "utf-8")

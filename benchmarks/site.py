@@ -9,7 +9,6 @@ entries in the cache, so that what is timed is the reduce step: all entries to a
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.page import put
+from benchmarks.page import arguments, markdown, show
 
 DISTINCT = 20
 
@@ -103,17 +102,12 @@ def index_bytes(work: Path) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
-    options = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = measure(options.runs, Path(folder))
-    lines = [f"| {options.runs} runs | measured | goal |", "| --- | --- | --- |"]
-    table = "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
-    print(table)
-    if options.write:
-        put("site", "python -m benchmarks.site", table)
+        rows = measure(given.runs, Path(folder))
+    show("site", markdown([f"{given.runs} runs", "measured", "goal"], rows), given.write)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ that of reading alone. Values are held against `float`, bit for bit.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -20,12 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.page import put
+from benchmarks.page import arguments, markdown, show
 from chronicle.readers import read
 
 GOAL = 1.5
 COLUMNS, SPARSE_COLUMNS = 10, 100
 REPEATS = 3
+HEAD = ("table", "reader", "process, wall", "process, CPU", "reading, wall", "reading, CPU", "peak memory")
 CODE = """
 import resource, time
 start = time.perf_counter()
@@ -38,7 +38,7 @@ read()
 second = time.perf_counter()
 usage = resource.getrusage(resource.RUSAGE_SELF)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(first - start, second - first, cpu, sum(usage[:2]) - cpu, int(peak.split()[1]) / 1024)
+print(first - start, cpu, second - first, sum(usage[:2]) - cpu, int(peak.split()[1]) / 1024)
 """
 READERS = {
     "chronicle": ("import chronicle", {"csv": "chronicle.read({!r})", "jsonl": "chronicle.read({!r})"}),
@@ -86,28 +86,17 @@ def equal(file: Path, n_rows: int, *, sparse: bool) -> bool:
 
 
 def measured(reader: str, file: Path) -> list[float]:
-    """Wall s of a process with one read, and of a second read, CPU s of both, peak MiB; the best of some."""
+    """Wall and CPU s of a process with one read, then of a second read, and peak MiB; the best of some."""
     imports, calls = READERS[reader]
     code = CODE.format(imports=imports, read=calls[file.suffix[1:]].format(str(file)))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    runs = [
-        list(
-            map(
-                float,
-                subprocess.run(
-                    [sys.executable, "-c", code], capture_output=True, check=True, env=environment
-                ).stdout.split(),
-            )
-        )
-        for _ in range(REPEATS)
-    ]
-    return [min(column) for column in zip(*runs, strict=True)]
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, capture_output=True, check=True, env=environment) for _ in range(REPEATS)]
+    return [min(map(float, column)) for column in zip(*(r.stdout.split() for r in runs), strict=True)]
 
 
-def measure(n_rows: int, folder: Path) -> list[str]:
+def measure(n_rows: int, folder: Path) -> Iterator[tuple[str, ...]]:
     """The rows of the table."""
-    head = "table | reader | process, wall | process, CPU | reading, wall | reading, CPU | peak memory"
-    lines = [f"| {head} |", "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
     for suffix in ("csv", "jsonl"):
         for sparse in (False, True):
             file, size = folder / f"log.{suffix}", n_rows // (2 if sparse else 1)
@@ -115,34 +104,26 @@ def measure(n_rows: int, folder: Path) -> list[str]:
             assert equal(file, size, sparse=sparse), f"values of {file.name} differ"
             found = {reader: measured(reader, file) for reader in READERS}
             kind = f"{suffix}, {size:,} rows, {SPARSE_COLUMNS + 1 if sparse else COLUMNS} columns"
-            for reader, (first, second, cpu, cpu_second, peak) in found.items():
+            for reader, (*seconds, peak) in found.items():
                 ratios = [""] * 4
                 if reader == "chronicle":
-                    best = [min(found[r][i] for r in ("polars", "pyarrow")) for i in range(4)]
-                    own = (first, second, cpu, cpu_second)
-                    ratios = [f" ({a / b:.2f})" for a, b in zip(own, best, strict=True)]
-                lines.append(
-                    f"| {kind} | {reader} | {first:.2f} s{ratios[0]} | {cpu:.2f} s{ratios[2]} "
-                    f"| {second:.2f} s{ratios[1]} | {cpu_second:.2f} s{ratios[3]} | {peak:.0f} MiB |"
-                )
-    return lines
+                    best = [min(found[r][i] for r in READERS if r != reader) for i in range(4)]
+                    ratios = [f" ({a / b:.2f})" for a, b in zip(seconds, best, strict=True)]
+                cells = (f"{s:.2f} s{ratio}" for s, ratio in zip(seconds, ratios, strict=True))
+                yield kind, reader, *cells, f"{peak:.0f} MiB"
 
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
-    options = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        lines = measure(options.rows, Path(folder))
+        table = markdown(HEAD, measure(given.rows, Path(folder)), text_columns=2)
     goal = (
         f"In brackets: times the faster of polars and pyarrow (goal: {GOAL}). All values equal bit for bit."
     )
-    table = "\n".join([*lines, "", goal])
-    print(table)
-    if options.write:
-        put("tables", "python -m benchmarks.tables", table)
+    show("tables", f"{table}\n\n{goal}", given.write)
 
 
 if __name__ == "__main__":

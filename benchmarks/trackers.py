@@ -10,7 +10,6 @@ installed and needs its service; its documented rule is applied: a step that doe
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import chronicle
-from benchmarks.page import put
+from benchmarks.page import arguments, markdown, show
 from chronicle.draw.curves import segments
 from chronicle.draw.style import Tokens, pt, save, sheet, theme
 from chronicle.model import Floats, Steps, Timeline
@@ -77,12 +76,12 @@ def overtaken(timeline: Timeline, metric: str, points: Points) -> tuple[int, int
 
 def table(timeline: Timeline, metric: str, kept: dict[str, Points]) -> str:
     """One row a tool."""
-    rows = ["| tool | points kept | of these overtaken | live points lost |", "| --- | --- | --- | --- |"]
+    rows = []
     for tool, points in kept.items():
         dead, lost = overtaken(timeline, metric, points)
-        said = f"{dead}, drawn as such" if tool == "chronicle" else str(dead)
-        rows.append(f"| {tool} | {len(points[0])} | {said} | {lost} |")
-    return "\n".join(rows)
+        said = f"{dead}, drawn as such" if tool == "chronicle" else f"{dead}"
+        rows.append((tool, len(points[0]), said, lost))
+    return markdown(["tool", "points kept", "of these overtaken", "live points lost"], rows)
 
 
 def picture(timeline: Timeline, metric: str, kept: dict[str, Points], file: Path, t: Tokens) -> None:
@@ -116,25 +115,22 @@ def picture(timeline: Timeline, metric: str, kept: dict[str, Points], file: Path
 
 def main() -> None:
     """Reads the run three ways, prints the table, and writes it with the picture if asked to."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--run", type=Path, default=DOCS.parent / "runs" / "lab-repeat-data")
-    arguments.add_argument("--metric", default="train/loss")
-    arguments.add_argument("--write", action="store_true")
-    asked = arguments.parse_args()
-    timeline = chronicle.stitch(chronicle.read(asked.run))
+    parser = arguments(__doc__)
+    parser.add_argument("--run", type=Path, default=DOCS.parent / "runs" / "lab-repeat-data")
+    parser.add_argument("--metric", default="train/loss")
+    given = parser.parse_args()
+    timeline = chronicle.stitch(chronicle.read(given.run))
     files = [Path(source) for attempt in timeline.attempts for source in attempt.sources]
-    steps, values = as_logged(timeline, asked.metric)
+    steps, values = as_logged(timeline, given.metric)
     kept = {
-        "TensorBoard, one folder": tensorboard(files, asked.metric),
-        "TensorBoard, with purge_step": tensorboard(files, asked.metric, [j.to_step for j in timeline.joins]),
+        "TensorBoard, one folder": tensorboard(files, given.metric),
+        "TensorBoard, with purge_step": tensorboard(files, given.metric, [j.to_step for j in timeline.joins]),
         "W&B, resumed run": wandb(steps, values),
         "chronicle": (steps, values),
     }
-    said = table(timeline, asked.metric, kept)
-    print(said)
-    if asked.write:
-        picture(timeline, asked.metric, kept, DOCS / "pictures" / "trackers.webp", LIGHT)
-        put("trackers", "python -m benchmarks.trackers --write", said, DOCS / "trackers.md")
+    show("trackers", table(timeline, given.metric, kept), given.write, DOCS / "trackers.md")
+    if given.write:
+        picture(timeline, given.metric, kept, DOCS / "pictures" / "trackers.webp", LIGHT)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from benchmarks.classifier import figures, folders, page, tables
 from benchmarks.classifier.judging import Judged, judged
@@ -26,6 +25,7 @@ from benchmarks.curves.cases import (
     injected,
     scaled,
 )
+from benchmarks.page import arguments
 from chronicle.classify.kernel import compiled
 from chronicle.score import CaseResult
 
@@ -65,11 +65,8 @@ def folder_section(exam: list[str]) -> str:
 
     Trainings that are held back show their totals only: whoever knows which failed would mend those.
     """
-    sets = {"specimens": folders.SPECIMENS}
-    sets |= {f"lab, {part}": at for part in ("develop", "hold") if (at := folders.lab(part))}
-    sets |= {name: Path(folder) for name, folder in (item.split("=", 1) for item in exam)}
     parts = []
-    for name, folder in sets.items():
+    for name, folder in folders.known(exam).items():
         groups = folders.scored(folder)
         everything = [r for results in groups.values() for r in results]
         held, grown = name == "lab, hold", name.startswith("lab, ")
@@ -105,16 +102,13 @@ def sections(options: argparse.Namespace) -> Iterator[Section]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.classifier", description=__doc__.splitlines()[0]
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--quick", action="store_true", help="some courses and seeds: half a minute")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
     parser.add_argument("--seed", type=int, default=0, help="first seed; another gives other curves")
     parser.add_argument(
         "--exam", action="append", default=[], metavar="NAME=DIR", help="labelled runs elsewhere"
     )
-    parser.add_argument("--write", action="store_true", help="put the tables and the figure into the guide")
     options = parser.parse_args()
     compiled.compiled()
     start = time.monotonic()

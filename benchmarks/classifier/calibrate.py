@@ -8,13 +8,13 @@ after every change of a rule or a threshold.
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from unittest.mock import patch
 
-from benchmarks.classifier import confidences, figures, page, rates
+from benchmarks.classifier import confidences, figures, folders, page, rates
+from benchmarks.page import arguments
 from chronicle.classify import calibration
 from chronicle.classify.kernel import compiled
 
@@ -42,19 +42,17 @@ def _knots(knots: Iterable[confidences.Knot]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser("python -m benchmarks.classifier.calibrate")
+    parser = arguments(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer points and events")
     parser.add_argument("--parts", default="rates,confidences", help="what is made: rates, confidences")
     parser.add_argument("--also", action="append", default=[], metavar="NAME=DIR", help="runs to verify on")
-    parser.add_argument("--write", action="store_true", help="write the numbers and the tables")
     options = parser.parse_args()
     compiled.compiled()
-    also = [(name, Path(folder)) for name, folder in (item.split("=", 1) for item in options.also)]
     text, parts = MODULE.read_text("utf-8"), {}
     if "rates" in options.parts:
         fit = rates.setting(options.quick)
         text = with_rate(text, fit)
-        parts["rates"] = rates.verified(fit, options.quick, also)
+        parts["rates"] = rates.verified(fit, options.quick, folders.elsewhere(options.also))
     if "confidences" in options.parts:
         with patch.dict(calibration.CONFIDENCE, clear=True):  # what the rules say themselves
             said = confidences.collect(options.quick)

@@ -19,6 +19,7 @@ from benchmarks.classifier import folders, tables
 from benchmarks.classifier.judging import HEALTHY
 from benchmarks.curves.cases import Case, confounded, contexts, healthy, injected
 from benchmarks.curves.grounds import GROUNDS
+from benchmarks.page import markdown
 from chronicle.classify import classify
 from chronicle.classify.confidence import looked_up
 from chronicle.produce import predict
@@ -173,8 +174,8 @@ def tables_of(said: Sequence[Said]) -> dict[str, str]:
         for p, group in sorted(by_pattern(said).items())
     ]
     return {
-        "brier": tables.markdown(head, rows),
-        "confidences": tables.markdown(["pattern", "findings", "right", "confidence from – to"], patterns),
+        "brier": markdown(head, rows),
+        "confidences": markdown(["pattern", "findings", "right", "confidence from – to"], patterns),
     }
 
 

@@ -9,14 +9,14 @@ show and that the label does not know.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.classifier import folders, page, tables
+from benchmarks.classifier import folders, page
+from benchmarks.page import arguments, markdown
 from chronicle.classify import classify
 from chronicle.config import WorkspaceConfig
 from chronicle.errors import ChronicleError
@@ -174,19 +174,15 @@ def table(sets: Mapping[str, list[Answer]]) -> str:
                 cells = (same, len(milder), len(graver), sum(bool(a.other) for a in mine))
                 rows.append([name, copy, len(mine), *cells, ", ".join(words)])
     head = ["set", "copy", "runs", "same verdict", "milder", "graver", "another grave word", "which"]
-    return tables.markdown(head, rows)
+    return markdown(head, rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser("python -m benchmarks.classifier.degraded")
+    parser = arguments(__doc__)
     parser.add_argument("--also", action="append", default=[], metavar="NAME=DIR", help="more labelled runs")
-    parser.add_argument("--write", action="store_true", help="put the table into the guide")
     parser.add_argument("--show", action="store_true", help="name the runs with another grave word")
     options = parser.parse_args()
-    where = {"specimens": folders.SPECIMENS}
-    where |= {f"lab, {part}": at for part in ("develop", "hold") if (at := folders.lab(part))}
-    where |= {name: Path(folder) for name, folder in (item.split("=", 1) for item in options.also)}
-    sets = {name: list(of_folder(folder)) for name, folder in where.items()}
+    sets = {name: list(of_folder(folder)) for name, folder in folders.known(options.also).items()}
     text = table(sets)
     print(text)
     shown = [a for name, given in sets.items() for a in given if a.other and name != "lab, hold"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from chronicle.produce import predict
@@ -14,6 +14,17 @@ from chronicle.score import CaseResult, labelled, score_folder
 ROOT = Path(__file__).parent.parent.parent
 SPECIMENS = ROOT / "runs"
 LAB = ROOT / "lab" / "out"  # develop/ and hold/
+
+
+def known(also: Iterable[str] = ()) -> dict[str, Path]:
+    """Folders of labelled runs by name: the specimens, the lab's trainings, and others as NAME=DIR."""
+    grown = {f"lab, {part}": at for part in ("develop", "hold") if (at := lab(part))}
+    return {"specimens": SPECIMENS, **grown, **elsewhere(also)}
+
+
+def elsewhere(named: Iterable[str]) -> dict[str, Path]:
+    """Folders that were given as NAME=DIR."""
+    return {name: Path(folder) for name, _, folder in (item.partition("=") for item in named)}
 
 
 def scored(folder: Path) -> dict[str, list[CaseResult]]:

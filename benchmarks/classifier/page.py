@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
+from benchmarks.page import SPEED, replace
 from chronicle.classify import VERSION
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGE = DOCS / "classifier-measured.md"
-PICTURES = DOCS / "pictures"
+PAGE = SPEED.with_name("classifier-measured.md")
+PICTURES = SPEED.with_name("pictures")
 
 
 def put(parts: Mapping[str, str]) -> None:
-    """Replaces what stands between ``<!-- name -->`` and ``<!-- end -->`` of each part, with the day."""
-    text = PAGE.read_text("utf-8")
+    """Puts each table into the part of its name, with the day and the version that was measured."""
     for name, table in parts.items():
-        place = re.search(rf"(<!-- {re.escape(name)} -->\n)(.*?)(<!-- end -->)", text, re.S)
-        if place is None:
-            raise SystemExit(f"{PAGE.name} has no part {name!r}")
-        made = f"\n{time.strftime('%Y-%m-%d')}, classifier {VERSION}.\n\n{table}\n\n"
-        text = text[: place.start(2)] + made + text[place.end(2) :]
-    PAGE.write_text(text, "utf-8")
+        replace(name, f"\n{time.strftime('%Y-%m-%d')}, classifier {VERSION}.\n\n{table}\n\n", PAGE)

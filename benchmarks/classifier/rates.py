@@ -18,6 +18,7 @@ from benchmarks.classifier.judging import judged
 from benchmarks.curves.cases import USUAL, Case, confounded, healthy, injected
 from benchmarks.curves.curve import Curve
 from benchmarks.curves.residuals import RUNS, Residuals, of_folder
+from benchmarks.page import markdown
 from chronicle.classify import DEFAULTS, Thresholds
 
 CAUTION = (0.35, 0.45, 0.6, 0.75, 1.0, 1.3, 1.7, 2.5)
@@ -99,7 +100,7 @@ def setting(quick: bool) -> Fit:
     return fit({c: count(cases, DEFAULTS.cautious(c)) for c in CAUTION})
 
 
-def verified(found: Fit, quick: bool, also: Sequence[tuple[str, Path]]) -> str:
+def verified(found: Fit, quick: bool, also: Mapping[str, Path]) -> str:
     """Rates and recall at the offered thresholds, on data that were not used to set them."""
     many = 6 if quick else 40
     sets = {
@@ -107,7 +108,7 @@ def verified(found: Fit, quick: bool, also: Sequence[tuple[str, Path]]) -> str:
         "residuals of other runs": bootstrapped(halves()[1], VERIFYING, 20 * many),
         "look-alikes": list(confounded(range(VERIFYING, VERIFYING + many // 2))),
     }
-    for name, folder in also:
+    for name, folder in also.items():
         sets[f"residuals of {name}"] = bootstrapped(list(of_folder(folder)), VERIFYING, 20 * many)
     offered = {f"{t:g}": DEFAULTS.cautious((t / found.rate) ** (-1 / found.power)) for t in TARGETS}
     offered |= {"default": DEFAULTS}
@@ -120,4 +121,4 @@ def verified(found: Fit, quick: bool, also: Sequence[tuple[str, Path]]) -> str:
     for height in (5.0, 8.0, 12.0):
         shares = [tables.mean(r.found for r in s if r.height == height) for s in seen.values()]
         rows.append([f"recall at {height:g} noise scales", "", *shares])
-    return tables.markdown(["healthy points of", "points", *(f"at {k}" for k in offered)], rows)
+    return markdown(["healthy points of", "points", *(f"at {k}" for k in offered)], rows)

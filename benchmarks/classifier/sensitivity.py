@@ -8,7 +8,6 @@ needs a better reason than a round number. The specimens are counted as well, as
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from benchmarks.classifier import folders, page, tables
 from benchmarks.classifier.judging import judged
 from benchmarks.curves.cases import Case, confounded, contexts, healthy, injected
+from benchmarks.page import arguments, markdown
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify.kernel import compiled
 from chronicle.config import WorkspaceConfig
@@ -120,7 +120,7 @@ def table(given: Cases) -> str:
     what = ["recall", "strict", "context", "FA/100k", "specimens"]
     head = ["threshold", *(f"{w} × {f:g}" for f in FACTORS for w in what)]
     quiet = ", ".join(still)
-    return f"{tables.markdown(head, rows)}\n\nNothing moves with {quiet}."
+    return f"{markdown(head, rows)}\n\nNothing moves with {quiet}."
 
 
 def _cells(n: Numbers) -> list[object]:
@@ -128,9 +128,8 @@ def _cells(n: Numbers) -> list[object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser("python -m benchmarks.classifier.sensitivity")
+    parser = arguments(__doc__)
     parser.add_argument("--quick", action="store_true", help="a third of the cases")
-    parser.add_argument("--write", action="store_true", help="put the table into the guide")
     options = parser.parse_args()
     compiled.compiled()
     text = table(cases(options.quick))

@@ -9,22 +9,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.classifier.judging import Judged
+from benchmarks.page import markdown
 from chronicle.score import CaseResult, total
 
 CLEAR = 8.0  # noise scales from which on everybody sees an event
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table; the first column is text, the others are numbers."""
-    lines = [f"| {' | '.join(head)} |", "| --- " + "| ---: " * (len(head) - 1) + "|"]
-    lines += [f"| {' | '.join(map(_cell, row))} |" for row in rows]
-    return "\n".join(lines)
-
-
-def _cell(value: object) -> str:
-    if value is None or (isinstance(value, float) and not np.isfinite(value)):
-        return ""
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def grouped(rows: Iterable[Judged], key: Callable[[Judged], Any]) -> dict[Any, list[Judged]]:
