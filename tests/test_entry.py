@@ -1,5 +1,7 @@
 """The sentence on top of a page, the facts and the costs, from a timeline whose numbers are known."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from chronicle.config import RunConfig
@@ -70,6 +72,32 @@ def test_facts_in_full():
         Fact("Tokens", 2_000_000.0, "tokens", "last step × tokens_per_step of run.toml"),
         Fact("Accelerators", 8, "accelerators", "run.toml"),
         Fact("corpus", "web", "", "run.toml"),
+    ]
+
+
+def test_what_logs_state_is_readable_and_said_once():
+    stated = {
+        "config/lr": 0.0006,
+        "config/nothing": "",
+        "started_at": 1_700_000_000.25,
+        "finished_at": 1_700_003_600_000,
+        "git_commit": "2f1e6cda4b1f0e9d8c7b6a5f4e3d2c1b0a998877",
+        "world_size": 8,
+        "summary": {"loss": 1.0},
+        "argv": "x" * 300,
+    }
+    first = replace(attempt("a.csv", 0, 1000, 2.0, 0.0), facts={**stated, "job": "1"})
+    second = replace(attempt("b.csv", 1010, 2000, 2.0, 9000.0), facts={**stated, "job": "2"})
+    told = [f for f in facts(stitch([first, second]), RunConfig()) if f.how in ("a.csv", "b.csv")]
+    assert told == [
+        Fact("Started at", "2023-11-14T22:13:20Z", "", "a.csv"),
+        Fact("Finished at", "2023-11-14T23:13:20Z", "", "a.csv"),
+        Fact("Git commit", "2f1e6cda4b1f0e9d8c7b6a5f4e3d2c1b0a998877", "", "a.csv"),
+        Fact("World size", 8, "processes", "a.csv"),
+        Fact("Argv", "x" * 199 + "…", "", "a.csv"),
+        Fact("Job", "1", "", "a.csv"),
+        Fact("Job", "2", "", "b.csv"),
+        Fact("config/lr", 0.0006, "", "a.csv"),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from chronicle.config import RunConfig
 from chronicle.model import Attempt, Fact, Fault, MachineFault, Role, Timeline, Track
 from chronicle.restarts import step_back_words
 from chronicle.timeline import discarded
-from chronicle.words import count, instant, level, plural
+from chronicle.words import clipped, count, instant, level, plural
 
 _BACKS = {
     "disorder": ("Rows out of order", "rows"),
@@ -19,6 +20,9 @@ _BACKS = {
     "seeds": ("Separate training", "trainings"),
 }
 _MOST_BACKS = 12
+_MOST_FACTS = 200  # of those that logs state; a page folds what was configured
+_UNITS = {"world_size": "processes", "gpu_count": "accelerators"}
+_YEAR_2000_S, _YEAR_2100_S = 946_684_800, 4_102_444_800
 MOST_FAULTS = 1000  # that are published; a log with more says nothing new with them
 
 
@@ -33,7 +37,10 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     first_last = f"{count(min(a for a, _ in ends))} – {count(max(b for _, b in ends))}" if ends else None
     yield Fact(f"First and last {axis}", first_last, f"{axis}s", "as logged")
     yield Fact(
-        "Attempts", len(timeline.attempts), "attempts", ", ".join(a.name for a in timeline.attempts)[:200]
+        "Attempts",
+        len(timeline.attempts),
+        "attempts",
+        clipped(", ".join(a.name for a in timeline.attempts), 200),
     )
     yield from _step_backs(timeline)
     loss = judged_loss(timeline)
@@ -52,7 +59,7 @@ def _step_backs(timeline: Timeline) -> Iterator[Fact]:
     """Where the step goes back or stays without a restart; of very many the first."""
     for back in timeline.step_backs[:_MOST_BACKS]:
         quantity, unit = _BACKS[back.cause]
-        yield Fact(quantity, back.count, unit, step_back_words(back)[:300])
+        yield Fact(quantity, back.count, unit, clipped(step_back_words(back), 300))
 
 
 def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
@@ -115,18 +122,30 @@ def _loss_facts(loss: Track) -> Iterator[Fact]:
 
 
 def _logged_facts(attempts: Sequence[Attempt]) -> Iterator[Fact]:
-    """What the logs state of themselves, at most 30 facts; one that several attempts share is listed once."""
-    seen: set[tuple[str, str]] = set()
+    """What the logs state of themselves, each value once: first the process, then what was configured."""
+    stated: dict[tuple[str, str], Fact] = {}
     for attempt in attempts:
         for name, value in attempt.facts.items():
-            if (
-                not isinstance(value, str | int | float | bool)
-                or (name, str(value)) in seen
-                or len(seen) >= 30
-            ):
-                continue
-            seen.add((name, str(value)))
-            yield Fact(str(name)[:80], str(value)[:200], "", attempt.name)
+            if isinstance(value, str | int | float | bool) and value != "":
+                fact = Fact(_quantity(name), _stated(name, value), _UNITS.get(name, ""), attempt.name)
+                stated.setdefault((name, str(value)), fact)
+    ordered = sorted(stated.items(), key=lambda item: "/" in item[0][0])
+    yield from (fact for _, fact in islice(ordered, _MOST_FACTS))
+
+
+def _quantity(name: str) -> str:
+    """The name of a fact; one that no configuration has spelled is written as words: ``World size``."""
+    return clipped(name if "/" in name else (name[:1].upper() + name[1:]).replace("_", " "), 80)
+
+
+def _stated(name: str, value: str | int | float | bool) -> str | int | float | bool:
+    """The value of a fact; a moment in Unix seconds or milliseconds as ISO 8601 in UTC."""
+    if isinstance(value, str):
+        return clipped(value, 200)
+    if name.endswith(("_at", "timestamp")) and not isinstance(value, bool):
+        seconds = value / 1000 if value > _YEAR_2100_S else value
+        return instant(seconds) if _YEAR_2000_S < seconds < _YEAR_2100_S else value
+    return value
 
 
 def _wall_seconds(timeline: Timeline) -> float | None:

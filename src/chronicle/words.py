@@ -45,6 +45,11 @@ def fault_words(kind: str) -> str:
     return _FAULTS.get(kind, kind.replace("-", " "))
 
 
+def clipped(text: str, longest: int) -> str:
+    """At most so many characters; what is left out shows as an ellipsis."""
+    return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"
+
+
 def plural(number: int, noun: str) -> str:
     """``1 attempt``, ``3 attempts``."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"

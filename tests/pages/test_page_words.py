@@ -81,6 +81,14 @@ def test_gaps(seconds: float | None, said: str) -> None:
         (Fact("Tokens", None, "tokens", ""), "not logged", ""),
         (Fact("Tokens", 2e9, "tokens", ""), "2\u202f000\u202f000\u202f000", "tokens"),
         (Fact("bf16", True, "", ""), "yes", ""),
+        (Fact("config/adam_eps", 1e-08, "", ""), "1e-08", ""),
+        (Fact("config/warmup", 7578.9473684210525, "", ""), "7578.95", ""),
+        (Fact("config/offset", -0.5, "", ""), "−0.5", ""),
+        (Fact("num_total_params", 3_231_103_544, "", ""), "3\u202f231\u202f103\u202f544", ""),
+        (Fact("config/hidden_size", 8192, "", ""), "8192", ""),
+        (Fact("data_seed", 1_234_567, "", ""), "1234567", ""),
+        (Fact("Git commit", "2f1e6cda4b1f0e9d8c7b6a5f4e3d2c1b0a998877", "", ""), "2f1e6cda4b1f…", ""),
+        (Fact("World size", 16_384, "processes", ""), "16\u202f384", "processes"),
     ],
 )
 def test_facts(fact: Fact, value: str, unit: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tests.pages.samples import DIP, SPIKE, healthy, many, rollback, small
 
-from chronicle.model import Criterion, Entry, MachineFault, NotAssessed, Verdict
+from chronicle.model import Criterion, Entry, Fact, MachineFault, NotAssessed, Verdict
 from chronicle.pages import pages
 
 ROLLBACK = """\
@@ -241,6 +241,15 @@ def test_faults_beside_the_curves_are_listed_once_with_their_count() -> None:
         "NCCL||not known||not logged||not logged||1|",
     ]
     assert "Faults beside the curves" not in page_of(rollback())
+
+
+def test_configured_values_are_folded_away() -> None:
+    facts = (Fact("Job", "4711", "", "a"), Fact("config/lr", 0.0006, "", "a"), Fact("config/x", 1, "", "a"))
+    page = page_of(replace(rollback(), facts=facts))
+    before, fold = page.split("<summary>2 configured values</summary>")
+    assert '<th scope="row">Job</th><td class="num">4711</td>' in before
+    assert '<th scope="row">lr</th><td class="num">0.0006</td>' in fold.split("</details>")[0]
+    assert "configured value" not in page_of(rollback())
 
 
 def test_where_the_data_come_from_is_said() -> None:

@@ -7,11 +7,13 @@ import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis.strategies import from_regex, lists
 from tests.readers.gold import EXAMPLES
 
 from chronicle.readers import read, read_all, runs_below
 from chronicle.readers.console.fault_kinds import KINDS
-from chronicle.readers.console.hosts import MOST_HOSTS, expand
+from chronicle.readers.console.hosts import MOST_HOSTS, canonical, expand, fold
 from chronicle.readers.console.machine import MOST_FAULTS, Faults, identify
 from chronicle.readers.console.stamps import stamp
 from chronicle.timeline import stitch
@@ -38,7 +40,7 @@ def test_a_folder_of_metrics_and_machine_logs_is_one_run(folder: Path) -> None:
 def test_its_faults_are_on_the_timeline(folder: Path) -> None:
     timeline = stitch(read(folder))
     assert [one.name for one in timeline.attempts] == ["metrics.csv"]
-    assert timeline.attempts[0].facts["nodes"] == "nid001,nid002,nid003,nid004"
+    assert timeline.attempts[0].facts["nodes"] == "nid[001-004]"
     assert [(f.at_time - START, f.at_step, f.kind, f.host, f.count) for f in timeline.faults] == [
         (1700.0, 850, "xid", "nid003", 1),
         (3990.0, 1995, "xid", "nid003", 1),
@@ -130,6 +132,29 @@ KeyboardInterrupt
 )
 def test_node_lists(text: str, hosts: list[str]) -> None:
     assert expand(text) == hosts
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("nid001,nid002,nid[003-004]", "nid[001-004]"),
+        ("n8,n9,n10,n12,login", "n[8-10,12],login"),
+        ("n08,n09,n10", "n[08-10]"),
+        ("n1,n01", "n[1,01]"),
+        ("n2,n1,m,n3", "n[2,1],m,n3"),
+        ("r[1-2]n[1-2]", "r1n[1-2],r2n[1-2]"),
+        ("gpu7", "gpu7"),
+        ("101,102", "[101-102]"),
+        ("", ""),
+    ],
+)
+def test_one_spelling_of_a_node_list(text: str, short: str) -> None:
+    assert canonical(text) == short
+
+
+@given(lists(from_regex(r"[a-c]{0,1}-?[0-9]{0,2}[a-c]?[0-9]{0,3}", fullmatch=True).filter(bool), max_size=30))
+def test_a_folded_list_names_the_same_hosts_in_the_same_order(hosts: list[str]) -> None:
+    assert expand(fold(hosts)) == hosts
 
 
 @pytest.mark.parametrize(

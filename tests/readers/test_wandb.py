@@ -140,7 +140,7 @@ def test_job_and_nodes_of_slurm(tmp_path: Path) -> None:
     entries = {"job_id": "123", "job_nodelist": "gpu[01-03]", "x": "y"}
     slurm = b"".join(nested(27, nested(1, k.encode()) + nested(2, v.encode())) for k, v in entries.items())
     attempt = read_records(tmp_path / "a.wandb", nested(26, slurm), wandb_history({"loss": 1.0}, 0))
-    assert attempt.facts == {"job": "123", "nodes": "gpu01,gpu02,gpu03"}
+    assert attempt.facts == {"job": "123", "nodes": "gpu[01-03]"}
 
 
 @pytest.mark.parametrize(

@@ -45,11 +45,14 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
     told = [_told(site, entry, number, finding) for number, finding in numbered(entry.diagnosis)]
     ranked = [told[number - 1] for number, _ in gravest(entry.diagnosis)]
     joins = lettered(entry.diagnosis)
+    facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
     return {
         "base": "../../",
         "site": site,
         "entry": entry,
+        "facts": facts,
+        "config": config,
         "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
         "words": words,
         "whole": figure(entry, "whole"),

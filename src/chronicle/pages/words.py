@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
@@ -34,6 +35,9 @@ _ROLES: dict[str, str] = {
     Role.GRAD_NORM: "gradient norm",
     "attempts": "a second attempt",
 }
+_CONFIG = "config/"
+_HASH, _HASH_SHOWN = re.compile(r"[0-9a-f]{32,128}"), 12
+_IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _LISTED = 6  # phrases of a table's cell
 _NAMES = {"nan": "NaN", "inf": "Inf", "lr": "learning rate"}
 
@@ -79,8 +83,16 @@ def listed(said: Sequence[str]) -> str:
 
 
 def fact_value(fact: Fact) -> str:
-    """A fact's value; what nobody logged is said to be so."""
-    return _value(fact.value) or "not logged"
+    """A fact's value; what nobody logged is said to be so.
+
+    What a log or run.toml states (it has no unit) is given as stated, to six digits; of a hash the beginning.
+    """
+    value = fact.value
+    if fact.unit == "" and isinstance(value, str) and _HASH.fullmatch(value):
+        return f"{value[:_HASH_SHOWN]}…"
+    if fact.unit == "" and _is_number(value):
+        return _as_stated(fact.quantity, value)
+    return _value(value) or "not logged"
 
 
 def fact_unit(fact: Fact) -> str:
@@ -88,6 +100,21 @@ def fact_unit(fact: Fact) -> str:
     if fact.value is None:
         return ""
     return "unit not declared" if fact.unit is None else fact.unit
+
+
+def configured(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
+    """Facts, and those of them that are values of a configuration, without its name."""
+    mine = [fact for fact in facts if not fact.quantity.startswith(_CONFIG)]
+    rest = [fact for fact in facts if fact.quantity.startswith(_CONFIG)]
+    return mine, [replace(fact, quantity=fact.quantity.removeprefix(_CONFIG)) for fact in rest]
+
+
+def _as_stated(quantity: str, value: float) -> str:
+    """A number that somebody wrote: thousands are apart, but not in what only looks like a quantity."""
+    if isinstance(value, float):
+        return f"{value:.6g}".replace("-", "−", 1) if value < 0 else f"{value:.6g}"
+    name = re.split(r"[\s_/.-]+", quantity.lower())[-1]
+    return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
 
 
 def criterion_value(criterion: Criterion) -> str:

@@ -1,13 +1,14 @@
-"""Slurm's short form of a list of hosts: ``nid[001-003,010],login1``."""
+"""Slurm's short form of a list of hosts, read and written: ``nid[001-003,010],login1``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice, product
 
 MOST_HOSTS = 4096
 
+_NUMBERED = re.compile(r"(.*?)(\d{1,18})", re.DOTALL)
 _PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
 _BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
@@ -16,6 +17,32 @@ def expand(text: str) -> list[str]:
     """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
     parts = (found[0] for found in _PART.finditer(text) if found[0])
     return list(islice(chain.from_iterable(map(_expanded, parts)), MOST_HOSTS))
+
+
+def canonical(text: str) -> str:
+    """A node list in one spelling, however it was spelled: the shortest that keeps the order."""
+    return fold(expand(text))
+
+
+def fold(hosts: Iterable[str]) -> str:
+    """The short form of hosts, in their order: what `expand` gives back."""
+    groups: list[tuple[str, list[list[str]]]] = []  # a name without its number, and ranges of such numbers
+    for host in hosts:
+        found = _NUMBERED.fullmatch(host)
+        name, number = found.groups() if found else (host, "")
+        ranges = groups[-1][1] if groups and groups[-1][0] == name and number and groups[-1][1] else []
+        if not ranges:
+            groups.append((name, [[number]] if number else []))
+        elif number == str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][0])):
+            ranges[-1][1:] = [number]
+        else:
+            ranges.append([number])
+    return ",".join(_folded(name, ["-".join(ends) for ends in ranges]) for name, ranges in groups)
+
+
+def _folded(name: str, ranges: list[str]) -> str:
+    one_host = len(ranges) < 2 and "-" not in "".join(ranges)
+    return name + "".join(ranges) if one_host else f"{name}[{','.join(ranges)}]"
 
 
 def _expanded(part: str) -> Iterator[str]:

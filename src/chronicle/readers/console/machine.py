@@ -16,7 +16,7 @@ from pathlib import Path
 
 from chronicle.model import Attempt, Fault
 from chronicle.readers.console.fault_lines import RANK, WORDS, fault_in, quoted
-from chronicle.readers.console.hosts import expand
+from chronicle.readers.console.hosts import canonical
 from chronicle.readers.console.marks import may_be_log
 from chronicle.readers.console.stamps import Stamp, boot_time, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Lines, clean, encoding_of, head, head_lines
@@ -160,8 +160,8 @@ class Faults:
         if "odelist" not in line and "odeList" not in line and "SLURM_" not in line:
             return False
         nodes, job = _NODES.search(line), _JOB.search(line)
-        if nodes and "(null)" not in nodes[1] and (hosts := expand(nodes[1])):
-            self.facts.setdefault("nodes", clean(",".join(hosts)))
+        if nodes and "(null)" not in nodes[1] and (hosts := canonical(nodes[1])):
+            self.facts.setdefault("nodes", clean(hosts))
         if job:
             self.facts.setdefault("job", job[1])
         return bool(nodes or job)

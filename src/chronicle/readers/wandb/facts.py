@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from chronicle.readers.console.hosts import expand
+from chronicle.readers.console.hosts import canonical
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.wandb import records
 from chronicle.readers.wandb.records import messages, numbers, seconds, texts, updates
@@ -87,7 +87,7 @@ def metadata_facts(metadata: dict[str, Any]) -> dict[str, Any]:
 def slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:
     """Job and nodes, from Slurm's environment as W&B keeps it: names in lower case, without `SLURM_`."""
     nodes = next((slurm[key] for key in ("job_nodelist", "nodelist") if isinstance(slurm.get(key), str)), "")
-    found = {"job": slurm.get("job_id"), "nodes": ",".join(expand(nodes))}
+    found = {"job": slurm.get("job_id"), "nodes": canonical(nodes)}
     return {key: str(value) for key, value in found.items() if value}
 
 
