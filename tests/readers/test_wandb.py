@@ -26,6 +26,7 @@ from tests.readers.tracker_writers import (
     wandb_output,
     wandb_run,
 )
+from tests.readers.writers import csv_log
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
@@ -185,6 +186,29 @@ def test_a_folder_is_a_run_if_one_file_of_it_was_written(tmp_path: Path) -> None
     assert (attempt.name, attempt.sources) == (tmp_path.name, (str(log),))
     wandb_log(tmp_path / "run-second.wandb", {"loss": [(0, 1.0)]})
     assert not wandb.identify_folder(tmp_path)
+
+
+def test_other_logs_beside_a_run_file_are_not_lost(tmp_path: Path) -> None:
+    points = {"loss": [(step, 3.0 - step / 20) for step in range(20)]}
+    for name in ("mine", "run-20260101_000000-a1b2c3d4"):
+        folder = tmp_path / name
+        (folder / "files").mkdir(parents=True)
+        (folder / "deep").mkdir()
+        wandb_log(folder / "run-a1b2c3d4.wandb", points)
+        (folder / "files" / "output.log").write_text("1 GPU\n")
+        (folder / "README.md").write_text("3 runs\n")
+        assert wandb.identify_folder(folder)
+        csv_log(folder / "deep" / "eval.csv", {"score": [(step, float(step)) for step in range(5)]})
+    mine, launch = tmp_path / "mine", tmp_path / "run-20260101_000000-a1b2c3d4"
+    assert not wandb.identify_folder(mine)
+    assert sorted(one.name for one in read(mine)) == ["deep/eval.csv", "run-a1b2c3d4.wandb"]
+    (attempt,) = read(launch)
+    assert [(fault.where, fault.what) for fault in attempt.faults] == [
+        (
+            str(launch / "deep" / "eval.csv"),
+            "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder",
+        )
+    ]
 
 
 def test_launches_of_one_run_are_its_attempts(tmp_path: Path) -> None:

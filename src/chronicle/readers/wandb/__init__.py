@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault
 from chronicle.readers import tables
+from chronicle.readers.files import NOT_LOGS, scan
 from chronicle.readers.text import head
 from chronicle.readers.trackers import on_one_axis, without_summary
 from chronicle.readers.wandb import records
@@ -30,6 +31,7 @@ NAME = "wandb"
 SUFFIXES = (".wandb",)
 
 _FOLDER = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(?P<id>[\w-]+)", re.ASCII)
+_CLIENTS = frozenset(["files", "logs", "tmp"])  # what the client keeps in the folder of a launch
 _MAX_METADATA = 1 << 24  # bytes
 
 
@@ -101,16 +103,29 @@ class _Run:
 
 
 def identify_folder(path: Path) -> bool:
-    """A folder that holds one run file with something in it."""
-    return _run_file(path) is not None
+    """A folder that holds one run file with something in it, and no other log, or that is a launch by its name."""
+    file = _run_file(path)
+    return file is not None and (bool(run_key(path)) or not any(_others(file)))
 
 
 def read_folder(path: Path) -> list[Attempt]:
-    """The attempt of the run file in a folder. Raises LogErrors as `read`."""
+    """The attempt of the run file in a folder; other logs there are told as faults. Raises as `read`."""
     file = _run_file(path)
     if file is None:
         raise BadLog(str(path), "holds no run file of W&B. Remedy: name another folder")
-    return [replace(one, name=path.name) for one in read(file)]
+    what = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
+    unread = tuple(Fault(str(other), what) for other in _others(file))
+    return [replace(one, name=path.name, faults=(*one.faults, *unread)) for one in read(file)]
+
+
+def _others(run_file: Path) -> Iterator[Path]:
+    """The logs in the folder of a run file that W&B's client did not put there."""
+    from chronicle.readers.dispatch import is_log  # which asks this reader too
+
+    for entry in sorted(run_file.parent.iterdir()):
+        if entry.name in NOT_LOGS | _CLIENTS | {run_file.name} or entry.name.startswith("."):
+            continue
+        yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
 
 
 def _run_file(folder: Path) -> Path | None:
