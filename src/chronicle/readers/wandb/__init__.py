@@ -103,7 +103,7 @@ class _Run:
 
 
 def identify_folder(path: Path) -> bool:
-    """A folder that holds one run file with something in it, and no other log, or that is a launch by its name."""
+    """A folder with one run file that something was written to; with other logs only one named a launch."""
     file = _run_file(path)
     return file is not None and (bool(run_key(path)) or not any(_others(file)))
 
