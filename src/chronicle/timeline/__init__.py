@@ -17,10 +17,10 @@ from chronicle.timeline.clock import course, natural
 from chronicle.timeline.copies import one_of_each
 from chronicle.timeline.faults import beside, happened
 from chronicle.timeline.inputs import attempts_from
-from chronicle.timeline.lineage import relate
 from chronicle.timeline.order import in_order
 from chronicle.timeline.split import split
 from chronicle.timeline.tracks import discarded, frame, live, tracks
+from chronicle.timeline.trainings import relate
 
 __all__ = ["OnAxis", "discarded", "frame", "live", "on_axis", "stitch"]
 

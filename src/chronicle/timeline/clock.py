@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Role, Series
+from chronicle.model import Attempt, Floats, Role, Series, Steps
 
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log, see `split`
 SCHEDULES = frozenset(
@@ -37,14 +40,35 @@ class Course:
     clock: Series
     first: int
     last: int
-    started: float | None  # [Unix s] first and last wall clock; None where the log has none
-    ended: float | None
+    started: float  # [Unix s] first and last wall clock; NaN where the log has none
+    ended: float
     index: int = -1
 
     @property
     def name(self) -> str:
         """Name of the attempt."""
         return self.attempt.name
+
+    @cached_property
+    def gap(self) -> float:
+        """Logging interval of the clock [steps]."""
+        return step_gap(self.clock)
+
+    @cached_property
+    def slack(self) -> float:
+        """What may be missing at its end [steps], a tenth of it: the last lines of a killed process."""
+        return _HOLE * (self.last - self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Of many attempts what `reached` and `side_by_side` ask of one, float64[n] each."""
+
+    started: Floats
+    ended: Floats
+    last: Floats
+    gap: Floats
+    slack: Floats
 
 
 def course(attempt: Attempt) -> Course | None:
@@ -59,8 +83,8 @@ def course(attempt: Attempt) -> Course | None:
         ticks,
         first=min(int(s[0]) for s in dense),
         last=max(int(s[-1]) for s in dense),
-        started=min((float(t.min()) for t in times), default=None),
-        ended=max((float(t.max()) for t in times), default=None),
+        started=min((float(t.min()) for t in times), default=math.nan),
+        ended=max((float(t.max()) for t in times), default=math.nan),
     )
 
 
@@ -88,28 +112,31 @@ def step_gap(series: Series) -> float:
     return float(np.median(gaps)) if len(gaps) else 1.0
 
 
-def reached(before: Course, after: Course) -> bool:
-    """Whether an attempt got as far as another one begins. Two logging intervals or a tenth of it may be
-    missing at its end: the last lines of a killed process."""
-    slack = max(2 * step_gap(before.clock), 2 * step_gap(after.clock), _HOLE * (before.last - before.first))
-    return before.last + slack >= after.first
+def reached(before: Course | Spans, after: Course) -> Mask:
+    """Whether an attempt got as far as another one begins, but for two logging intervals or its slack."""
+    missing = np.maximum(np.maximum(2 * before.gap, before.slack), 2 * after.gap)
+    return np.asarray(before.last + missing >= float(after.first))
 
 
-def side_by_side(a: Course, b: Course) -> bool:
-    """Whether both processes ran at the same time."""
-    if a.started is None or a.ended is None or b.started is None or b.ended is None:
-        return False
-    shorter = min(a.ended - a.started, b.ended - b.started)
-    return shorter > 0 and min(a.ended, b.ended) - max(a.started, b.started) > _BESIDE * shorter
+def side_by_side(a: Course | Spans, b: Course) -> Mask:
+    """Whether both processes ran at the same time; not where one of the clocks is unknown."""
+    shorter = np.minimum(a.ended - a.started, b.ended - b.started)
+    together = np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
+    return np.asarray((shorter > 0) & (together > _BESIDE * shorter))
 
 
 def common(a: Series, b: Series) -> tuple[Index, Index]:
     """Rows of two series in step order at the steps that both have, the first row of each step."""
-    i = np.flatnonzero(np.concatenate([[True], a.steps[1:] != a.steps[:-1]])[: len(a)])
+    i = heads(a.steps)
     j = np.searchsorted(b.steps, a.steps[i])
     i, j = i[j < len(b)], j[j < len(b)]
     both = a.steps[i] == b.steps[j]
     return i[both], j[both]
+
+
+def heads(steps: Steps) -> Index:
+    """The first row of each step of a series in step order."""
+    return np.flatnonzero(np.append(True, steps[1:] != steps[:-1])[: len(steps)])
 
 
 def process(attempt: Attempt) -> tuple[str, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from chronicle.model import Attempt, Series
 from chronicle.timeline.clock import SCHEDULES, Course, common, course, natural, process
-from chronicle.timeline.split import same
+from chronicle.timeline.glance import Glance
+from chronicle.timeline.split import SAME, same
 
 _COMMON_SAMPLES = 8  # fewer equal points than this may be chance
 _COMMON_SHARE = 0.6  # of the smaller of the two
@@ -23,27 +25,25 @@ def one_of_each(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]
 
     Of two copies the one with more points stays and takes over the series that only the other has.
     """
-    kept: list[Course] = []
+    ranked = sorted(courses, key=_worth)
+    glance = Glance([one.clock for one in ranked], SAME, 1 - _AGREEING, _SAME_TIME_S)
+    kept: dict[int, Course] = {}
     copies: list[Attempt] = []
-    spans = np.empty((2, len(courses)), np.int64)  # first and last steps of those kept
-    for one in sorted(courses, key=_worth):
-        n = len(kept)
-        near = np.flatnonzero((spans[0, :n] <= one.last) & (spans[1, :n] >= one.first)).tolist()
-        twin = next((i for i in near if is_copy(kept[i], one)), None)
-        home = next((i for i in near if is_part(kept[i], one)), None) if twin is None else twin
-        if home is None:
-            home = n
-            kept.append(one)
-        else:
-            kept[home] = course(_with_series_of(kept[home].attempt, one.attempt)) or one
+    for rank, one in enumerate(ranked):
+        near = glance.near(one)
+        twin = next((k for k in glance.alike(near, rank) if is_copy(kept[k], one)), None)
+        home = next((k for k in near if is_part(kept[k], one)), None) if twin is None else twin
         if twin is not None:
             copies.append(one.attempt)
-        spans[:, home] = kept[home].first, kept[home].last
-    return kept, copies
+        if home is not None:
+            one, rank = course(_with_series_of(kept[home].attempt, one.attempt)) or one, home
+        kept[rank] = one
+        glance.keep(rank, one)
+    return list(kept.values()), copies
 
 
 def _worth(one: Course) -> tuple[int, bool, object]:
-    return (-sum(map(len, one.attempt.series.values())), one.started is None, natural(one.name))
+    return (-sum(map(len, one.attempt.series.values())), math.isnan(one.started), natural(one.name))
 
 
 def is_copy(one: Course, other: Course) -> bool:
@@ -79,15 +79,13 @@ def are_equal(a: Series, b: Series) -> bool:
 
 def is_part(one: Course, other: Course) -> bool:
     """Whether two logs are parts of one: no metric in common, mostly the same steps, at the same time."""
+    if not one.attempt.series.keys().isdisjoint(other.attempt.series):
+        return False
     shared = min(one.last, other.last) - max(one.first, other.first)
     longer = max(one.last - one.first, other.last - other.first)
     if shared <= 0 or shared < _COMMON_SHARE * longer or one.attempt.axis != other.attempt.axis:
         return False
-    if one.started is not None and other.started is not None:
-        earliest_end = min(one.ended or one.started, other.ended or other.started)
-        if earliest_end < max(one.started, other.started):
-            return False
-    return not set(one.attempt.series) & set(other.attempt.series)
+    return not min(one.ended, other.ended) < max(one.started, other.started)
 
 
 def _with_series_of(keeper: Attempt, other: Attempt) -> Attempt:

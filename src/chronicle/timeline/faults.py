@@ -21,7 +21,7 @@ _ENDS = {
     "ecc": "memory error", "disk": "no storage", "cuda": "CUDA error", "nccl": "NCCL error",
     "cancelled": "cancelled", "exception": "crashed", "signal": "killed", "exit": "crashed",
 }  # fmt: skip
-_AROUND_S = 3600.0  # a host's log lasts for months: what it says this long before or after a run may be of it
+AROUND_S = 3600.0  # a host's log lasts for months: what it says this long before or after a run may be of it
 
 
 def beside(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
@@ -61,7 +61,7 @@ def happened(
     near = [_dated(fault, last) for fault in faults]
     for machine in machines:
         dated = [_dated(fault, last) for fault in machine.faults if fault.kind != "read"]
-        around = (first - _AROUND_S, last + _AROUND_S)
+        around = (first - AROUND_S, last + AROUND_S)
         near += dated if _of_job(machine) else [f for f in dated if not _outside(f.at_time, *around)]
     placed = [_placed(fault, clock, steps) for fault in near]
     return tuple(sorted(dict.fromkeys(placed), key=_order))

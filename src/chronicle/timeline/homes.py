@@ -8,51 +8,71 @@ and a doubt says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import PurePosixPath
 
 import numpy as np
 
-from chronicle.timeline.clock import PART, Course, process, reached, side_by_side
+from chronicle.timeline.clock import PART, Course, Index, Mask, Spans, process, reached, side_by_side
 from chronicle.timeline.joins import seam_levels
 
 _IDENTITIES = ("run", "seed")
+_SPAN = [f.name for f in fields(Spans)]
 _CLEARLY = 3.0  # times farther at the seam is the loss of the other training
 _LEAST_APART = 0.02  # relative difference of the loss at a seam that tells anything
 
 
-def home(tips: Sequence[Course], after: Course) -> tuple[int, bool]:
-    """Index of the training (by its latest attempt, one at least) that ``after`` belongs to, and whether the
-    logs decide it."""
-    if len(tips) == 1:
-        return 0, True
-    spoken = [_speaks_for(tip, after) for tip in tips]
-    best = [k for k, words in enumerate(spoken) if words == max(spoken)]
-    if len(best) == 1:
-        return best[0], True
-    nearest = _by_level([tips[k] for k in best], after)
-    return (best[-1], False) if nearest is None else (best[nearest], True)
+class Tips:
+    """The latest attempts of up to ``most`` trainings, a column each, so that all are asked at once."""
 
+    def __init__(self, most: int) -> None:
+        self._tips: dict[int, Course] = {}
+        self._spans = np.empty((len(_SPAN), most))
+        self._names = np.empty((len(_IDENTITIES) + 2, most))  # see `_named`
+        self._numbers: dict[str, float] = {}
 
-def _speaks_for(tip: Course, after: Course) -> tuple[bool, int, bool, bool, bool]:
-    old, new = tip.attempt.facts, after.attempt.facts
-    stated = [(old[name], new[name]) for name in _IDENTITIES if name in old and name in new]
-    hosts = [p and p[0] for p in (process(tip.attempt), process(after.attempt))]
-    return (
-        not side_by_side(tip, after),
-        sum(1 if str(a) == str(b) else -1 for a, b in stated),
-        _folder(tip) == _folder(after),
-        reached(tip, after),
-        hosts[0] is not None and hosts[0] == hosts[1],
-    )
+    def __setitem__(self, training: int, tip: Course) -> None:
+        self._tips[training] = tip
+        self._spans[:, training] = [getattr(tip, name) for name in _SPAN]
+        self._names[:, training] = self._named(tip)
 
+    def home(self, among: Sequence[int], after: Course) -> tuple[int, bool]:
+        """Which of these trainings (one at least) ``after`` belongs to, and whether the logs decide it."""
+        if len(among) == 1:
+            return among[0], True
+        best = np.arange(len(among))
+        for said in self._speaks_for(among, after):
+            best = best[said[best] == said[best].max()]
+        equal = [among[k] for k in best.tolist()]
+        if len(equal) == 1:
+            return equal[0], True
+        nearest = _by_level([self._tips[k] for k in equal], after)
+        return equal[-1 if nearest is None else nearest], nearest is not None
 
-def _folder(course: Course) -> PurePosixPath:
-    return PurePosixPath(PART.sub("", course.name)).parent
+    def _speaks_for(self, among: Sequence[int], after: Course) -> Iterator[Index | Mask]:
+        """What speaks for each of these trainings, the strongest evidence first: more is better."""
+        tips = Spans(*self._spans[:, among])
+        *stated, folder, host = self._names[:, among] - np.array([self._named(after)]).T  # 0 where equal
+        yield ~side_by_side(tips, after)
+        yield np.where(np.isnan(stated), 0, np.where(stated, -1, 1)).sum(axis=0)
+        yield folder == 0
+        yield reached(tips, after)
+        yield host == 0
+
+    def _named(self, one: Course) -> list[float]:
+        """Run, seed, folder and host of an attempt, equal numbers for equal words; NaN where not stated."""
+        facts, writer = one.attempt.facts, process(one.attempt)
+        words = [str(facts[name]) if name in facts else None for name in _IDENTITIES]
+        words += [str(PurePosixPath(PART.sub("", one.name)).parent), writer and writer[0]]
+        return [np.nan if w is None else self._numbers.setdefault(w, len(self._numbers)) for w in words]
 
 
 def _by_level(tips: Sequence[Course], after: Course) -> int | None:
-    """The one whose loss at the seam is clearly nearest; None if there is none."""
+    """The one whose loss at the seam is clearly nearest; None if there is none. What begins where they began
+    goes on from none of them: all first losses are alike."""
+    if any(after.first <= tip.first for tip in tips):
+        return None
     away = []
     for tip in tips:
         before, now, _ = seam_levels(tip, after) or (0.0, 0.0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -36,8 +37,8 @@ def _as_told(courses: Sequence[Course], others: Sequence[Attempt], order: Sequen
 
 
 def _found_out(by_name: Sequence[Course]) -> tuple[list[Course], list[str]]:
-    if all(c.started is not None for c in by_name):
-        return sorted(by_name, key=lambda c: c.started or 0.0), []
+    if not any(math.isnan(c.started) for c in by_name):
+        return sorted(by_name, key=lambda c: c.started), []
     logs = _by_log(by_name)
     by_step = sorted(logs, key=lambda log: min(c.first for c in log))
     if len(logs) == 1 or _nothing_twice(_flat(by_step)):

@@ -25,7 +25,7 @@ _MANY_CUTS, _MANY_SHORT = 1000, 50  # nobody restarts more often
 _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that write by turns
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _AT_ONCE = 4096  # falls that are looked at together
-_SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
+SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
 
 
 _BLOCKS = (
@@ -104,7 +104,7 @@ def falls(steps: Steps) -> Index:
 
 def same(a: float | Floats, b: float | Floats) -> NDArray[np.bool_]:
     """Whether two values are one value, as far as the rounding of logs goes; NaN is NaN."""
-    return np.asarray(np.isclose(a, b, rtol=_SAME, atol=0.0, equal_nan=True))
+    return np.asarray(np.isclose(a, b, rtol=SAME, atol=0.0, equal_nan=True))
 
 
 def _by_wall_clock(series: Series) -> Series:

@@ -51,9 +51,9 @@ def repeats(attempt: Attempt) -> StepBack | None:
 def apart(before: Course, after: Course, told: bool) -> StepBack:
     """Two trainings over the same steps; ``told`` is whether run.toml says so."""
     evidence: dict[str, Any] = {"told": told, "ends_apart_steps": abs(before.last - after.last)}
-    if None not in (before.started, before.ended, after.started, after.ended):
-        shared = min(before.ended, after.ended) - max(before.started, after.started)  # type: ignore[type-var, operator]
-        evidence["together_s"] = max(float(shared), 0.0)
+    shared_s = np.minimum(before.ended, after.ended) - np.maximum(before.started, after.started)
+    if np.isfinite(shared_s):
+        evidence["together_s"] = max(float(shared_s), 0.0)
     writers = [process(c.attempt) for c in (before, after)]
     if all(writers):
         evidence["same_process"] = writers[0] == writers[1]

@@ -8,30 +8,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Floats, JoinKind, Steps, Timeline, Track
-from chronicle.timeline.clock import Index, clock
+from chronicle.model import Attempt, Floats, Steps, Timeline, Track
+from chronicle.timeline.clock import Mask, clock
 from chronicle.timeline.lineage import Training
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Mask = NDArray[np.bool_]
-
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
     """One track a metric: the points of every attempt one after the other, with the live mask."""
     metrics = dict.fromkeys(m for a in attempts for m in a.series)
-    return {m: _track(m, attempts, trainings) for m in metrics}
+    kept = _Kept(len(attempts), trainings)
+    return {m: _track(m, attempts, kept) for m in metrics}
 
 
-def _track(metric: str, attempts: Sequence[Attempt], trainings: Sequence[Training]) -> Track:
+def _track(metric: str, attempts: Sequence[Attempt], kept: _Kept) -> Track:
     logged = [(k, a.series[metric]) for k, a in enumerate(attempts) if metric in a.series]
     first = logged[0][1]
     steps = np.concatenate([s.steps for _, s in logged])
     attempt = np.repeat(np.array([k for k, _ in logged], np.int32), [len(s) for _, s in logged])
-    live = np.zeros(len(steps), bool)
-    for training in trainings:
-        _mark_live(live, steps, attempt, training)
     return Track(
         metric=metric,
         role=first.role,
@@ -41,38 +37,37 @@ def _track(metric: str, attempts: Sequence[Attempt], trainings: Sequence[Trainin
         unit=next((s.unit for _, s in logged if s.unit), None),
         dataset=first.dataset,
         attempt=attempt,
-        live=live,
+        live=kept.live(steps, attempt),
     )
 
 
-def _mark_live(live: Mask, steps: Steps, attempt: NDArray[np.int32], training: Training) -> None:
-    """Sets the points of a training's live course, walking back from its latest attempt.
+class _Kept:
+    """What is left of each attempt on the live course of its training: its steps below the first step of a
+    later attempt that rolled back, but for those that a later attempt logged once more."""
 
-    Overtaken are points at or after the first step of a later attempt that rolled back, and steps that a
-    later attempt logged once more.
-    """
-    bound: int | None = None  # lowest step that a rollback further on in the course went back to
-    on = []
-    for course in training.path():
-        begin, end = np.searchsorted(attempt, [course.index, course.index + 1])
-        mine = np.arange(begin, end)
-        on.append(mine if bound is None else mine[steps[begin:end] < bound])
-        join = training.joins.get(course.index)
-        if join is not None and join.kind is JoinKind.ROLLBACK:
-            bound = join.to_step if bound is None else min(bound, join.to_step)
-    rows = np.concatenate(on[::-1])
-    live[rows] = True
-    if sum(map(bool, map(len, on))) > 1:
-        live[_logged_again(rows, steps, attempt)] = False
+    def __init__(self, attempts: int, trainings: Sequence[Training]) -> None:
+        self._training = np.full(attempts, -1)  # -1: it is not on the course of one
+        self._cut = np.zeros(attempts, bool)
+        self._below = np.zeros(attempts, np.int64)  # steps, where it was cut
+        for number, training in enumerate(trainings):
+            for piece in training.live():
+                self._training[piece.course.index] = number
+                if piece.bound is not None:
+                    self._cut[piece.course.index] = True
+                    self._below[piece.course.index] = piece.bound
 
-
-def _logged_again(rows: Index, steps: Steps, attempt: NDArray[np.int32]) -> Index:
-    """Of rows in the order of attempts those whose step a later attempt logged once more."""
-    rows = np.take(rows, np.argsort(steps[rows], kind="stable"))  # keeps attempts in order within a step
-    last = np.append(np.flatnonzero(steps[rows[1:]] != steps[rows[:-1]]), len(rows) - 1)
-    latest = np.repeat(attempt[rows[last]], np.diff(last, prepend=-1))
-    again: Index = rows[attempt[rows] != latest]
-    return again
+    def live(self, steps: Steps, attempt: NDArray[np.int32]) -> Mask:
+        """Which points live, of the steps of all attempts one after the other."""
+        mask = (self._training[attempt] >= 0) & (~self._cut[attempt] | (steps < self._below[attempt]))
+        rows = np.flatnonzero(mask)
+        training = self._training[attempt[rows]]
+        order = np.lexsort((steps[rows], training))  # keeps attempts in order within a step
+        rows, training = rows[order], training[order]
+        ends = np.append((steps[rows[1:]] != steps[rows[:-1]]) | (training[1:] != training[:-1]), True)
+        last = np.flatnonzero(ends[: len(rows)])
+        latest = np.repeat(attempt[rows[last]], np.diff(last, prepend=-1))
+        mask[rows[attempt[rows] != latest]] = False
+        return mask
 
 
 def live(track: Track) -> tuple[Steps, Floats]:
