@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from lab.logs import Log
+from lab.model import Adder
 
 PRIME, WIDTH, STEPS, SEED = 59, 256, 2000, 0
 LOG_EVERY = 10
@@ -20,26 +21,13 @@ DESCRIPTION = (
 )
 
 
-class Adder(nn.Module):
-    """Two numbers in, logits of their sum out: int64[n, 2] to [n, prime]."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numbers = nn.Embedding(PRIME, WIDTH // 2)
-        self.hidden = nn.Linear(WIDTH, WIDTH)
-        self.out = nn.Linear(WIDTH, PRIME)
-
-    def forward(self, pairs: Tensor) -> Tensor:
-        return self.out(F.relu(self.hidden(self.numbers(pairs).flatten(1))))
-
-
 def train(log: Log) -> int:
     """Trains on the full batch; returns the number of parameters."""
     torch.manual_seed(SEED)
     pairs = torch.cartesian_prod(torch.arange(PRIME), torch.arange(PRIME))
     sums = pairs.sum(1) % PRIME
     seen, unseen = torch.randperm(len(pairs)).chunk(2)
-    model = Adder()
+    model = Adder(PRIME, WIDTH)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.98), weight_decay=1.0)
     for step in range(STEPS):
         logits = model(pairs[seen])

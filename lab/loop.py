@@ -113,7 +113,8 @@ class Trainer:
         if not active(self.faults, Kind.STALE_LOG, step):
             self.logged_loss = round(shown, r.logs_decimals) if r.logs_decimals else shown
         values = {"loss": self.logged_loss, "grad_norm": grad_norm, "lr": rate}
-        values |= self.by_source(by_row, of_second) | self.probes(len(batch), step)
+        values |= by_source(by_row.detach(), of_second) if r.sums_share else {}
+        values |= self.probes(len(batch), step)
         if r.logs_throughput:
             values["tokens_per_second"] = len(batch) * CONTEXT / (time.process_time() - started)
         if step % VALIDATE_EVERY == 0:
@@ -147,14 +148,6 @@ class Trainer:
             self.optimizer.step()
         return norm
 
-    def by_source(self, by_row: Tensor, of_second: Tensor) -> dict[str, float]:
-        """Loss by source and the share of the second one, if there are two."""
-        if len(self.streams) == 1:
-            return {}
-        masks = zip(SOURCES, (~of_second, of_second), strict=True)
-        parts = {f"loss/{name}": float(by_row[mask].detach().mean()) for name, mask in masks if mask.any()}
-        return parts | {"ratio/sums": float(of_second.float().mean())}
-
     def probes(self, batch_size: int, step: int) -> dict[str, float]:
         """What only some recipes log."""
         r = self.recipe
@@ -168,6 +161,13 @@ class Trainer:
         if r.unique_rows:
             values["epoch"] = (step + 1) * batch_size / r.unique_rows
         return values
+
+
+def by_source(by_row: Tensor, of_second: Tensor) -> dict[str, float]:
+    """Loss by source, and the share of the second one."""
+    masks = zip(SOURCES, (~of_second, of_second), strict=True)
+    parts = {f"loss/{name}": float(by_row[mask].mean()) for name, mask in masks if mask.any()}
+    return parts | {"ratio/sums": float(of_second.float().mean())}
 
 
 def _tokens(rows: Bytes) -> Tensor:

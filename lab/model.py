@@ -1,4 +1,4 @@
-"""A decoder over bytes as the large language models have, with a hundred thousand parameters."""
+"""The models: a decoder over bytes as large language models have, and a network that adds two numbers."""
 
 from __future__ import annotations
 
@@ -81,6 +81,19 @@ class TinyGPT(nn.Module):
     @property
     def max_attention_logit(self) -> float:
         return max(block.max_logit for block in self.blocks)
+
+
+class Adder(nn.Module):
+    """Two numbers in, logits of their sum out: int64[batch, 2] to [batch, symbols]."""
+
+    def __init__(self, symbols: int, width: int) -> None:
+        super().__init__()
+        self.numbers = nn.Embedding(symbols, width // 2)
+        self.hidden = nn.Linear(width // 2 * 2, width)
+        self.head = nn.Linear(width, symbols)
+
+    def forward(self, pairs: Tensor) -> Tensor:
+        return self.head(F.relu(self.hidden(self.numbers(pairs).flatten(1))))
 
 
 def losses(model: TinyGPT, rows: Tensor) -> Tensor:

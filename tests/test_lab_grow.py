@@ -183,7 +183,7 @@ def course(lift: np.ndarray, seed: int = 0) -> tuple[list[dict[str, float]], dic
 def labelled(faults: tuple[Fault, ...], lift: np.ndarray, aim: str = "") -> dict:
     rows, twin = course(lift)
     recipe = Recipe("x", aim, "", Plan(), Plan(), faults, ((0, STEPS),))
-    return label(Case(recipe, [AttemptLog("", rows, twin)], "loss"))
+    return label(Case(recipe, [AttemptLog("", rows, twin)]))
 
 
 def decaying(at: int, height: float, memory: float, left: float = 0.0) -> np.ndarray:

@@ -9,7 +9,6 @@ import numpy as np
 from lab.faults import Kind
 from lab.grow.facts import Case, finite
 from lab.grow.measure import halvings, overfits
-from lab.grow.others import case_name
 
 QUANTISED, KNOWN_BY_HEART, UNDERSTOOD = 0.05, 0.99, 0.9
 LOGIT_LIMIT, DRIFT = 100.0, 5.0
@@ -47,13 +46,7 @@ def overfitting(case: Case) -> None:
         f"The validation loss is lowest, {val[low]:.3f}, at step {steps[low]:.0f} and ends at {val[-1]:.3f}."
     )
     wide = max(0.5 * steps[low], 0.1 * steps[-1])
-    case.event(
-        case.logs[-1],
-        "overfitting",
-        float(steps[low]),
-        series=case_name(case, "val_loss"),
-        tolerance_steps=float(wide),
-    )
+    case.event(case.logs[-1], "overfitting", steps[low], metric="val_loss", tolerance_steps=float(wide))
     case.require("overfitting")
 
 
@@ -115,13 +108,8 @@ def understood(case: Case) -> None:
             start = float(held[np.flatnonzero(val < 0.5)[-1]])
             case.said.append(f"Known by heart at step {known[0]:.0f}, understood at {found[0]:.0f}.")
             begin = float(held[np.flatnonzero(val < 0.2)[-1]])
-            case.event(
-                log,
-                "grokking",
-                start,
-                series=case_name(case, "val_accuracy"),
-                tolerance_steps=max(0.3 * start, 2.0 * float(found[0] - begin)),
-            )
+            wide = max(0.3 * start, 2.0 * float(found[0] - begin))
+            case.event(log, "grokking", start, metric="val_accuracy", tolerance_steps=wide)
             case.require("grokking")
             case.allowed |= {"overfitting", "plateau"}
         return
@@ -140,14 +128,8 @@ def understood(case: Case) -> None:
     )
     case.measured["fall_in_3_percent_of_the_steps"] = float(fall)
     sudden = fall >= 0.12 and left > 0.08 * len(loss)
-    case.event(
-        log,
-        "grokking",
-        float(at),
-        "level-shift",
-        tolerance_steps=float(max(3 * width, 0.15 * at)),
-        optional=None if sudden else True,
-    )
+    wide = float(max(3 * width, 0.15 * at))
+    case.event(log, "grokking", at, "level-shift", sure=sudden, tolerance_steps=wide)
     if sudden:
         case.require("grokking")
 
@@ -197,13 +179,8 @@ def loss_scale(case: Case) -> None:
         case.require("loss-scale-collapse")
         case.allowed |= {"grad-norm-precursor", "plateau", "nan-inf", "failed-run", "rising-spike-rate"}
         case.said.append(f"The loss scale halves four times within 50 points from step {steps[at]:.0f}.")
-        case.event(
-            case.logs[0],
-            "loss-scale-collapse",
-            float(steps[at]),
-            series=case_name(case, "loss_scale"),
-            tolerance_steps=25 * case.gap,
-        )
+        wide = 25 * case.gap
+        case.event(case.logs[0], "loss-scale-collapse", steps[at], metric="loss_scale", tolerance_steps=wide)
 
 
 JUDGES: tuple[Callable[[Case], None], ...] = (

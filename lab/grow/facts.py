@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lab.faults import Fault, Kind
+from lab.grow.logs import name_in
 from lab.grow.measure import Floats, Shape, lift, noise, shape
 from lab.grow.plan import Recipe
 
@@ -89,7 +90,6 @@ class Case:
 
     recipe: Recipe
     logs: Sequence[AttemptLog]
-    main: str
     events: list[Event] = field(default_factory=list)
     required: list[str] = field(default_factory=list)
     allowed: set[str] = field(default_factory=set)
@@ -117,13 +117,26 @@ class Case:
         first, stop = log.index(at), log.index(until)
         return shape(-log.up if down else log.up, first, stop, self.noise) if first < stop else None
 
-    def event(self, log: AttemptLog, pattern: str, at: float, *also: str, **more: Any) -> None:
-        """Adds an event; its tolerance is eight logged points unless said otherwise."""
-        event = {"pattern": pattern, "also_ok": list(also), "series": self.main, "start_step": at}
-        event |= {"tolerance_steps": 8 * self.gap, **more}
-        if log.name:
-            event["attempt"] = log.name
-        self.events.append({k: v for k, v in event.items() if v is not None and v != []})
+    def spelled(self, metric: str) -> str:
+        """A metric as the log spells it."""
+        return name_in(self.recipe.log.format, metric)
+
+    def event(
+        self,
+        log: AttemptLog,
+        pattern: str,
+        at: float,
+        *also: str,
+        metric: str = "loss",
+        sure: bool = True,
+        **more: Any,
+    ) -> None:
+        """Adds an event of a metric ("": of none). One that is not sure need not be found; its tolerance is
+        eight logged points unless said otherwise."""
+        event = {"pattern": pattern, "also_ok": list(also), "series": metric and self.spelled(metric)}
+        event |= {"start_step": float(at), "tolerance_steps": 8 * self.gap, "attempt": log.name, **more}
+        event |= {} if sure else {"optional": True}
+        self.events.append({k: v for k, v in event.items() if v not in (None, [], "")})
 
     def require(self, *names: str) -> None:
         """One of the names must be found."""

@@ -85,7 +85,7 @@ def label(case: Case) -> dict[str, Any]:
         "required": case.required,
         "allowed": sorted(allowed),
         "forbidden": sorted(forbidden),
-        "main_series": [case.main],
+        "main_series": [case.spelled("loss")],
         "steps_healthy": healthy_points(case),
         "why": " ".join(case.said) or "Nothing was done to this training, and nothing happened.",
         "cause": case.recipe.cause,
@@ -123,7 +123,7 @@ def healthy_points(case: Case) -> int:
                series=e.get("series"), attempt=e.get("attempt"))
         for e in case.events
     )  # fmt: skip
-    masking = Label("", "good", main_series=(case.main,), events=events).masking
+    masking = Label("", "good", main_series=(case.spelled("loss"),), events=events).masking
     return sum(int(_free(log, masking).sum()) for log in case.logs)
 
 

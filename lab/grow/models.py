@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from lab.grow.plan import Plan
 from lab.grow.tasks import Task
-from lab.model import TinyGPT
+from lab.model import Adder, TinyGPT
 
 LOOKS_BACK = 6  # bytes that the small language model sees
 
@@ -44,19 +44,6 @@ class Mlp(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.body(x))
-
-
-class Adder(nn.Module):
-    """Two numbers in, logits of their sum out: int64[batch, 2] to [batch, symbols]."""
-
-    def __init__(self, symbols: int, width: int) -> None:
-        super().__init__()
-        self.numbers = nn.Embedding(symbols, width // 2)
-        self.hidden = nn.Linear(width // 2 * 2, width)
-        self.head = nn.Linear(width, symbols)
-
-    def forward(self, pairs: Tensor) -> Tensor:
-        return self.head(F.relu(self.hidden(self.numbers(pairs).flatten(1))))
 
 
 class Lion(torch.optim.Optimizer):

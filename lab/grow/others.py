@@ -6,7 +6,6 @@ import numpy as np
 
 from lab.faults import Kind
 from lab.grow.facts import Case
-from lab.grow.logs import name_in
 
 FROZEN_SAMPLES = 32
 
@@ -20,8 +19,7 @@ def frozen(case: Case) -> None:
         same = int(np.sum(loss[i:j] == loss[i]))
         case.said.append(f"{same} logged points from step {log.steps[i]:.0f} on have one value.")
         sure = same >= FROZEN_SAMPLES
-        more = {"end_step": float(log.steps[j - 1]), "optional": None if sure else True}
-        case.event(log, "frozen-metric", float(log.steps[i]), **more)
+        case.event(log, "frozen-metric", log.steps[i], sure=sure, end_step=float(log.steps[j - 1]))
         if sure:
             case.require("frozen-metric")
 
@@ -38,13 +36,8 @@ def nonfinite(case: Case) -> None:
         f"{'A loss of 0.0' if zero else 'No number'} at {len(broken)} points from {log.steps[first]:.0f} on."
     )
     also = ("frozen-metric", "level-shift", "grokking") if zero else ()
-    case.event(
-        log,
-        "nan-inf",
-        float(log.steps[first]),
-        *also,
-        end_step=None if lasts else float(log.steps[broken[-1]]),
-    )
+    end = None if lasts else float(log.steps[broken[-1]])
+    case.event(log, "nan-inf", log.steps[first], *also, end_step=end)
     case.require("nan-inf")
     case.allowed |= {"frozen-metric"}
 
@@ -62,13 +55,7 @@ def stopped(case: Case) -> None:
             f"From step {span.at} on the loss falls by {fall:+.3f} log units; the twin is {missed:.3f} below."
         )
         sure = fall < 0.015 and missed >= 0.03
-        case.event(
-            log,
-            "plateau",
-            float(log.steps[i]),
-            tolerance_steps=0.3 * span.at,
-            optional=None if sure else True,
-        )
+        case.event(log, "plateau", log.steps[i], sure=sure, tolerance_steps=0.3 * span.at)
         if sure:
             case.require("plateau")
 
@@ -76,32 +63,15 @@ def stopped(case: Case) -> None:
 def clocks(case: Case) -> None:
     """Steps that take longer, and a step that does not end."""
     log = case.logs[0]
-    for span in case.spans:
-        name = next((n for n in ("tokens_per_second", "step_time") if n in case.recipe.log.series), "")
+    name = next((n for n in ("tokens_per_second", "step_time") if n in case.recipe.log.series), "")
+    for span in (s for s in case.spans if s.kind in (Kind.SLOW, Kind.HANG)):
+        at = log.steps[log.index(span.at)]
         if span.kind is Kind.SLOW:
             end = None if span.lasts(case.recipe.run.steps) else float(span.end)
-            case.event(
-                log,
-                "throughput-drop",
-                float(log.steps[log.index(span.at)]),
-                series=case_name(case, name),
-                end_step=end,
-                tolerance_steps=30.0,
-            )
+            case.event(log, "throughput-drop", at, metric=name, end_step=end, tolerance_steps=30.0)
             case.require("throughput-drop")
             case.said.append(f"Every step takes {span.amount - 1:.0%} longer from step {span.at} on.")
-        elif span.kind is Kind.HANG:
-            case.event(
-                log,
-                "hang",
-                float(log.steps[log.index(span.at)]),
-                series=case_name(case, name) if name else None,
-                tolerance_steps=max(5.0, 2 * case.gap),
-            )
+        else:
+            case.event(log, "hang", at, metric=name, tolerance_steps=max(5.0, 2 * case.gap))
             case.require("hang")
             case.said.append(f"Step {span.at} takes {span.amount:.0f} s more than the others.")
-
-
-def case_name(case: Case, metric: str) -> str:
-    """A metric as the log of this case spells it."""
-    return name_in(case.recipe.log.format, metric)

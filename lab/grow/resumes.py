@@ -34,9 +34,7 @@ def restored(case: Case) -> None:
         elif span.kind is Kind.SCHEDULE_LOST:
             new_schedule(case, log, spikes, at, more)
         elif s is not None and spikes:
-            case.event(
-                log, "resume-spike", at, *spikes, "level-shift", optional=None if s.sure else True, **more
-            )
+            case.event(log, "resume-spike", at, *spikes, "level-shift", sure=s.sure, **more)
             case.allowed.add("resume-spike")
             if s.sure:
                 case.require("resume-spike", *spikes)
@@ -85,24 +83,9 @@ def replays(case: Case) -> None:
         )
         sure = clear >= SURE and jump >= LEAST
         names = ("level-shift", "spike-no-full-recovery", "spike-slow-recovery", "spike-fast-recovery")
-        case.event(
-            log,
-            "repeat-data",
-            float(log.steps[j]),
-            *names,
-            tolerance_steps=12 * case.gap,
-            optional=None if sure else True,
-        )
-        case.event(
-            log,
-            "repeat-data",
-            float(span.at),
-            "level-shift",
-            "resume-spike",
-            tolerance_steps=20 * case.gap,
-            end_step=float(log.steps[j - 1]),
-            optional=True,
-        )
+        case.event(log, "repeat-data", log.steps[j], *names, sure=sure, tolerance_steps=12 * case.gap)
+        more = {"tolerance_steps": 20 * case.gap, "end_step": float(log.steps[j - 1])}
+        case.event(log, "repeat-data", span.at, "level-shift", "resume-spike", sure=False, **more)
         if sure:
             case.require("repeat-data")
         case.allowed |= {"overfitting", "repeat-data"}
@@ -130,8 +113,6 @@ def skews(case: Case) -> None:
             "level-shift",
         )
         more = {"peak_step": float(log.steps[s.peak]), "end_step": end, "tolerance_steps": 16 * case.gap}
-        case.event(
-            log, "resume-ratio-skew", float(log.steps[0]), *names, optional=None if s.sure else True, **more
-        )
+        case.event(log, "resume-ratio-skew", log.steps[0], *names, sure=s.sure, **more)
         if s.sure:
             case.require("resume-ratio-skew")

@@ -71,10 +71,9 @@ def one_shape(case: Case, log: AttemptLog, span: Span, until: float) -> int:
         names = ("multi-dataset-spike", *names)
     long = s.peak - s.start > 8  # a slow rise has no sharp beginning
     case.event(
-        log, names[0], float(log.steps[s.start]), *names[1:],
+        log, names[0], log.steps[s.start], *names[1:], sure=s.sure,
         peak_step=float(log.steps[s.peak]), end_step=step_of(log, s.back),
         tolerance_steps=max(8.0, 0.5 * (s.peak - s.start) if long else 0.0) * case.gap,
-        optional=None if s.sure else True,
     )  # fmt: skip
     case.said.append(told(log, s, names[0]))
     case.measured |= {"height_scales": s.scales, "height_log": s.height, "left_log": s.left}
@@ -101,8 +100,8 @@ def carried(case: Case, log: AttemptLog) -> None:
     s = case.shape(log, log.steps[0])
     if s is not None and s.likely:
         names = spike_names(s, log.steps)
-        more = {"peak_step": float(log.steps[s.peak]), "end_step": step_of(log, s.back), "optional": True}
-        case.event(log, names[0], float(log.steps[0]), *names[1:], "resume-spike", "level-shift", **more)
+        also, more = (*names[1:], "resume-spike", "level-shift"), {"peak_step": float(log.steps[s.peak])}
+        case.event(log, names[0], log.steps[0], *also, sure=False, end_step=step_of(log, s.back), **more)
         case.said.append(f"{log.name} begins {s.height:.2f} log units above the twin: after the damage.")
 
 
@@ -157,7 +156,7 @@ def failed(case: Case) -> bool:
                 at = case.recipe.run.turn or (case.spans[0].at if case.spans else 0)
                 names = ("divergence-after-spike", "nan-inf", "spike-no-full-recovery", "spike-slow-recovery")
                 wide = float(log.steps[-1] - at)
-                case.event(log, "divergence-no-spike", float(at), *names, optional=True, tolerance_steps=wide)
+                case.event(log, "divergence-no-spike", at, *names, sure=False, tolerance_steps=wide)
         return True
     return False
 
@@ -221,14 +220,7 @@ def levels(case: Case) -> None:
         names += () if change > 0 else ("grokking",)
         if case.recipe.run.share:
             case.allowed |= {"multi-dataset-spike", "resume-ratio-skew"}
-        case.event(
-            log,
-            "level-shift",
-            float(log.steps[i]),
-            *names,
-            tolerance_steps=16 * case.gap,
-            optional=None if sure else True,
-        )
+        case.event(log, "level-shift", log.steps[i], *names, sure=sure, tolerance_steps=16 * case.gap)
         if sure:
             up = ("spike-no-full-recovery", "divergence-after-spike") if change > 0.25 else ()
             case.require("level-shift", *up, *(("grokking",) if change < -0.12 else ()))

@@ -25,10 +25,10 @@ from lab.faults import (
 from lab.grow.models import build, optimizer
 from lab.grow.plan import Plan
 from lab.grow.tasks import TASKS
+from lab.loop import SOURCES, by_source
 from lab.scale import LossScale
 
 Row = dict[str, float]
-SOURCES = ("story", "sums")
 
 
 def train(
@@ -96,7 +96,7 @@ class Trainer:
         x, y, second = self.batch(step)
         logits, by_row = self.losses(x, y)
         loss = by_row.mean()
-        row = {"loss": float(loss.detach())} | self.by_source(by_row.detach(), second)
+        row = {"loss": float(loss.detach())} | (by_source(by_row.detach(), second) if self.plan.share else {})
         if zloss := active(self.faults, Kind.Z_LOSS, step):
             loss = loss + zloss.amount * logits.logsumexp(-1).square().mean()
         if active(self.faults, Kind.NAN, step):
@@ -207,14 +207,6 @@ class Trainer:
         if fault := active(self.faults, Kind.MOMENTS, step):
             for state in self.optimizer.state.values():
                 state["exp_avg_sq"].mul_(fault.amount)
-
-    def by_source(self, by_row: Tensor, second: Tensor) -> Row:
-        """Loss by source and the share of the second one, if there are two."""
-        if not self.plan.share:
-            return {}
-        masks = zip(SOURCES, (~second, second), strict=True)
-        parts = {f"loss/{name}": float(by_row[mask].mean()) for name, mask in masks if mask.any()}
-        return parts | {"ratio/sums": float(second.float().mean())}
 
     def probes(self, logits: Tensor, y: Tensor, count: int) -> Row:
         """What only some recipes log."""

@@ -11,7 +11,7 @@ from typing import Any
 from lab.grow.clock import logged, timed
 from lab.grow.facts import AttemptLog, Case
 from lab.grow.label import label
-from lab.grow.logs import name_in, write
+from lab.grow.logs import write
 from lab.grow.plan import Recipe
 from lab.grow.store import trained
 
@@ -34,7 +34,7 @@ def grow(recipe: Recipe, out: Path) -> Path:
         logs.append(AttemptLog(name and name + SUFFIXES[recipe.log.format], shown, twin_rows))
     if several:
         (folder / "run.toml").write_text('relation = "attempts"\n', "utf-8")
-    case = Case(recipe, logs, name_in(recipe.log.format, "loss"))
+    case = Case(recipe, logs)
     (folder / "label.toml").write_text(toml({**label(case), "fingerprint": recipe.fingerprint}), "utf-8")
     return folder
 
