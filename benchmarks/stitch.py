@@ -1,0 +1,66 @@
+"""Stitching a run of many attempts: does time grow with the attempts, or with the pairs of them?
+
+    python -m benchmarks.stitch [--attempts 100 1000] [--points 1000] [--write]
+
+CPU time of `stitch` for the histories that a run of many logs may have, the best of three. `--write` puts the
+table into docs/speed.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from benchmarks.page import arguments, markdown, show
+from chronicle.model import Attempt, Role, Series
+from chronicle.timeline import stitch
+
+# First step in units of an attempt's length, and launch in units of its time, of attempt number k.
+HISTORIES: dict[str, Callable[[int], tuple[float, float]]] = {
+    "resumes": lambda k: (k, 2 * k),
+    "rollbacks by half an attempt": lambda k: (k / 2, 2 * k),
+    "a crash loop from one checkpoint": lambda k: (5, 2 * k),
+    "seeds, one after the other": lambda k: (0, 2 * k),
+    "seeds, all at a time": lambda k: (0, k / 1e6),
+    "seeds, without wall clock": lambda k: (0, np.nan),
+}
+
+
+def attempts(history: str, number: int, points: int) -> Iterator[Attempt]:
+    """Logs of one loss each, a second a step."""
+    rng = np.random.default_rng(0)
+    for k in range(number):
+        first, launched = HISTORIES[history](k)
+        steps = int(first * points) + np.arange(points)
+        loss = 2 + 8 * (steps + 50.0) ** -0.4 + 0.02 * rng.standard_normal(points)
+        series = Series("loss", Role.LOSS, steps, loss, launched * points + np.arange(points))
+        yield Attempt(f"attempt-{k:05d}", (f"attempt-{k:05d}",), {"loss": series})
+
+
+def seconds(history: str, number: int, points: int) -> float:
+    """CPU time of stitching, the best of three."""
+    spent = []
+    for _ in range(3):
+        made, start = list(attempts(history, number, points)), time.process_time()
+        stitch(made)
+        spent.append(time.process_time() - start)
+    return min(spent)
+
+
+def main() -> None:
+    """The command."""
+    parser = arguments(__doc__)
+    parser.add_argument("--attempts", type=int, nargs="+", default=[100, 1000])
+    parser.add_argument("--points", type=int, default=1000, help="points of an attempt")
+    options = parser.parse_args()
+    head = ("", *(f"{number:,} attempts of {options.points:,} points" for number in options.attempts))
+    rows = [
+        (name, *(f"{seconds(name, n, options.points):.2f} s" for n in options.attempts)) for name in HISTORIES
+    ]
+    show("stitch", markdown(head, rows), options.write)
+
+
+if __name__ == "__main__":
+    main()
