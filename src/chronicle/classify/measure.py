@@ -8,7 +8,6 @@ standard error. All distances are in log units: 0.05 is 5 %.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +19,7 @@ from chronicle.model import Criterion, Floats, Series
 
 HUBER = 2.5  # [noise scales] a residual counts at most this much in a fit
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for normal noise
+BEFORE = 64  # [samples] that make the line a departure is measured from
 FLOOR = 1e-4  # [log units] no series is judged more finely than 0.01 %
 
 
@@ -138,30 +138,31 @@ def middle(values: Floats) -> float:
     return 0.0 if mean * half <= 0 else min(mean, half, key=abs)
 
 
-def departure(series: Series, start: float, stop: float, before_samples: int = 64) -> Excess:
-    """How far a series lies off the line through the samples before ``start``, from there up to ``stop``."""
+def departure(series: Series, start: float, stop: float) -> Excess:
+    """How far a series lies, from ``start`` up to ``stop``, off the line through the 64 samples before."""
     steps, y = positive(series)
     a, b = int(np.searchsorted(steps, start)), int(np.searchsorted(steps, stop))
-    line = fit(steps[max(a - before_samples, 0) : a], y[max(a - before_samples, 0) : a])
+    before = slice(max(a - BEFORE, 0), a)
+    line = fit(steps[before], y[before])
     return excess(line, steps[a : max(b, a + 1)], y[a : max(b, a + 1)]) if line else Excess(0.0, 0.0)
 
 
-def step_at(steps: Floats, y: Floats, i: int, window_samples: int = 32, skip_samples: int = 0) -> Excess:
-    """How far the ``window_samples`` after sample ``i`` lie over the line through those before it."""
+def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples: int) -> Excess:
+    """How far ``window_samples``, so many after sample ``i``, lie over the line through as many before it."""
     before = slice(max(i - window_samples, 0), i)
     after = slice(i + skip_samples, i + skip_samples + window_samples)
     line = fit(steps[before], y[before])
     return excess(line, steps[after], y[after]) if line else Excess(0.0, 0.0)
 
 
-def running(y: Floats, width: int, how: Callable[..., Floats] = np.median) -> Floats:
-    """Centred running median (or other statistic) of odd ``width``, shorter at both ends."""
+def running(y: Floats, width: int) -> Floats:
+    """Centred running median of odd ``width``, shorter at both ends."""
     n, half = len(y), width // 2
     if n < width or width < 3:
         return y.copy()
-    inner = how(np.lib.stride_tricks.sliding_window_view(y, 2 * half + 1), axis=-1)
-    head = [float(how(y[: i + half + 1])) for i in range(half)]
-    tail = [float(how(y[i - half :])) for i in range(n - half, n)]
+    inner = np.median(np.lib.stride_tricks.sliding_window_view(y, 2 * half + 1), axis=-1)
+    head = [median(y[: i + half + 1]) for i in range(half)]
+    tail = [median(y[i - half :]) for i in range(n - half, n)]
     return np.concatenate([head, inner, tail])
 
 

@@ -98,11 +98,11 @@ class View:
         """Kernel events of a series of any role; ``sign`` -1 looks for dips."""
         return self._kernel(series, sign)[0]
 
-    def findings(self, series: Series, sign: float = 1.0) -> tuple[Finding, ...]:
+    def findings(self, series: Series) -> tuple[Finding, ...]:
         """Events of a series as findings of loss shapes (spikes, divergence, level shift, NaN, frozen)."""
         from chronicle.classify.rules.shapes import typed
 
-        return self.once(("findings", series, sign), lambda: tuple(typed(self, series, sign)))
+        return self.once(("findings", series), lambda: tuple(typed(self, series)))
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""
