@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from typing import Any
 from chronicle.config import WorkspaceConfig
 from chronicle.errors import ConfigError, MissingExtra
 from chronicle.fingerprint import newest
+from chronicle.machines import only_machines, remedy, runs_told_of
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages
-from chronicle.produce import Outcome, Product, produce
+from chronicle.produce import Outcome, Product, produce, read_run
 from chronicle.shipped import shipped
 from chronicle.site import build_site, claim
 from chronicle.workspace import RunFolder, Workspace
@@ -119,6 +120,8 @@ def build(
     """
     _needs_site()
     outcomes = make_entries(runs, workspace.config, where.entries, jobs, progress)
+    outcomes = with_machines(runs, outcomes, workspace.config, where.entries)
+    _forget(where.entries, {run.run_id for run in runs} | {o.folder.name for o in outcomes})
     data = SiteData(
         entries=[o.entry for o in outcomes if o.entry],
         patterns=load_gallery(workspace.galleries),
@@ -135,7 +138,6 @@ def make_entries(
     runs: Sequence[RunFolder], config: WorkspaceConfig, store: Path, jobs: int, progress: Progress
 ) -> list[Outcome]:
     """The map step: the outcome of every run, in the order given; runs are independent of each other."""
-    _forget(store, {run.run_id for run in runs})
     products = [Product(run, config, store / run.run_id) for run in runs]
     fresh = {p.run.run_id: o for p in products if (o := p.cached()) is not None}
     todo = [p for p in products if p.run.run_id not in fresh]
@@ -162,10 +164,41 @@ def _completed(pool: Executor, todo: list[Product]) -> Iterator[Outcome]:
         yield future.result()
 
 
-def _forget(store: Path, run_ids: set[str]) -> None:
+def with_machines(
+    runs: Sequence[RunFolder], outcomes: list[Outcome], config: WorkspaceConfig, store: Path
+) -> list[Outcome]:
+    """The outcomes, with machine logs that lay apart given to the runs they tell of, which are made again.
+
+    Those that tell of none are problems. Where there is no training at all, all is left as it is.
+    """
+    entries = {o.run_id: o.entry for o in outcomes if o.entry}
+    apart = {run_id for run_id, entry in entries.items() if only_machines(entry)}
+    trained = [entry for run_id, entry in entries.items() if run_id not in apart]
+    if not apart or not trained:
+        return outcomes
+    beside: dict[str, list[Path]] = {}
+    problems: dict[str, str] = {}
+    for run in [run for run in runs if run.run_id in apart]:
+        logs, _ = read_run(run, config)
+        told_of = runs_told_of(logs, trained)
+        for run_id in told_of:
+            beside.setdefault(run_id, []).extend(run.logs)
+        problems |= {} if told_of else {run.run_id: remedy(logs, trained)}
+    again = {
+        run.run_id: Product(replace(run, beside=tuple(paths)), config, store / f"{run.run_id}+machines")
+        for run in runs
+        if (paths := beside.get(run.run_id))
+    }
+    made = {run_id: product.cached() or produce(product) for run_id, product in again.items()}
+    made |= {run_id: Outcome(run_id, store / run_id, None, (what,)) for run_id, what in problems.items()}
+    left = [o for o in outcomes if o.run_id not in apart or o.run_id in problems]
+    return [made.get(o.run_id, o) for o in left]
+
+
+def _forget(store: Path, kept: set[str]) -> None:
     """Entries of runs that are gone: their logs were removed, so their pages go too."""
     for folder in store.iterdir() if store.is_dir() else []:
-        if folder.name not in run_ids:
+        if folder.name not in kept:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -175,9 +208,8 @@ def _site_files(
     yield from ((page.path, page.text) for page in pages(data))
     yield from assets(data)
     for outcome in outcomes:
-        folder = where.entries / outcome.run_id
         for file in outcome.files:
-            yield f"runs/{outcome.run_id}/{file}", folder / file
+            yield f"runs/{outcome.run_id}/{file}", outcome.folder / file
     guide = shipped("docs")
     for page in sorted([*guide.rglob("*.md"), *guide.rglob("*.webp")]):
         yield f"guide/{page.relative_to(guide).as_posix()}", page

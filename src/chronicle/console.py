@@ -51,7 +51,7 @@ def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[
     if len(joins) > _JOINS:
         yield f"  {plural(len(joins) - _JOINS, 'more join')}, all with --json"
     yield from _faults_told(timeline)
-    if diagnosis.not_assessed:
+    if timeline.series and diagnosis.not_assessed:
         wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
         text = f"not assessed, for what was not logged: {', '.join(wants)}"
         yield textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)

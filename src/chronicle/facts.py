@@ -187,6 +187,7 @@ def attempt_row(attempt: Attempt) -> Mapping[str, Any]:
         "ended": instant(float(seconds.max())) if seconds is not None else "",
         "truncated": attempt.truncated,
         "axis": attempt.axis,
+        **{name: str(attempt.facts.get(name, "")) for name in ("format", "job", "nodes")},
         "faults": [f"{f.where}: {f.what}" for f in _of_reading(attempt)[:20]],
     }
 

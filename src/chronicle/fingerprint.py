@@ -46,7 +46,7 @@ def code_sha256() -> str:
 def inputs(run: RunFolder) -> Iterator[Path]:
     """Every file below the logs of a run, and its own run.toml, notes and label; each once, sorted."""
     files: set[Path] = set(run.own_files)
-    for log in run.logs:
+    for log in (*run.logs, *run.beside):
         files.update(_below(log))
     yield from sorted(files)
 
@@ -89,7 +89,7 @@ def _recall(memory: Path) -> dict[str, list[object]]:
 
 
 def _relative(run: RunFolder, file: Path) -> str:
-    roots = [r for r in (run.folder, *run.logs) if r]
+    roots = [r for r in (run.folder, *run.logs, *run.beside) if r]
     return next((file.relative_to(r).as_posix() for r in roots if file.is_relative_to(r)), file.name)
 
 

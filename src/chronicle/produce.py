@@ -31,9 +31,13 @@ _DATA_POINTS = 50_000  # a page's CSV holds at most so many points; a longer run
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run: its entry, or what is wrong with its logs; ``files`` belong to its page."""
+    """What became of one run: its entry, or what is wrong with its logs.
+
+    ``files``, below ``folder``, belong to its page.
+    """
 
     run_id: str
+    folder: Path
     entry: Entry | None
     problems: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -66,7 +70,7 @@ class Product:
                 return None
         except (OSError, ValueError):
             return None
-        return Outcome(self.run.run_id, entry, files=files, cached=True)
+        return Outcome(self.run.run_id, self.folder, entry, files=files, cached=True)
 
 
 def produce(product: Product) -> Outcome:
@@ -76,7 +80,7 @@ def produce(product: Product) -> Outcome:
         timeline, diagnosis, problems = diagnose(run, product.config)
     except ChronicleError as err:
         shutil.rmtree(product.folder, ignore_errors=True)
-        return Outcome(run.run_id, None, (str(err),))
+        return Outcome(run.run_id, product.folder, None, (str(err),))
     key = product.key()
     for old in product.folder.iterdir():
         if old.name != "inputs.json":
@@ -84,7 +88,7 @@ def produce(product: Product) -> Outcome:
     entry = _write(product, timeline, diagnosis, problems, key)
     if not problems:  # an entry with an unreadable log is tried again next time
         (product.folder / _KEY).write_text(key)
-    return Outcome(run.run_id, entry, tuple(problems), _files(entry))
+    return Outcome(run.run_id, product.folder, entry, tuple(problems), _files(entry))
 
 
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
@@ -126,9 +130,10 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     aliases = [(name, Role(role)) for name, role in [*run.config.roles.items(), *config.roles.items()]]
     attempts: list[Attempt] = []
     problems: list[LogError | NothingToRead] = []
-    for log in run.logs:
-        reading = read_all(log, aliases=aliases, only=run.only)
-        within = f"{log.name}/" if len(run.logs) > 1 and log.is_dir() else ""
+    for log in (*run.logs, *run.beside):
+        reading = read_all(log, aliases=aliases, only=run.only if log in run.logs else "")
+        several = len(run.logs) > 1 or log in run.beside
+        within = f"{log.name}/" if several and log.is_dir() else ""
         attempts += [  # one whose folder is one log has its name already
             a if f"{a.name}:".startswith(f"{log.name}:") else replace(a, name=f"{within}{a.name}")
             for a in reading.attempts

@@ -27,7 +27,7 @@ class RunFolder:
     """One run to read: where its logs are, and what people say of it.
 
     ``folder`` is None for a bare path that belongs to no workspace; ``only`` is the name of one run in a
-    store of several.
+    store of several; ``beside`` are machine logs from elsewhere that tell of it.
     """
 
     run_id: str
@@ -36,6 +36,7 @@ class RunFolder:
     config: RunConfig = field(default_factory=RunConfig)
     problem: ChronicleError | None = None
     only: str = ""
+    beside: tuple[Path, ...] = ()
 
     @property
     def own_files(self) -> list[Path]:

@@ -111,10 +111,10 @@ def configured(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
 
 def _as_stated(quantity: str, value: float) -> str:
     """A number that somebody wrote: thousands are apart, but not in what only looks like a quantity."""
-    if isinstance(value, float):
-        return f"{value:.6g}".replace("-", "−", 1) if value < 0 else f"{value:.6g}"
-    name = re.split(r"[\s_/.-]+", quantity.lower())[-1]
-    return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
+    if isinstance(value, int):
+        name = re.split(r"[\s_/.-]+", quantity.lower())[-1]
+        return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
+    return f"{'−' if value < 0 else ''}{abs(value):.6g}"
 
 
 def criterion_value(criterion: Criterion) -> str:
