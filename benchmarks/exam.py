@@ -30,10 +30,6 @@ def share(value: float | None) -> str:
 def row(name: str, results: Sequence[CaseResult]) -> tuple[str, ...]:
     """One line of the table."""
     t = total(results)
-    pictures = {r.seed_picture: True for r in results if r.seed_picture}
-    for result in results:
-        if result.seed_picture and not result.passed:
-            pictures[result.seed_picture] = False
     alarms = t.events.false_alarms_per_100k
     return (
         name,
@@ -45,7 +41,7 @@ def row(name: str, results: Sequence[CaseResult]) -> tuple[str, ...]:
         share(t.events.precision),
         share(t.events.typing_strict),
         "–" if alarms is None else f"{alarms:.1f}",
-        f"{sum(pictures.values())} of {len(pictures)}" if pictures else "–",
+        f"{sum(t.pictures.values())} of {len(t.pictures)}" if t.pictures else "–",
     )
 
 

@@ -80,13 +80,12 @@ def injected(
     seeds: Iterable[int],
     heights: Iterable[float] = HEIGHTS,
     grounds: Iterable[str] = USUAL,
-    kinds: Iterable[Kind] = SHAPES,
 ) -> Iterator[Case]:
     """Every kind of shape at every height in every course that can hold it."""
-    kinds, heights, grounds = tuple(kinds), tuple(heights), tuple(grounds)
+    heights, grounds = tuple(heights), tuple(grounds)
     for seed in seeds:
         for ground in grounds:
-            for kind in kinds:
+            for kind in SHAPES:
                 for height in heights:
                     case = shaped(kind, ground, height, seed)
                     if case is not None:

@@ -149,11 +149,11 @@ class Curve:
         name = "spike-no-full-recovery" if residue else f"spike-{kind}-recovery"
         return self.label(name, a, a + rise - 1, None if residue else end, height_scales=height)
 
-    def shift(self, at: float, height: float, hold: float | None = None) -> Self:
-        """A lasting step of the level, up or (negative) down; back again after ``hold`` (share) if given."""
-        a, b = self.i(at), self.n if hold is None else self.i(at + hold)
-        self.lift[a:b] += height * self.scale
-        return self.label("level-shift", a, a, None if hold is None else b, height_scales=height)
+    def shift(self, at: float, height: float) -> Self:
+        """A lasting step of the level, up or (negative) down."""
+        a = self.i(at)
+        self.lift[a:] += height * self.scale
+        return self.label("level-shift", a, a, None, height_scales=height)
 
     def diverge(self, at: float, height: float = 40, grow: float = 0.3, spike: float = 0.0) -> Self:
         """Rises for good: ``height`` scales after a share ``grow`` of the log, after a jump of ``spike``."""
@@ -210,8 +210,8 @@ class Curve:
         self.rows[metric] = np.arange(0, self.n, every)
         return self
 
-    def own_noise(self, scale: float, rho: float = 0.2, df: float = 8.0) -> Floats:
-        return scale * autocorrelated(self.rng, self.n, rho, df)
+    def own_noise(self, scale: float) -> Floats:
+        return scale * autocorrelated(self.rng, self.n, 0.2, 8.0)
 
     def attempt(
         self, name: str = "", start: int = 0, stop: int | None = None, time: float = START_TIME

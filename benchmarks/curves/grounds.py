@@ -64,9 +64,9 @@ def dense_then_sparse() -> Steps:
     return np.concatenate([np.arange(500), 500 + 100 * np.arange(POINTS - 500)])
 
 
-def log_spaced(points: int = 160, last: float = 2e5) -> Steps:
+def log_spaced() -> Steps:
     """Rows of an evaluation at steps that grow by a constant factor."""
-    return np.unique(np.geomspace(10, last, points).astype(np.int64))
+    return np.unique(np.geomspace(10, 2e5, 160).astype(np.int64))
 
 
 def _crossing(seed: int) -> Curve:

@@ -18,7 +18,6 @@ from benchmarks.curves.curve import Curve, Run
 
 Generator = np.random.Generator
 BACK = float(np.log(1 / 0.15))  # time constants until 15 % of a height is left
-RECENT = 0.1  # log units: more left at the end is bad
 
 
 @dataclass(frozen=True)

@@ -96,16 +96,16 @@ def repeat_data(
     return training(seed, bounds, change, **kind)
 
 
-def lower_after_resume(seed: int, height: float = 10.0, **kind: float) -> Run:
+def lower_after_resume(seed: int, **kind: float) -> Run:
     """A resume after which the loss is lower for good, and so is validation: better, not old data."""
 
     def change(c: Curve, k: int) -> None:
         if k:
-            c.lift -= height * c.scale
+            c.lift -= 10 * c.scale
         validation(c, every=40)
         if k:
             role, values, dataset = c.extra["val_loss"]
-            c.extra["val_loss"] = (role, values * np.exp(-height * c.scale), dataset)
+            c.extra["val_loss"] = (role, values * np.exp(-10 * c.scale), dataset)
 
     return training(seed, ((0, 800), (800, 1600)), change, **kind)
 
@@ -126,13 +126,13 @@ def reinitialised(seed: int, in_one_file: bool = True, **kind: float) -> Run:
     return training(seed, ((0, 1000), (1000, 2000)), change, **kind)
 
 
-def all_fail(seed: int, attempts: int = 4, height: float = 120.0, **kind: float) -> Run:
-    """Every attempt starts at the same place and diverges; the best loss does not improve."""
+def all_fail(seed: int, height: float = 120.0, **kind: float) -> Run:
+    """Four attempts: each starts at the same place and diverges; the best loss does not improve."""
 
     def change(c: Curve, k: int) -> None:
         c.diverge(0.5, height=height, grow=0.4)
 
-    run = training(seed, ((0, 900),) + ((500, 1200),) * (attempts - 1), change, **kind)
+    run = training(seed, ((0, 900),) + ((500, 1200),) * 3, change, **kind)
     run.events.append(Event("failed-run", 0, tolerance_samples=10_000))
     return run
 

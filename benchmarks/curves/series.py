@@ -47,15 +47,13 @@ def epochs(c: Curve, count: int = 3, gain: float = 0.0) -> Curve:
     return c.log("epoch", Role.EPOCH, x)
 
 
-def batch_size(
-    c: Curve, ramp: Sequence[float] = (0.2, 0.4, 0.6), factor: float = 2.0, gain: float = 3.0
-) -> Curve:
-    """The batch grows by ``factor`` at each place: noise falls as 1/sqrt(batch), loss by ``gain``."""
+def batch_size(c: Curve, ramp: Sequence[float] = (0.2, 0.4, 0.6), gain: float = 3.0) -> Curve:
+    """The batch doubles at each place: noise falls as 1/sqrt(batch), loss by ``gain``."""
     size = np.full(c.n, 64.0)
     for at in ramp:
         a = c.i(at)
-        size[a:] *= factor
-        c.spread[a:] /= np.sqrt(factor)
+        size[a:] *= 2
+        c.spread[a:] /= np.sqrt(2)
         c.lift[a:] -= gain * c.scale
         c.label("batch-ramp", a, None, None, optional=at != ramp[0])
     return c.log("batch_size", Role.BATCH_SIZE, size)
@@ -76,16 +74,13 @@ def grad_norm(c: Curve, lead: int = 0, times: float = 6.0, alone: int = 0, noise
 
 
 def datasets(
-    c: Curve,
-    names: Sequence[str] = ("web", "code", "books"),
-    spiking: Sequence[str] | None = None,
-    extra: float = 1.5,
+    c: Curve, names: Sequence[str] = ("web", "code", "books"), spiking: Sequence[str] | None = None
 ) -> Curve:
     """One loss a data set. What was injected so far reaches the data sets in ``spiking`` (None: all); the
-    total keeps their share of it. Each has ``extra`` times the noise of the total."""
+    total keeps their share of it. Each has half as much noise again as the total."""
     hit = list(names) if spiking is None else list(spiking)
     for k, name in enumerate(names):
-        own = c.trend + (0.12 * k - 0.1) + (c.lift if name in hit else 0.0) + c.own_noise(extra * c.scale)
+        own = c.trend + (0.12 * k - 0.1) + (c.lift if name in hit else 0.0) + c.own_noise(1.5 * c.scale)
         c.log(f"loss/{name}", Role.DATASET_LOSS, np.exp(own), dataset=name)
     for e in [e for e in c.events if e.pattern.startswith("spike")]:
         c.events.append(
@@ -164,10 +159,11 @@ def loss_scale(c: Curve, collapse_at: float | None = None, warmup: int = 12, per
     return c.log("loss_scale", Role.LOSS_SCALE, 2.0**power)
 
 
-def logits(c: Curve, attention_end: float = 40.0, output_drift: float = 0.0, start: float = 0.3) -> Curve:
-    """Largest attention logit, growing exponentially from 30 at ``start`` to ``attention_end``; and
+def logits(c: Curve, attention_end: float = 40.0, output_drift: float = 0.0) -> Curve:
+    """Largest attention logit, growing exponentially from 30 at 0.3 of the log to ``attention_end``; and
     the mean log-normaliser of the output softmax, which leaves its level by ``output_drift``."""
-    k = np.clip((np.arange(c.n) - c.i(start)) / max(c.n - c.i(start), 1), 0, 1)
+    start = c.i(0.3)
+    k = np.clip((np.arange(c.n) - start) / max(c.n - start, 1), 0, 1)
     c.log(
         "max_attention_logit",
         Role.ATTENTION_LOGIT,
@@ -178,7 +174,7 @@ def logits(c: Curve, attention_end: float = 40.0, output_drift: float = 0.0, sta
         Role.OUTPUT_LOGIT,
         6.0 + 4.0 * np.exp(-np.arange(c.n) / 80.0) + output_drift * k + c.own_noise(0.1),
     )
-    at = (c.i(start), None, None)
+    at = (start, None, None)
     if attention_end > 100:
         c.label("attention-logit-growth", *at, metric="max_attention_logit", tolerance_samples=c.n // 5)
     if output_drift > 5:
