@@ -6,6 +6,7 @@ import os
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,8 +20,18 @@ from chronicle.errors import BadLog, NothingToRead
 from chronicle.model import Attempt
 from chronicle.readers import event_batches, event_files, event_wire, read
 from chronicle.readers.crc32c import masked, masked_crc, masked_crcs
+from chronicle.readers.kernel import compiled, event_block
 
 VERSION = event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")
+
+
+@pytest.fixture(autouse=True, params=["careful", "compiled"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything holds without numba, and with machine code from the first byte on."""
+    monkeypatch.setattr(compiled, "available", lambda: request.param == "compiled")
+    monkeypatch.setattr(compiled, "COMPILE_FROM", 0)
+
+
 SCALARS = field(0x4A, field(0x0A, field(0x0A, b"scalars")))
 
 
@@ -182,6 +193,37 @@ def test_the_kernel_is_the_slow_parser(
     }
 
 
+INTERPRETED = SimpleNamespace(
+    **{
+        name: np.errstate(over="ignore")(getattr(event_block, name))
+        for name in ("chains", "checked", "events")
+    }
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(record, min_size=1, max_size=6), st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=3))))
+def test_machine_code_reads_what_is_no_event_as_with_care_and_stays_within_the_file(
+    tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes], changes: list[tuple[float, bytes]]
+) -> None:
+    """Checksums are right, contents are not; interpreted, a place outside the file raises an error."""
+    for where, new in changes:
+        which = int(where * 997) % len(payloads)
+        at = int(where * len(payloads[which]))
+        payloads[which] = payloads[which][:at] + new + payloads[which][at + len(new) :]
+    file = tmp_path_factory.mktemp("law") / "x.tfevents"
+    file.write_bytes(b"".join(map(frame, payloads)))
+    readings = []
+    for engine in (None, INTERPRETED, compiled.compiled("events")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled, "engine", lambda *_, engine=engine: engine)
+            try:
+                readings.append(text(event_files.read(file)))
+            except BadLog as err:
+                readings.append(str(err))
+    assert readings[0] == readings[1] == readings[2]
+
+
 def healthy(number: int = 30) -> list[bytes]:
     return [event(1.7e9 + i, i, summary([("loss", simple(i))])) for i in range(number)]
 
@@ -292,6 +334,16 @@ def test_many_tags_and_long_ones(tmp_path: Path) -> None:
     series = read(tmp_path / "x.tfevents")[0].series
     assert list(series) == list(points)
     assert all(series[tag].values.tolist() == [v for _, v in points[tag]] for tag in points)
+
+
+def test_more_tags_than_machine_code_has_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chronicle.readers.event_compiled.SLOTS", 16)
+    points = {f"layer/{i}": [(1, float(i)), (2, float(-i))] for i in range(100)}
+    event_log(tmp_path / "x.tfevents", points)
+    series = read(tmp_path / "x.tfevents")[0].series
+    assert {tag: s.values.tolist() for tag, s in series.items()} == {
+        tag: [v for _, v in points[tag]] for tag in points
+    }
 
 
 def test_chunks_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -497,13 +549,13 @@ def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
 ) -> None:
     file = write(tmp_path / "x.tfevents", healthy(2000))
     monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 4096)
-    real = event_batches.frames
+    real = event_batches.is_event_log
 
-    def shrinking(*arguments: object, **options: object) -> object:
+    def shrinking(start: event_batches.U8) -> bool:
         os.truncate(file, 10_000)
-        return real(*arguments, **options)  # type: ignore[arg-type]
+        return real(start)
 
-    monkeypatch.setattr(event_batches, "frames", shrinking)
+    monkeypatch.setattr(event_batches, "is_event_log", shrinking)
     (attempt,) = event_files.read(file)
     assert attempt.truncated
     values = attempt.series["loss"].values.tolist()

@@ -20,7 +20,7 @@ from tests.readers import tables as generated
 from chronicle.errors import LogError
 from chronicle.model import Attempt
 from chronicle.readers import blocks, csv_rows, csv_tables, json_lines, json_rows
-from chronicle.readers.kernel import compiled, decimals, stored
+from chronicle.readers.kernel import compiled, decimals, stored, words
 
 
 def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
@@ -50,7 +50,7 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
 def test_a_compiled_table_is_the_table_read_with_care(
     reader: Any, user: Any, content: Any, part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine, file = compiled.compiled(), tmp_path / "log"
+    engine, file = compiled.compiled("tables"), tmp_path / "log"
     for seed in range(part * 100, part * 100 + 100):
         file.write_bytes(content(seed))
         monkeypatch.setattr(blocks, "BLOCK_BYTES", (7, 64, 1 << 22)[seed % 3])
@@ -81,7 +81,7 @@ def test_a_line_of_ten_megabytes_is_as_with_care(
         (tmp_path / "log").write_text(content)
         monkeypatch.setattr(user, "engine_for", lambda path: None)
         careful = attempts(reader.read, tmp_path / "log")
-        monkeypatch.setattr(user, "engine_for", lambda path: compiled.compiled())
+        monkeypatch.setattr(user, "engine_for", lambda path: compiled.compiled("tables"))
         assert attempts(reader.read, tmp_path / "log") == careful
 
 
@@ -91,7 +91,7 @@ def test_rows_on_both_sides_of_damage_keep_their_numbers(
     lines = [f'{{"step": {i}, "loss": {i / 7!r}, "val": {{"loss": {i / 3!r}}}}}' for i in range(5000)]
     lines[1000], lines[2000], lines[3000] = '{"step": 1000, "lo', '{"step": 2000, "tags": [1, 2]}', "[]"
     (tmp_path / "log.jsonl").write_text("\n".join(lines) + '\n{"step": 50')
-    monkeypatch.setattr(json_lines, "engine_for", lambda path: compiled.compiled())
+    monkeypatch.setattr(json_lines, "engine_for", lambda path: compiled.compiled("tables"))
     (attempt,) = json_lines.read(tmp_path / "log.jsonl")
     assert attempt.truncated
     assert [(Path(fault.where).name, fault.what) for fault in attempt.faults] == [
@@ -110,8 +110,9 @@ def test_a_compiler_is_only_waited_for_where_the_file_is_long(
     file = tmp_path / "log.csv"
     file.write_text("step,loss\n1,2.5\n")
     code = (
-        "import sys; from pathlib import Path; from chronicle.readers import read, blocks;"
-        "blocks.COMPILE_FROM = int(sys.argv[2]); read(Path(sys.argv[1])); print('llvmlite' in sys.modules)"
+        "import sys; from pathlib import Path; from chronicle.readers import read;"
+        "from chronicle.readers.kernel import compiled;"
+        "compiled.COMPILE_FROM = int(sys.argv[2]); read(Path(sys.argv[1])); print('llvmlite' in sys.modules)"
     )
     for least, imported in (("16000000", "False"), ("1", "True")):
         command = [sys.executable, "-c", code, str(file), least]
@@ -150,7 +151,7 @@ def test_machine_code_is_made_where_no_folder_can_be_written_to(monkeypatch: pyt
 )
 def test_machine_code_takes_no_array_of_another_kind(wrong: Any) -> None:
     ints, words, places = np.zeros(3, np.int32), np.zeros(3, np.uint64), np.zeros(3, np.int64)
-    group = compiled.compiled().csv_group
+    group = compiled.compiled("tables").csv_group
     assert group(ints, ints, words, places, places.copy(), ints.copy(), words.copy()) == ()
     with pytest.raises(TypeError, match="is wanted"):
         group(wrong, ints, words, places, places.copy(), ints.copy(), words.copy())
@@ -168,7 +169,8 @@ def test_marks_of_encodings(encoding: str, tmp_path: Path) -> None:
 
 
 def scope() -> dict[str, Any]:
-    made = {name: value for name, value in vars(decimals).items() if not name.startswith("__")}
+    known = vars(words) | vars(decimals)
+    made = {name: value for name, value in known.items() if not name.startswith("__")}
     for name, value in list(made.items()):
         if isinstance(value, FunctionType):
             made[name] = numba.njit(FunctionType(value.__code__, made, name))

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-import numpy as np
-
 from chronicle.model import Attempt, Series
 from chronicle.readers.files import WRITERS, natural
 
@@ -28,8 +26,8 @@ def arrange(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 def started(attempt: Attempt) -> float:
     """Unix seconds of the first point that has a time; NaN without one."""
-    firsts = [s.times[0] for s in attempt.series.values() if len(s) and not np.isnan(s.times[0])]
-    return float(min(firsts, default=math.nan))
+    firsts = (float(s.times[0]) for s in attempt.series.values() if len(s))
+    return min((time for time in firsts if not math.isnan(time)), default=math.nan)
 
 
 def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
@@ -69,10 +67,10 @@ def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
 def _joined(group: list[Attempt]) -> list[Attempt]:
     ranks = {id(one): _writer_rank(one) for one in group}
     first = min(ranks.values())
-    leaders = sorted((one for one in group if ranks[id(one)] == first), key=started)
     others = [one for one in group if ranks[id(one)] != first]
     if not others:
-        return leaders
+        return group
+    leaders = sorted((one for one in group if ranks[id(one)] == first), key=started)
     followers: dict[int, list[Attempt]] = {}
     for one in others:
         running = [i for i, leader in enumerate(leaders) if started(leader) <= started(one)]

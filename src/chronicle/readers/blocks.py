@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from chronicle.readers.kernel import compiled as fast
 from chronicle.readers.text import encoding_of, head
 
-COMPILE_FROM = 16_000_000  # bytes: smaller files are read before numba is imported
 BLOCK_BYTES = 1 << 22
 MOST_THREADS = 4
 _SEEK_BYTES = 1 << 16
@@ -65,10 +64,7 @@ Scan = Callable[[bytes], Cells]
 
 def engine_for(path: Path) -> SimpleNamespace | None:
     """The compiled kernels where they are loaded already or worth their start-up time; else None."""
-    if not fast.available() or encoding_of(head(path)) == "utf-16":
-        return None
-    ready = fast.compiled.cache_info().currsize
-    return fast.compiled() if ready or path.stat().st_size >= COMPILE_FROM else None
+    return None if encoding_of(head(path)) == "utf-16" else fast.engine("tables", path.stat().st_size)
 
 
 def room(block: bytes) -> tuple[Any, Any, Any, Any, Any]:

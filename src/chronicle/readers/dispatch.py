@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
@@ -159,25 +159,28 @@ def read_file(path: Path) -> list[Attempt]:
 def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
     """As `read_file` of each of the files, in their order; what it raises is given. Raises NothingToRead.
 
-    Files of a reader that is faster with many (`read_many`) are handed to it together.
+    Files named as those of a reader that is faster with many (`read_many`) are handed to it together;
+    one that it does not know is read as any other.
     """
     faster = [reader for reader in all_readers() if hasattr(reader, "read_many")]
     readers = [_of_many(path, faster) for path in paths]
     for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
         files = [path for path, _ in group]
-        made = _hook(reader, "read_many", list)(files) if reader else map(_read_or_told, files)
-        for path, found in zip(files, made, strict=True):
+        many: Iterable[Any] = _hook(reader, "read_many", list)(files) if reader else repeat(None)
+        for path, found in zip(files, many, strict=bool(reader)):
             if isinstance(found, OSError):
                 yield _unreadable(path, found)
+            elif found is None:
+                yield _read_or_told(path)
             else:
                 yield found if isinstance(found, LogError) or not reader else _by(reader, found)
 
 
 def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
-    """The one of the readers of many that reads the file."""
+    """The one of the readers of many that a file is named after, if it is a regular one."""
+    named = [one for one in readers if any(suffix in path.name for suffix in one.SUFFIXES)]
     try:
-        plain = stat.S_ISREG(path.stat().st_mode) and not is_packed(path)
-        return next((one for one in readers if plain and one.identify(path)), None)
+        return named[0] if named and stat.S_ISREG(path.stat().st_mode) else None
     except OSError:
         return None
 

@@ -1,7 +1,8 @@
 """Event files in batches: many small ones at a time, large ones in parts; decoded by several threads.
 
-numpy lets other threads run while it works, and works best on tens of thousands of records: files are joined
-until they are so many. A file is read, not mapped: one that shrinks meanwhile would end the process.
+Machine code and numpy let other threads run while they work, and work best on tens of thousands of records:
+files are read side by side until they are so many. A file is read, not mapped: one that shrinks meanwhile
+would end the process.
 """
 
 from __future__ import annotations
@@ -10,62 +11,58 @@ import os
 import sys
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.model import Floats, Steps
+from chronicle.readers import event_compiled
 from chronicle.readers.crc32c import U8, Ints
-from chronicle.readers.event_frames import HEADER, Damage, Frames, Mask, frames, headers, intact
+from chronicle.readers.event_frames import HEADER, Damage, Frames, frames, headers, intact, is_event_log
 from chronicle.readers.event_scalars import Found, Points, decode
 from chronicle.readers.event_wire import Text
+from chronicle.readers.kernel import compiled as fast
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
 
+Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
+
 
 @dataclass
 class Log:
-    """What was found in one file so far; tags have numbers in the order in which they first come."""
+    """What was found in one file so far; tags stand in the order in which they first come."""
 
     path: Path
-    tags: dict[str, int] = field(default_factory=dict)
-    parts: list[Points] = field(default_factory=list)
+    columns: dict[str, list[Column]] = field(default_factory=dict)
     texts: dict[str, Text] = field(default_factory=dict)
     damage: Damage = field(default_factory=list)
     truncated: bool = False
     problem: OSError | None = None
-    base: int = 0  # bytes of the file that were used up
+    is_other: bool = False  # no event file, by how it begins
 
-    @property
-    def points(self) -> Points:
-        """All of them, in the order of the file."""
-        return Points(*map(np.concatenate, zip(*self.parts, strict=True)))
-
-    def add(self, points: Points, names: list[str]) -> None:
-        """Adds points whose tags are numbered by ``names``."""
-        n_points = len(points.tag)
-        first = np.full(len(names), n_points)  # where each tag comes first: the last one that is written
-        first[points.tag[::-1]] = np.arange(n_points - 1, -1, -1)
-        used = np.flatnonzero(first < n_points)
-        numbers = np.zeros(len(names), np.int64)
-        for number in used[np.argsort(first[used])].tolist():
-            numbers[number] = self.tags.setdefault(names[number], len(self.tags))
-        self.parts.append(points._replace(record=points.record[:0], tag=numbers[points.tag]))
-
-    def note(self, piece: _Piece, wrong: Ints, found: Found) -> None:
+    def note(self, piece: _Piece, wrong: list[int], found: Found) -> None:
         """Adds what is damaged in a piece, places counted from the begin of the file, and its texts."""
-        shift, high = piece.base - piece.low, piece.found.stop
-        damage = piece.found.damage + [
-            (int(begin) - HEADER, "checksum of a record is wrong; skipped") for begin in wrong
-        ]
-        damage += [(at - HEADER, "record is no event; skipped") for at in piece.within(found.broken)]
-        self.damage += [(at + shift, what) for at, what in damage]
-        self.truncated |= piece.found.truncated
-        self.texts |= {text.tag: text for at, text in found.texts if piece.low <= at < high}
+        shift = piece.base - piece.low
+        self.damage += [(at + shift, what) for at, what in piece.frames.damage]
+        for places, what in ((wrong, "checksum of a record is wrong"), (found.broken, "record is no event")):
+            self.damage += [(at - HEADER + shift, f"{what}; skipped") for at in places[piece.within(places)]]
+        self.truncated |= piece.frames.truncated
+        if found.texts:
+            within = piece.within([at for at, _ in found.texts])
+            self.texts |= {text.tag: text for _, text in found.texts[within]}
+
+
+def _no_frames() -> Frames:
+    return Frames(np.empty(0, np.int64), np.empty(0, np.int64), [], False, 0)
 
 
 @dataclass
@@ -74,42 +71,49 @@ class _Piece:
 
     log: Log
     low: int
-    base: int
-    found: Frames
-    is_last: bool = False
+    high: int
+    base: int = 0
+    frames: Frames = field(default_factory=_no_frames)
+    is_last: bool = True
 
-    def within(self, places: list[int]) -> list[int]:
-        """Those of the places in the batch, in their order, that stand in this piece."""
-        return places[bisect_left(places, self.low) : bisect_left(places, self.found.stop)]
-
-
-Whole = list[tuple[Log, bytes]]  # files with their content (of a large one, the last part)
+    def within(self, places: list[int]) -> slice:
+        """Which of the places in the batch, in their order, stand in this piece."""
+        return slice(bisect_left(places, self.low), bisect_left(places, self.high))
 
 
-@dataclass
-class _Batch:
+class _Batch(NamedTuple):
+    """Pieces side by side; the frames of whole files are found where they are decoded."""
+
     buffer: U8
     pieces: list[_Piece]
-
-    @property
-    def records(self) -> tuple[Ints, Ints]:
-        """Begin and end of all payloads."""
-        empty = np.empty(0, np.int64)
-        begin = np.concatenate([empty, *(piece.found.begin for piece in self.pieces)])
-        return begin, np.concatenate([empty, *(piece.found.end for piece in self.pieces)])
+    is_whole: bool = True
 
 
-def logs(paths: Iterable[Path], workers: int = 0) -> Iterator[Log]:
+class _Decoded(NamedTuple):
+    """The points of a batch in groups, and what else was found: those of one tag in one piece stand together.
+
+    ``groups``: piece, number of the tag, and begin and end in ``points``, in the order of the log.
+    """
+
+    pieces: list[_Piece]
+    points: Column
+    groups: list[tuple[int, int, int, int]]
+    wrong: list[int]
+    found: Found
+
+
+def logs(paths: Sequence[Path], workers: int = 0) -> Iterator[Log]:
     """The content of event files, in their order; ``workers`` threads, by default as `n_workers` says."""
     workers = workers or n_workers()
+    engine = fast.engine("events", sum(map(_size, paths)))
     waiting: deque[Future[_Decoded]] = deque()
     with ThreadPoolExecutor(workers) as threads:
-        for work in _batches(Log(path) for path in paths):
-            waiting.append(threads.submit(_decoded, work))
+        for batch in _batches(map(Log, paths), engine):
+            waiting.append(threads.submit(_decoded, batch, engine))
             if len(waiting) > workers:
-                yield from _taken(*waiting.popleft().result())
+                yield from _taken(waiting.popleft().result())
         while waiting:
-            yield from _taken(*waiting.popleft().result())
+            yield from _taken(waiting.popleft().result())
 
 
 def n_workers() -> int:
@@ -121,82 +125,108 @@ def n_workers() -> int:
     return 1 if process and process.parent_process() else min(2, os.cpu_count() or 1)
 
 
-def _batches(logs: Iterable[Log]) -> Iterator[_Batch | Whole]:
-    """Files to be joined, and parts of large ones, whose frames are found one after the other."""
-    waiting: Whole = []
-    size = 0
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return os.stat(path).st_size
+    return 0
+
+
+def _batches(logs: Iterable[Log], engine: SimpleNamespace | None) -> Iterator[_Batch]:
+    """Small files side by side, and the parts of large ones."""
+    room, pieces, used = np.empty(0, np.uint8), list[_Piece](), 0
     for log in logs:
-        content = b""
+        low = used
         try:
-            with log.path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size <= BATCH_BYTES:
-                    content = file.read()
-                else:
-                    if waiting:
-                        yield waiting
-                    waiting, size = [], 0
-                    content = yield from _parts(log, file)
+            with open(log.path, "rb", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size > BATCH_BYTES:
+                    if pieces:
+                        yield _Batch(room[:used], pieces)
+                    pieces, low, used = [], 0, 0
+                    yield from _parts(log, file, engine)
+                    continue
+                if not pieces:
+                    room = np.empty(2 * BATCH_BYTES, np.uint8)
+                used += _read(file, room[low : low + size])
         except OSError as err:
             log.problem = err
-        waiting.append((log, content))
-        size += len(content)
-        if size >= BATCH_BYTES:
-            yield waiting
-            waiting, size = [], 0
-    if waiting:
-        yield waiting
+        log.is_other = not is_event_log(room[low:used])
+        pieces.append(_Piece(log, low, used))
+        if used >= BATCH_BYTES:
+            yield _Batch(room[:used], pieces)
+            pieces, used = [], 0
+    if pieces:
+        yield _Batch(room[:used], pieces)
 
 
-def _parts(log: Log, file: BinaryIO) -> Generator[_Batch, None, bytes]:
-    """A large file in parts, each with what the one before it could not use; the last one is given back."""
-    content, want = file.read(BATCH_BYTES), BATCH_BYTES
-    while more := file.read(want):
-        buffer = np.frombuffer(content, np.uint8)
-        known = headers(buffer, np.array([len(buffer)]))
-        found = frames(buffer, known, 0, len(buffer), last=False)
-        yield _Batch(buffer, [_Piece(log, 0, log.base, found)])
-        log.base += found.stop
-        content = content[found.stop :] + more
-        want = max(BATCH_BYTES, len(content) - len(more))  # a record that is longer is not tried too often
-    return content
+def _parts(log: Log, file: FileIO, engine: SimpleNamespace | None) -> Iterator[_Batch]:
+    """A large file in parts, each with what the one before it could not use."""
+    rest, base, n_read = np.empty(0, np.uint8), 0, 1
+    while n_read:
+        room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # a long record is not tried often
+        room[: len(rest)] = rest
+        n_read = _read(file, room[len(rest) :])
+        buffer = room[: len(rest) + n_read]
+        log.is_other = log.is_other or (not base and not is_event_log(buffer))
+        (found,) = _frames(engine, buffer, [len(buffer)], last=not n_read)
+        yield _Batch(buffer, [_Piece(log, 0, len(buffer), base, found, is_last=not n_read)], is_whole=False)
+        rest, base = buffer[found.stop :], base + found.stop
 
 
-def _joined(waiting: Whole) -> _Batch:
-    buffer = np.frombuffer(b"".join(content for _, content in waiting), np.uint8)
-    stops = np.cumsum([len(content) for _, content in waiting], dtype=np.int64)
-    known = headers(buffer, stops)
-    pieces, low = [], 0
-    for (log, _), high in zip(waiting, stops.tolist(), strict=True):
-        found = frames(buffer, known, low, high)
-        pieces.append(_Piece(log, low, log.base, found, is_last=True))
-        low = high
-    return _Batch(buffer, pieces)
+def _read(file: FileIO, room: U8) -> int:
+    """Reads what has room: the number of bytes."""
+    return file.readinto(room.data) or 0
 
 
-_Decoded = tuple[_Batch, Mask, Points, Found]
+def _frames(
+    engine: SimpleNamespace | None, buffer: U8, stops: list[int], *, last: bool = True
+) -> list[Frames]:
+    """The frames of files, or parts of them, that end at ``stops``."""
+    ends = np.array(stops, np.int64)
+    if engine:
+        return event_compiled.all_frames(engine, buffer, ends, last=last)
+    known = headers(buffer, ends)
+    return [frames(buffer, known, *span, last=last) for span in zip([0, *stops], stops, strict=False)]
 
 
-def _decoded(work: _Batch | Whole) -> _Decoded:
-    """A batch, which of its records have the right checksum, and what is in them."""
-    batch = work if isinstance(work, _Batch) else _joined(work)
-    begin, end = batch.records
-    right = intact(batch.buffer, begin, end)
-    found = Found()
-    return batch, right, decode(batch.buffer, begin[right], end[right], found), found
+def _decoded(batch: _Batch, engine: SimpleNamespace | None) -> _Decoded:
+    """What is in the records with the right checksum."""
+    buffer, pieces, is_whole = batch
+    if is_whole:
+        for piece, its in zip(pieces, _frames(engine, buffer, [piece.high for piece in pieces]), strict=True):
+            piece.frames = its
+    begin = np.concatenate([piece.frames.begin for piece in pieces])
+    end = np.concatenate([piece.frames.end for piece in pieces])
+    right = event_compiled.intact(engine, buffer, begin, end) if engine else intact(buffer, begin, end)
+    found, decoder = Found(), partial(event_compiled.plain, engine) if engine else None
+    points = decode(buffer, begin[right], end[right], found, decoder)
+    piece_of = np.repeat(np.arange(len(pieces)), [len(piece.frames.begin) for piece in pieces])[right]
+    column, groups = _grouped(points, piece_of[points.record], len(found.tags))
+    return _Decoded(pieces, column, groups, begin[~right].tolist(), found)
 
 
-def _taken(batch: _Batch, right: Mask, points: Points, found: Found) -> Iterator[Log]:
+def _grouped(points: Points, piece: Ints, n_tags: int) -> tuple[Column, list[tuple[int, int, int, int]]]:
+    """Points by piece and tag, in each in the order of the log, and the groups as `_Decoded` has them."""
+    key = piece * n_tags + points.tag
+    narrow = key.max(initial=0) < 1 << 16  # 16 bits are sorted by radix, in linear time
+    order = np.argsort(key.astype(np.uint16) if narrow else key, kind="stable")
+    key = key[order]
+    low = np.flatnonzero(np.diff(key, prepend=-1))
+    high = np.append(low[1:], len(key))
+    first = np.argsort(order[low])
+    low, high = low[first], high[first]
+    groups = zip(*(a.tolist() for a in (*np.divmod(key[low], max(n_tags, 1)), low, high)), strict=True)
+    return (points.step[order], points.value[order], points.wall_time[order]), list(groups)
+
+
+def _taken(made: _Decoded) -> Iterator[Log]:
     """Gives each log its part of a batch; those that are complete with it come out."""
-    names, first, kept = list(found.tags), 0, 0
-    for piece in batch.pieces:
-        log, begin = piece.log, piece.found.begin
-        is_right = right[first : first + len(begin)]
-        n_right = int(np.count_nonzero(is_right))
-        low, high = np.searchsorted(points.record, [kept, kept + n_right])
-        if high > low:
-            columns: Any = (column[low:high] for column in points)
-            log.add(Points(*columns), names)
-        first, kept = first + len(begin), kept + n_right
-        log.note(piece, begin[~is_right], found)
+    names = list(made.found.tags)
+    steps, values, times = made.points
+    for number, tag, low, high in made.groups:
+        part = steps[low:high], values[low:high], times[low:high]
+        made.pieces[number].log.columns.setdefault(names[tag], []).append(part)
+    for piece in made.pieces:
+        piece.log.note(piece, made.wrong, made.found)
         if piece.is_last:
-            yield log
+            yield piece.log

@@ -8,19 +8,16 @@ write, a text log) give no attempt.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Fault, Role, Series
-from chronicle.readers.crc32c import masked_crc
-from chronicle.readers.event_batches import Log, logs
+from chronicle.readers.event_batches import Column, Log, logs
 from chronicle.readers.event_facts import facts_of
-from chronicle.readers.event_frames import FIRST_BYTE, HEADER
-from chronicle.readers.event_scalars import Points
+from chronicle.readers.event_frames import is_event_log
 from chronicle.readers.text import head
 
 NAME = "event file"
@@ -31,14 +28,8 @@ MOST_FAULTS = 100  # listed one by one; the rest is one line with a count
 
 
 def identify(path: Path) -> bool:
-    """The first record is an event, or its version stands near the start (where the first is damaged)."""
-    start = head(path)
-    if b"brain.Event:" in start[:64]:
-        return True
-    if len(start) <= HEADER:
-        return False
-    (checksum,) = struct.unpack("<I", start[8:HEADER])
-    return masked_crc(start[:8]) == checksum and start[HEADER] == FIRST_BYTE
+    """How the file begins: see `is_event_log`."""
+    return is_event_log(np.frombuffer(head(path), np.uint8))
 
 
 def read(path: Path) -> list[Attempt]:
@@ -47,44 +38,41 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: no record could be read.
     """
-    (found,) = read_many([path])
-    if isinstance(found, LogError | OSError):
-        raise found
-    return found
+    (log,) = logs([path])
+    if log.problem:
+        raise log.problem
+    return _attempts(log)
 
 
-def read_many(paths: Iterable[Path]) -> Iterator[list[Attempt] | LogError | OSError]:
-    """As `read` of each of the files, in their order, but faster for many; what it raises is given."""
+def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSError | None]:
+    """As `read` of each of the files, in their order, but faster for many; what it raises is given.
+
+    None for a file that is no event file.
+    """
     for log in logs(paths):
         try:
-            yield log.problem or _attempts(log)
+            yield log.problem or (None if log.is_other else _attempts(log))
         except LogError as err:
             yield err
 
 
 def _attempts(log: Log) -> list[Attempt]:
-    if not log.parts:
+    if not log.columns:
         if log.damage:
             at, what = min(log.damage)
             raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
         return []
-    series, faults = series_of(log.points, list(log.tags)), _faults(log.path, log.damage)
-    facts = facts_of(log.texts.values())
+    series = {tag: Series(tag, Role.OTHER, *_joined(parts)) for tag, parts in log.columns.items()}
+    facts, faults = facts_of(log.texts.values()) if log.texts else {}, _faults(log.path, log.damage)
     return [Attempt(log.path.name, (str(log.path),), series, facts, faults, log.truncated)]
 
 
-def series_of(points: Points, tags: list[str]) -> dict[str, Series]:
-    """One series a tag, in the order in which the tags first come."""
-    narrow = np.uint16 if len(tags) < 1 << 16 else np.int64  # 16 bits are sorted by radix, in linear time
-    order = np.argsort(points.tag.astype(narrow), kind="stable")
-    stop = np.cumsum(np.bincount(points.tag, minlength=len(tags))).tolist()
-    step, value, wall_time = points.step[order], points.value[order], points.wall_time[order]
-    groups = [(begin, end) for begin, end in zip([0, *stop], stop, strict=False) if begin < end]
-    series = {}
-    for begin, end in sorted(groups, key=lambda group: int(order[group[0]])):
-        tag, at = tags[points.tag[order[begin]]], slice(begin, end)
-        series[tag] = Series(tag, Role.OTHER, step[at], value[at], wall_time[at])
-    return series
+def _joined(parts: list[Column]) -> Column:
+    """The parts of a column, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    steps, values, times = map(np.concatenate, zip(*parts, strict=True))
+    return steps, values, times
 
 
 def _faults(path: Path, damage: list[tuple[int, str]]) -> tuple[Fault, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.readers.crc32c import U8, Ints, masked_crc, masked_crcs, masked_crcs_of_words
+from chronicle.readers.packed import begins_archive
 
 HEADER, FOOTER = 12, 4  # bytes of a frame before and after its payload
 BLOCK = 1 << 24  # bytes that are searched for headers at a time
@@ -42,6 +43,20 @@ class Headers(NamedTuple):
 
     head: Ints
     after: Ints
+
+
+def is_event_log(buffer: U8) -> bool:
+    """The first record is an event, or its version stands near the start (where the first is damaged).
+
+    It may stand so in an archive, which is none.
+    """
+    start = buffer[:64].tobytes()
+    if b"brain.Event:" in start:
+        return not begins_archive(start)
+    if len(start) <= HEADER:
+        return False
+    (checksum,) = struct.unpack("<I", start[8:HEADER])
+    return masked_crc(start[:8]) == checksum and start[HEADER] == FIRST_BYTE
 
 
 def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:

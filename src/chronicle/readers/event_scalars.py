@@ -7,6 +7,7 @@ to `event_wire`, so the result is the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -47,6 +48,19 @@ class Points(NamedTuple):
     value: Floats
 
 
+class Plain(NamedTuple):
+    """What was decoded of payloads: of each wall time, step and whether its shape is known; of each value in
+    those that are the number of its record, that of its tag, and the value.
+    """
+
+    wall_time: Floats
+    step: Ints
+    known: Mask
+    record: Ints
+    tag: Ints
+    value: Floats
+
+
 @dataclass
 class Found:
     """What is met on the way: tags with their numbers, payloads that are no event (their begin), and texts
@@ -58,23 +72,35 @@ class Found:
     texts: list[tuple[int, event_wire.Text]] = field(default_factory=list)
 
 
-def decode(buffer: U8, begin: Ints, end: Ints, found: Found) -> Points:
-    """All scalars in the payloads ``begin:end``, whose checksums are right; all else goes to ``found``."""
+Decoder = Callable[[U8, Ints, Ints, dict[str, int]], Plain | None]
+
+
+def decode(buffer: U8, begin: Ints, end: Ints, found: Found, decoder: Decoder | None = None) -> Points:
+    """All scalars in the payloads ``begin:end``, whose checksums are right; all else goes to ``found``.
+
+    ``decoder`` is faster than `plain`, and gives None where it cannot.
+    """
     parts = []
     for low in range(0, len(begin), CHUNK):
-        points = _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], found)
+        points = _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], found, decoder)
         parts.append(points._replace(record=points.record + low))
     empty = np.empty(0, np.int64)
     none = Points(empty, empty, empty, np.empty(0), np.empty(0))
     return Points(*(np.concatenate(columns) for columns in zip(none, *parts, strict=True)))
 
 
-def _chunk(buffer: U8, begin: Ints, end: Ints, found: Found) -> Points:
-    tags = found.tags
+def plain(buffer: U8, begin: Ints, end: Ints, tags: dict[str, int]) -> Plain:
+    """The values in all records of known shapes; tags that are new get the next numbers."""
     wall_time, step, at, known = _events(buffer, begin, end)
     record, tag, value = _all_values(buffer, at, end, known, tags)
     keep = known[record]
-    record, tag, value = record[keep], tag[keep], value[keep]
+    return Plain(wall_time, step, known, record[keep], tag[keep], value[keep])
+
+
+def _chunk(buffer: U8, begin: Ints, end: Ints, found: Found, decoder: Decoder | None) -> Points:
+    tags = found.tags
+    made = decoder and decoder(buffer, begin, end, tags)
+    wall_time, step, known, record, tag, value = made or plain(buffer, begin, end, tags)
     odd: list[tuple[int, int, float]] = []
     for i in np.flatnonzero(~known).tolist():
         try:

@@ -63,11 +63,15 @@ def plain_name(path: Path) -> str:
 
 def is_packed(path: Path) -> bool:
     """Whether the content is an archive. Raises OSError."""
-    return _decompressor(path) is not None
+    return begins_archive(head(path))
 
 
-def _decompressor(path: Path) -> Callable[[], Any] | None:
-    start = head(path)
+def begins_archive(start: bytes) -> bool:
+    """Whether an archive begins so."""
+    return _decompressor(start) is not None
+
+
+def _decompressor(start: bytes) -> Callable[[], Any] | None:
     return next((make for magic, _, make in _PACKINGS if start.startswith(magic)), None)
 
 
@@ -81,7 +85,7 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
         LogError: it unpacks to more than it may, or by a package that is not installed.
         OSError: it cannot be read, or the disk is full.
     """
-    make = _decompressor(path)
+    make = _decompressor(head(path))
     if make is None:
         yield Unpacked(path, "")
         return

@@ -5,7 +5,8 @@ Beside the four names of `Reader` there are some that a reader may have:
     FALLBACK = 1                          claims only what no reader with a lower number claims
     identify_folder(path) -> bool         a folder that is one log: what lies in it is not looked at
     read_folder(path) -> list[Attempt]
-    read_many(paths)                      as read of each (attempts or the error), where that is faster
+    read_many(paths)                      as read of each, where that is faster: attempts, the error, or None
+                                          for a file that it does not know (they are chosen by SUFFIXES)
     runs(path) -> list[str]               a file of several runs: the fact "run" of their attempts, cheaply
     run_key(path) -> str                  folders side by side with one key are attempts of one run
 """

@@ -1,6 +1,6 @@
-"""Compiled scanners of tables: blocks of whole lines in, cells out; what is unusual is left to Python.
+"""Compiled scanners: blocks of tables in, cells out; blocks of event files in, scalars out.
 
 The functions here are plain scalar Python over arrays of bytes that numba compiles (`compiled`). They read
-the lines that loggers write and mark all others: the careful readers in `csv_tables` and `json_lines` read
-those, and are the oracle of the tests.
+what loggers write and mark all else: the careful readers in `csv_tables`, `json_lines` and `event_scalars`
+read that, and are the oracle of the tests.
 """

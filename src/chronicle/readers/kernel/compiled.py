@@ -1,7 +1,7 @@
 """The scanners as machine code: compiled once by numba, from then on linked from a file by llvmlite alone.
 
-That saves the import of numba in each process, a third of a second. All modules share one namespace: a name
-means the same in each of them.
+That saves the import of numba in each process, a third of a second. The modules of a family share one
+namespace: a name means the same in each of them.
 """
 
 from __future__ import annotations
@@ -13,26 +13,62 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from chronicle.readers.kernel import csv_block, decimals, json_block
 from chronicle.readers.kernel.stored import kept
 
-MODULES: tuple[ModuleType, ...] = (decimals, csv_block, json_block)
+COMPILE_FROM = 16_000_000  # bytes: smaller files are read before numba is imported
+
+
+class Entry(NamedTuple):
+    """A function that is called from Python: where it stands, what it takes (int, or element type and
+    dimensions of an array, or a tuple of such), and the number of integers it returns.
+    """
+
+    module: str
+    function: str
+    takes: tuple[Any, ...]
+    n_returned: int
+
+
+class Family(NamedTuple):
+    """Modules that are compiled together, and their entries."""
+
+    modules: tuple[str, ...]
+    entries: dict[str, Entry]
+
+
 _BYTES, _FLAGS, _INTS, _PLACES = ("uint8", 1), ("bool", 1), ("int32", 1), ("int64", 1)
-_WORDS, _DOUBLES, _TABLE = ("uint64", 1), ("float64", 1), ("int64", 2)
+_WORDS, _SINGLES, _DOUBLES, _TABLE = ("uint64", 1), ("float32", 1), ("float64", 1), ("int64", 2)
 _CELLS = (_INTS, _INTS, _WORDS, _DOUBLES)
 _LEARNED = (_BYTES, _TABLE, _PLACES, _PLACES, _PLACES, _FLAGS, _FLAGS)
-# entry points: what they take (int, or element type and dimensions of an array), number of integers returned
-ENTRIES: dict[str, tuple[Any, tuple[Any, ...], int]] = {
-    "csv_scan": (csv_block.scan, (_BYTES, int, _FLAGS, _BYTES, *_CELLS, _TABLE), 4),
-    "json_scan": (json_block.scan, (_BYTES, _LEARNED, _CELLS, _TABLE), 4),
-    "csv_group": (csv_block.group, (_INTS, _INTS, _WORDS, _PLACES, _PLACES, _INTS, _WORDS), 0),
+_GROUP = (_INTS, _INTS, _WORDS, _PLACES, _PLACES, _INTS, _WORDS)
+_RECORDS, _TAGS = (_WORDS, _PLACES, _FLAGS), (_INTS, _PLACES, _PLACES)
+_VALUES = (_PLACES, _PLACES, _WORDS, _DOUBLES, _SINGLES)
+FAMILIES = {
+    "tables": Family(
+        ("words", "decimals", "csv_block", "json_block"),
+        {
+            "csv_scan": Entry("csv_block", "scan", (_BYTES, int, _FLAGS, _BYTES, *_CELLS, _TABLE), 4),
+            "json_scan": Entry("json_block", "scan", (_BYTES, _LEARNED, _CELLS, _TABLE), 4),
+            "csv_group": Entry("csv_block", "group", _GROUP, 0),
+        },
+    ),
+    "events": Family(
+        ("words", "event_block"),
+        {
+            "chains": Entry("event_block", "chains", (_BYTES, *[_PLACES] * 5), 1),
+            "checked": Entry("event_block", "checked", (_BYTES, _PLACES, _PLACES, _FLAGS), 0),
+            "events": Entry("event_block", "events", (_BYTES, _PLACES, _PLACES, _RECORDS, _VALUES, _TAGS), 2),
+        },
+    ),
 }
+_loaded = set[str]()
 
 
 def available() -> bool:
@@ -40,9 +76,15 @@ def available() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
+def engine(family: str, n_bytes: int) -> SimpleNamespace | None:
+    """The scanners of a family where they are loaded already or worth their start-up time; else None."""
+    worth = family in _loaded or n_bytes >= COMPILE_FROM
+    return compiled(family) if worth and available() else None
+
+
 @functools.cache
-def compiled() -> SimpleNamespace:
-    """`csv_scan`, `json_scan` and `csv_group`; they let other threads run."""
+def compiled(family: str) -> SimpleNamespace:
+    """The entries of a family; they let other threads run."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -54,25 +96,28 @@ def compiled() -> SimpleNamespace:
         codemodel="jitdefault",
         jit=True,
     )
-    seal = _seal(f"{machine.triple} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}")
+    modules = [import_module(f"chronicle.readers.kernel.{name}") for name in FAMILIES[family].modules]
+    entries = FAMILIES[family].entries
+    host = f"{machine.triple} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    seal = _seal(modules, host)
     linker = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    for name in ENTRIES:
-        code = kept(f"{name}-{seal}", partial(_machine_code, llvm, machine, name))
+    for name, entry in entries.items():
+        code = kept(f"{name}-{seal}", partial(_machine_code, llvm, machine, modules, name, entry))
         linker.add_object_file(llvm.ObjectFileRef.from_data(code))
     linker.finalize_object()
-    return SimpleNamespace(
-        linker=linker, **{name: _callable(name, linker.get_function_address(name)) for name in ENTRIES}
-    )
+    _loaded.add(family)
+    calls = {name: _callable(name, one, linker.get_function_address(name)) for name, one in entries.items()}
+    return SimpleNamespace(linker=linker, **calls)
 
 
-def _seal(host: str) -> str:
+def _seal(modules: list[ModuleType], host: str) -> str:
     """What tells machine code from that of another source, compiler or machine."""
-    sources = [Path(str(module.__file__)).read_bytes() for module in MODULES] + [Path(__file__).read_bytes()]
+    sources = [Path(file).read_bytes() for file in (*(str(one.__file__) for one in modules), __file__)]
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     return sha256(repr((sources, versions, host)).encode()).hexdigest()[:16]
 
 
-def _machine_code(llvm: Any, machine: Any, name: str) -> bytes:
+def _machine_code(llvm: Any, machine: Any, modules: list[ModuleType], name: str, entry: Entry) -> bytes:
     """An entry point with all that it calls, compiled under its plain name."""
     import numba
 
@@ -80,18 +125,16 @@ def _machine_code(llvm: Any, machine: Any, name: str) -> bytes:
     options = {"error_model": "numpy", "_nrt": False}
     njit: Any = partial(numba.njit, **options)
     scope: dict[str, Any] = {}
-    for module in MODULES:
+    for module in modules:
         scope.update({k: v for k, v in vars(module).items() if not k.startswith("__")})
-    entries = [function for function, _, _ in ENTRIES.values()]
-    for module in MODULES:
-        for key, function in vars(module).items():
-            own = isinstance(function, FunctionType) and function.__module__ == module.__name__
-            if own and function not in entries:
-                scope[key] = njit(FunctionType(function.__code__, scope, key), forceinline=True)
+    function = getattr(import_module(f"chronicle.readers.kernel.{entry.module}"), entry.function)
+    for key, one in list(scope.items()):
+        own = isinstance(one, FunctionType) and one.__module__ in {module.__name__ for module in modules}
+        if own and one is not function:
+            scope[key] = njit(FunctionType(one.__code__, scope, key), forceinline=True)
     any_types: Any = numba.types
-    function, takes, n_returned = ENTRIES[name]
-    types = tuple(_type(numba, one) for one in takes)
-    returned = any_types.UniTuple(numba.int64, n_returned) if n_returned else any_types.void
+    types = tuple(_type(numba, one) for one in entry.takes)
+    returned = any_types.UniTuple(numba.int64, entry.n_returned) if entry.n_returned else any_types.void
     made = njit(returned(*types), no_cpython_wrapper=True, no_cfunc_wrapper=True)(
         FunctionType(function.__code__, scope, name)
     )
@@ -100,7 +143,7 @@ def _machine_code(llvm: Any, machine: Any, name: str) -> bytes:
 
 
 def _type(numba: Any, takes: Any) -> Any:
-    """The type of numba that an entry of ``ENTRIES`` stands for."""
+    """The type of numba that a type of an `Entry` stands for."""
     if takes is int:
         return numba.int64
     if isinstance(takes[0], tuple):
@@ -108,9 +151,9 @@ def _type(numba: Any, takes: Any) -> Any:
     return numba.types.Array(numba.from_dtype(np.dtype(takes[0])), takes[1], "C", readonly=takes == _BYTES)
 
 
-def _callable(name: str, address: int) -> Callable[..., Any]:
+def _callable(name: str, its: Entry, address: int) -> Callable[..., Any]:
     """A function of Python that calls machine code, arguments laid out as numba does, without the lock."""
-    _, takes, n_returned = ENTRIES[name]
+    takes, n_returned = its.takes, its.n_returned
     entry = ctypes.CFUNCTYPE(ctypes.c_int32)(address)
 
     def call(*args: Any) -> tuple[int, ...]:

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.readers.kernel.words import B1, B2, B7, B8, ONE, SEVEN, THREE, ZERO, eight_bytes
+
 ODD, WHOLE, REAL = 0, 1, 2  # what stood there: nothing that is read here, an integer of 64 bits, a number
 LEAST_TENS, MOST_TENS = -342, 308  # beyond, 19 digits are 0 or infinity
 MOST_DIGITS = 19
 
 _U = np.uint64
-ZERO, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN = (_U(i) for i in range(8))
 TEN, HUNDRED, THOUSAND = _U(10), _U(100), _U(1000)
 LOW, HALF = _U(0xFFFFFFFF), _U(32)
 NINE_BITS, HIDDEN, SIGN, MANY = _U(0x1FF), _U(1 << 52), _U(1 << 63), _U(1 << 53)
@@ -33,7 +34,6 @@ SHORT_TENS = 10 ** np.arange(9, dtype=np.uint64)
 ZERO_DIGITS, ABOVE_NINE, TOP_BITS = _U(0x3030303030303030), _U(0x7676767676767676), _U(0x8080808080808080)
 PAIRS, FOURS, EIGHTS = _U(10 << 8 | 1), _U(100 << 16 | 1), _U(10_000 << 32 | 1)
 IN_PAIRS, IN_FOURS, EVERY_BYTE = _U(0x00FF00FF00FF00FF), _U(0x0000FFFF0000FFFF), _U(0x0101010101010101)
-B1, B2, B3, B4, B5, B6, B7, B8 = (_U(8 * i) for i in range(1, 9))  # bits of so many bytes
 
 Words = NDArray[np.uint64]
 
@@ -119,15 +119,6 @@ def digits(buffer: Any, at: int, w: Any) -> tuple[Any, int]:
             return w * HUNDRED + np.uint64(a) * TEN + np.uint64(b), at + 2
         w = w * THOUSAND + (np.uint64(a) * HUNDRED + np.uint64(b) * TEN + np.uint64(c))
         at += 3
-
-
-def eight_bytes(buffer: Any, at: int) -> Any:
-    """The eight bytes at ``at`` as a word, the first lowest: one load, as unsigned places never wrap."""
-    i = np.uint64(at)
-    low = np.uint64(buffer[i]) | np.uint64(buffer[i + ONE]) << B1
-    low |= np.uint64(buffer[i + TWO]) << B2 | np.uint64(buffer[i + THREE]) << B3
-    low |= np.uint64(buffer[i + FOUR]) << B4 | np.uint64(buffer[i + FIVE]) << B5
-    return low | np.uint64(buffer[i + SIX]) << B6 | np.uint64(buffer[i + SEVEN]) << B7
 
 
 def many_digits(buffer: Any, at: int, w: Any) -> tuple[Any, Any]:

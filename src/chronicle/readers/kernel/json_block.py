@@ -21,7 +21,8 @@ from chronicle.readers.kernel.csv_block import (
     TEXT_BITS,
     end_of_line,
 )
-from chronicle.readers.kernel.decimals import ODD, ONE, REAL, WHOLE, ZERO, number, spelled
+from chronicle.readers.kernel.decimals import ODD, REAL, WHOLE, number, spelled
+from chronicle.readers.kernel.words import ONE, ZERO
 
 NULL, TEXT = 3, 4
 TRUE_, FALSE_, NULL_ = (116, 114, 117, 101), (102, 97, 108, 115, 101), (110, 117, 108, 108)
