@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from lab.jobs import JobLog
+
 Values = Mapping[str, float]
 
 # Names as each kind of log usually spells them; what is not here keeps its name.
@@ -98,4 +100,10 @@ class StateLog:
         self.path.write_text(json.dumps(state, indent=1) + "\n", "utf-8")
 
 
-FORMATS: dict[str, type[Log]] = {"events": EventLog, "csv": CsvLog, "jsonl": JsonLog, "state": StateLog}
+FORMATS: dict[str, type[Log]] = {
+    "events": EventLog,
+    "csv": CsvLog,
+    "jsonl": JsonLog,
+    "state": StateLog,
+    "jobs": JobLog,
+}

@@ -23,6 +23,7 @@ from lab.faults import (
     replayed,
     second_share,
 )
+from lab.jobs import JobLog
 from lab.logs import CsvLog, JsonLog, StateLog
 from lab.recipe import Recipe
 from lab.recipes import RECIPES
@@ -189,6 +190,25 @@ def test_state_log(tmp_path: Path) -> None:
             {"eval_loss": 5.25, "epoch": 0.5, "step": 7},
         ],
     }
+
+
+def test_job_log(tmp_path: Path) -> None:
+    for name in ("attempt-1", "attempt-3"):
+        log = JobLog(tmp_path, name)
+        log.write(360, {"loss": 5.5, "lr": 1e-3, "grad_norm": 1.25, "val_loss": 0.0})
+        log.close()
+    assert (tmp_path / "slurm-4713.out").read_text("utf-8") == (
+        "SLURM_JOB_ID=4713\n"
+        "SLURM_JOB_NODELIST=nid[001-002,004,006]\n"
+        "using world size: 4, data-parallel-size: 4, tensor-model-parallel size: 1\n"
+        " [2026-03-02 18:40:45] iteration      361/    1000 | consumed samples:         5776 | learning rate: "
+        "1.000E-03 | global batch size:    16 | lm loss: 5.500000E+00 | grad norm: 1.250 |\n"
+        " validation loss at iteration 361 | lm loss value: 0.000000E+00 | lm loss PPL: 1.000000E+00 | \n"
+        "[2026-03-02T18:40:50] exiting program after receiving SIGTERM.\n"
+        "slurmstepd: error: *** JOB 4713 ON nid001 CANCELLED AT 2026-03-02T18:41:49 DUE TO PREEMPTION ***\n"
+    )
+    kernel = (tmp_path / "kernel.log").read_text("utf-8").splitlines()
+    assert kernel[-1].startswith("Mar  2 09:00:53 nid003 kernel: NVRM: Xid (PCI:0000:41:00): 79")
 
 
 def test_run_toml_is_one_that_chronicle_reads() -> None:

@@ -77,6 +77,16 @@ def test_facts_that_differ_are_changes_and_those_of_every_process_are_not():
     ]
 
 
+def test_names_of_nodes_have_no_unit_and_numbers_of_them_have():
+    named = replace(log("a", UP, 0, 0), facts={"nodes": "n[1-4]"})
+    other = replace(log("b", AGAIN, 1, HOUR), facts={"nodes": "n[1-3,5]"})
+    assert changes(named, other) == [("nodes", "n[1-4]", "n[1-3,5]", None, None)]
+    counted = [
+        replace(log(name, UP, 0, at), facts={"nodes": n}) for name, n, at in (("a", 4, 0), ("b", 3, HOUR))
+    ]
+    assert changes(*counted) == [("nodes", 4, 3, "nodes", None)]
+
+
 def test_a_hostile_configuration_costs_a_hundred_changes():
     before = replace(log("a", UP, 0, 0), facts={f"config/{k}": "x" * 10_000 for k in range(5000)})
     after = replace(log("b", AGAIN, 1, HOUR), facts={f"config/{k}": k for k in range(5000)})

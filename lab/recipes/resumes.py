@@ -18,6 +18,20 @@ RESUMES: tuple[Recipe, ...] = (
         tags=("control", "resume", "rollback"),
     ),
     Recipe(
+        "lost-nodes",
+        "A GPU lost, a link down, a preemption: four jobs for one training",
+        "none in the training: four jobs, resumed 40 and 60 steps back and where the third one was "
+        "preempted, with everything restored",
+        "A real training in four Slurm jobs. A GPU falls off the bus and takes 40 steps with it, a link goes "
+        "down and takes 60, a preemption takes none. The losses are those of the training; the clock, the "
+        "hosts, and what driver, NCCL and Slurm write around the end of each job are staged.",
+        "jobs",
+        (Attempt(0, 400), Attempt(360, 620), Attempt(560, 800), Attempt(800, 1000)),
+        Schedule(2e-3, 1000),
+        tags=("control", "faults of machines", "resume", "rollback"),
+        seed=5,
+    ),
+    Recipe(
         "repeat-data",
         "A loader that starts its shard again on every resume",
         "after the resumes at 400 and 560 the loader serves the same 16 steps of data ten times",

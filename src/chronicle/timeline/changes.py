@@ -76,7 +76,11 @@ def _facts(before: Attempt, after: Attempt) -> Iterator[Change]:
     configured = all(any(name.startswith("config/") for name in facts) for facts in (old, new))
     names = [n for n in (*old, *(n for n in new if n not in old)) if n not in _EVERY_PROCESS_DIFFERS]
     differ = (
-        Change(name.replace("_", " ") if "/" not in name else name, *told, _UNITS.get(name))
+        Change(
+            name.replace("_", " ") if "/" not in name else name,
+            *told,
+            None if any(isinstance(value, str) for value in told) else _UNITS.get(name),  # hosts have names
+        )
         for name in sorted(names, key=lambda n: "/" in n)
         if (name in old and name in new) or (configured and name.startswith("config/"))
         if (told := (_short(old.get(name)), _short(new.get(name))))
