@@ -1,0 +1,81 @@
+"""What the kernel learns of a series while it is quiet, and what it keeps of events, one part at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.curves import Curve
+
+from chronicle.classify.detect import Detector, Event, Kind
+from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel.baseline import baseline
+from chronicle.classify.kernel.levels import kinship
+from chronicle.classify.thresholds import DEFAULTS
+from chronicle.model import Floats
+
+
+def after(values: Floats) -> Detector:
+    """A detector that has seen these values."""
+    detector = Detector(DEFAULTS)
+    detector.extend(values)
+    return detector
+
+
+def judged(values: Floats) -> list[Event]:
+    detector = Detector(DEFAULTS)
+    return detector.extend(values) + detector.finish()
+
+
+def test_neighbours_that_say_the_same_thing_count_for_less() -> None:
+    worth = [kinship(after(Curve(1, rho=rho).loss).memory, 0) for rho in (0.0, 0.6, 0.9)]
+    assert worth[0] == pytest.approx(1.0, abs=0.1) and worth == sorted(worth) and worth[2] > 1.5
+
+
+def test_the_tail_is_that_of_the_series() -> None:
+    rng = np.random.default_rng(0)
+    noise = {
+        "none": rng.uniform(-1, 1, 5000),
+        "normal": rng.standard_normal(5000),
+        "heavy": rng.standard_t(2, 5000),
+    }
+    rates = [after(2 * np.exp(0.01 * y)).memory.state[at.OVER_RATE] for y in noise.values()]
+    assert rates[0] < 1e-4 < rates[1] < 0.003 < 0.01 < rates[2]
+
+
+def test_small_rises_that_come_again_and_again_are_noise() -> None:
+    """Ten batches in a hundred, eight in a row, are 6 % harder: told a few times, not every time."""
+    told = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        hard = np.repeat(rng.random(376) < 0.1, 8)[:3000]
+        values = 2.0 * np.where(hard, 1.06, 1.0) * np.exp(0.01 * rng.standard_normal(3000))
+        told += sum(e.kind is not Kind.DROP for e in judged(values))
+    assert told <= 6 * 5
+
+
+def test_a_level_that_goes_up_and_down_in_slow_waves_does_not_improve() -> None:
+    for seed in range(6):
+        waves = 0.2 * np.sin(np.arange(3000) / 150)
+        assert Kind.DROP not in {e.kind for e in judged(Curve(seed, 3000).loss * np.exp(waves))}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "frozen"), [(1, 31, False), (1, 32, True), (10, 79, False), (10, 80, True)]
+)
+def test_frozen_is_longer_than_anything_before(earlier: int, later: int, frozen: bool) -> None:
+    values = Curve(1, 500).loss
+    values[100 : 100 + earlier], values[300 : 300 + later] = 2.0, 2.1
+    assert [e.onset for e in judged(values) if e.kind is Kind.FROZEN] == [300] * frozen
+
+
+def test_of_more_rises_than_can_be_kept_the_first_one_stays() -> None:
+    stairs = np.exp(0.4 * np.searchsorted(400 + 100 * np.arange(9), np.arange(1500), side="right"))
+    still_open = [e.onset for e in judged(Curve(2, 1500).loss * stairs) if e.kind is Kind.OPEN]
+    assert len(still_open) == at.SLOTS - 1 and still_open[0] == 400 and still_open[-1] == 1200
+
+
+def test_a_trend_is_not_drawn_out_further_than_it_was_seen() -> None:
+    event = [0.0] * at.EVENT
+    event[at.ONSET], event[at.BASE], event[at.SLOPE], event[at.SPAN] = 100.0, 1.0, -0.5, 50.0
+    course = [baseline(event, i) for i in (100.0, 125.0, 150.0, 151.0, 10_000.0)]
+    assert course[0] == 1.0 > course[1] > course[2] == course[3] == course[4]
