@@ -122,14 +122,15 @@ def _loss_facts(loss: Track) -> Iterator[Fact]:
 
 
 def _logged_facts(attempts: Sequence[Attempt]) -> Iterator[Fact]:
-    """What the logs state of themselves, each value once: first the process, then what was configured."""
+    """What the logs state of themselves, each value once, those of one name together, configurations last."""
     stated: dict[tuple[str, str], Fact] = {}
     for attempt in attempts:
         for name, value in attempt.facts.items():
             if isinstance(value, str | int | float | bool) and value != "":
                 fact = Fact(_quantity(name), _stated(name, value), _UNITS.get(name, ""), attempt.name)
                 stated.setdefault((name, str(value)), fact)
-    ordered = sorted(stated.items(), key=lambda item: "/" in item[0][0])
+    places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in stated))}
+    ordered = sorted(stated.items(), key=lambda item: ("/" in item[0][0], places[item[0][0]]))
     yield from (fact for _, fact in islice(ordered, _MOST_FACTS))
 
 

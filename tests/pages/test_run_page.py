@@ -64,9 +64,9 @@ hide: [navigation]
 <tr><th scope="row">Lowest train/loss</th><td class="num">2.14</td><td data-k="unit">unit not declared</td><td class="ch-no">at step 99\u202f000</td></tr>
 <tr><th scope="row">Tokens</th><td class="num ch-no">not logged</td><td data-k="unit"></td><td class="ch-no"></td></tr>
 </tbody></table></div>
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Attempt</th><th class="num">Steps</th><th class="num">Points</th><th>Started</th><th>Ended</th></tr></thead><tbody>
-<tr><th scope="row">1 · attempt-1.jsonl</th><td class="num" data-k="steps">0 – 61\u202f400</td><td class="num" data-k="points">61\u202f400</td><td data-k="started">not logged</td><td data-k="ended">not logged</td></tr>
-<tr><th scope="row">2 · attempt-2.jsonl</th><td class="num" data-k="steps">56\u202f000 – 100\u202f000</td><td class="num" data-k="points">44\u202f000</td><td data-k="started">not logged</td><td data-k="ended">not logged</td></tr>
+<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Attempt</th><th class="num">Steps</th><th class="num">Points</th><th>Started</th><th>Ended</th><th>What became of it</th></tr></thead><tbody>
+<tr><th scope="row">1 · attempt-1.jsonl</th><td class="num" data-k="steps">0 – 61\u202f400</td><td class="num" data-k="points">61\u202f400</td><td class="ch-time ch-no" data-k="started">not logged</td><td class="ch-time ch-no" data-k="ended">not logged</td><td></td></tr>
+<tr><th scope="row">2 · attempt-2.jsonl</th><td class="num" data-k="steps">56\u202f000 – 100\u202f000</td><td class="num" data-k="points">44\u202f000</td><td class="ch-time ch-no" data-k="started">not logged</td><td class="ch-time ch-no" data-k="ended">not logged</td><td></td></tr>
 </tbody></table></div>
 <div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Join</th><th>Attempts</th><th>What changed</th><th>Discarded</th><th>Evidence</th></tr></thead><tbody>
 <tr><th scope="row">A · rollback 61\u202f400 → 56\u202f000</th><td data-k="attempts">1 → 2, after 7.5 h</td><td data-k="changed">learning rate 1.00e-04 → 7.50e-05 at step 56\u202f000 · seed 1 → 2</td><td data-k="discarded">5\u202f400 steps</td><td data-k="evidence">went back to 2\u202f897 steps before “Spike, not fully recovered”</td></tr>
@@ -238,7 +238,7 @@ def test_faults_beside_the_curves_are_listed_once_with_their_count() -> None:
     rows = re.findall(r"<tr><th scope=.row.>(Xid.*|NCCL.*)</tr>", page)
     assert [re.sub("<[^>]*>", "|", row) for row in rows] == [
         "Xid 79 &#60;b&#62;: gone||58\u202f000||2026-11-18T22:41:00Z||nid003||4|",
-        "NCCL||not known||not logged||not logged||1|",
+        "NCCL||not known||not logged||not logged|||",
     ]
     assert "Faults beside the curves" not in page_of(rollback())
 

@@ -48,7 +48,12 @@ FAULTS = {
         "nccl", "", "NCCL watchdog: ALLREDUCE timed out after 600000 ms",
     ),
     "n1:534:1763 [3] NCCL WARN Net : Connection closed by remote peer n2<41234>": (
-        "nccl", "", "n1:534:1763 [3] NCCL WARN Net : Connection closed by remote peer n2<41234>",
+        "nccl", "n1", "NCCL WARN Net : Connection closed by remote peer n2<41234>",
+    ),
+    "[default3]:nid05.cluster:22:23 [0] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer "
+    "10.1.0.4<41234> with status=12 opcode=0": (
+        "network", "nid05.cluster",
+        "NCCL WARN NET/IB : Got completion from peer 10.1.0.4<41234> with status=12 opcode=0",
     ),
     "torch.distributed.DistBackendError: NCCL error in: ProcessGroup.cpp:13, unhandled system error": (
         "nccl", "",

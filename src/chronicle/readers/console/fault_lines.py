@@ -31,7 +31,12 @@ _EVERY = {word for row in ROWS for word in row.words}
 WORDS = tuple(word for word in _EVERY if not any(other in word for other in _EVERY - {word}))
 
 # What launchers put before the words of a rank, and what kernel and system logs begin with.
-RANK = re.compile(r"^(?:\[(?:rank|default|\w[\w.-]*:)\d+\]:? ?|\d{1,6}: |\([\w ]{1,40}pid=\d+[^)]{0,60}\) )+")
+_PROCESS = r"[A-Za-z][\w.-]{0,79}:\d+:\d+ \[\d+\] "  # host, process, thread and GPU, as NCCL writes them
+RANK = re.compile(
+    r"^(?:\[(?:rank|default|\w[\w.-]*:)\d+\]:? ?|\d{1,6}: |\([\w ]{1,40}pid=\d+[^)]{0,60}\) "
+    rf"|{_PROCESS}(?:[\w/.-]{{1,80}}:\d+ )?)+"
+)
+_HOST_OF_PROCESS = re.compile(rf"(?:^|[]: ])(?={_PROCESS})([^:]+)")
 _LEAD = re.compile(
     r"^(?:<\d+>)?(?:(?:[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) \S+ (?:kernel: )?)?"
     r"(?:\[(?:\s*\d+\.\d+|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]+ \d{4})\] )?"
@@ -65,7 +70,9 @@ def _fault(row: Row, found: re.Match[str], line: str) -> Fault:
         words["signal"] = _signal(groups)
     words["line"] = quoted(line)
     what = row.what.format(**words)
-    return Fault("", clean(what), kind=kind, host=clean(groups.get("host", "").rstrip(":,")))
+    process = _HOST_OF_PROCESS.search(line[:LONGEST])
+    host = groups.get("host") or (process[1] if process else "")
+    return Fault("", clean(what), kind=kind, host=clean(host.rstrip(":,")))
 
 
 def _signal(groups: dict[str, str]) -> str:
