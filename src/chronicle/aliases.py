@@ -13,7 +13,13 @@ from chronicle.model import Role
 
 EVALUATED = r"\b(val|valid|validation|eval|evaluation|test|dev|held ?out|tel)\b"
 PER_SECOND = r"(per|/|p) ?(s|sec|secs|second|gpu|device|day)\b"
-A_LOSS = r"\b(loss|losses|nll|cross entropy|xent|bpb|bpc|bits per (byte|character))\b"
+A_LOSS = r"\b(loss|losses|nll|cross entropy|xent|m?logloss|ce mean|bpb|bpc|bits per (byte|character))\b"
+# What a training is judged by where it logs no loss: the whole name says that it is an error.
+_OF = r"(train|training|trn|val|valid|validation|eval|test|dev|mean|avg|average|s|\d+)"
+AN_ERROR = (
+    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate)|({_OF} )+err(or)?)( {_OF})*$"
+    r"|^l( pix| total)?$|^learn$"
+)
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr|fid|em|precision"
     r"|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score|spearman|pearson"
@@ -33,13 +39,14 @@ COMPONENTS = _words("""
     reconstruction commit commitment vq codebook perceptual adv adversarial gan gen generator disc
     discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
     kd student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
-    regularization ce bce hinge triplet dpo sft chosen rejected g d
+    regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
+    rejected g d
 """)
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.
 TOTALS = _words("""
     all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
     smoothed running raw reduced lm language model token text value vs tokens samples steps time final last
-    interval window local rank main current cur tr trl nats bits per act actor
+    interval window local rank main current cur tr trl nats bits per act actor s binary multi
 """)
 # Words that name data wherever they stand.
 CORPORA = _words("""
@@ -98,8 +105,8 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.LEARNING_RATE,
-        r"\b(lr|learning rate)\b",
-        "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr",
+        r"\b(l ?r|learning rate)\b",
+        "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, L.r.",
     ),
     Alias(
         Role.STEP_TIME,
@@ -158,6 +165,12 @@ ALIASES: tuple[Alias, ...] = (
         A_LOSS + "|^(trl|train)$",
         "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, act_loss, trl",
     ),
+    Alias(
+        Role.VALIDATION_LOSS,
+        rf"^(?=.*{EVALUATED})(?:{AN_ERROR})",
+        "eval-rmse, val_mae, valid ppl",
+    ),
+    Alias(Role.LOSS, AN_ERROR, "train-rmse, Cost, perplexity, error_rate, l_pix (where no loss is logged)"),
     Alias(Role.OTHER, r"^score$", "score"),
     Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, reward"),
 )

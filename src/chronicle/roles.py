@@ -13,11 +13,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from chronicle.aliases import A_LOSS, ALIASES, COMPONENTS, CORPORA, EVALUATED, TOTALS
+from chronicle.aliases import A_LOSS, ALIASES, AN_ERROR, COMPONENTS, CORPORA, EVALUATED, TOTALS
 from chronicle.errors import UsageError
 from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in ALIASES)
+_LOSSES = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS}
+_ERROR_WORDS = frozenset(
+    re.findall(r"\w+", "rmse rmsle mse mae mape ppl perplexity cost rate err error l pix total learn")
+)
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
 _UNITS = (
@@ -136,7 +140,7 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     Beside parts of a loss such a one is a part; several of them, or one beside a known data set, are data
     sets; one alone beside a total is a part. Where no total is logged, the parts are all there is to judge.
     """
-    roles = dict(roles)
+    roles = _errors(roles, given)
     losses = [name for name, role in roles.items() if role is Role.LOSS and name not in given]
     unknown = [name for name in losses if set(_loss_parts(plain(name))) - COMPONENTS]
     parts = [
@@ -151,6 +155,20 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()):
         roles |= dict.fromkeys(parts, Role.LOSS)
     return roles
+
+
+def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
+    """Without the errors that stand beside a loss: the loss is what the training is judged by.
+
+    Of several kinds of errors the one that is logged first stands for the loss.
+    """
+    judged = [name for name, role in roles.items() if role in (Role.LOSS, Role.VALIDATION_LOSS)]
+    errors = [name for name in judged if re.search(AN_ERROR, plain(name)) and name not in given]
+    kinds = [set(plain(name).split()) & _ERROR_WORDS for name in errors]
+    beside = {role for name, role in roles.items() if name not in errors} & _LOSSES
+    first = set() if beside else next(iter(kinds), set())
+    other = [name for name, kind in zip(errors, kinds, strict=True) if kind != first or beside]
+    return dict(roles) | dict.fromkeys(other, Role.OTHER)
 
 
 def _is_part(metric: str) -> bool:

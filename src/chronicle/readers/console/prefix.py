@@ -17,15 +17,17 @@ from chronicle.timeline.years import has_year
 NAN = float("nan")
 
 _STAMP = (
-    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}/\d{1,2}/\d{4},?)[ T_-]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}/\d{1,2}/\d{4},?)[ T_,-]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
     r"(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d(?!\d)))?"
 )
 
 # What may stand before the words, tried in turn until none fits. The names of groups say what they tell.
 _FORMS = (
-    rf"\[?{_STAMP}\]?(?: [-|:])?",
+    rf"\[?{_STAMP}\]?(?: ?[-|:](?!\d))?",
+    r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?: [-|:])?(?=\s)",  # a clock without its day
     r"\[(?P<who>(?:default|rank ?)\d+)\]:?",  # torchrun
-    r"(?P<who>\d{1,6}): ",  # srun --label
+    r"(?P<who>\d{1,6}): (?! *[\d.]+, )",  # srun --label
+    r"\[(?P<who>[A-Za-z][\w.-]*)\](?= \d{4}-)",  # ESPnet's host
     r"\[?(?P<who>[A-Za-z][\w.-]*:(?:rank)?\d+)\]?:(?=[\s\[])",  # host and rank
     r"\((?P<who>\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
     r"\[?(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)\b"
@@ -33,6 +35,7 @@ _FORMS = (
     r"[\w.]+:[\w<>]+:\d+ - ",  # loguru
     r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",  # glog, absl
     r"(?P<who>[\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
+    r"\([\w.]+:\d+\)(?= [A-Z]+: )",
     r"\[[\w./<>-]+\.py:\d+(?::[\w<>.]+)?\](?: [-|:])?",  # the place in the source
     r"\[(?P<who>Rank \d+)\](?: [-|:])?",  # DeepSpeed
     r"\[(?:deepspeed|deepscale)\]",

@@ -19,7 +19,9 @@ _HEAD = 120  # characters at the start of a line that may hold its clock
 
 _CLOCK = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
 _ISO = re.compile(
-    r"(?<![\d-])(?P<Y>\d{4})[-/](?P<M>\d\d)[-/](?P<D>\d\d)[T ]" + _CLOCK + r" ?(?P<z>Z|UTC|[+-]\d\d:?\d\d\b)?"
+    r"(?<![\d-])(?P<Y>\d{4})[-/](?P<M>\d\d)[-/](?P<D>\d\d)[T, ]"
+    + _CLOCK
+    + r" ?(?P<z>Z|UTC|[+-]\d\d:?\d\d\b)?"
 )
 _KERNEL = re.compile(
     r"\[(?:[A-Z][a-z]{2} )?(?P<b>[A-Z][a-z]{2})\s+(?P<D>\d{1,2}) " + _CLOCK + r" (?P<Y>\d{4})\]"

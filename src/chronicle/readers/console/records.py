@@ -1,0 +1,220 @@
+"""Records of any text log: the pairs that were told together, and where in the training they stand."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from chronicle.model import Role
+from chronicle.readers import tables
+from chronicle.readers.console.counters import Epochs
+from chronicle.readers.console.log import Line
+from chronicle.readers.console.pairs import Pair
+from chronicle.readers.console.prefix import Prefix
+from chronicle.roles import role_of
+
+NONE = 1 << 30  # the rank of no counter
+_IN_EPOCH = re.findall(
+    r"\w+",
+    "batch minibatch mini_batch batches batch_id batch_idx iters itr it i env_step env_steps episode"
+    " progress",
+)
+_N_NAMED = 2 * len(tables.STEP_NAMES)
+# Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
+_NO_COUNT = frozenset(
+    re.findall(
+        r"\w+",
+        """accum accumulation best checkpoint every final first grad gradient inner last log max min n next
+        num patience per ppo save saved total until warmup""",
+    )
+)
+_EVALUATION = re.compile(
+    r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/.\\-])",
+    re.IGNORECASE,
+)
+_TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
+_WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
+_JUDGED = frozenset(
+    {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.GRAD_NORM, Role.SCORE, Role.VALIDATION_SCORE}
+    | {Role.LEARNING_RATE}
+)
+
+
+class Told(NamedTuple):
+    """A pair, and the line it stands in with what stood before its words."""
+
+    pair: Pair
+    line: Line
+    prefix: Prefix
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Pairs that were told together, in one line or in a block of lines. ``text`` is that of the line.
+
+    ``open``: the log ended in the block, of which more may come.
+    """
+
+    told: tuple[Told, ...]
+    text: str = ""
+    open: bool = False
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Its pairs in their order."""
+        return [one.pair for one in self.told]
+
+    @property
+    def epoch(self) -> Pair | None:
+        """The pair that counts epochs."""
+        return next((pair for pair in self.pairs if _last_word(pair.name) == "epoch"), None)
+
+    @property
+    def counters(self) -> list[tuple[int, Pair]]:
+        """What counts steps in it, from the best."""
+        ranked = [(rank, pair) for pair in self.pairs if (rank := rank_of(pair)) is not None]
+        return sorted(ranked, key=lambda one: one[0])
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """What records of one kind have in common."""
+        return tuple(pair.name for pair in self.pairs)
+
+    @property
+    def evaluation(self) -> str:
+        """The word of an evaluation in the line, where no training is spoken of beside it."""
+        found = _EVALUATION.search(self.text)
+        if not found or _TRAINING.search(self.text):
+            return ""
+        ing = (found["ing"] or "").lower()
+        return {"evalu": "eval"}.get(ing, ing) or found[0].lower()
+
+    def values(self, counter: str, phases: bool) -> dict[str, Told]:
+        """What it tells but the counter, by its name; of equal names the first is meant.
+
+        Where ``phases`` are told apart, what was measured in an evaluation says so in its name.
+        """
+        named = {one.pair.name: one for one in reversed(self.told)}
+        named = {name: named[name] for name in self.shape if name not in (counter, "progress")}
+        word = self.evaluation if phases else ""
+        if not word:
+            return named
+        by_name = any(map(_says_so, named))  # then what else is told with it may be of another kind
+        return {
+            name if _says_so(name) or (by_name and not is_judged(name)) else f"{word}/{name}": one
+            for name, one in named.items()
+            if rank_of(one.pair) is None and _last_word(name) != "epoch"
+        }
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it was told in several lines."""
+        return len({one.line.number for one in self.told}) > 1
+
+    @property
+    def is_training(self) -> bool:
+        """Whether a trainer tells such things: a known metric, or batches of an epoch."""
+        if any(map(is_judged, self.shape)):
+            return True
+        return self.epoch is not None and any(pair.name != "progress" for _, pair in self.counters)
+
+
+def _says_so(name: str) -> bool:
+    """Whether the name of a metric itself speaks of an evaluation."""
+    return bool(_EVALUATION.search(re.sub(r"[_/.-]", " ", name)))
+
+
+def is_judged(name: str) -> bool:
+    """Whether trainings are judged by a metric of this name."""
+    return "loss" in name.lower() or role_of(name) in _JUDGED
+
+
+def rank_of(pair: Pair) -> int | None:
+    """How well a pair counts steps (0 is best); None where it does not. Epochs are not asked here."""
+    if pair.value != pair.value // 1 or not 0 <= pair.value < 2.0**63:
+        return None
+    name = re.sub(r"\(\w*\)$", "", pair.name)
+    rank, words = tables.step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
+    if words[-1] == "epoch":
+        return None
+    if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
+        rank = tables.step_rank(words[-1]) if " " in name else None
+        if rank is None and words[-1] in _IN_EPOCH:
+            rank = _N_NAMED + _IN_EPOCH.index(words[-1])
+    return rank
+
+
+def is_known(name: str) -> bool:
+    """Whether a value of this name belongs to a training wherever it stands."""
+    return "loss" in name.lower() or role_of(name) is not Role.OTHER
+
+
+def counted(rank: int) -> str:
+    """What a counter of this rank counts."""
+    names = tables.STEP_NAMES
+    return names[rank % len(names)][1] if rank < _N_NAMED else "step"
+
+
+def key_of(pair: Pair) -> str:
+    """The name of a counter; bars without a name are told apart by what they count up to."""
+    return f"progress/{pair.of}" if pair.name == "progress" else pair.name
+
+
+def _last_word(name: str) -> str:
+    return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
+
+
+class Course:
+    """Where a log is: the step of each of its records, given in their order.
+
+    Only what counts in several records of the log (``known``, as `key_of` has it) is taken for a counter.
+    Where ``phases`` are told apart, an evaluation stands where the training is. ``twofold`` counters tell
+    the epoch and the batch in it (``Batch 3/100``, where no batch is the last).
+    """
+
+    def __init__(self, known: frozenset[str], phases: bool, twofold: frozenset[str]) -> None:
+        self.counter, self.axis = "", "step"
+        self.last: int | None = None
+        self._known, self._phases, self._twofold = known, phases, twofold
+        self._rank = NONE
+        self._epoch, self._epochs, self._passes = 0.0, Epochs(), False
+        self._count = Pair("", -1.0)
+
+    def step(self, record: Record) -> tuple[int | None, bool]:
+        """The step of a record, None before the first, and whether the record itself says so."""
+        evaluation, epoch = self._phases and bool(record.evaluation), record.epoch
+        if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
+            self._epoch, self._passes = epoch.value, False
+        own = [
+            (rank, pair)
+            for rank, pair in record.counters
+            if rank <= self._rank
+            and key_of(pair) in self._known
+            and not (evaluation and self._is_elsewhere(pair))
+        ]
+        if own:
+            self._rank, pair = own[0]
+            self.counter, self.axis = pair.name, counted(self._rank)
+            if pair.name in self._twofold:
+                self._epoch, pair = pair.value, Pair(pair.name, pair.of)
+            self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
+            self._count = pair
+        elif epoch and self._rank == NONE and epoch.value == self._epoch // 1:
+            self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
+            return self.last, len(record.pairs) > 1
+        return self.last, bool(own)
+
+    def _is_elsewhere(self, pair: Pair) -> bool:
+        """Whether an evaluation counts its own batches, and not the steps of the training."""
+        same = pair.name == self.counter and pair.value >= self._count.value and pair.of == self._count.of
+        return self.last is not None and not same
+
+    def _pass(self, pair: Pair, told: bool) -> float:
+        """The epoch of a counter; where none is ever told, whole passes over the batches are counted."""
+        before = self._count
+        if (self._passes or (not told and not self._epoch)) and before.of and pair.of == before.of:
+            self._passes = True
+            self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
+        return self._epoch
