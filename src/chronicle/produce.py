@@ -22,7 +22,7 @@ from chronicle.readers import read_all
 from chronicle.schema import diagnosis_json, entry_from_json, entry_json
 from chronicle.score import one_answer, unlabelled
 from chronicle.sources import expand
-from chronicle.timeline import OnAxis, on_axis, stitch
+from chronicle.timeline import OnAxis, on_axis, stitch, thin
 from chronicle.workspace import RunFolder
 
 _KEY, _ENTRY, _DATA = "key", "entry.json", "series.csv"
@@ -102,6 +102,7 @@ def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnos
     attempts, problems = read_run(run, config)
     order: Sequence[str] | None = run.config.order or None
     timeline = stitch(attempts, run_id=run.run_id, order=order, relation=run.config.relation or None)
+    del attempts  # the timeline has them, without a copy of their points
     return timeline, classify(timeline, thresholds(config)), problems
 
 
@@ -198,10 +199,9 @@ def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis
 
 def _write_data(timeline: Timeline, file: Path) -> None:
     """The points of a run as CSV in long form; of a long run every k-th point of each metric."""
-    frame = timeline.frame()
-    if len(frame) > _DATA_POINTS:
-        place_in_metric = frame.groupby("metric", sort=False, observed=True).cumcount()
-        frame = frame[place_in_metric % -(-len(frame) // _DATA_POINTS) == 0]
+    every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
+    thinned = {metric: thin(track, every) for metric, track in timeline.series.items()}
+    frame = replace(timeline, series=thinned).frame()
     frame.to_csv(file, index=False, lineterminator="\n", errors="replace")
 
 

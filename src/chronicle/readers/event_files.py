@@ -62,17 +62,21 @@ def _attempts(log: Log) -> list[Attempt]:
             at, what = min(log.damage)
             raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
         return []
-    series = {tag: Series(tag, Role.OTHER, *_joined(parts)) for tag, parts in log.columns.items()}
+    series = dict(_series(log.columns))
     facts, faults = facts_of(log.texts.values()) if log.texts else {}, _faults(log.path, log.damage)
     return [Attempt(log.path.name, (str(log.path),), series, facts, faults, log.truncated)]
 
 
-def _joined(parts: list[Column]) -> Column:
-    """The parts of a column, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    steps, values, times = map(np.concatenate, zip(*parts, strict=True))
-    return steps, values, times
+def _series(columns: dict[str, list[Column]]) -> Iterator[tuple[str, Series]]:
+    """The series of each tag; those of a large file that follow each other at the same steps share them."""
+    before = np.empty(0, np.int64)
+    for tag, parts in columns.items():
+        if len(parts) == 1:
+            yield tag, Series(tag, Role.OTHER, *parts[0])
+            continue
+        steps, values, times = map(np.concatenate, zip(*parts, strict=True))
+        before = before if np.array_equal(steps, before) else steps
+        yield tag, Series(tag, Role.OTHER, before, values, times)
 
 
 def _faults(path: Path, damage: list[tuple[int, str]]) -> tuple[Fault, ...]:

@@ -19,10 +19,10 @@ from chronicle.timeline.faults import beside, happened
 from chronicle.timeline.inputs import attempts_from
 from chronicle.timeline.order import in_order
 from chronicle.timeline.split import split
-from chronicle.timeline.tracks import discarded, frame, live, tracks
+from chronicle.timeline.tracks import discarded, frame, live, thin, tracks, within
 from chronicle.timeline.trainings import relate
 
-__all__ = ["OnAxis", "discarded", "frame", "live", "on_axis", "stitch"]
+__all__ = ["OnAxis", "discarded", "frame", "live", "on_axis", "stitch", "thin"]
 
 _RELATIONS = ("attempts", "seeds")
 
@@ -56,7 +56,7 @@ def stitch(
     series = tracks(attempts, trainings)
     return Timeline(
         run_id=run_id,
-        attempts=tuple(attempts),
+        attempts=within(series, attempts),
         joins=tuple(sorted((j for t in trainings for j in t.joins.values()), key=lambda j: j.after)),
         series=series,
         copies=tuple(copies),

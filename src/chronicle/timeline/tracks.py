@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Floats, Steps, Timeline, Track
+from chronicle.model import Attempt, Floats, Series, Steps, Timeline, Track
 from chronicle.timeline.clock import Mask, clock
 from chronicle.timeline.lineage import Training
 
@@ -17,28 +18,67 @@ if TYPE_CHECKING:
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
-    """One track a metric: the points of every attempt one after the other, with the live mask."""
-    metrics = dict.fromkeys(m for a in attempts for m in a.series)
-    kept = _Kept(len(attempts), trainings)
-    return {m: _track(m, attempts, kept) for m in metrics}
+    """One track a metric: the points of every attempt one after the other, with the live mask.
+
+    Metrics that are logged at the same steps share the arrays that say so.
+    """
+    kept, known = _Kept(len(attempts), trainings), dict[int, _Points]()
+    logged: dict[str, list[tuple[int, Series]]] = {}
+    for k, attempt in enumerate(attempts):
+        for metric, series in attempt.series.items():
+            logged.setdefault(metric, []).append((k, series))
+    return {metric: _track(metric, parts, kept, known) for metric, parts in logged.items()}
 
 
-def _track(metric: str, attempts: Sequence[Attempt], kept: _Kept) -> Track:
-    logged = [(k, a.series[metric]) for k, a in enumerate(attempts) if metric in a.series]
+_Points = tuple[Steps, NDArray[np.int32], Mask]  # steps, attempt, and which are live
+
+
+def _track(
+    metric: str, logged: Sequence[tuple[int, Series]], kept: _Kept, known: dict[int, _Points]
+) -> Track:
     first = logged[0][1]
-    steps = np.concatenate([s.steps for _, s in logged])
-    attempt = np.repeat(np.array([k for k, _ in logged], np.int32), [len(s) for _, s in logged])
+    steps, attempt, live = _points(logged, kept, known)
     return Track(
         metric=metric,
         role=first.role,
         steps=steps,
-        values=np.concatenate([s.values for _, s in logged]),
-        times=np.concatenate([s.times for _, s in logged]),
+        values=_joined([s.values for _, s in logged]),
+        times=_joined([s.times for _, s in logged]),
         unit=next((s.unit for _, s in logged if s.unit), None),
         dataset=first.dataset,
         attempt=attempt,
-        live=kept.live(steps, attempt),
+        live=live,
     )
+
+
+def _points(logged: Sequence[tuple[int, Series]], kept: _Kept, known: dict[int, _Points]) -> _Points:
+    """When a metric was logged; ``known`` holds the last that was logged so often."""
+    steps = _joined([s.steps for _, s in logged])
+    attempt = np.repeat(np.array([k for k, _ in logged], np.int32), [len(s) for _, s in logged])
+    before = known.get(len(steps))
+    if before and np.array_equal(steps, before[0]) and np.array_equal(attempt, before[1]):
+        return before
+    known[len(steps)] = steps, attempt, kept.live(steps, attempt)
+    return known[len(steps)]
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The parts one after the other; one alone is not copied."""
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def within(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """The attempts with their points as parts of the tracks, so that memory holds them once."""
+    return tuple(
+        replace(one, series={m: _part(series[m], s, k) for m, s in one.series.items()})
+        for k, one in enumerate(attempts)
+    )
+
+
+def _part(track: Track, series: Series, k: int) -> Series:
+    at = int(np.searchsorted(track.attempt, k))
+    rows = slice(at, at + len(series))
+    return replace(series, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])
 
 
 class _Kept:
@@ -68,6 +108,12 @@ class _Kept:
         latest = np.repeat(attempt[rows[last]], np.diff(last, prepend=-1))
         mask[rows[attempt[rows] != latest]] = False
         return mask
+
+
+def thin(track: Track, every: int) -> Track:
+    """The track with one point of every so many, from the first on."""
+    columns = ("steps", "values", "times", "attempt", "live")
+    return replace(track, **{name: getattr(track, name)[::every] for name in columns})
 
 
 def live(track: Track) -> tuple[Steps, Floats]:

@@ -1,0 +1,53 @@
+"""Tracks hold the points of all attempts once: metrics share their steps, and attempts are parts of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chronicle.model import Attempt, Role, Series
+from chronicle.timeline import stitch, thin
+
+
+def attempt(name: str, first: int, n: int) -> Attempt:
+    """Two metrics at every step and one at every tenth."""
+    random, steps = np.random.default_rng(first), np.arange(first, first + n)
+    each = {"loss": steps, "lr": steps.copy(), "val/loss": steps[::10]}
+    series = {m: Series(m, Role.OTHER, at, random.normal(size=len(at)), at + 1.7e9) for m, at in each.items()}
+    return Attempt(name, (name,), series)
+
+
+@pytest.mark.parametrize("n_attempts", [1, 3])
+def test_points_are_in_memory_once(n_attempts: int) -> None:
+    given = [attempt(f"{i}.csv", 80 * i, 100) for i in range(n_attempts)]
+    timeline = stitch(given)
+    loss, lr, validation = (timeline.series[metric] for metric in ("loss", "lr", "val/loss"))
+    assert loss.steps is lr.steps and loss.live is lr.live and loss.attempt is lr.attempt
+    assert len(validation.steps) < len(loss.steps)
+    for one, before in zip(timeline.attempts, given, strict=True):
+        assert list(one.series) == list(before.series)
+        for metric, series in one.series.items():
+            track = timeline.series[metric]
+            for column in ("steps", "values", "times"):
+                points = getattr(series, column)
+                assert np.shares_memory(points, getattr(track, column))
+                assert np.array_equal(points, getattr(before.series[metric], column))
+
+
+def test_metrics_logged_as_often_at_other_steps_share_nothing() -> None:
+    steps = {"a": np.arange(50), "b": np.arange(50) * 2, "c": np.arange(50)}
+    series = {m: Series(m, Role.OTHER, at, at * 1.0, at * 1.0) for m, at in steps.items()}
+    tracks = stitch(Attempt("x", ("x",), series)).series
+    assert {m: t.steps.tolist() for m, t in tracks.items()} == {m: at.tolist() for m, at in steps.items()}
+
+
+@pytest.mark.parametrize("every", [1, 3, 1000])
+def test_a_thin_track_has_every_so_manieth_row_of_the_frame(every: int) -> None:
+    timeline = stitch([attempt("0", 0, 100), attempt("1", 80, 37)])
+    rows = timeline.frame()
+    expected = rows[rows.groupby("metric", sort=False).cumcount() % every == 0]
+    for metric, track in timeline.series.items():
+        ours, theirs = thin(track, every), expected[expected["metric"] == metric]
+        assert ours.steps.tolist() == theirs["step"].tolist()
+        assert ours.values.tolist() == theirs["value"].tolist()
+        assert ours.live.tolist() == theirs["live"].tolist()
