@@ -14,12 +14,12 @@ from tests.timeline_logs import HOUR, log
 
 from chronicle.draw import draw
 from chronicle.draw.frame import SMALL_PX
-from chronicle.draw.lineage import _cut, _holder, lineage, lineage_words
+from chronicle.draw.lineage import _cut, _holder, _mark, lineage, lineage_words
 from chronicle.draw.style import NARROW, WIDE
 from chronicle.draw.text import text_px
 from chronicle.model import Timeline
 from chronicle.timeline import stitch
-from chronicle.timeline.endings import HOWS, endings
+from chronicle.timeline.endings import HOWS, Ending, endings
 from chronicle.tokens import TOKENS
 
 
@@ -93,6 +93,23 @@ def test_branches_that_were_left_and_trainings_of_their_own():
 
 
 @pytest.mark.parametrize("attempts", [2, 40, 70])
+@pytest.mark.parametrize(
+    ("how", "then", "mark"),
+    [
+        ("finished", "latest", "o"),
+        ("node failure", "rolled back", "X"),
+        ("in NaN", "latest", "X"),
+        ("NCCL error", "resumed", "X"),
+        ("preempted", "resumed", "|"),
+        ("", "rolled back", "|"),
+        ("cut off", "latest", ">"),
+        ("", "apart", ">"),
+    ],
+)
+def test_the_mark_of_an_end(how, then, mark):
+    assert _mark(Ending(0, how, then)) == mark
+
+
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_rows_stay_readable(attempts, width):
     plan = lineage(many(attempts), "step", width)

@@ -30,8 +30,8 @@ _FEW, _TOP_PX = 12, 12.0
 _LIVE_PX, _DEAD_PX = 5.0, 1.6
 _DASH = (3.2, 2.2)
 _PAD = 0.012  # of the steps, left and right: an end mark needs room
-# How an attempt ended, as matplotlib's marker: a cross where it died, a dot where it is done.
-_MARKS = {"finished": "o", "crashed": "X", "killed": "X", "aborted": "X", "in NaN": "X"}
+# How an attempt ended without dying: it was stopped, or nothing tells.
+_STOPPED = ("", "cut off", "preempted", "time limit", "cancelled")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,10 @@ def lineage_words(plan: Lineage, title: str) -> tuple[str, str]:
     spans = f"{axis} {count(_first(plan))} to {count(_last(plan))}"
     dropped = plan.rows[0][0].attempt
     more = f" The {plural(dropped, 'attempt')} before these {'is' if dropped == 1 else 'are'} not drawn."
-    caption = "A row an attempt. Solid: live; grey and dashed: overtaken. Cross: it died; dot: it is done."
+    caption = (
+        "A row an attempt. Solid: live; grey and dashed: overtaken. "
+        "Cross: it died; dot: it is done; bar: it was stopped, or nothing tells."
+    )
     return (
         f"{literal(title)}: lineage of {plural(len(plan.rows), 'attempt')} over {spans}. {told}.",
         caption + (more if len(plan.rows) == MOST_BARS and dropped else ""),
@@ -119,11 +122,18 @@ def _paint_bar(ax: Axes, bar: Bar, ending: Ending, y: float, t: Tokens) -> None:
         else:
             ax.plot([first, last], [y, y], color=t["dead"], lw=pt(_DEAD_PX), ls=(0, _DASH), zorder=3)
     _, end, live = bar.spans[-1]
-    mark = _MARKS.get(ending.how, ">" if ending.then in ("latest", "apart") else "|")
+    mark = _mark(ending)
     edge = pt(1.6) if mark == "|" else 0
     ax.plot(
         [end], [y], mark, ms=pt(9), mew=edge, color=t["live" if live else "dead"], zorder=5, clip_on=False
     )
+
+
+def _mark(ending: Ending) -> str:
+    """How an attempt ended, as matplotlib's marker: a dot where it is done, a cross where it died."""
+    if ending.how in _STOPPED:
+        return ">" if ending.then in ("latest", "apart") else "|"
+    return "o" if ending.how == "finished" else "X"
 
 
 def _paint_joins(ax: Axes, plan: Lineage, t: Tokens) -> None:
