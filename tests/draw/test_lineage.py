@@ -92,7 +92,6 @@ def test_branches_that_were_left_and_trainings_of_their_own():
     assert words(seeds) == ["a training of its own"] * 2
 
 
-@pytest.mark.parametrize("attempts", [2, 40, 70])
 @pytest.mark.parametrize(
     ("how", "then", "mark"),
     [
@@ -110,6 +109,7 @@ def test_the_mark_of_an_end(how, then, mark):
     assert _mark(Ending(0, how, then)) == mark
 
 
+@pytest.mark.parametrize("attempts", [2, 40, 70])
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_rows_stay_readable(attempts, width):
     plan = lineage(many(attempts), "step", width)
