@@ -99,6 +99,20 @@ def test_a_text_that_is_no_log_is_shown_by_the_pairs_in_its_lines(chronicle, tmp
     assert "  not understood, 2 lines: loss\n          2  loss: 2.5\n          3  loss: 2.4\n" in ran.out
 
 
+def test_a_table_of_other_data_is_shown_with_a_doubt(chronicle, tmp_path):
+    rows = "".join(f"5.{i},3.{i},1.{i},setosa\n" for i in range(9))
+    (tmp_path / "iris.csv").write_text("sepal_length,sepal_width,petal_length,species\n" + rows)
+    ran = chronicle("doctor", "iris.csv")
+    assert (
+        "  doubt: no metric is known for a loss, a score, a norm or a learning rate: is this the log of a"
+        " training? If it is, say so with `roles` in run.toml\n"
+        "  doubt: nothing in it counts the steps: its rows are counted\n"
+    ) in ran.out
+    (tmp_path / "log.csv").write_text("step,loss\n1,2.5\n2,2.25\n")
+    assert "doubt" not in chronicle("doctor", "log.csv").out
+    assert json.loads(chronicle("doctor", "--json", "log.csv").out)["doubts"] == []
+
+
 def test_nothing_to_read_ends_with_three(chronicle, tmp_path):
     (tmp_path / "empty").mkdir()
     assert chronicle("doctor", "empty").code == 3

@@ -102,13 +102,23 @@ def test_a_column_may_count_the_steps(tmp_path: Path) -> None:
     assert values(attempt) == {"loss": [(5, 4.0), (10, 3.0), (15, 2.0), (20, 1.0)]}
 
 
+def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
+    history = [{"epoch": i, "train_loss": 2.5 - i / 4, "lr": 0.001} for i in (1, 2, 3)]
+    (attempt,) = read(document(tmp_path, {"args": {"seed": 7}, "history": history}))
+    assert (attempt.axis, attempt.facts["seed"]) == ("epoch", 7)
+    assert values(attempt)["train_loss"] == [(1, 2.25), (2, 2.0), (3, 1.75)]
+
+
 @pytest.mark.parametrize(
     "content",
     [
         {"lr": 0.1, "layers": [1, 2, 3, 4, 5, 6, 7, 8, 9]},
         {"loss": [1.0, 2.0, 3.0]},
         {"loss": [1.0, 2.0, 3.0, 4.0], "val_loss": [1.0, 2.0, 3.0, 4.0, 5.0]},
-        {"rows": ROWS[:7]},
+        {"rows": ROWS[:2]},
+        {"rows": [{"step": i, "x": 1.0} for i in range(7)]},
+        {"rows": [{"id": i, "tokens": 7 * i, "text": "a"} for i in range(20)]},
+        {"rows": [{"epoch": i, "pages": 2} for i in range(20)]},
         {"rows": [{"id": i, "loss": 1.0} for i in range(20)]},
         {"rows": [*ROWS, 7]},
         [1, 2, 3],

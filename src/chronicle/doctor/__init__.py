@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,15 @@ import numpy as np
 
 from chronicle.doctor.shapes import Kind, kinds_of, unread_kinds
 from chronicle.errors import LogError
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import read_all
 from chronicle.readers.console.log import Log, watched
 from chronicle.readers.dispatch import all_readers, claims
 from chronicle.readers.packed import unpacked
 from chronicle.readers.text import encoding_of, head
+
+_OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
+_OF_TRAINING |= {Role.GRAD_NORM, Role.LEARNING_RATE}
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class Report:
     """All that can be said of one log. ``lines`` counts the lines of console text by what they were taken
     for.
 
-    ``problem`` says why nothing was read. ``kinds`` are the kinds of lines, the most frequent first.
+    ``problem`` says why nothing was read. ``doubts`` say what makes it doubtful that this is the log of a
+    training. ``kinds`` are the kinds of lines, the most frequent first.
     """
 
     path: str
@@ -64,6 +68,7 @@ class Report:
     claimed_by: tuple[str, ...]
     n_readers: int
     problem: str
+    doubts: tuple[str, ...]
     lines: dict[str, int]
     kinds: tuple[Kind, ...]
     attempts: tuple[Read, ...]
@@ -109,6 +114,7 @@ def examine(path: Path) -> Report:
         claimed_by=seen.claimed_by,
         n_readers=len(all_readers()),
         problem="\n".join(map(str, reading.problems)),
+        doubts=tuple(_doubts(reading.attempts)),
         lines=seen.lines,
         kinds=seen.kinds,
         attempts=tuple(map(_read, reading.attempts)),
@@ -135,6 +141,18 @@ def _seen(path: Path, logs: Sequence[Log]) -> _Seen:
         named = tuple(reader.NAME for reader in claims(file.path))
         kinds, lines = kinds_of(logs, file.path)
         return _Seen(*_text_of(file.path), named, kinds if named else unread_kinds(file.path), lines)
+
+
+def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
+    """What a reader of the report should know before trusting it: a table of other data is read as well."""
+    read = [attempt for attempt in attempts if attempt.series]
+    if read and not any(one.role in _OF_TRAINING for attempt in read for one in attempt.series.values()):
+        yield (
+            "no metric is known for a loss, a score, a norm or a learning rate: is this the log of a"
+            " training? If it is, say so with `roles` in run.toml"
+        )
+    if any(attempt.axis == "row" for attempt in read):
+        yield "nothing in it counts the steps: its rows are counted"
 
 
 def _read(attempt: Attempt) -> Read:

@@ -20,6 +20,7 @@ def told(report: Report) -> Iterator[str]:
     yield "  " + ", ".join(filter(None, (plural(report.n_bytes, "byte"), report.encoding, report.line_ends)))
     yield f"  {_reader(report)}"
     yield from (f"  {printable(line)}" for line in report.problem.splitlines())
+    yield from (f"  doubt: {doubt}" for doubt in report.doubts)
     if report.lines:
         yield "  lines: " + ", ".join(f"{count(n)} {what}" for what, n in report.lines.items())
     for kind in report.kinds:

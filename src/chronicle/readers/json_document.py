@@ -4,8 +4,9 @@
     {"loss": [2.1, 1.7, ...], "val_loss": [2.2, 1.9, ...]}                                       columns
 
 Results of PEFT's method comparison, histories of Keras, and what many training scripts write at their end.
-A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or
-columns of at least 4 numbers, all of one length, one of which is a loss or a score.
+A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or 3 that
+count anything beside a loss or a score; or columns of at least 4 numbers, all of one length, one of which is
+a loss or a score.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from chronicle.roles import role_of
 NAME = "json"
 SUFFIXES: tuple[str, ...] = ()
 
-MIN_ROWS, MIN_CELLS = 8, 4
+MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
 MAX_DEPTH, MAX_TABLES = 8, 1000
 
@@ -98,12 +99,21 @@ def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
 
 
 def _logged_rows(value: list[Any]) -> list[Row] | None:
-    """The objects of a list, flat, if there are enough and half of them count steps; else None."""
-    if len(value) < MIN_ROWS or not all(isinstance(row, dict) for row in value):
+    """The objects of a list, flat, if there are enough and half of them are rows of a log; else None."""
+    if len(value) < MIN_JUDGED_ROWS or not all(isinstance(row, dict) for row in value):
         return None
     rows = [dict(flat(row)) for row in value]
-    counting = sum(any(tables.step_rank(name) is not None for name in row) for row in rows)
-    return rows if 2 * counting >= len(rows) else None
+    kinds = [set(map(_counted, row)) - {""} for row in rows]
+    steps = sum("step" in kind for kind in kinds)
+    judged = sum(bool(kind) and any(map(_moves, row)) for kind, row in zip(kinds, rows, strict=True))
+    logged = judged if len(rows) < MIN_ROWS else max(steps, judged)
+    return rows if logged >= MIN_JUDGED_ROWS and 2 * logged >= len(rows) else None
+
+
+def _counted(name: str) -> str:
+    """What a name counts: steps, epochs, samples, tokens, or "" for nothing."""
+    rank = tables.step_rank(name)
+    return "" if rank is None else tables.STEP_NAMES[rank % len(tables.STEP_NAMES)][1]
 
 
 def _rows_of_columns(value: Mapping[str, Any]) -> list[Row]:

@@ -30,6 +30,7 @@ MOST_FAULTS = 1000
 _SAME_S, _SAME_LINES = 600.0, 2000  # one thing told again by other ranks, or by a retry
 _MOST_OPEN = 256  # tracebacks that are being printed at the same time
 _SYSTEM_LINES = 3
+_PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists, comments
 _LINES_BEFORE = 40  # in which a line without a clock looks for one
 
 _BYTES = tuple(
@@ -170,7 +171,13 @@ class Faults:
 def identify(path: Path) -> bool:
     """A fault at the beginning or the end of a text, or lines of a kernel or system log."""
     start = head_lines(path) if may_be_log(path) else []
-    return bool(start) and (_of_host(start) or any(fault_in(line) for line in [*start, *_tail_lines(path)]))
+    return bool(start) and (_of_host(start) or any(map(_tells, [*start, *_tail_lines(path)])))
+
+
+def _tells(line: str) -> bool:
+    """Whether a line tells of a fault, and is not prose or a program that speaks of signals."""
+    fault = fault_in(line)
+    return fault is not None and (fault.kind != "signal" or not _PROSE.match(line))
 
 
 def read(path: Path) -> list[Attempt]:

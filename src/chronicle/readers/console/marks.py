@@ -32,7 +32,8 @@ MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
         ("fairseq", rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)|\bnum_updates=\d+, '),
         ("fairseq", rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)'),
         ("torchtitan", rb"\bstep: *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): "),
-        ("torchtitan", rb"\A(?:\d+ +-?\d+\.\d+\n){3}"),
+        # its files of expected losses, which begin as a model that knows nothing does: at ln(vocabulary)
+        ("torchtitan", rb"\A1 +(?:[5-9]|1[0-5])\.\d+\n2 +(?:\d|1[0-5])\.\d+\n3 +(?:\d|1[0-5])\.\d+\n"),
         ("nanogpt", rb"\biter \d+: loss [-\dni]\S{0,30}, time |\bstep \d+: train loss [-\dni]"),
         ("nanogpt", rb"\bstep +\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni]"),
         ("nanogpt", rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$"),
@@ -46,8 +47,8 @@ _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
 _MOST_CONTROLS = 0.01  # of a text
 # Documents and programs may quote the lines of a log.
 _NO_LOGS = re.compile(
-    r"\.(md|rst|py|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|js|ts|css|c|h|cc|cpp|cuh?|go|rs|java|tex|bib"
-    r"|patch|diff|jsonl?|ndjson|[ct]sv|lock|ini|cfg)",
+    r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
+    r"|java|kt|scala|swift|rb|php|lua|pl|sql|proto|cmake|tex|bib|patch|diff|jsonl?|ndjson|[ct]sv|lock|ini|cfg|conf)",
     re.IGNORECASE,
 )
 
