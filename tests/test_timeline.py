@@ -111,12 +111,17 @@ def test_a_relaunch_throws_everything_away():
     assert stitch([log("a", UP, start=0), log("b", range(2000), 1, HOUR)], relation="attempts").doubts == ()
 
 
-def test_a_counter_that_begins_anew_while_the_loss_goes_on_is_said():
+def test_a_counter_that_begins_anew_while_the_loss_goes_on_throws_nothing_away():
+    """Weights that went on were not discarded, whatever the counter says."""
     first, second = log("a", UP, start=0), log("b", range(500), start=HOUR)
     second.series["loss"].values[:] = course(range(1000, 1500))
     timeline = stitch([first, second])
-    assert [j.kind.value for j in timeline.joins] == ["relaunch"]
-    assert timeline.doubts[0].startswith("b: the step starts again while the loss goes on")
+    assert (joins(timeline), alive(timeline)) == (NONE, [("a", 0, 999), ("b", 0, 499)])
+    assert timeline.doubts == (
+        "a and b cover the same steps and the loss or the data go on where the step starts again (a next "
+        "stage, or a new counter?): taken as separate trainings, both live. "
+        '`relation = "attempts"` in run.toml makes them attempts of one training.',
+    )
 
 
 def test_logs_that_begin_at_a_late_step_come_from_a_checkpoint():

@@ -18,6 +18,16 @@ _OUTCOMES = {
     "empty": "logged no point",
     "apart": "a training of its own",
 }
+# Why it is a training of its own, where neither the time nor the ends say it.
+_BECAUSE = {
+    "told": "run.toml says so",
+    "evaluation": "an evaluation",
+    "finished": "the one before had finished",
+    "seed": "another seed",
+    "sweep": "of the same sweep",
+    "goes on": "the loss or the data go on",
+    "undecided": "nothing tells which it begins again",
+}
 _LONGEST = 40  # characters of a changed value: a configuration may hold whole prompts
 
 
@@ -65,12 +75,13 @@ def step_back_words(back: StepBack) -> str:
     if back.cause == "repeats":
         same = f", {count(told['equal_values'])} of them with an equal value"
         return f"{where}: {plural(back.count, 'row')} at the step of the row before{same}; kept"
-    return f"{where}: {', '.join(_apart(told))}; a training of its own"
+    what = "overtakes nothing" if told["because"] == "evaluation" else "a training of its own"
+    return f"{where}: {', '.join(_apart(told))}; {what}"
 
 
 def _apart(told: Mapping[str, Any]) -> Iterator[str]:
-    if told["told"]:
-        yield "run.toml says so"
+    if told["because"] in _BECAUSE:
+        yield _BECAUSE[told["because"]]
     if told.get("together_s"):
         yield f"both ran for {duration(told['together_s'])}"
     yield f"ends {plural(told['ends_apart_steps'], 'step')} apart"
@@ -93,7 +104,7 @@ def gap(seconds: float | None) -> str:
     """A wall-clock gap: ``after 42 s``, ``after 7.5 h``; empty where the log has no times."""
     if seconds is None or not math.isfinite(seconds) or abs(seconds) < 1:
         return ""
-    return f"after {duration(seconds)}"
+    return f"after {duration(seconds)}" if seconds > 0 else f"{duration(-seconds)} before that one ended"
 
 
 def duration(seconds: float) -> str:

@@ -52,7 +52,7 @@ def expected(old: Series, step: float) -> float | None:
 
 def _planned(before: Course, after: Course) -> Iterator[Change]:
     for role, quantity in _PLANNED.items():
-        for old, new in _pair(before.attempt, after.attempt, role):
+        for old, new in pairs(before.attempt, after.attempt, role):
             was, now, step, logged = _both(old, new)
             if was is not None and _apart(was, now) > (_EQUAL_STEP if logged else _EXTENDED):
                 yield Change(quantity, was, now, new.unit, step)
@@ -61,7 +61,7 @@ def _planned(before: Course, after: Course) -> Iterator[Change]:
 def _cursor(before: Course, after: Course) -> Iterator[Change]:
     """Counters of data: they should go on where the earlier attempt was at this step, to one logged point."""
     for role, (quantity, unit) in _CURSORS.items():
-        for old, new in _pair(before.attempt, after.attempt, role):
+        for old, new in pairs(before.attempt, after.attempt, role):
             was, now, step, _ = _both(old, new)
             strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
             if was is None or any((d < 0).any() or not len(d) for d in strides):
@@ -89,7 +89,7 @@ def _facts(before: Attempt, after: Attempt) -> Iterator[Change]:
     yield from islice(differ, _MOST_FACTS)
 
 
-def _pair(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
+def pairs(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
     """The first series of a role that both have under one name, else the first of either."""
     old, new = ([s for s in a.by_role(role) if len(s)] for a in (before, after))
     if old and new:

@@ -53,13 +53,13 @@ def is_copy(one: Course, other: Course) -> bool:
     if one.attempt.sources and one.attempt.sources == other.attempt.sources:
         return False  # two attempts of one file
     writers = process(one.attempt), process(other.attempt)
-    if all(writers) and writers[0] != writers[1]:
-        return False  # two processes, however alike
-    return are_equal(one.clock, other.clock)
+    several = all(writers) and writers[0] != writers[1]  # ranks of one job, if they log one loss at one time
+    return are_equal(one.clock, other.clock, timed=several)
 
 
-def are_equal(a: Series, b: Series) -> bool:
-    """Same values, but for rounding, at the same steps and, where both are known, at the same times."""
+def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
+    """Same values, but for rounding, at the same steps and, where both are known, at the same times; with
+    ``timed`` they must be known."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
     i, j = common(a, b)
     if len(i) < need or np.count_nonzero(same(a.values[i], b.values[j])) < max(need, _AGREEING * len(i)):
@@ -73,7 +73,7 @@ def are_equal(a: Series, b: Series) -> bool:
     apart_s = apart_s[np.isfinite(apart_s)]
     return bool(
         np.median(np.abs(a.values[i] - b.values[j])) <= _NOISE * noise
-        and (not len(apart_s) or np.median(apart_s) <= _SAME_TIME_S)
+        and (np.median(apart_s) <= _SAME_TIME_S if len(apart_s) else not timed)
     )
 
 

@@ -11,6 +11,7 @@ from chronicle.timeline.clock import clock
 from chronicle.timeline.faults import ended_by
 
 HOWS = ("finished", "crashed", "killed", "aborted")  # what logs say of an end, see facts["ended"]
+DIED = ("crashed", "killed", "aborted", "in NaN")
 _THEN = {
     JoinKind.RESUME: "resumed",
     JoinKind.ROLLBACK: "rolled back",

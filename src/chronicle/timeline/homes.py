@@ -1,9 +1,9 @@
 """Which of several trainings an attempt goes on with, where logs of several seeds lie side by side.
 
 What speaks for a training, strongest first: its latest process was not running while this one ran; both
-logs state the same run and seed; they lie in one folder; it had reached this attempt's first step; both ran
-on one host; its loss at the seam is the nearer one. Where all of it is equal the latest training is taken,
-and a doubt says so.
+log a loss of one kind; both state the same run and seed; they lie in one folder; it had reached this
+attempt's first step; both ran on one host; its loss at the seam is the nearer one. Where all of it is equal
+the latest training is taken, and a doubt says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Tips:
     def __init__(self, most: int) -> None:
         self._tips: dict[int, Course] = {}
         self._spans = np.empty((len(_SPAN), most))
-        self._names = np.empty((len(_IDENTITIES) + 2, most))  # see `_named`
+        self._names = np.empty((len(_IDENTITIES) + 3, most))  # see `_named`
         self._numbers: dict[str, float] = {}
 
     def __setitem__(self, training: int, tip: Course) -> None:
@@ -53,17 +53,20 @@ class Tips:
     def _speaks_for(self, among: Sequence[int], after: Course) -> Iterator[Index | Mask]:
         """What speaks for each of these trainings, the strongest evidence first: more is better."""
         tips = Spans(*self._spans[:, among])
-        *stated, folder, host = self._names[:, among] - np.array([self._named(after)]).T  # 0 where equal
+        kind, *stated, folder, host = (
+            self._names[:, among] - np.array([self._named(after)]).T
+        )  # 0 where equal
         yield ~side_by_side(tips, after)
+        yield kind == 0
         yield np.where(np.isnan(stated), 0, np.where(stated, -1, 1)).sum(axis=0)
         yield folder == 0
         yield reached(tips, after)
         yield host == 0
 
     def _named(self, one: Course) -> list[float]:
-        """Run, seed, folder and host of an attempt, equal numbers for equal words; NaN where not stated."""
+        """Kind of loss, run, seed, folder, host of an attempt, equal numbers for equal words; NaN: none."""
         facts, writer = one.attempt.facts, process(one.attempt)
-        words = [str(facts[name]) if name in facts else None for name in _IDENTITIES]
+        words = [one.clock.role, *(str(facts[name]) if name in facts else None for name in _IDENTITIES)]
         words += [str(PurePosixPath(PART.sub("", one.name)).parent), writer and writer[0]]
         return [np.nan if w is None else self._numbers.setdefault(w, len(self._numbers)) for w in words]
 

@@ -31,9 +31,9 @@ def evidence(before: Course, after: Course) -> dict[str, Any]:
         told["same_process"] = writers[0] == writers[1]
         told["same_host"] = writers[0][0] == writers[1][0]  # type: ignore[index]
     for name in ("run", "seed"):
-        stated = [c.attempt.facts.get(name) for c in (before, after)]
-        if None not in stated and before.attempt.sources != after.attempt.sources:
-            told[f"same_{name}"] = str(stated[0]) == str(stated[1])
+        same = agree(before, after, name)
+        if same is not None and before.attempt.sources != after.attempt.sources:
+            told[f"same_{name}"] = same
     rates = [c.attempt.by_role(Role.LEARNING_RATE) for c in (before, after)]
     lr = _seam(rates[0][0], rates[1][0]) if all(rates) else None
     if lr:
@@ -41,6 +41,12 @@ def evidence(before: Course, after: Course) -> dict[str, Any]:
         if lr[0]:
             told["lr_ratio"] = lr[1] / lr[0]
     return told
+
+
+def agree(a: Course, b: Course, name: str) -> bool | None:
+    """Whether both logs state the same value of a fact; None where one of them states none."""
+    stated = [one.attempt.facts.get(name) for one in (a, b)]
+    return None if None in stated else str(stated[0]) == str(stated[1])
 
 
 def seam_levels(before: Course, after: Course) -> tuple[float, float, int] | None:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from chronicle.model import Floats, Join, JoinKind, Series, StepBack
+from chronicle.model import Join, JoinKind, Series, StepBack
 from chronicle.timeline.changes import changes
 from chronicle.timeline.clock import Course, reached
 from chronicle.timeline.costs import COSTS, Piece, costs
-from chronicle.timeline.joins import SEAM_SAMPLES, evidence, median
+from chronicle.timeline.joins import evidence
 
 _START_SAMPLES = 8  # the first steps are as far apart as these many on average
 
@@ -45,6 +45,11 @@ class Training:
         """The attempt with which the live course begins: the first, or the latest start from nothing."""
         return self.roots[self.tip.index]
 
+    @property
+    def relaunches(self) -> list[Join]:
+        """Its joins at which it began at the start again."""
+        return [join for join in self.joins.values() if join.kind is JoinKind.RELAUNCH]
+
     def live(self) -> Iterator[Piece]:
         """The live course from the tip back to the root, each attempt up to where a rollback overtook it."""
         course, bound = self.tip, None
@@ -62,6 +67,12 @@ class Training:
         before = self.tip if chain else self._source_of(after)
         if before is not self.tip:
             self.doubts.append(_left_doubt(after, self.tip))
+        if (
+            not chain
+            and after.first < self.root.first - self._start(after)
+            and after.started > self.root.started
+        ):
+            self.doubts.append(_early_doubt(after, self.root))
         lost, pieces = self._leave(before)
         kind = self._kind(before, after)
         again = kind is JoinKind.RELAUNCH
@@ -107,11 +118,11 @@ class Training:
         return JoinKind.RELAUNCH if self.starts_again(after) else JoinKind.ROLLBACK
 
     def starts_again(self, after: Course) -> bool:
-        """Whether the step is back where the training began: at its first steps, which are near zero.
+        """Whether the step is back where a training begins: at or before the first steps logged, near zero.
 
-        A log that itself begins at a later step began from a checkpoint, and so did this attempt.
+        A log that itself begins at a later step began from a checkpoint, and so did an attempt that does too.
         """
-        return self.begins_like(after) and self.root.first <= self._start(after)
+        return self.begins_like(after) and min(self.root.first, after.first) <= self._start(after)
 
     def begins_like(self, after: Course) -> bool:
         """Whether the step is back where the log of the training began, whatever that step is."""
@@ -121,30 +132,10 @@ class Training:
         """How many steps the start of the training is, two logging intervals of it."""
         return 2 * max(_first_gap(self.root.clock), _first_gap(after.clock))
 
-    def goes_on(self, after: Course) -> bool:
-        """Whether the loss at a start goes on from the end of the attempt before, not from the first level:
-        the counter of steps began anew, the weights did not."""
-        first, end, now = _head(self.root.clock), _tail(self.tip.clock), _head(after.clock)
-        return abs(now - end) < 0.25 * abs(now - first)
-
 
 def _first_gap(series: Series) -> float:
     steps = series.steps[: _START_SAMPLES + 1]
     return max(1.0, (float(steps[-1]) - float(steps[0])) / max(1, len(steps) - 1))
-
-
-def _head(series: Series) -> float:
-    return _level(series.values[:SEAM_SAMPLES])
-
-
-def _tail(series: Series) -> float:
-    return _level(series.values[-SEAM_SAMPLES:])
-
-
-def _level(values: Floats) -> float:
-    """Median; infinite where there is nothing finite, so that no level is near it."""
-    level = median(values)
-    return math.inf if math.isnan(level) else level
 
 
 def _join(kind: JoinKind, before: Course, after: Course, discarded: int, lost: Mapping[str, float]) -> Join:
@@ -168,4 +159,11 @@ def _left_doubt(after: Course, tip: Course) -> str:
         f"{after.name} starts later than {tip.name} ended: taken as going on from an earlier attempt that "
         f"reached its first step, which leaves {tip.name} dead. `order` in run.toml makes each attempt "
         f"follow the one before."
+    )
+
+
+def _early_doubt(after: Course, root: Course) -> str:
+    return (
+        f"{after.name} begins at step {after.first}, and {root.name}, which ran earlier, at {root.first}: "
+        f"logs are missing, or a clock was off. `order` in run.toml decides."
     )

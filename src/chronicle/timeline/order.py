@@ -37,10 +37,13 @@ def _as_told(courses: Sequence[Course], others: Sequence[Attempt], order: Sequen
 
 
 def _found_out(by_name: Sequence[Course]) -> tuple[list[Course], list[str]]:
-    if not any(math.isnan(c.started) for c in by_name):
-        return sorted(by_name, key=lambda c: c.started), []
     logs = _by_log(by_name)
     by_step = sorted(logs, key=lambda log: min(c.first for c in log))
+    if not any(math.isnan(c.started) for c in by_name):
+        by_clock = sorted(by_name, key=lambda c: c.started)
+        if _nothing_twice(by_clock) or not _abut(_flat(by_step)):
+            return by_clock, []
+        return _flat(by_step), [_clock_doubt(_flat(by_step))]
     if len(logs) == 1 or _nothing_twice(_flat(by_step)):
         return _flat(by_step), []
     numbered = _numbered(logs)
@@ -60,6 +63,11 @@ def _nothing_twice(courses: Sequence[Course]) -> bool:
     return all(a.last <= b.first for a, b in pairwise(courses))
 
 
+def _abut(courses: Sequence[Course]) -> bool:
+    """Whether each begins where the one before ended."""
+    return all(0 <= b.first - a.last <= 2 * max(a.gap, b.gap) for a, b in pairwise(courses))
+
+
 def _numbered(logs: Sequence[Log]) -> bool:
     """Whether what sets the names apart is a number: run-5-blue, run-6. People count what they launch."""
     words = [re.split(r"(\d+)", log[0].name) for log in logs]
@@ -69,6 +77,14 @@ def _numbered(logs: Sequence[Log]) -> bool:
 
 def _flat(logs: Sequence[Log]) -> list[Course]:
     return [one for log in logs for one in log]
+
+
+def _clock_doubt(courses: Sequence[Course]) -> str:
+    one, other = next((a, b) for a, b in pairwise(courses) if a.started > b.started)
+    return (
+        f"By wall clock {one.name} ran after {other.name}, which begins where it ends: a clock was off, and "
+        f"the steps give the order. `order` in run.toml decides."
+    )
 
 
 def _doubt(numbered: bool) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs a
 _AT_ONCE = 4096  # falls that are looked at together
 SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
 
+
+_OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
 
 _BLOCKS = (
     "{name}: blocks of rows are out of order, and no step is in two of them: taken as one attempt, sorted. "
@@ -68,13 +71,14 @@ def _cut(attempt: Attempt, ticks: Series | None, cuts: list[int]) -> list[Attemp
         return [replace(attempt, series={m: by_step(s) for m, s in attempt.series.items()})]
     rows = {m: _by_piece(belongs(s, ticks, cuts), len(cuts) + 1) for m, s in attempt.series.items()}
     end = len(cuts)
+    facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
+    not_the_end: dict[str, Any] = {"facts": facts, "faults": (), "truncated": False}
     return [
         replace(
             attempt,
             name=f"{attempt.name}#{k + 1}",
             series={m: by_step(pick(s, rows[m][k])) for m, s in attempt.series.items() if len(rows[m][k])},
-            faults=attempt.faults if k == end else (),
-            truncated=attempt.truncated and k == end,
+            **({} if k == end else not_the_end),
         )
         for k in range(end + 1)
     ]
@@ -178,7 +182,7 @@ def _kind_of_fall(series: Series, begin: int, top: int, row: int, end: int, many
     """What the fall at ``row`` is, in the attempt since ``begin`` that reached ``top``, before the next
     fall at ``end``: "start" of an attempt, a "short" return (a start where those are rare), or "disorder"."""
     near = slice(max(begin, row - _NEAR_SAMPLES), row)
-    overtaken = int(np.count_nonzero(series.steps[near] >= series.steps[row]))
+    overtaken = len(np.unique(series.steps[near][series.steps[near] >= series.steps[row]]))
     back = int(np.searchsorted(series.steps[row:end], top, side="right"))
     late = back < end - row and back <= _SHORT_SAMPLES  # a few rows too late, then on from the top
     if overtaken > _SHORT_SAMPLES:

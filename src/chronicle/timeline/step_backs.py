@@ -48,9 +48,9 @@ def repeats(attempt: Attempt) -> StepBack | None:
     return StepBack("repeats", (attempt.name,), count, {"rows": len(ticks), "equal_values": equal})
 
 
-def apart(before: Course, after: Course, told: bool) -> StepBack:
-    """Two trainings over the same steps; ``told`` is whether run.toml says so."""
-    evidence: dict[str, Any] = {"told": told, "ends_apart_steps": abs(before.last - after.last)}
+def apart(before: Course, after: Course, because: str) -> StepBack:
+    """Two trainings over the same steps, and why they are two: a key of `trainings.APART`."""
+    evidence: dict[str, Any] = {"because": because, "ends_apart_steps": abs(before.last - after.last)}
     shared_s = np.minimum(before.ended, after.ended) - np.maximum(before.started, after.started)
     if np.isfinite(shared_s):
         evidence["together_s"] = max(float(shared_s), 0.0)
