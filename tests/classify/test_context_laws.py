@@ -1,9 +1,8 @@
-"""Laws of every rule across series and attempts: whatever is logged, they answer and keep their word."""
+"""Laws of every family of rules: whatever is logged, they answer and keep their word."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -24,28 +23,15 @@ from tests.curves.series import (
     datasets as with_datasets,
 )
 
-from chronicle.classify.rules import (
-    course,
-    datasets,
-    gradients,
-    improvement,
-    numerics,
-    replay,
-    restored,
-    resume,
-    schedule,
-    speed,
-)
+from chronicle.classify.rules import RULES
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import View, look
 from chronicle.model import Attempt, Role, Series
 from chronicle.patterns import BY_ID
 from chronicle.timeline import stitch
 
-FAMILIES: dict[str, ModuleType] = {
-    m.__name__.rsplit(".", 1)[1]: m
-    for m in (course, datasets, gradients, improvement, numerics, replay, restored, resume, schedule, speed)
-}
+FAMILIES = {rule.__name__.rsplit(".", 1)[1]: rule for rule in RULES}
+LOSSES = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS}  # any of them is judged where it is alone
 RNG = np.random.default_rng(0)
 ODD_VALUES = {
     "empty": np.empty(0),
@@ -125,6 +111,7 @@ def test_findings_are_declared_lie_in_the_log_and_name_what_they_compared(family
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_its_series_a_family_says_nothing(family: str) -> None:
     needed = {r for p in FAMILIES[family].PATTERNS for r in BY_ID[p].needs} | {Role.STEP_TIME}
+    needed |= LOSSES if Role.LOSS in needed else set()
     good = full(3)
     others = {m: s for m, s in good.series.items() if s.role not in needed}
     bare = {m: Series(m, s.role, s.steps, s.values, s.times * np.nan) for m, s in others.items()}
@@ -143,8 +130,7 @@ def test_the_unit_of_the_loss_does_not_matter(factor: float) -> None:
     """Losses in bits or nats, summed or averaged: the same findings at the same steps."""
 
     def scaled(a: Attempt) -> Attempt:
-        losses = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
-        unit = {m: factor if s.role in losses else 1.0 for m, s in a.series.items()}
+        unit = {m: factor if s.role in LOSSES else 1.0 for m, s in a.series.items()}
         series = {m: replace(s, values=s.values * unit[m]) for m, s in a.series.items()}
         return Attempt(a.name, a.sources, series)
 

@@ -134,7 +134,7 @@ def seams(attempt: AttemptView) -> list[tuple[float, float]]:
     rate = attempt.learning_rate
     if rate is None or len(rate) < 4 * LEAST or not np.isfinite(rate.times).all():
         return []
-    v = np.where(rate.values > 0, rate.values, np.nan)
+    v = np.where((rate.values > 0) & np.isfinite(rate.values), rate.values, np.nan)
     jump, pause = np.abs(np.diff(np.log(v))), np.diff(rate.times)
     taken_over = (jump >= JUMP) & (pause >= 10 * np.median(pause)) & (pause > 0)
     return [

@@ -235,7 +235,8 @@ def epoch_edges(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None or epoch is None:
         return
     steps, y = positive(loss)
-    whole = np.floor(np.interp(steps, epoch.steps, epoch.values) + 1e-6) if len(steps) else np.empty(0)
+    known = np.where(np.isfinite(epoch.values), epoch.values, np.nan)
+    whole = np.floor(np.interp(steps, epoch.steps, known) + 1e-6) if len(steps) else np.empty(0)
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
     if not 1 <= len(edges) <= EDGES:
         return
