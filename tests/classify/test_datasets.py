@@ -7,6 +7,8 @@ from tests.classify.asking import findings, near, patterns
 from tests.curves import Curve
 from tests.curves.series import datasets, ratio
 
+from chronicle.classify.rules.datasets import SPIKES
+
 KINDS = {
     "plain": {},
     "noisy": {"noise": 0.05},
@@ -31,6 +33,9 @@ def test_a_spike_of_one_data_set_names_it(kind: str, seed: int) -> None:
     (finding,) = findings(run, "multi-dataset-spike")
     assert (finding.metric, finding.evidence["kind"]) == ("loss/code", "single")
     assert finding.evidence["data_sets"] == ["loss/code"] and finding.evidence["of"] == 3
+    spikes = (f for pattern in SPIKES for f in findings(run, pattern))
+    shapes = [f for f in spikes if f.metric == "loss/code"]
+    assert [f.start_step for f in shapes] == [finding.start_step]  # how it came back, beside whose it was
 
 
 def test_two_spikes_far_apart_are_two_events() -> None:
