@@ -22,7 +22,11 @@ class ContextThresholds:
         4.5, "standard errors", "a step at a place known beforehand: 1 in 300,000 by chance"
     )
     join_t: float = limit(5.0, "standard errors", "a few windows are tried at each join")
-    joint_t: float = limit(3.0, "standard errors", "each of several joins that together reach join_t")
+    joint_t: float = limit(
+        3.0,
+        "standard errors",
+        "each of several joins that together reach join_t, or where the learning rate came back too high",
+    )
     same_time: float = limit(
         8.0, "samples", "onsets of one event differ by what the kernel's onset may be off"
     )

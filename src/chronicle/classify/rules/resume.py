@@ -4,8 +4,9 @@ resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
     earlier attempt, and the excess at least halves later; or 3 standard errors at each of several joins, 5
-    together. A spike that the kernel sees within the first 8 samples of a join is one as well. So is a rise
-    inside one log where, after a pause, the learning rate is another one.
+    together, or 3 where the learning rate came back too high: then a rise is what must be expected. A spike
+    that the kernel sees within the first 8 samples of a join is one as well. So is a rise inside one log
+    where, after a pause, the learning rate is another one.
     Blind to: lost optimizer state that the loss does not show. False alarm: a search for lost state.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
 
@@ -28,6 +29,7 @@ import numpy as np
 from chronicle.classify.joins import LEAST, Resume, learned_before, resumes, seams
 from chronicle.classify.measure import Excess, at_least, departure, positive, running, sure, wiggle
 from chronicle.classify.report import found, renamed
+from chronicle.classify.rules import restored
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats
 
@@ -46,8 +48,8 @@ def find(view: View) -> Iterator[Finding]:
         new = list(anew(view, attempt))
         yield from new
         again += [] if new else resumes(view, attempt)[:1]
-        for step, _ in seams(attempt):
-            yield from seam_spike(view, attempt, step)
+        for step, factor in seams(attempt):
+            yield from seam_spike(view, attempt, step, factor)
     starts = [(join, highest(join)) for join in again]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
@@ -64,8 +66,10 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
     """The excess of the first samples, or the spike that the kernel saw there."""
     limits = view.thresholds
     t = together if start.t >= limits.joint_t else start.t
+    raised = any(f.evidence["lr_factor"] > 1 for f in restored.not_restored(view, join.attempt))
+    least = limits.joint_t if raised else limits.join_t
     tests = [
-        at_least("first samples over the earlier attempt, all joins", t, "standard errors", limits.join_t),
+        at_least("first samples over the earlier attempt, all joins", t, "standard errors", least),
         at_least("height", start.height, "log units", limits.join_rise),
     ]
     evidence = {"join_height_log": start.height, "after": join.parent.name}
@@ -96,15 +100,17 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
     )
 
 
-def seam_spike(view: View, attempt: AttemptView, step: float) -> Iterator[Finding]:
-    """The same at a place inside one log where another process took over with another learning rate."""
+def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> Iterator[Finding]:
+    """The same at a place inside one log where another process took over with ``factor`` times the learning
+    rate."""
     loss = attempt.loss
     if loss is None:
         return
     gap, limits = step_gap(loss), view.thresholds
     best = max((departure(loss, step, step + m * gap) for m in (4, 8, 16, 32)), key=lambda e: e.t)
+    least = limits.joint_t if factor > 1 else limits.known_t
     tests = [
-        at_least("first samples over the line before", best.t, "standard errors", limits.known_t),
+        at_least("first samples over the line before", best.t, "standard errors", least),
         at_least("height", best.height, "log units", limits.join_rise),
     ]
     evidence = {"join_height_log": best.height}
