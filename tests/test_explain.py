@@ -32,9 +32,9 @@ def test_a_finding_is_explained_by_its_criteria() -> None:
         "   ✓ gained in one jump     0.996 of the height    ≥ 0.6",
         "   ✓ left of the height     0.00586 of the height  "
         "≤ 0.15, at most 0.03 log units; or 0.8 noise scales",
-        "   ✓ recovery               7 steps                ≤ 150, or 8 samples",
+        "   ✓ recovery               4 steps                ≤ 150, or 10 samples",
         "   evidence: 1.74 → 7.00; height 1.39 log units; residual 0.00812 log units; noise 0.0106 "
-        "log units; score noise 154.9 scales; scale 1 samples; rise 0 samples; recovery 7 steps",
+        "log units; score noise 154.9 scales; scale 1 samples; rise 0 samples; recovery 4 steps",
         "   otherwise spike-slow-recovery, if it had taken more than 150 steps",
         "",
     ]

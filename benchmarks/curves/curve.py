@@ -145,7 +145,7 @@ class Curve:
         """Up within ``rise`` samples, back with time constant ``fall``; ``residue`` (share) stays."""
         a, end = self.i(at), int(self.i(at) + rise + 3 * fall)
         self.lift += height * self.scale * self.pulse(a, rise, fall, residue)
-        kind = "fast" if 3 * fall * self.every <= 150 or 3 * fall <= 8 else "slow"
+        kind = "fast" if 3 * fall * self.every <= 150 or 3 * fall <= 10 else "slow"
         name = "spike-no-full-recovery" if residue else f"spike-{kind}-recovery"
         return self.label(name, a, a + rise - 1, None if residue else end, height_scales=height)
 

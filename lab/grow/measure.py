@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 WINDOWS = (1, 2, 4, 8, 16, 32, 64)  # samples that are averaged to look for a lift
+FAST_STEPS, FAST_SAMPLES = 150.0, 10  # a spike that is back within either is fast
 LEFT, LEFT_CAP, LEFT_NOISE = 0.15, 0.03, 0.8  # back, by the definition of the spikes' pages
 SURE, LIKELY, LEAST = 8.0, 5.0, 0.025  # noise scales; log units
 
@@ -113,10 +114,9 @@ def spike_names(s: Shape, steps: Floats) -> tuple[str, ...]:
     if s.back is None:
         return _not_back(s, jump=jump)
     took, samples = float(steps[s.back] - steps[s.start]), s.back - s.start
-    limit = max(150.0, 0.01 * float(steps[s.start] - steps[0]))
-    fast = took <= limit or samples <= 8
+    fast = took <= FAST_STEPS or samples <= FAST_SAMPLES
     names = ("spike-fast-recovery",) if fast else ("spike-slow-recovery",)
-    if 0.5 * limit <= took <= 2 * limit or 5 <= samples <= 12:
+    if 0.5 * FAST_STEPS <= took <= 2 * FAST_STEPS or 5 <= samples <= 15:
         names += ("spike-slow-recovery",) if fast else ("spike-fast-recovery",)
     if s.left > LEFT_NOISE * s.noise:  # an end that is near, not at, its twin
         names += ("spike-no-full-recovery",)

@@ -40,6 +40,12 @@ def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base
     return row
 
 
+def emit_back(mem: Memory, event: Row, end: float, residual: float, base: float) -> None:
+    """Report an event that is over, and the sample from which on little of it was left."""
+    row = emit(mem, at.IS_BACK, event, end, residual, base)
+    row[at.OUT_BACK] = max(event[at.LAST_HIGH] + 1.0, event[at.PEAK])
+
+
 def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: float) -> None:
     """Open an event that level k saw; y is its sample of that level, seen the evidence."""
     event = mem.open[0]
@@ -47,7 +53,9 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
         event[field] = 0.0
     base_level = baseline_level(mem, k)
     q = mem.levels[base_level]
-    event[at.BASE] = min(q[at.MEAN], 2.0 * q[at.TREND] - q[at.TREND2]) if q[at.FRESH] >= 8.0 else q[at.MEAN]
+    event[at.BASE] = q[at.MEAN]
+    if q[at.FRESH] >= mem.config[at.MEMORY]:  # before, the trend is that of two or three samples
+        event[at.BASE] = min(q[at.MEAN], 2.0 * q[at.TREND] - q[at.TREND2])
     set_slope(mem, event, base_level, i)
     event[at.SCORE] = seen
     event[at.SEEN_BY] = float(k)
@@ -109,7 +117,7 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
     over = event[at.SMOOTH] - base
     early(mem.config, event, over, i)
     within = tolerance(cfg, event[at.HEIGHT], noise)
-    if over > max(cfg[at.BACK] * event[at.HEIGHT], within):
+    if min(over, y - base) > within:  # the smoothed level lags
         event[at.LAST_HIGH] = i
     if over > within:
         event[at.BACK_COUNT] = 0.0
@@ -139,8 +147,7 @@ def close_active(mem: Memory, over: float, base: float, i: float) -> None:
         calm_excursion(q, event[at.SCORE])
         q[at.CALM_RATE] += 0.001
     event[at.ONSET] = rise_start(mem.ring, event, i, noise, True)
-    row = emit(mem, at.IS_BACK, event, event[at.BACK_SINCE], over, base)
-    row[at.OUT_BACK] = max(event[at.LAST_HIGH] + 1.0, event[at.PEAK])
+    emit_back(mem, event, event[at.BACK_SINCE], over, base)
     mem.state[at.ACTIVE] = 0.0
     clear_evidence(mem)
 
@@ -190,8 +197,11 @@ def follow_pending(mem: Memory, y: float, i: float) -> None:
         base = baseline(event, i)
         over = event[at.SMOOTH] - base
         early(mem.config, event, over, i)
-        if over <= tolerance(mem.config, event[at.HEIGHT], noise):
-            emit(mem, at.IS_BACK, event, i, over, base)
+        within = tolerance(mem.config, event[at.HEIGHT], noise)
+        if min(over, y - base) > within:
+            event[at.LAST_HIGH] = i
+        if over <= within:
+            emit_back(mem, event, i, over, base)
             remove_pending(mem, slot)
         else:
             slot += 1

@@ -88,19 +88,13 @@ class Shape:
 
     @cached_property
     def recovery_steps(self) -> float:
-        """Steps from the onset until less than 15 % of the height was left (NaN while open)."""
+        """Steps from the onset until the first sample that was back at the trend (NaN while open)."""
         return math.nan if self.is_open else self.step(self.event.back) - self.step(self.event.onset)
-
-    @cached_property
-    def fast_limit_steps(self) -> float:
-        """Recovery within this is fast."""
-        so_far = self.step(self.event.onset) - min(int(self.series.steps[0]), 0)
-        return max(self.limits.fast_steps, self.limits.fast_share * so_far)
 
     @cached_property
     def is_fast(self) -> bool:
         few = self.event.back - self.event.onset <= self.limits.fast_samples
-        return few or self.recovery_steps <= self.fast_limit_steps
+        return few or self.recovery_steps <= self.limits.fast_steps
 
     def step(self, index: int) -> int:
         """The step of a sample, clipped to the series."""

@@ -2,8 +2,8 @@
 
 Sees: rises of the loss that are over, or that come down when the log ends.
 Rule: back when a three-sample mean is within 15 % of the height (3 % of the loss at most, or 0.8 noise
-scales) of the *extrapolated trend*, not of the old level; fast within 150 steps, 8 samples or 1 % of the
-run so far.
+scales) of the *extrapolated trend*, not of the old level; fast within 150 steps or
+10 samples.
 Blind to: spikes of one sample below 8 noise scales (20 where every step is logged): they are hard batches.
 False alarm: somebody looks at a batch that was only hard. Source: PaLM (2204.02311, 5.1); BLOOM and IDEFICS
 logs.
@@ -34,7 +34,7 @@ def claim(shape: Shape) -> Finding | None:
 
 def recovered(shape: Shape) -> Finding:
     """Over: fast or slow."""
-    steps, limit = shape.recovery_steps, shape.fast_limit_steps
+    steps, limit = shape.recovery_steps, shape.limits.fast_steps
     test = criterion(
         "recovery", steps, "steps", f"<= {limit:g}, or {shape.limits.fast_samples:g} samples", shape.is_fast
     )
