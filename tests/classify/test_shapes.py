@@ -119,7 +119,7 @@ def test_every_criterion_of_a_finding_says_what_was_measured() -> None:
 @pytest.mark.parametrize("fall_samples", [1, 2, 4, 8])
 @pytest.mark.parametrize("seed", range(4))
 def test_recovery_is_counted_to_the_sample_that_was_back(fall_samples: int, seed: int) -> None:
-    """Not to where a mean that lags behind it came down; 85 % of a spike are lost after 1.9 time constants."""
+    """Not to where a mean that lags behind it came down; 85 % are lost after 1.9 time constants."""
     (finding,) = findings(Curve(seed).spike(0.5, 20, fall=fall_samples).run(), "spike-fast-recovery")
     assert finding.evidence["recovery_steps"] == pytest.approx(1 + 1.9 * fall_samples, abs=4)
 
