@@ -62,8 +62,20 @@ def test_a_join_in_full():
 
 
 def test_durations_and_gaps():
-    assert [duration(s) for s in (59, 600, 7200, 3 * 86_400)] == ["59 s", "10 min", "2 h", "3 days"]
-    assert [gap(s) for s in (None, float("nan"), 0.5, 42)] == ["", "", "", "after 42 s"]
+    assert [duration(s) for s in (59, 600, 6708, 7200, 3 * 86_400)] == [
+        "59 s",
+        "10 min",
+        "112 min",
+        "2 h",
+        "3 days",
+    ]
+    assert [gap(s) for s in (None, float("nan"), 0.5, 42, -7200)] == [
+        "",
+        "",
+        "",
+        "after 42 s",
+        "2 h before that one ended",
+    ]
 
 
 def told(config=None, **facts):

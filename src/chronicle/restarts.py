@@ -93,10 +93,12 @@ def _apart(told: Mapping[str, Any]) -> Iterator[str]:
 
 
 def join_words(join: Join) -> str:
-    """Where a restart took over: ``61 400 → 56 000, 5 400 steps discarded``."""
+    """Where a restart took over: ``61 400 → 56 000, 5 400 steps discarded``; ``at step 500``."""
     if not join.discarded_steps and join.to_step >= join.from_step:
         return f"at step {count(join.to_step)}"
-    lost = f", {count(join.discarded_steps)} steps discarded" if join.discarded_steps else ""
+    if join.kind is JoinKind.RESUME:
+        return f"at step {count(join.to_step)}, a branch of {plural(join.discarded_steps, 'step')} given up"
+    lost = f", {plural(join.discarded_steps, 'step')} discarded" if join.discarded_steps else ""
     return f"{count(join.from_step)} → {count(join.to_step)}{lost}"
 
 
@@ -111,7 +113,8 @@ def duration(seconds: float) -> str:
     """``42 s``, ``7.5 h``, ``3 days``."""
     for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if abs(seconds) >= 2 * size:
-            return f"{f'{seconds / size:.1f}'.removesuffix('.0')} {unit}"
+            number = seconds / size
+            return f"{f'{number:.1f}'.removesuffix('.0') if number < 99.95 else count(number)} {unit}"
     return f"{count(seconds)} s"
 
 

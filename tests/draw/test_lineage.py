@@ -89,7 +89,7 @@ def test_branches_that_were_left_and_trainings_of_their_own():
     branch = stitch([log("a", range(1000)), log("b", range(800, 900)), log("c", range(1001, 1200))])
     assert words(branch) == ["resumed", "given up", "latest"]
     seeds = stitch([log("a", range(99), 0, 0), log("b", range(99), 1, 1)], relation="seeds")
-    assert words(seeds) == ["a training of its own"] * 2
+    assert words(seeds) == ["a: a training of its own", "b: a training of its own"]
 
 
 @pytest.mark.parametrize(

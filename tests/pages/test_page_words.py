@@ -50,6 +50,8 @@ def test_when_it_was(start: int, end: int | None, span: str, measure: str) -> No
     [
         (JoinKind.RESUME, (99, 100), 0, "at step 100"),
         (JoinKind.ROLLBACK, (61_400, 56_000), 5_400, "61\u202f400 → 56\u202f000, 5\u202f400 steps discarded"),
+        (JoinKind.ROLLBACK, (501, 500), 1, "501 → 500, 1 step discarded"),
+        (JoinKind.RESUME, (500, 510), 190, "at step 510, a branch of 190 steps given up"),
         (JoinKind.RELAUNCH, (500, 0), 500, "500 → 0, 500 steps discarded"),
     ],
 )

@@ -66,9 +66,15 @@ def lineage(timeline: Timeline, axis: str, width: float) -> Lineage | None:
     last = max(last for bar in shown for _, last, _ in bar.spans)
     pad = _PAD * (last - first) or 1.0
     frame = Plan(panel, first - pad, last + pad, axis, (), (), (), (), (), (), ())
-    rows = [(bar, told[bar.attempt], outcome(told[bar.attempt])) for bar in shown]
+    rows = [(bar, told[bar.attempt], _words(timeline, told[bar.attempt])) for bar in shown]
     wide_px = _ROOMY_PX if len(shown) <= _FEW else _TIGHT_PX
     return Lineage(width, frame, rows, timeline.joins, _PHONE_PX if frame.narrow else wide_px)
+
+
+def _words(timeline: Timeline, ending: Ending) -> str:
+    """What became of an attempt; of those that no join leads to or from the name, for nothing else tells."""
+    name = f"{timeline.attempts[ending.attempt].name}: " if ending.then == "apart" else ""
+    return name + outcome(ending)
 
 
 def paint_lineage(plan: Lineage, t: Tokens) -> Figure:
@@ -161,7 +167,7 @@ def _paint_words(ax: Axes, plan: Lineage, place: int, y: float, number: str, wor
     where = ax.get_yaxis_transform()
     style = {"fontsize": pt(SMALL_PX), "path_effects": halo(t), "zorder": 6}
     if plan.narrow:
-        shown = _cut(f"{number}  {words}", plan.width - 16)
+        shown = _cut(f"{number}. {words}", plan.width - 16)
         write(ax, shown, (0, place + 0.3), (8 - LEFT, 0), ("left", "center"), t["ink2"], where, **style)
         return
     shown = _cut(words, _WORDS_PX - 16)
@@ -170,8 +176,10 @@ def _paint_words(ax: Axes, plan: Lineage, place: int, y: float, number: str, wor
 
 
 def _cut(words: str, width_px: float) -> str:
-    """The words on one line of a width, cut at the end where they are longer."""
+    """The words on one line of a width: without the last phrases where they are longer, or cut."""
     shown = literal(words, 200)
+    while text_px(shown, SMALL_PX) > width_px and ", " in shown:
+        shown = shown.rpartition(", ")[0]
     while text_px(shown, SMALL_PX) > width_px and len(shown) > 2:
         shown = f"{shown[:-2].rstrip(' ,.')}…"
     return shown
