@@ -1,0 +1,121 @@
+"""What a rule asks besides its evidence: each test is a false alarm if that question is taken away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.classify.asking import diagnosis, findings, patterns
+from tests.curves import Curve, Run, runs
+from tests.curves.series import grad_norm, learning_rate
+
+from chronicle.classify.rules.uturn import last_block
+from chronicle.model import Role, Verdict
+
+SEEDS = pytest.mark.parametrize("seed", [1, 2, 3])
+
+
+@SEEDS
+def test_a_calm_log_of_fine_decimals_is_not_quantised(seed: int) -> None:
+    """Few values because hardly anything happens: they stand closer than a thousandth of the loss."""
+    c = Curve(seed, 4000)
+    c.trend[:], c.spread[:] = np.log(2.0), 1e-4
+    c.after.append(lambda values: np.round(values, 5))
+    assert "quantised-loss" not in patterns(c.run())
+
+
+@pytest.mark.parametrize(("rise", "turned"), [(0.05, False), (0.12, True)])
+def test_a_loss_that_has_risen_as_much_and_come_back_has_not_turned(rise: float, turned: bool) -> None:
+    steps = np.arange(640)
+    y = (
+        -1e-4 * steps
+        + np.where((steps >= 160) & (steps < 240), 0.05, 0.0)
+        + np.where(steps >= 480, rise, 0.0)
+    )
+    assert (last_block(steps, y, 8, 1e-3) is not None) is turned
+
+
+@SEEDS
+def test_zeros_are_no_news_in_a_loss_that_crosses_zero(seed: int) -> None:
+    c = grad_norm(Curve(seed))
+    c.render = lambda trend, off: 2.0 - np.exp(trend) + off
+    c.raw |= dict.fromkeys(range(1970, 2000), 0.0)
+    c.extra["grad_norm"][1][1970:] = np.nan
+    assert "nan-inf" not in patterns(c.run())
+
+
+@SEEDS
+def test_standing_still_long_after_the_rate_came_down_is_no_plateau(seed: int) -> None:
+    c = learning_rate(Curve(seed, gain=12, decay=0.5))
+    c.extra["lr"][1][400:] *= 0.05
+    assert "plateau" not in patterns(c.flat(0.5).run())
+
+
+@SEEDS
+def test_scores_that_are_never_good_have_understood_nothing(seed: int) -> None:
+    c, t = Curve(seed, 1000), np.arange(1000.0)
+    c.log("accuracy", Role.SCORE, 0.6 - 0.5 * np.exp(-t / 10))
+    c.log("val_accuracy", Role.VALIDATION_SCORE, 0.1 + 0.3 / (1 + np.exp((600 - t) / 20)))
+    assert "grokking" not in patterns(c.run())
+
+
+@SEEDS
+def test_two_dozen_samples_that_are_higher_are_no_new_level(seed: int) -> None:
+    c = Curve(seed, 3000, noise=0.02, rho=0.0)
+    c.lift[1500:1524] += 2.5 * c.scale
+    assert "level-shift" not in patterns(c.run())
+
+
+@SEEDS
+def test_half_the_rate_after_a_rollback_is_a_remedy(seed: int) -> None:
+    def change(c: Curve, k: int) -> None:
+        c.log("lr", Role.LEARNING_RATE, np.full(c.n, 1.5e-4 if k else 3e-4))
+
+    assert "lr-not-restored" not in patterns(runs.training(seed, ((0, 1000), (800, 1600)), change))
+
+
+@pytest.mark.parametrize(("falls_in", "restored"), [(1, False), (6, True)])
+def test_a_pause_in_a_steep_decay_is_no_other_process(falls_in: int, restored: bool) -> None:
+    c = Curve(1)
+    c.seconds = c.seconds + np.where(np.arange(c.n) >= 1000, 600.0, 0.0)
+    fallen = np.clip((np.arange(c.n) - 1000 + falls_in // 2 + 1), 0, falls_in)
+    c.log("lr", Role.LEARNING_RATE, 3e-4 * 0.5**fallen)
+    assert ("lr-not-restored" not in patterns(c.run())) is restored
+
+
+@SEEDS
+def test_two_joins_together_show_what_neither_shows_for_certain(seed: int) -> None:
+    starts = [f.start_step for f in findings(runs.resume_spikes(seed, 4.0), "resume-spike")]
+    assert starts == [800, 1500]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_gradient_norm_that_rises_all_the_time_leads_nothing(seed: int) -> None:
+    c = Curve(seed)
+    for at in (0.3, 0.5, 0.7, 0.9):
+        c.spike(at, 20)
+    norm = grad_norm(c).extra["grad_norm"][1]
+    for a in np.random.default_rng(seed).integers(100, 1950, 20).tolist():
+        norm *= np.exp(np.log(6) * c.pulse(a, 2, 6))
+    assert "grad-norm-precursor" not in patterns(c.run())
+
+
+@SEEDS
+def test_slow_rises_of_two_data_sets_are_one_event_if_they_overlap(seed: int) -> None:
+    c = Curve(seed)
+    for name, at in (("web", 1000), ("code", 1060)):
+        own = c.trend + c.own_noise(0.01) + 0.4 * c.pulse(at, 20, 120)
+        c.log(f"loss/{name}", Role.DATASET_LOSS, np.exp(own), dataset=name)
+    assert [f.evidence["data_sets"] for f in findings(c.run(), "multi-dataset-spike")] == [
+        ["loss/code", "loss/web"]
+    ]
+
+
+@pytest.mark.parametrize(("spikes", "verdict"), [((0.5,), Verdict.GOOD), ((0.4, 0.7), Verdict.WORRYING)])
+def test_one_fast_spike_is_good_and_several_in_a_short_run_worry(
+    spikes: tuple[float, ...], verdict: Verdict
+) -> None:
+    c = Curve(1)
+    for at in spikes:
+        c.spike(at, 20, fall=4)
+    run: Run = c.run()
+    assert diagnosis(run).verdict is verdict
