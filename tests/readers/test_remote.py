@@ -307,6 +307,36 @@ def test_a_server_that_is_not_there_is_told(s3: Any, monkeypatch: pytest.MonkeyP
     )
 
 
+class Ranged(fsspec.AbstractFileSystem):
+    """One megabyte that is no log, in files that read ahead, as those of the Hub do; counts what is read."""
+
+    protocol, cachable, read = "ranged", False, list[int]()
+
+    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        name = self._strip_protocol(path)
+        folder = {"name": name, "type": "directory", "size": 0}
+        return folder if name == "run" else {"name": name, "type": "file", "size": 1 << 20}
+
+    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> list[Any]:
+        return [self.info("run/model.bin")]
+
+    def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
+        return RangedFile(self, path, mode, **{k: v for k, v in kwargs.items() if k == "cache_type"})
+
+
+class RangedFile(fsspec.spec.AbstractBufferedFile):
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        Ranged.read.append(end - start)
+        return bytes(end - start)
+
+
+def test_of_what_is_no_log_only_the_beginning_is_looked_at(place: Path) -> None:
+    fsspec.register_implementation("ranged", Ranged, clobber=True)
+    with pytest.raises(NothingToRead):
+        read("ranged://run")
+    assert Ranged.read == [1 << 16]
+
+
 def test_a_file_over_http(place: Path) -> None:
     log(place)
     handler = partial(QuietHandler, directory=str(place))

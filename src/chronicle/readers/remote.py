@@ -138,10 +138,18 @@ def _wanted(
         return True
     with tempfile.TemporaryDirectory(prefix="chronicle-") as folder:
         begin = Path(folder) / spelled(name).name
-        begin.write_bytes(files.cat_file(info["name"], start=0, end=BEGIN_BYTES) if info.get("size") else b"")
+        begin.write_bytes(_begin(files, info["name"]) if info.get("size") else b"")
         start = head(begin)
         text = b"\0" not in start and int(info.get("size") or 0) <= TEXT_BYTES
         return text or start.startswith(_STORES) or is_log(begin)
+
+
+def _begin(files: Any, name: str) -> bytes:
+    """The first bytes of an object, and no more: what is no log may be a checkpoint of gigabytes."""
+    if files.async_impl:
+        return bytes(files.cat_file(name, start=0, end=BEGIN_BYTES))
+    with files.open(name, "rb", cache_type="none") as file:  # where cat_file reads ahead by megabytes
+        return bytes(file.read(BEGIN_BYTES))
 
 
 def _bounded(address: str, sizes: Iterable[int]) -> None:
