@@ -97,6 +97,20 @@ def test_they_are_rows_of_the_facts_table():
     assert ("Rows out of order", 3, "rows") in found
 
 
+def test_many_of_one_cause_are_one_row():
+    timeline = stitch([log(f"s{k}", UP, k, k * 1.0) for k in range(6)])
+    rows = [
+        (f.value, f.unit, f.how) for f in facts(timeline, RunConfig()) if f.quantity == "Separate trainings"
+    ]
+    assert [how.partition(":")[0] for _, _, how in rows[:3]] == [
+        "s1 beside s0",
+        "s2 beside s1",
+        "s3 beside s2",
+    ]
+    assert rows[3:] == [(2, "trainings", "likewise: s4, s5")]
+    assert rows[0][:2] == (1, "training")
+
+
 @given(RUNS)
 def test_every_fall_of_a_log_is_a_cut_or_told(attempts):
     """No step goes back in silence: its rows begin an attempt, or are told as rows out of order."""

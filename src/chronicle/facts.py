@@ -15,11 +15,11 @@ from chronicle.timeline import discarded
 from chronicle.words import clipped, count, instant, level, plural
 
 _BACKS = {
-    "disorder": ("Rows out of order", "rows"),
-    "repeats": ("Repeated steps", "rows"),
-    "seeds": ("Separate training", "trainings"),
+    "disorder": ("Rows out of order", "row"),
+    "repeats": ("Repeated steps", "row"),
+    "seeds": ("Separate trainings", "training"),
 }
-_MOST_BACKS = 12
+_MOST_BACKS = 3
 _MOST_FACTS = 200  # of those that logs state; a page folds what was configured
 _UNITS = {"world_size": "processes", "gpu_count": "accelerators"}
 _YEAR_2000_S, _YEAR_2100_S = 946_684_800, 4_102_444_800
@@ -56,10 +56,16 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
 
 
 def _step_backs(timeline: Timeline) -> Iterator[Fact]:
-    """Where the step goes back or stays without a restart; of very many the first."""
-    for back in timeline.step_backs[:_MOST_BACKS]:
-        quantity, unit = _BACKS[back.cause]
-        yield Fact(quantity, back.count, unit, clipped(step_back_words(back), 300))
+    """Where the step goes back or stays without a restart; of many of one cause the first, and the others in
+    one row."""
+    for cause, (quantity, noun) in _BACKS.items():
+        backs = [back for back in timeline.step_backs if back.cause == cause]
+        told = [(back.count, step_back_words(back)) for back in backs[:_MOST_BACKS]]
+        if rest := backs[_MOST_BACKS:]:
+            names = ", ".join(back.attempts[-1] for back in rest)
+            told.append((sum(back.count for back in rest), f"likewise: {names}"))
+        for number, words in told:
+            yield Fact(quantity, number, noun if number == 1 else f"{noun}s", clipped(words, 300))
 
 
 def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
