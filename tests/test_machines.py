@@ -76,6 +76,18 @@ def test_a_run_without_times_is_told_of_by_its_job_alone() -> None:
     assert runs_told_of([machine(fault(100), job="7")], [timeless]) == ["a"]
 
 
+def test_between_distant_attempts_a_run_was_not_there() -> None:
+    steps = np.arange(400)
+    attempts = [
+        Attempt(name, (), {"loss": Series("loss", Role.LOSS, steps + first, 3.0 - 0.001 * steps, at + steps)})
+        for name, first, at in (("1.csv", 0, START), ("2.csv", 400, START + 1e6))
+    ]
+    timeline = stitch(attempts, run_id="a")
+    run = make_entry("a", timeline, classify(timeline), RunConfig())
+    assert runs_told_of([machine(fault(5e5))], [run]) == []
+    assert runs_told_of([machine(fault(1e6))], [run]) == ["a"]
+
+
 def test_what_is_said_of_logs_that_tell_of_no_run() -> None:
     what = "Remedy: put it into the folder of its run, or name it among the `paths` of its run.toml"
     logs = [machine(fault(100, "n1"), fault(200, "n1"))]

@@ -6,7 +6,6 @@ was the only one to run when a fault happened (within an hour, on one of its nod
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,18 +21,19 @@ _NAMED = 3  # runs that a remedy names
 
 @dataclass(frozen=True)
 class _Ran:
-    """When and where a run was, in Unix seconds (NaN: not logged); empty sets where it does not say."""
+    """When (first and last Unix seconds of each attempt) and where a run was; empty where it does not say."""
 
     run_id: str
-    first: float
-    last: float
+    spans: tuple[tuple[float, float], ...]
     jobs: frozenset[str]
     hosts: frozenset[str]
 
     def was_there(self, fault: Fault) -> bool:
-        """Whether the fault happened while it ran, on a host that may be one of its own."""
-        at = in_year_of(fault.at_time, self.last)
-        near = self.first - AROUND_S <= at <= self.last + AROUND_S  # False where one is NaN
+        """Whether the fault happened while an attempt ran, on a host that may be one of its own."""
+        near = any(
+            first - AROUND_S <= in_year_of(fault.at_time, last) <= last + AROUND_S  # False for NaN
+            for first, last in self.spans
+        )
         return near and not (self.hosts and fault.host and _short(fault.host) not in self.hosts)
 
 
@@ -72,12 +72,15 @@ def _who(log: Attempt, ran: Sequence[_Ran]) -> Iterator[list[_Ran]]:
 
 
 def _ran(entry: Entry) -> _Ran:
-    told = [row.get(end) for row in entry.attempts for end in ("started", "ended")]
-    times = [datetime.fromisoformat(time).timestamp() for time in told if time]
+    spans = [(row.get("started"), row.get("ended")) for row in entry.attempts]
     jobs = {row["job"] for row in entry.attempts if row.get("job")}
     hosts = {_short(host) for row in entry.attempts for host in expand(row.get("nodes") or "")}
-    first, last = (min(times), max(times)) if times else (math.nan, math.nan)
-    return _Ran(entry.run_id, first, last, frozenset(jobs), frozenset(hosts))
+    told = tuple((_seconds(first), _seconds(last)) for first, last in spans if first and last)
+    return _Ran(entry.run_id, told, frozenset(jobs), frozenset(hosts))
+
+
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()
 
 
 def _told(fault: Fault) -> str:
