@@ -89,7 +89,7 @@ def test_between_distant_attempts_a_run_was_not_there() -> None:
 
 
 def test_what_is_said_of_logs_that_tell_of_no_run() -> None:
-    what = "Remedy: put it into the folder of its run, or name it among the `paths` of its run.toml"
+    what = "Remedy: put it into the folder of its run, or name it among the paths of its run.toml"
     logs = [machine(fault(100, "n1"), fault(200, "n1"))]
     assert remedy(logs, [training("a", START + 1e6)]) == (
         "tells of machines and no training (2 faults, first: Xid 79 (2023-11-20T09:05:00Z, n1)); "
@@ -140,7 +140,7 @@ def test_one_that_tells_of_no_run_is_a_problem(tmp_path: Path) -> None:
     assert outcomes["dmesg"].entry is None
     assert outcomes["dmesg"].problems == (
         f"tells of machines and no training (1 fault, first: {LOST} (nid003)); no run here names its job or "
-        "ran then. Remedy: put it into the folder of its run, or name it among the `paths` of its run.toml",
+        "ran then. Remedy: put it into the folder of its run, or name it among the paths of its run.toml",
     )
 
 

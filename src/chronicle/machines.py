@@ -62,7 +62,7 @@ def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
     why = f"may be of {which}, which ran at one time" if maybe else "no run here names its job or ran then"
     return (
         f"tells of machines and no training ({told}); {why}. "
-        "Remedy: put it into the folder of its run, or name it among the `paths` of its run.toml"
+        "Remedy: put it into the folder of its run, or name it among the paths of its run.toml"
     )
 
 
