@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from chronicle.config import RunConfig
 from chronicle.entry import headline, make_entry
@@ -73,6 +74,17 @@ def test_facts_in_full():
         Fact("Accelerators", 8, "accelerators", "run.toml"),
         Fact("corpus", "web", "", "run.toml"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("step_s", "value", "unit"), [(36.0, 1.0, "h"), (3.0, 5.0, "min"), (0.25, 25.0, "s"), (np.nan, None, "h")]
+)
+def test_the_wall_clock_has_a_unit_of_its_size(step_s, value, unit):
+    steps = np.arange(101)
+    series = Series("loss", Role.LOSS, steps, 2.0 + 0.001 * steps, 1.7e9 + step_s * steps)
+    told = {f.quantity: f for f in facts(stitch([Attempt("a.csv", (), {"loss": series})]), RunConfig())}
+    how = "" if value is None else "first to last time in the log, gaps included"
+    assert told["Wall clock"] == Fact("Wall clock", value, unit, how)
 
 
 def test_what_logs_state_is_readable_and_said_once():

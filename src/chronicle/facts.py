@@ -47,7 +47,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     if loss is not None:
         yield from _loss_facts(loss)
     seconds = _wall_seconds(timeline)
-    yield Fact("Wall clock", _hours(seconds), "h", "first to last time in the log, gaps included")
+    yield _wall_clock(seconds)
     yield Fact("Tokens", _tokens(timeline, config), "tokens", _tokens_how(timeline, config))
     yield Fact("Accelerators", config.gpus or None, "accelerators", "run.toml" if config.gpus else "")
     for name, value in config.facts.items():
@@ -159,6 +159,15 @@ def _wall_seconds(timeline: Timeline) -> float | None:
     times = [t.times[np.isfinite(t.times)] for t in timeline.series.values()]
     every = np.concatenate(times) if times else np.empty(0)
     return float(every.max() - every.min()) if len(every) > 1 else None
+
+
+def _wall_clock(seconds: float | None) -> Fact:
+    if seconds is None:
+        return Fact("Wall clock", None, "h", "")
+    per, unit = next(p for p in ((3600.0, "h"), (60.0, "min"), (1.0, "s")) if seconds >= p[0] or p[0] == 1.0)
+    return Fact(
+        "Wall clock", float(f"{seconds / per:.3g}"), unit, "first to last time in the log, gaps included"
+    )
 
 
 def _hours(seconds: float | None) -> float | None:
