@@ -164,10 +164,9 @@ def _wall_seconds(timeline: Timeline) -> float | None:
 def _wall_clock(seconds: float | None) -> Fact:
     if seconds is None:
         return Fact("Wall clock", None, "h", "")
-    per, unit = next(p for p in ((3600.0, "h"), (60.0, "min"), (1.0, "s")) if seconds >= p[0] or p[0] == 1.0)
-    return Fact(
-        "Wall clock", float(f"{seconds / per:.3g}"), unit, "first to last time in the log, gaps included"
-    )
+    size_s, unit = next((one for one in ((3600, "h"), (60, "min")) if seconds >= one[0]), (1, "s"))
+    value = float(f"{seconds / size_s:.3g}")
+    return Fact("Wall clock", value, unit, "first to last time in the log, gaps included")
 
 
 def _hours(seconds: float | None) -> float | None:
