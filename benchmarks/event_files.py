@@ -10,22 +10,24 @@ event file below runs/ and the folders of --also. `--write` puts the table into 
 
 from __future__ import annotations
 
-import argparse
 import os
 import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 
-from benchmarks.page import put
+from benchmarks.page import arguments, put
 from chronicle.readers import read
 from chronicle.readers.crc32c import masked_crc, masked_crcs, masked_crcs_of_words
+from chronicle.readers.kernel import compiled
 
 RUNS = Path(__file__).parent.parent / "runs"
 JUDGED = [b"train/loss", b"train/grad_norm", b"train/learning_rate", b"train/tokens_per_sec"]
@@ -35,12 +37,14 @@ GOAL = (
     "0.6 of the server's memory"
 )
 EVENTS_A_FILE = 2000
+MARK = 0.123456789  # stands for the number of a value
 # ru_maxrss of a child also counts what this process had when it started the child; VmHWM does not.
 PEAK = """
 with open("/proc/self/status") as status:
     print(next(int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM")))
 """
 OURS = "import chronicle; print(sum(len(s) for a in chronicle.read({!r}) for s in a.series.values()))" + PEAK
+WITHOUT_NUMBA = "from chronicle.readers.kernel import compiled; compiled.available = lambda: False; "
 THEIRS = (
     """
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -68,20 +72,28 @@ def value(tag: bytes, number: float, encoding: str) -> bytes:
 
 def write(file: Path, n_events: int, encoding: str, first_step: int = 0) -> None:
     """An event file as a SummaryWriter leaves it: ten scalars a step."""
-    random = np.random.default_rng(0)
+    n_steps = n_events // len(TAGS)
+    cells = np.random.default_rng(0).normal(2, 0.1, n_steps * len(TAGS)).astype("<f4").tobytes()
+    around = [value(tag, MARK, encoding).split(struct.pack("<f", MARK)) for tag in TAGS]
     payloads = [struct.pack("<Bd", 9, 1.7e9) + message(0x1A, b"brain.Event:2")]
-    for step in range(first_step, first_step + n_events // len(TAGS)):
-        varint = b"" if not step else bytes([0x10]) + leb128(step)
-        start = struct.pack("<Bd", 9, 1.7e9 + step / 3) + varint
-        for tag, number in zip(TAGS, random.normal(2, 0.1, len(TAGS)), strict=True):
-            payloads.append(start + value(tag, number, encoding))
-    length = np.array([len(payload) for payload in payloads], np.uint64)
-    end = np.cumsum(length).astype(np.int64)
-    check = masked_crcs(np.frombuffer(b"".join(payloads), np.uint8), end - length.astype(np.int64), end)
+    for step in range(n_steps):
+        at = first_step + step
+        start = struct.pack("<Bd", 9, 1.7e9 + at / 3) + (b"\x10" + leb128(at) if at else b"")
+        for i, (before, after) in enumerate(around, step * len(TAGS)):
+            payloads.append(b"".join((start, before, cells[4 * i : 4 * i + 4], after)))
+    file.write_bytes(b"".join(frames(payloads)))
+
+
+def frames(payloads: Sequence[bytes]) -> Iterator[bytes]:
+    """Payloads with their lengths and checksums, in pieces."""
+    length = np.array([len(payload) for payload in payloads], np.int64)
+    end = np.cumsum(length)
+    check = masked_crcs(np.frombuffer(b"".join(payloads), np.uint8), end - length, end)
     assert check[1] == masked_crc(payloads[1])
-    with file.open("wb") as out:
-        for payload, *numbers in zip(payloads, length, masked_crcs_of_words(length), check, strict=True):
-            out.write(struct.pack("<QI", *numbers[:2]) + payload + struct.pack("<I", numbers[2]))
+    head = np.rec.fromarrays([length.astype("<u8"), masked_crcs_of_words(length.view(np.uint64))]).tobytes()
+    foot = check.astype("<u4").tobytes()
+    for i, payload in enumerate(payloads):
+        yield from (head[12 * i : 12 * i + 12], payload, foot[4 * i : 4 * i + 4])
 
 
 def leb128(number: int) -> bytes:
@@ -117,8 +129,13 @@ def measured(*command: str) -> Cost:
     return Cost(wall_s, usage.ru_utime + usage.ru_stime, sum(printed), points, printed)
 
 
+def best(*command: str) -> Cost:
+    """The fastest of three runs: the first may compile, and any may be disturbed."""
+    return min(measured(*command) for _ in range(3))
+
+
 def equal(file: Path) -> bool:
-    """Whether both readers give the same steps, times and values, bit for bit."""
+    """Whether EventAccumulator and chronicle, with and without numba, give the same columns, bit for bit."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.util.tensor_util import make_ndarray
 
@@ -126,10 +143,16 @@ def equal(file: Path) -> bool:
     points = {t: [(e.wall_time, e.step, e.value) for e in log.Scalars(t)] for t in log.Tags()["scalars"]}
     for tag in log.Tags()["tensors"]:
         points[tag] = [(e.wall_time, e.step, make_ndarray(e.tensor_proto).item()) for e in log.Tensors(tag)]
-    ours = {t: zip(s.times, s.steps, s.values, strict=True) for t, s in read(file)[0].series.items()}
-    return {t: np.array(p).tobytes() for t, p in points.items()} == {
-        t: np.array(list(p)).tobytes() for t, p in ours.items()
-    }
+    expected = {t: np.array(p).tobytes() for t, p in points.items()}
+    return all(columns(file, with_numba) == expected for with_numba in (True, False))
+
+
+def columns(file: Path, with_numba: bool) -> dict[str, bytes]:
+    """Times, steps and values of each tag as chronicle reads them."""
+    engine = partial(compiled.compiled, "events") if with_numba else lambda: None
+    with mock.patch.object(compiled, "engine", lambda family, n_bytes: engine()):
+        series = read(file)[0].series
+    return {t: np.stack([s.times, s.steps, s.values], axis=1).tobytes() for t, s in series.items()}
 
 
 def folder_of(root: Path, n_files: int) -> Path:
@@ -161,7 +184,8 @@ def measure(n_events: int, n_files: int, root: Path) -> Iterator[str]:
         costs = {
             "EventAccumulator": measured("-c", THEIRS.format(str(folder))),
             "tensorboard-data-server": measured("-m", "benchmarks.data_server", str(folder), "--checksum"),
-            "chronicle": min(measured("-c", OURS.format(str(folder))) for _ in range(3)),
+            "chronicle without numba": best("-c", WITHOUT_NUMBA + OURS.format(str(folder))),
+            "chronicle": best("-c", OURS.format(str(folder))),
         }
         yield from rows(what, costs)
 
@@ -181,13 +205,12 @@ def rows(what: str, costs: dict[str, Cost]) -> Iterator[str]:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument(
         "--also", type=Path, nargs="*", default=[], help="folders with more event files to compare"
     )
-    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
     options = parser.parse_args()
     real = [file for folder in (RUNS, *options.also) for file in sorted(folder.rglob("*tfevents*"))]
     different = [file for file in real if not equal(file)]

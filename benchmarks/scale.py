@@ -2,49 +2,60 @@
 
     python -m benchmarks.scale [--points 1000000] [--runs 1 10 100] [--files 1 10] [--write]
 
-Event files of ten tags, four of which are judged. First many runs (links to one file: the disk holds it
-once), read, stitched and classified one after the other in one process; then one run of many files that go
-on from each other. `--write` puts the table into docs/speed.md.
+Event files of ten tags, four of which are judged. First many runs (links to one file, which is on disk once),
+then one run of many files that go on from each other. Each run goes through all that `chronicle build` does
+with it, one run after the other in one process: it is read, stitched and classified, drawn, and its entry and
+data are written. `--write` puts the table into docs/speed.md.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.event_files import TAGS, measured, write
-from benchmarks.page import put
+from benchmarks.page import arguments, markdown, show
 
+# Prints points, peak (MiB), and the CPU time (ms) of reading, of all until there is a diagnosis, and of all.
 CODE = """
-import time
+import sys, time
 from pathlib import Path
-from chronicle.classify import classify
+from chronicle import produce
 from chronicle.config import WorkspaceConfig
-from chronicle.produce import read_run
 from chronicle.sources import expand
-from chronicle.timeline import stitch
-points, spent = 0, [0.0, 0.0]
-for run in expand([Path({!r})]):
-    start = time.perf_counter()
-    attempts, problems = read_run(run, WorkspaceConfig())
-    read = time.perf_counter()
-    classify(stitch(attempts, run_id=run.run_id))
-    spent = [spent[0] + read - start, spent[1] + time.perf_counter() - read]
-    points += sum(len(s) for one in attempts for s in one.series.values())
-    attempts = None
-peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(points, int(peak) // 1024, *(round(1000 * s) for s in spent))
+
+points, spent = 0, {"read_run": 0.0, "diagnose": 0.0, "produce": 0.0}
+
+def timed(name):
+    call = getattr(produce, name)
+    def measured(*args):
+        start = time.process_time()
+        result = call(*args)
+        spent[name] += time.process_time() - start
+        return result
+    setattr(produce, name, measured)
+
+for name in spent:
+    timed(name)
+folder = Path(sys.argv[2])
+for run in expand([Path(sys.argv[1])]):
+    made = produce.produce(produce.Product(run, WorkspaceConfig(), folder))
+    assert made.entry and not made.problems, made
+    points += sum(metric["points"] for metric in made.entry.metrics)
+with open("/proc/self/status") as status:
+    peak = next(int(line.split()[1]) // 1024 for line in status if line.startswith("VmHWM"))
+print(points, peak, *(round(1000 * s) for s in spent.values()))
 """
+STAGES = ("reading", "stitching, classifying", "drawing, writing", "CPU in all", "wall")
+HEAD = ("what", "points", *STAGES, "CPU of 1,000,000 points", "times the row above", "peak memory")
 
 
 def many_runs(root: Path, n_runs: int, n_points: int) -> Path:
     """A folder of runs of one file each."""
-    folder, file = root / f"runs-{n_runs}", root / "events.out.tfevents.1"
-    if not file.exists():
-        write(file, n_points, "simple_value")
+    folder, file = root / "runs", root / "events.out.tfevents.1"
+    write(file, n_points, "simple_value")
     for number in range(n_runs):
         run = folder / f"case-{chr(97 + number // 26)}{chr(97 + number % 26)}"
         run.mkdir(parents=True)
@@ -54,7 +65,7 @@ def many_runs(root: Path, n_runs: int, n_points: int) -> Path:
 
 def one_run(root: Path, n_files: int, n_points: int) -> Path:
     """A folder of the files of one run."""
-    folder = root / f"files-{n_files}"
+    folder = root / "run"
     folder.mkdir()
     for number in range(n_files):
         first = number * n_points // len(TAGS)
@@ -62,40 +73,39 @@ def one_run(root: Path, n_files: int, n_points: int) -> Path:
     return folder
 
 
-def row(what: str, folder: Path) -> str:
-    """What a process takes that reads, stitches and classifies all that is in the folder."""
-    cost = measured("-c", CODE.format(str(folder)))
-    peak_mib, read_ms, judge_ms = cost.printed
-    return (
-        f"| {what} | {cost.points:,} | {read_ms / 1000:.1f} s | {judge_ms / 1000:.1f} s "
-        f"| {(read_ms + judge_ms) * 1000 / cost.points:.2f} s | {peak_mib} MiB |"
-    )
+def row(what: str, folder: Path, root: Path, above: float) -> tuple[float, list[str]]:
+    """CPU seconds of a million points, and the row: what a process takes that builds all in the folder."""
+    entry = root / "entry"
+    entry.mkdir()
+    cost = measured("-c", CODE, str(folder), str(entry))
+    peak_mib, *spent_ms = cost.printed
+    read_s, judged_s, made_s = (ms / 1000 for ms in spent_ms)
+    each = cost.cpu_s / cost.points * 1e6
+    stages = (read_s, judged_s - read_s, made_s - judged_s, cost.cpu_s, cost.wall_s, each)
+    ratio = f"{each / above:.2f}" if above else ""
+    return each, [what, f"{cost.points:,}", *(f"{s:.1f} s" for s in stages), ratio, f"{peak_mib} MiB"]
 
 
-def measure(n_points: int, runs: list[int], files: list[int]) -> Iterator[str]:
+def measure(n_points: int, runs: list[int], files: list[int]) -> Iterator[list[str]]:
     """The rows of the table."""
-    yield "| what | points | reading | stitching and classifying | a million points | peak memory |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
-    for n_runs in runs:
-        with tempfile.TemporaryDirectory() as root:
-            yield row(f"runs of one file: {n_runs}", many_runs(Path(root), n_runs, n_points))
-    for n_files in files:
-        with tempfile.TemporaryDirectory() as root:
-            yield row(f"files of one run: {n_files}", one_run(Path(root), n_files, n_points))
+    for what, make, numbers in (("runs of one file", many_runs, runs), ("files of one run", one_run, files)):
+        above = 0.0
+        for number in numbers:
+            with tempfile.TemporaryDirectory() as root:
+                folder = make(Path(root), number, n_points)
+                above, cells = row(f"{what}: {number}", folder, Path(root), above)
+            yield cells
 
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--points", type=int, default=1_000_000, help="points a file")
     parser.add_argument("--runs", type=int, nargs="+", default=[1, 10, 100])
     parser.add_argument("--files", type=int, nargs="+", default=[1, 10])
-    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
     options = parser.parse_args()
-    table = "\n".join([*measure(options.points, options.runs, options.files)])
-    print(table)
-    if options.write:
-        put("scale", "python -m benchmarks.scale", table)
+    rows = measure(options.points, options.runs, options.files)
+    show("scale", markdown(HEAD, rows), options.write)
 
 
 if __name__ == "__main__":
