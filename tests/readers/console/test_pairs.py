@@ -30,6 +30,42 @@ LINES = {
     "Step 1,000 of 20,000: loss=2.5, tokens/s=1,234.5": {"Step": 1000, "loss": 2.5, "tokens/s": 1234.5},
     "steps: 10 loss: 7.6534 iter time (s): 3.241": {"steps": 10, "loss": 7.6534, "iter time (s)": 3.241},
     "epoch 3 train_loss 0.532 acc 81.2%": {"epoch": 3, "train_loss": 0.532, "acc": 81.2},
+    "2022/03/01 eta: 1:00:49, time: 0.5": {"time": 0.5},
+    "eta: 1 day, 2:00:00, iter:   3,000, lr:(2.000e-04,)": {"iter": 3000, "lr": 0.0002},
+    '{"step": 10, "loss": "2.5", \'lr\': 1e-4}': {"step": 10, "loss": 2.5, "lr": 0.0001},
+    "Epoch is [1/600], mini-batch is [27/1600], batch_loss is 3.08": {
+        "Epoch": 1, "mini-batch": 27, "batch_loss": 3.08,
+    },
+    "loss[loss=0.45, over 28.0 frames. ], tot_loss[loss=0.7, over 9. frames. ], x[a=1]": {
+        "loss": 0.45, "tot_loss": 0.7, "x/a": 1,
+    },
+    "Time taken for 1 epoch: 124.0 secs": {},
+    "Epoch #3: test_reward: 10.5 ± 5.1": {"Epoch": 3, "test_reward": 10.5},
+    "Epoch: 0/20,top 1 acc: 0.2585=====": {"Epoch": 0, "top 1 acc": 0.2585},
+    "current step: 58013th step": {"current step": 58013},
+    "[ITER 7000] PSNR 30.12 [01/01 10:00:00]": {"ITER": 7000, "PSNR": 30.12},
+    "/usr/lib/a.py:238: Warning 5 | Tokens / Sec:   127.7": {"Warning": 5, "Tokens / Sec": 127.7},
+    "main.py 226: v_num=0": {},
+    "Ep. 1 : Up. 1000 : Sen. 1,269,755 : Cost 7.95 * 3 after 9 : Time 785.53s : L.r. 1.25e-05": {
+        "epoch": 1, "update": 1000, "sentences": 1269755, "Cost": 7.95, "Time": 785.53, "L.r": 1.25e-05,
+    },
+    "3epoch:train:91-180batch: iter_time=0.003, loss=80.856": {
+        "epoch": 3, "batch": 180, "iter_time": 0.003, "loss": 80.856,
+    },
+    " 1: 50.5, 60.5 avg loss, 0.001000 rate, 30.96 seconds, 64 images": {
+        "iteration": 1, "loss": 50.5, "avg loss": 60.5, "rate": 0.001, "time": 30.96,
+    },
+    "Train: [0/300][50/1251]\teta 0:12:30 lr 0.01\tloss 6.9 (6.95)": {
+        "epoch": 0, "batch": 50, "lr": 0.01, "loss": 6.9,
+    },
+    "Epoch(train)  [2][ 50/858]  lr: 0.01": {"epoch": 2, "batch": 50, "lr": 0.01},
+    "Train: 3 [  50/1251 (  4%)]  Loss: 6.9 (6.95)": {"epoch": 3, "batch": 50, "Loss": 6.9},
+    "Train net output #2: loss_cls = 0.5 (* 1 = 0.5 loss)": {"Train loss_cls": 0.5},
+    "Train loss 10 0.9 Grad Norm 1.25 2.31s/it": {"iteration": 10, "Train loss": 0.9, "Grad Norm": 1.25},
+    "Score at iteration 100 is 1.4": {"iteration": 100, "score (loss)": 1.4},
+    "Progress on:train 1.25kit/10.0kit rate:1.5it/s remaining:1:20 elapsed:10 postfix:loss=2.5": {
+        "step": 1250, "loss": 2.5,
+    },
     "import numpy as np": {},
     "numpy==1.26.4": {},
     "for i in range(100): print(i)": {},

@@ -18,7 +18,7 @@ from chronicle.readers.cells import number
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair, pairs
 from chronicle.readers.console.prefix import Prefix
-from chronicle.readers.console.records import Record, Told
+from chronicle.readers.console.records import Record, Told, as_bar
 
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
@@ -32,6 +32,7 @@ _BULLET = " \t|>*#•:-"
 _SUMMARY = re.compile(r"\bbest iteration is:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
+_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b", re.IGNORECASE)
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
 _MOST_COLUMNS = 64
@@ -46,7 +47,7 @@ class Table:
 
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
-        bar = _BAR.search(text)
+        bar = _BAR.search(text) if "%" in text else None
         text = text[: bar.start()] if bar else text
         if names := _header(text):
             self._names = names
@@ -76,6 +77,8 @@ def _header(text: str) -> tuple[str, ...]:
 
     One of the first two counts steps or epochs.
     """
+    if not _HEAD.match(text) or ": " in text or "=" in text:
+        return ()
     cells = _BORDERS.split(text.strip("|│┃║ ")) if _BORDERS.search(text) else _GAP.split(text.strip())
     names = [cell.strip() for cell in cells]
     names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
@@ -86,7 +89,7 @@ def _header(text: str) -> tuple[str, ...]:
 
 
 def _is_name(cell: str) -> bool:
-    return bool(re.fullmatch(r"#|[^\W\d][^|:=]{0,40}", cell)) and number(cell) is None
+    return bool(re.fullmatch(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}", cell)) and number(cell) is None
 
 
 def _counts(name: str) -> bool:
@@ -116,14 +119,18 @@ class Gatherer:
             yield from self.end()
         elif line.unfinished:  # its number may go on
             yield Record((), text)
-        elif self._skip or _SUMMARY.search(text):  # what was said before, said again
+        elif self._skip or ("est " in text and _SUMMARY.search(text)):  # what was said before, said again
             self._skip = not self._skip and text.endswith(":")
             yield Record((), text)
-        elif (box := _BOX.fullmatch(text)) and (not box[2] or number(box[2]) is not None):
+        elif (
+            text.startswith("|")
+            and (box := _BOX.fullmatch(text))
+            and (not box[2] or number(box[2]) is not None)
+        ):
             yield from self._boxed(box[1], box[2], line, prefix)
         else:
             row = self._table.read(text)
-            found = pairs(text) if row is None else row
+            found = [as_bar(pair) for pair in pairs(text)] if row is None else row
             if len(found) == 1 and row is None and text.lstrip(_BULLET).startswith(found[0].name):
                 yield from self._one(Told(found[0], line, prefix))
             else:

@@ -8,6 +8,7 @@ left aside. ``12/100`` is 12 (of 100); where no name stands before it, it is cal
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from chronicle.readers.cells import number
@@ -63,7 +64,7 @@ def pairs(text: str) -> list[Pair]:
     text = plain(text[:_LONGEST])
     if round_ := _ROUND.match(text):
         found.append(Pair("progress", float(round_[1])))
-    for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text else text):
+    for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text):
         name, value = _name(match["name"] or ""), number(match["value"].replace(",", ""))
         if match["name"] and (not name or match.start() == nobody):
             nobody = match.end() + 1  # the word that follows is the unit of a number without a name
@@ -72,6 +73,7 @@ def pairs(text: str) -> list[Pair]:
     return found
 
 
+@lru_cache(maxsize=4096)
 def _name(words: str) -> str:
     """The name without what only joins it to its number; "" where the words name nothing."""
     while (last := words.rpartition(" ")[2].lower()) in _COPULA:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
 from chronicle.model import Role
@@ -36,6 +38,7 @@ _EVALUATION = re.compile(
 )
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
+_SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE})
 _JUDGED = frozenset(
     {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.GRAD_NORM, Role.SCORE, Role.VALIDATION_SCORE}
     | {Role.LEARNING_RATE}
@@ -50,46 +53,21 @@ class Told(NamedTuple):
     prefix: Prefix
 
 
-@dataclass(frozen=True, eq=False)
 class Record:
     """Pairs that were told together, in one line or in a block of lines. ``text`` is that of the line.
 
-    ``open``: the log ended in the block, of which more may come.
+    ``shape`` is what records of one kind have in common, ``counters`` is what counts steps in it, from the
+    best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
     """
 
-    told: tuple[Told, ...]
-    text: str = ""
-    open: bool = False
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """Its pairs in their order."""
-        return [one.pair for one in self.told]
-
-    @property
-    def epoch(self) -> Pair | None:
-        """The pair that counts epochs."""
-        return next((pair for pair in self.pairs if _last_word(pair.name) == "epoch"), None)
-
-    @property
-    def counters(self) -> list[tuple[int, Pair]]:
-        """What counts steps in it, from the best."""
+    def __init__(self, told: Sequence[Told], text: str = "", *, open: bool = False) -> None:
+        self.told, self.open = told, open
+        self.pairs = [one.pair for one in told]
+        self.shape = tuple(pair.name for pair in self.pairs)
+        self.epoch = next((pair for pair in self.pairs if _last_word(pair.name) == "epoch"), None)
         ranked = [(rank, pair) for pair in self.pairs if (rank := rank_of(pair)) is not None]
-        return sorted(ranked, key=lambda one: one[0])
-
-    @property
-    def shape(self) -> tuple[str, ...]:
-        """What records of one kind have in common."""
-        return tuple(pair.name for pair in self.pairs)
-
-    @property
-    def evaluation(self) -> str:
-        """The word of an evaluation in the line, where no training is spoken of beside it."""
-        found = _EVALUATION.search(self.text)
-        if not found or _TRAINING.search(self.text):
-            return ""
-        ing = (found["ing"] or "").lower()
-        return {"evalu": "eval"}.get(ing, ing) or found[0].lower()
+        self.counters = sorted(ranked, key=itemgetter(0)) if len(ranked) > 1 else ranked
+        self.evaluation = _evaluation(text) if told else ""
 
     def values(self, counter: str, phases: bool) -> dict[str, Told]:
         """What it tells but the counter, by its name; of equal names the first is meant.
@@ -115,17 +93,33 @@ class Record:
 
     @property
     def is_training(self) -> bool:
-        """Whether a trainer tells such things: a known metric, or batches of an epoch."""
-        if any(map(is_judged, self.shape)):
+        """Whether a trainer tells such things: a known metric, or batches of an epoch.
+
+        A score alone behind a bar is that of a picture after the other.
+        """
+        named = any(pair.name != "progress" for _, pair in self.counters)
+        if self.epoch is not None and named:
             return True
-        return self.epoch is not None and any(pair.name != "progress" for _, pair in self.counters)
+        only_a_bar = bool(self.counters) and not named and self.epoch is None
+        return any(is_judged(name) and not (only_a_bar and role_of(name) in _SCORES) for name in self.shape)
 
 
+def _evaluation(text: str) -> str:
+    """The word of an evaluation in a line, where no training is spoken of beside it; else ""."""
+    found = _EVALUATION.search(text)
+    if not found or _TRAINING.search(text):
+        return ""
+    ing = (found["ing"] or "").lower()
+    return {"evalu": "eval"}.get(ing, ing) or found[0].lower()
+
+
+@lru_cache(maxsize=4096)
 def _says_so(name: str) -> bool:
     """Whether the name of a metric itself speaks of an evaluation."""
     return bool(_EVALUATION.search(re.sub(r"[_/.-]", " ", name)))
 
 
+@lru_cache(maxsize=4096)
 def is_judged(name: str) -> bool:
     """Whether trainings are judged by a metric of this name."""
     return "loss" in name.lower() or role_of(name) in _JUDGED
@@ -133,9 +127,13 @@ def is_judged(name: str) -> bool:
 
 def rank_of(pair: Pair) -> int | None:
     """How well a pair counts steps (0 is best); None where it does not. Epochs are not asked here."""
-    if pair.value != pair.value // 1 or not 0 <= pair.value < 2.0**63:
-        return None
-    name = re.sub(r"\(\w*\)$", "", pair.name)
+    whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
+    return _rank_of_name(pair.name) if whole else None
+
+
+@lru_cache(maxsize=4096)
+def _rank_of_name(name: str) -> int | None:
+    name = re.sub(r"\(\w*\)$", "", name)
     rank, words = tables.step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
     if words[-1] == "epoch":
         return None
@@ -146,6 +144,7 @@ def rank_of(pair: Pair) -> int | None:
     return rank
 
 
+@lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
     """Whether a value of this name belongs to a training wherever it stands."""
     return "loss" in name.lower() or role_of(name) is not Role.OTHER
@@ -157,11 +156,19 @@ def counted(rank: int) -> str:
     return names[rank % len(names)][1] if rank < _N_NAMED else "step"
 
 
+def as_bar(pair: Pair) -> Pair:
+    """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
+    if pair.of and rank_of(pair) is None and _last_word(pair.name) != "epoch" and not is_known(pair.name):
+        return pair._replace(name="progress")
+    return pair
+
+
 def key_of(pair: Pair) -> str:
     """The name of a counter; bars without a name are told apart by what they count up to."""
     return f"progress/{pair.of}" if pair.name == "progress" else pair.name
 
 
+@lru_cache(maxsize=4096)
 def _last_word(name: str) -> str:
     return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
 

@@ -42,17 +42,18 @@ _WORDINGS = tuple(
         ),
         # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
         (
-            "[",
-            r"\b(?!Epoch[:\s])([A-Z]\w+(?:\(\w+\))?):?\s*\[\s*(\d{1,9})(?:/\d{1,9})?\]\s?\[\s*(\d{1,12}(?:/\d{1,12})?)\]",
+            "][",
+            r"\b(?!Epoch[:\s])([A-Z]\w+(?:\(\w+\))?):?\s*\[\s*(\d{1,9})(?:/\d{1,9})?\]\[\s*(\d{1,12}(?:/\d{1,12})?)\]",
             r"\1, epoch \2 batch \3 ",
         ),
         # "Train: 0 [ 50/1251 (4%)]" of timm
         (
-            "[",
+            "Train",
             r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )",
             r"\1, epoch \2 batch \3 [",
         ),
-        ("[", r"\b(Test|Valid|Validation|Eval):\s+\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
+        (":  [", r"\b(Test|Valid|Validation|Eval):  \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
+        (": [", r"\b(Test|Valid|Validation|Eval): \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
     )
 )
 _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}

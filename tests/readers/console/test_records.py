@@ -1,0 +1,151 @@
+"""Records of more than one line, evaluations, and what counts: small logs, with all that is read of each."""
+
+from __future__ import annotations
+
+import pytest
+from tests.readers.console.test_traps import Points, points, read_text
+
+from chronicle.readers.console import generic
+
+STEPS = range(1, 11)
+
+
+def repeated(text: str) -> str:
+    """The text for steps 1 to 10: {i} is the step, {e} the epoch of two steps, {loss} falls from 4.5."""
+    return "".join(text.format(i=i, e=(i + 1) // 2, b=2 - i % 2, loss=5 - i / 2) for i in STEPS)
+
+
+def steps(*of: int, first: float = 4.5, by: float = -0.5) -> list[tuple[int, float]]:
+    return [(step, first + by * n) for n, step in enumerate(of)]
+
+
+LOSS = steps(*STEPS)
+# name -> text, all points, the axis
+LOGS: dict[str, tuple[str, Points, str]] = {
+    "a block whose counter comes last": (
+        repeated("loss: {loss}\naccuracy: 0.5\niteration: {i}\n----------\n"),
+        {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
+    "a block whose counter comes first, in lines with a clock": (
+        repeated("2025-01-01 10:00:00: Epoch {i}\n2025-01-01 10:00:00: train_loss {loss}\n"),
+        {"train_loss": LOSS},
+        "epoch",
+    ),
+    "a box of two columns": (
+        repeated("| Epoch |  {i} |\n| a/ |  |\n|   loss  | {loss} |\n| b/ |  |\n| loss | 1 |\n-------\n"),
+        {"a/loss": LOSS, "b/loss": steps(*STEPS, first=1.0, by=0)},
+        "epoch",
+    ),
+    "a table of columns": (
+        "epoch     train_loss  time\n" + repeated("{i}         {loss}         00:3{i}\n"),
+        {"train_loss": LOSS},
+        "epoch",
+    ),
+    "a table with borders": (
+        "┃ step ┃ loss ┃ lr ┃\n" + repeated("│ {i} │ {loss} │ 1 │\n"),
+        {"loss": LOSS, "lr": steps(*STEPS, first=1.0, by=0)},
+        "step",
+    ),
+    "a table that is drawn again with a bar": (
+        repeated(
+            "  Epoch  box_loss\n  {i}/10  9.5: 50%|##  | 1/2 [0]\n  {i}/10  {loss}: 100%|####| 2/2 [0]\n"
+        ),
+        {"box_loss": LOSS},
+        "epoch",
+    ),
+    "an evaluation counts its own batches": (
+        repeated("Epoch [{e}] iter {b}/2 loss {loss}\nEvaluating: 2/3 loss 7.0\n"),
+        {
+            "Epoch": [(step, (step + 1) // 2) for step in STEPS],
+            "loss": LOSS,
+            "eval/loss": steps(*STEPS, first=7.0, by=0),
+        },
+        "step",
+    ),
+    "the name of a metric says what was evaluated, and what is told with it": (
+        repeated("Epoch {i}/10\n----------\ntrain Loss: {loss} Acc: 0.5\nval Loss: 9.0 Acc: 0.25\n\n"),
+        {
+            "train Loss": LOSS,
+            "Acc": steps(*STEPS, first=0.5, by=0),
+            "val Loss": steps(*STEPS, first=9.0, by=0),
+            "val/Acc": steps(*STEPS, first=0.25, by=0),
+        },
+        "epoch",
+    ),
+    "all lines are of tests, which then is no phase": (
+        repeated("test step {i} loss {loss}\n"),
+        {"loss": LOSS},
+        "step",
+    ),
+    "batches that begin again where no epoch is told": (
+        "".join(f"loss: {5 - n / 2} | {100 * n % 300 or 300}/300\n" for n in STEPS),
+        {"loss": steps(*range(100, 1001, 100))},
+        "step",
+    ),
+    "an epoch and a batch of which nobody knows how many there are": (
+        "".join(f"TRAIN Batch {n // 6}/{n % 6 * 100} loss {5 - n / 2}\n" for n in range(1, 11)),
+        {"loss": steps(100, 200, 300, 400, 500, 501, 601, 701, 801, 901)},
+        "step",
+    ),
+    "samples that a mean is of count nothing": (
+        repeated("Epoch {i} - loss: {loss}, Samples: 5695\n"),
+        {"loss": LOSS, "Samples": steps(*STEPS, first=5695.0, by=0)},
+        "epoch",
+    ),
+    "other bars beside that of the training": (
+        repeated("Loading: 3/5 [00:01]\nTraining: {i}/10 [00:01, loss={loss}]\n"),
+        {"loss": LOSS},
+        "step",
+    ),
+    "what was said before, said again": (
+        repeated("[{i}]\tloss:{loss}\n") + "Early stopping, best iteration is:\n[3]\tloss:3.5\n",
+        {"loss": LOSS},
+        "step",
+    ),
+    "a configuration counts nothing": (
+        "iterations: 5000\nlr: 0.5\n" + repeated("it: {i} loss: {loss}\n"),
+        {"loss": LOSS},
+        "step",
+    ),
+    "nothing counts": (
+        repeated("--- \nloss: {loss}\ntest loss: 1.5\n"),
+        {"loss": steps(*range(10)), "test loss": steps(*range(10), first=1.5, by=0)},
+        "row",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_what_is_read(name, tmp_path):
+    text, wanted, axis = LOGS[name]
+    attempt = read_text(tmp_path, text)
+    assert points(attempt) == wanted
+    assert (attempt.facts["format"], attempt.axis) == ("key-value", axis)
+
+
+def test_a_configuration_is_a_fact(tmp_path):
+    text, _, _ = LOGS["a configuration counts nothing"]
+    assert read_text(tmp_path, text).facts["config/lr"] == 0.5
+
+
+NO_LOGS = {
+    "notes.txt": "".join(
+        f"Training {i} --> lr = 0.0001, weight decay = 0.01, batch size = {i}\n" for i in range(9)
+    ),
+    "settings.txt": "STEPS=400000\nD_MODEL=128\nloss = 0.5\n" * 9,
+    "pictures.txt": "".join(f"Processing {i}/100: PSNR {30 + i}.5 SSIM 0.9{i}\n" for i in range(9)),
+    "images.txt": "".join(f"image_{i}: PSNR: {30 + i}.5 dB; SSIM: 0.9{i}\n" for i in range(9)),
+    "trials.txt": "".join(f"Trial {i} finished with value 0.{i} and {{'lr': 0.1}}.\n" for i in range(9)),
+    "results.txt": "| model | loss |\n|---|---|\n"
+    + "".join(f"| {'abcdefghi'[i]} | 0.{i} |\n" for i in range(9)),
+    "columns.txt": "".join(f"{i} 0.{i}\n" for i in range(9)),
+    "bar.txt": "".join(f"\rTraining:  5%|5 | {i}/300 [47:45<14:48, 533.47step/s]" for i in range(99)),
+    "losses.txt": "loss: 2.5\n" * 9,
+}
+
+
+@pytest.mark.parametrize("name", NO_LOGS)
+def test_what_is_no_log(name, tmp_path):
+    (tmp_path / name).write_text(NO_LOGS[name])
+    assert not generic.identify(tmp_path / name)
