@@ -74,6 +74,24 @@ def rank(number: int, seed: int = 0) -> Attempt:
     return at(f"rank{number}", UP, 0, seed, host=f"node{number}", pid=1)
 
 
+def whole(cut: int, **more: Any) -> Attempt:
+    """A trainer's state of `in_parts`: the first attempt up to a step, then the other; no wall clock."""
+    one = log("state", range(0, 1000, 10), **more)
+    one.series["loss"].values[:] = np.append(
+        course(range(0, 430, 10), 1)[: cut // 10], course(range(400, 1000, 10), 2)[(cut - 400) // 10 :]
+    )
+    return replace(one, facts={"format": "state"})
+
+
+def in_parts() -> list[Attempt]:
+    spans = range(0, 430, 10), range(400, 1000, 10)
+    return [at("ab"[k], span, k, k + 1, format="events") for k, span in enumerate(spans)]
+
+
+def with_seeds(steps: Sequence[int], seeds: Sequence[int]) -> Attempt:
+    return log("f", steps, s=series("seed", steps, seeds))
+
+
 EARLY = [300, 100, 900, 100, 100, 300]
 SIX = "t0 | t1 | t2 | t3 | t4 | t5"
 ROUNDED = {"train_loss": series("train_loss", UP[::10], np.round(course(UP[::10]), 3))}
@@ -119,6 +137,12 @@ HISTORIES: dict[str, tuple[Any, ...]] = {
     "three seeds in a table, one below the other": (
         one_file(UP, UP, UP), "f#1 | f#2 | f#3", "same end, same end", "relation"),
     "three seeds in a table, row by row": (one_file(np.repeat(UP, 3)), "f", "repeats"),
+    "three seeds in a table, row by row, with a column that says so": (
+        with_seeds(np.repeat(UP, 3), [1, 2, 3] * 1000),
+        "f, seed 1 | f, seed 2 | f, seed 3", "seed, seed", ""),
+    "resumed with another seed, in one table": (
+        with_seeds([*UP, *range(800, 1500)], [1] * 1000 + [2] * 700),
+        "f, seed 1, rollback 800 f, seed 2"),
     "seeds that are stated, of different lengths": (
         [at("a", range(700), 0, 1, seed=1), at("b", UP, 1, 2, seed=2)], "a | b", "seed"),
     "a second fit of ten epochs from nothing": (
@@ -177,6 +201,12 @@ HISTORIES: dict[str, tuple[Any, ...]] = {
     # One training told twice
     "two trackers, one of them rounds and thins": (
         [at("events", UP), Attempt("t.csv", ("t.csv",), assign(ROUNDED))], "events"),
+    "a trainer's state of the live course, and event files of both attempts": (
+        [whole(400), *in_parts()], "a, rollback 400 b"),
+    "a tracker that dropped the repeated steps, and logs of both attempts": (
+        [whole(430), *in_parts()], "a, rollback 400 b"),
+    "three logs of one attempt": (
+        [at(f"t.{kind}", UP, None, format=kind) for kind in ("csv", "json", "log")], "t.csv"),
     "ranks that log the loss of all": ([rank(0), rank(1)], "rank0"),
     "ranks that log losses of their own": ([rank(0), rank(1, 1)], "rank0 | rank1", "together", "relation"),
     # Clocks
@@ -231,3 +261,19 @@ def test_only_the_last_attempt_of_a_log_has_its_end():
         {"seed": 1},
         {"seed": 1, "ended": "finished", "exit_code": 0},
     ]
+
+
+def test_what_the_log_of_the_whole_alone_has_goes_to_its_attempts_by_step():
+    steps = range(0, 1000, 100)
+    timeline = stitch([whole(400, v=series("eval_loss", steps, course(steps))), *in_parts()])
+    assert [copy.name for copy in timeline.copies] == ["state"]
+    assert timeline.series["eval_loss"].attempt.tolist() == [0] * 4 + [1] * 6
+    assert timeline.series["eval_loss"].live.all()
+    assert len(timeline.series["loss"]) == 43 + 60
+
+
+@pytest.mark.parametrize("strange", [NAN, np.inf, 1e300, 0.5])
+def test_a_column_of_seeds_without_a_seed_in_every_row_says_nothing(strange):
+    timeline = stitch(with_seeds([*UP, *UP], [1] * 1999 + [strange]))
+    assert [a.name for a in timeline.attempts] == ["f#1", "f#2"]
+    assert "seed" in timeline.series

@@ -18,9 +18,11 @@ from chronicle.timeline.copies import one_of_each
 from chronicle.timeline.faults import beside, happened
 from chronicle.timeline.inputs import attempts_from
 from chronicle.timeline.order import in_order
+from chronicle.timeline.seeds import by_seed
 from chronicle.timeline.split import split
 from chronicle.timeline.tracks import discarded, frame, live, thin, tracks, within
 from chronicle.timeline.trainings import relate
+from chronicle.timeline.whole import without_wholes
 
 __all__ = ["OnAxis", "discarded", "frame", "live", "on_axis", "stitch", "thin"]
 
@@ -46,9 +48,11 @@ def stitch(
     """
     if relation and relation not in _RELATIONS:
         raise UsageError(f"relation must be one of {', '.join(map(repr, _RELATIONS))}, not {relation!r}")
-    given, machines = beside(attempts_from(what))
+    given, machines = beside([one for attempt in attempts_from(what) for one in by_seed(attempt)])
     parts, split_doubts, backs = split(given, told=bool(relation))
-    kept, copies = one_of_each([c for part in parts if (c := course(part))])
+    logs, wholes = without_wholes([c for part in parts if (c := course(part))])
+    kept, copies = one_of_each(logs)
+    copies += wholes
     empty = sorted((part for part in parts if not course(part)), key=lambda a: natural(a.name))
     courses, order_doubts = in_order(kept, [*copies, *empty], order or ())
     trainings, join_doubts = relate(courses, relation or None, told=bool(order))

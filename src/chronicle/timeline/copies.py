@@ -36,7 +36,7 @@ def one_of_each(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]
         if twin is not None:
             copies.append(one.attempt)
         if home is not None:
-            one, rank = course(_with_series_of(kept[home].attempt, one.attempt)) or one, home
+            one, rank = course(with_series_of(kept[home].attempt, one.attempt)) or one, home
         kept[rank] = one
         glance.keep(rank, one)
     return list(kept.values()), copies
@@ -88,7 +88,7 @@ def is_part(one: Course, other: Course) -> bool:
     return not min(one.ended, other.ended) < max(one.started, other.started)
 
 
-def _with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
+def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
     """The keeper with the series that only the other log has, whatever they are called there."""
     mine = list(keeper.series.values())
     new = {
