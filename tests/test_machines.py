@@ -157,3 +157,12 @@ def test_classify_says_of_machine_logs_what_they_tell(chronicle, tmp_path: Path)
         "  Cannot tell: no loss was logged that could be judged.",
         f"  × {LOST}  (nid003)",
     ]
+
+
+def test_list_says_which_folders_hold_machine_logs_alone(chronicle, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "chronicle.toml").touch()
+    made(logs(tmp_path / "runs", a=START), tmp_path / "build" / "entries")
+    monkeypatch.chdir(tmp_path)
+    a, dmesg = chronicle("list").out.splitlines()
+    assert a.startswith("a      ● good")
+    assert dmesg == "dmesg  machine logs"

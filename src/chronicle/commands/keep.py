@@ -41,10 +41,15 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool) -
 def list_runs(as_json: bool) -> None:
     """List the runs of the workspace with what the last build said of them."""
     from chronicle.console import list_lines
+    from chronicle.machines import only_machines
     from chronicle.produce import last_entry
 
     workspace = here()
-    rows = [(run.run_id, *last_entry(workspace.root, run.run_id)) for run in workspace.runs()]
+    built = [(run.run_id, *last_entry(workspace.root, run.run_id)) for run in workspace.runs()]
+    rows = [
+        (run_id, None, "machine logs") if entry and only_machines(entry) else (run_id, entry, state)
+        for run_id, entry, state in built
+    ]
     if not rows:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     if not as_json:
