@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -86,9 +87,19 @@ def produce(product: Product) -> Outcome:
         if old.name != "inputs.json":
             old.unlink()
     entry = _write(product, timeline, diagnosis, problems, key)
+    _clear()
     if not problems:  # an entry with an unreadable log is tried again next time
         (product.folder / _KEY).write_text(key)
     return Outcome(run.run_id, product.folder, entry, tuple(problems), _files(entry))
+
+
+def _clear() -> None:
+    """Frees what a run leaves behind: figures are full of cycles, and would wait for those of ten more runs.
+
+    What is left is not looked at again, which makes this cheap for all but the first run of a process.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:

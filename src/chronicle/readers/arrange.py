@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import PurePath
 
 from chronicle.model import Attempt, Series
 from chronicle.readers.files import WRITERS, natural
@@ -32,15 +31,14 @@ def started(attempt: Attempt) -> float:
 
 def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Of the states in checkpoint folders and the one beside them, which repeat each other, the furthest."""
-    kept: dict[PurePath, Attempt] = {}
+    kept: dict[str, Attempt] = {}
     for attempt in attempts:
-        path = PurePath(attempt.name)
-        if path.name == "trainer_state.json":
-            copy_of = path.parent.parent if re.fullmatch(r"checkpoint-\d+", path.parent.name) else path.parent
-            path = copy_of / path.name
-            if path in kept and _reached(kept[path]) > _reached(attempt):
+        state = attempt.name
+        if state.rpartition("/")[2] == "trainer_state.json":
+            state = re.sub(r"(^|/)checkpoint-\d+/(?=[^/]*$)", r"\1", state)
+            if state in kept and _reached(kept[state]) > _reached(attempt):
                 continue
-        kept[path] = attempt
+        kept[state] = attempt
     return list(kept.values())
 
 
@@ -57,10 +55,11 @@ def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
     """
     events = [one for one in attempts if one.facts.get("format") == "event file"]
     rest = [one for one in attempts if one.facts.get("format") != "event file"]
-    by_folder: dict[PurePath, list[Attempt]] = {}
+    by_folder: dict[str, list[Attempt]] = {}
     for one in events:
-        folder = PurePath(one.name).parent
-        by_folder.setdefault(folder.parent if folder.name.lower() in WRITERS else folder, []).append(one)
+        folder = f"/{one.name}".rpartition("/")[0]
+        around = folder.rpartition("/")[0]
+        by_folder.setdefault(around if _folder(one).lower() in WRITERS else folder, []).append(one)
     return rest + [joined for group in by_folder.values() for joined in _joined(group)]
 
 
@@ -80,14 +79,19 @@ def _joined(group: list[Attempt]) -> list[Attempt]:
 
 def _writer_rank(attempt: Attempt) -> int:
     """0 for the folder around the writers, then train/, then the others, which rank equal."""
-    name = PurePath(attempt.name).parent.name.lower()
+    name = _folder(attempt).lower()
     return WRITERS.index(name) // 2 + 1 if name in WRITERS[:2] else 2 if name in WRITERS else 0
+
+
+def _folder(attempt: Attempt) -> str:
+    """The name of the folder that the log of an attempt lies in; "" for that which was read."""
+    return attempt.name.rpartition("/")[0].rpartition("/")[2]
 
 
 def _one_of(leader: Attempt, followers: Sequence[Attempt]) -> Attempt:
     series: dict[str, Series] = {}
     for one in (leader, *followers):
-        folder = PurePath(one.name).parent.name
+        folder = _folder(one)
         for tag, points in one.series.items():
             name = f"{folder}/{tag}" if folder.lower() in WRITERS else tag
             while name in series:

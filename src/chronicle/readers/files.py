@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
@@ -22,6 +23,8 @@ NOT_LOGS = frozenset(
 NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 # Folders that are part of the folder they are in, and no runs.
 WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "events"])
+_PASSED_OVER = NOT_LOGS | NOT_RUNS
+_NUMBER = re.compile(r"(\d+)")
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = ("train", "training", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
 _ATTEMPT = re.compile(
@@ -71,9 +74,11 @@ class Folder:
             yield from folder.all_logs()
 
 
-def natural(path: Path | str) -> list[tuple[int, str]]:
-    """A sort key by which run-2 comes before run-10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]
+@lru_cache(maxsize=1 << 14)
+def natural(name: str) -> tuple[tuple[int, str], ...]:
+    """A sort key by which run-2 comes before run-10: of two numbers the longer one is the larger."""
+    parts = (part.lstrip("0") if part.isdecimal() else part for part in _NUMBER.split(name))
+    return tuple((len(part) if k % 2 else -1, part) for k, part in enumerate(parts))
 
 
 def scan(path: Path, is_log: IsLog, seen: set[tuple[int, int]] | None = None) -> Folder:
@@ -89,12 +94,13 @@ def scan(path: Path, is_log: IsLog, seen: set[tuple[int, int]] | None = None) ->
         folder.logs.append(path)
         return folder
     for entry in entries:
-        if entry.name.startswith(".") or entry.name in NOT_LOGS | NOT_RUNS:
+        if entry.name.startswith(".") or entry.name in _PASSED_OVER:
             continue
-        if os.path.isdir(entry.path):
-            _enter(folder, Path(entry.path), is_log, seen)
-        elif is_log(Path(entry.path)):
-            folder.logs.append(Path(entry.path))
+        below = Path(entry.path)
+        if os.path.isdir(below):
+            _enter(folder, below, is_log, seen)
+        elif is_log(below):
+            folder.logs.append(below)
     return folder
 
 
