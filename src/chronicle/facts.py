@@ -132,9 +132,10 @@ def _logged_facts(attempts: Sequence[Attempt]) -> Iterator[Fact]:
     stated: dict[tuple[str, str], Fact] = {}
     for attempt in attempts:
         for name, value in attempt.facts.items():
-            if isinstance(value, str | int | float | bool) and value != "":
-                fact = Fact(_quantity(name), _stated(name, value), _UNITS.get(name, ""), attempt.name)
-                stated.setdefault((name, str(value)), fact)
+            key = (name, str(value))
+            if isinstance(value, str | int | float | bool) and value != "" and key not in stated:
+                unit = _UNITS.get(name, "")
+                stated[key] = Fact(_quantity(name), _stated(name, value), unit, attempt.name)
     places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in stated))}
     ordered = sorted(stated.items(), key=lambda item: ("/" in item[0][0], places[item[0][0]]))
     yield from (fact for _, fact in islice(ordered, _MOST_FACTS))
