@@ -9,6 +9,7 @@ from tests.timeline_logs import HOUR, alive, course, joins, log, names, series
 
 from chronicle.errors import UsageError
 from chronicle.timeline import stitch
+from chronicle.timeline.clock import natural
 
 UP = range(1000)
 NONE: list[object] = []
@@ -232,3 +233,10 @@ def test_generated_trainings_are_joined_as_they_were_made(kind, kinds, seed):
     timeline = stitch(getattr(runs, kind)(seed).attempts)
     assert [j.kind.value for j in timeline.joins] == kinds
     assert timeline.doubts == ()
+
+
+def test_names_are_in_natural_order_however_long_their_numbers():
+    runs_ = ["run-2", "run-10", "run-" + "8" * 5000, "run-" + "9" * 5000, "run-1" + "0" * 5000]
+    timeline = stitch([log(name, range(5), seed) for seed, name in enumerate(reversed(runs_))])
+    assert sorted(runs_, key=natural) == runs_
+    assert len(timeline.attempts) == 5

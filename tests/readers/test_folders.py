@@ -12,6 +12,7 @@ from tests.readers.writers import csv_log, event_log, json_log, trainer_log
 from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat
 from chronicle.model import Role
 from chronicle.readers import READERS, read, read_all, runs_below
+from chronicle.readers.files import natural
 from chronicle.sources import expand
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
@@ -124,6 +125,11 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
 def test_names_are_paths_in_natural_order(tmp_path: Path) -> None:
     make(tmp_path, "run-10.csv", "run-9.csv", "deep/run-1.csv")
     assert [one.name for one in read(tmp_path)] == ["deep/run-1.csv", "run-9.csv", "run-10.csv"]
+
+
+def test_of_two_numbers_the_longer_one_comes_last() -> None:
+    names = ["a", "run-2", "run-02x", "run-10", "run-" + "9" * 5000, "run-1" + "0" * 5000]
+    assert sorted(set(names), key=natural) == names
 
 
 def test_event_files_are_in_order_of_their_clock(tmp_path: Path) -> None:

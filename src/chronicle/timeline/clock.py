@@ -150,7 +150,7 @@ def process(attempt: Attempt) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
-def natural(name: str) -> tuple[list[tuple[bool, str, int]], str]:
-    """Sort key with numbers by value: run-2 before run-10."""
-    words = [w for w in re.split(r"(\d+)", name) if w]
-    return [(w.isdecimal(), "" if w.isdecimal() else w, int(w) if w.isdecimal() else 0) for w in words], name
+def natural(name: str) -> tuple[list[tuple[int, str]], str]:
+    """Sort key with numbers by value: run-2 before run-10. Of two numbers the longer one is the larger."""
+    numbers = ((w.isdecimal(), w.lstrip("0")) for w in re.split(r"(\d+)", name) if w)
+    return [(len(digits), digits) if is_number else (-1, digits) for is_number, digits in numbers], name

@@ -72,7 +72,7 @@ def _numbered(logs: Sequence[Log]) -> bool:
     """Whether what sets the names apart is a number: run-5-blue, run-6. People count what they launch."""
     words = [re.split(r"(\d+)", log[0].name) for log in logs]
     apart = next((k for k in range(min(map(len, words))) if len({w[k] for w in words}) > 1), None)
-    return apart is not None and apart % 2 == 1 and len({int(w[apart]) for w in words}) == len(logs)
+    return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(logs)
 
 
 def _flat(logs: Sequence[Log]) -> list[Course]:
