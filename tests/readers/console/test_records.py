@@ -32,6 +32,30 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"train_loss": LOSS},
         "epoch",
     ),
+    "a block between a counter before and a counter behind it": (
+        repeated("Epoch {i}\nLoss = {loss}, GNorm = 0.5\nValidation rmse = 1.5\n"),
+        {
+            "Loss": LOSS,
+            "GNorm": steps(*STEPS, first=0.5, by=0),
+            "Validation rmse": steps(*STEPS, first=1.5, by=0),
+        },
+        "epoch",
+    ),
+    "a dictionary over several lines": (
+        repeated("{{'grad': 1.5,\n 'loss': {loss},\n 'step': {i}}}\n"),
+        {"loss": LOSS, "grad": steps(*STEPS, first=1.5, by=0)},
+        "step",
+    ),
+    "lines whose counter is not the best of the log": (
+        repeated("steps:{i}/10 [5.0%]\n[{i}] loss = {loss}\n[{i}] l2_grads = 0.5\n"),
+        {"loss": LOSS, "l2_grads": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
+    "a bar between a name and its number": (
+        repeated("Step    {i}: train CrossEntropyLoss |  {loss}\nStep    {i}: eval  Accuracy |  0.5\n"),
+        {"train CrossEntropyLoss": LOSS, "eval/Accuracy": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
     "a box of two columns": (
         repeated("| Epoch |  {i} |\n| a/ |  |\n|   loss  | {loss} |\n| b/ |  |\n| loss | 1 |\n-------\n"),
         {"a/loss": LOSS, "b/loss": steps(*STEPS, first=1.0, by=0)},

@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from chronicle.model import Role
 from chronicle.readers import tables
 from chronicle.readers.cells import number
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair, pairs
 from chronicle.readers.console.prefix import Prefix
-from chronicle.readers.console.records import Record, Told, as_bar
+from chronicle.readers.console.records import Record, Told, as_bar, counts, is_judged
+from chronicle.roles import role_of
 
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
@@ -28,7 +30,7 @@ MAYBE = re.compile(
 )
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
-_BULLET = " \t|>*#•:-"
+_BULLET = " \t|>*#•▶:-{'\""
 _SUMMARY = re.compile(r"\bbest iteration is:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
@@ -110,6 +112,8 @@ class Gatherer:
     def __init__(self) -> None:
         self._block: dict[str, Told] = {}
         self._group, self._table, self._skip = "", Table(), False
+        self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
+        self._judged = False
 
     def take(self, line: Line, prefix: Prefix) -> Iterator[Record]:
         """The records that are complete with this line; one without pairs for a line that says nothing."""
@@ -136,6 +140,7 @@ class Gatherer:
             else:
                 if found:
                     yield from self.end()
+                    self._judged |= any(is_judged(pair.name) for pair in found)
                 yield Record(tuple(Told(pair, line, prefix) for pair in found), text if row is None else "")
 
     def end(self, *, of_log: bool = False) -> Iterator[Record]:
@@ -149,10 +154,17 @@ class Gatherer:
         if value is None:
             self._group = name if name.endswith("/") else ""
         else:
-            yield from self._one(Told(Pair(self._group + name, value), line, prefix))
+            yield from self._one(Told(Pair(self._group + name, value), line, prefix), boxed=True)
 
-    def _one(self, told: Told) -> Iterator[Record]:
-        if told.pair.name in self._block:
+    def _begins(self, pair: Pair) -> bool:
+        """Whether a counter begins a block, as it did when it was first seen: before any loss or score."""
+        if not counts(pair):
+            self._judged |= is_judged(pair.name) and role_of(pair.name) is not Role.LEARNING_RATE
+            return False
+        return self._first.setdefault(pair.name, not self._judged)
+
+    def _one(self, told: Told, *, boxed: bool = False) -> Iterator[Record]:
+        if told.pair.name in self._block or (self._begins(told.pair) and not boxed):
             yield from self.end()
         self._block[told.pair.name] = told
 

@@ -1,7 +1,7 @@
 """Hugging Face Trainer on the console: ``{'loss': 2.27, 'grad_norm': nan, 'epoch': 0.4}``.
 
-The line names no step. Where the Trainer's progress bar is in the log too, it tells the step; else the
-training lines are counted. The last line (train_runtime) sums up and is a fact.
+The line of the Trainer itself names no step. Where its progress bar is in the log too, it tells the step;
+else the training lines are counted. The last line (train_runtime) sums up and is a fact.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _DICT = re.compile(r"\{('[^{}]*)\}")
 _EPOCH = "'epoch': "
 _ITEM = re.compile(r"'([^']{1,200})': '?([^,'}]{1,60})'?")
 _BAR = re.compile(r"^ *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
+_OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
+_STEPS = ("global_step", "step")  # of trainers that tell it
 _SUMMARY = "train_runtime"
 _ROUNDED = 0.006  # epochs are printed with two decimals
 _MOST_BARS = 64
@@ -105,7 +107,11 @@ def read(path: Path) -> list[Attempt]:
             bars.end(values.get("epoch", math.nan))
             continue
         filtered += values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
-        if not n_rows and bars.drawn:  # the bar is drawn before the first line, if it is in the log at all
+        step = next(filter(None, (values.pop(name, None) for name in _STEPS)), None)
+        if step is not None and step == step // 1:
+            log.axis = "step"
+            log.add(line, int(step), values)
+        elif not n_rows and bars.drawn:  # the bar is drawn before the first line, if it is in the log at all
             log.axis = "step"
             bars.waiting.append((line, values))
         else:
@@ -124,7 +130,8 @@ def _told(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
             for waiting, values, step in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
                 log.add(waiting, step, values)
         for found in _DICT.finditer(line.text):
-            values = numbers(_ITEM.findall(found[1])) if _EPOCH in found[1] else {}
+            told = _OF.sub(r"'\1': \2", found[1])
+            values = numbers(_ITEM.findall(told)) if _EPOCH in told else {}
             if values and not line.unfinished:
                 yield line, values
 

@@ -36,7 +36,7 @@ MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
         ("torchtitan", rb"\A1 +(?:[5-9]|1[0-5])\.\d+\n2 +(?:\d|1[0-5])\.\d+\n3 +(?:\d|1[0-5])\.\d+\n"),
         ("nanogpt", rb"\biter \d+: loss [-\dni]\S{0,30}, time |\bstep \d+: train loss [-\dni]"),
         ("nanogpt", rb"\bstep +\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni]"),
-        ("nanogpt", rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$"),
+        ("nanogpt", rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$|^\d+ \| loss [-\dni]\S{0,30} \| lr \d"),
         ("mlx", rb"\bIter \d+: (?:Train|Val) loss [-\dni]"),
         ("hf-console", rb"\{'[^{}\n]{0,4000}?'epoch': '?\d"),
         ("keras-console", rb"\b(\d+)/\1 (?:\[=+\]|(?:\xe2\x94\x81)+) [^\n]{0,300} - \w{0,40}loss: [-\dni]"),

@@ -2,6 +2,7 @@
 
     iter 0: loss 10.9, time 12.00ms, mfu 1.0%
     step 0: train loss 4.2, val loss 4.3
+    10 | loss 8.9012 | lr 1.000000e-05 | 300.12ms | mfu 1.23%            of llama2.c
     step   911 | loss: 4.988997 | lr 5.9697e-04 | norm: 0.5693 | dt: 405.63ms | tok/sec: 1292520.48
 
 and the ``log.txt`` of build-nanogpt: ``250 val 6.1234``, ``250 hella 0.2487``, ``250 train 6.101523``.
@@ -21,10 +22,10 @@ NAME = "nanogpt"
 SUFFIXES: tuple[str, ...] = ()
 
 _LINE = re.compile(
-    rb"\biter \d+: |\bstep +\d+(?:/\d+)?(?: \||: (?:train|val))|^\d+ (?:val|hella|train) "
+    rb"\biter \d+: |\bstep +\d+(?:/\d+)?(?: \||: (?:train|val))|^\d+ (?:val|hella|train|\| loss) "
     rb"|\bvalidation loss: |\bHellaSwag accuracy: "
 )
-_STEP = re.compile(r"\b(?:iter|step) +(\d{1,18})(?:/\d+)?(?::| \|)(.*)")
+_STEP = re.compile(r"(?:\b(?:iter|step) +|^(?=\d+ \| loss ))(\d{1,18})(?:/\d+)?(?::| \|)(.*)")
 _SHORT = re.compile(rf"^(\d{{1,18}}) (val|hella|train) ({NUMBER})\s*$")
 _EVALUATION = re.compile(rf"\b(validation loss|HellaSwag accuracy): (?:\d+/\d+=)?({NUMBER})\s*$")
 _PAIR = re.compile(rf"(?<![\w.])([A-Za-z][\w/ .-]{{0,60}}?):? *({NUMBER}) ?(ms|%|s)?(?=\s|,|\||$)")

@@ -156,9 +156,14 @@ def counted(rank: int) -> str:
     return names[rank % len(names)][1] if rank < _N_NAMED else "step"
 
 
+def counts(pair: Pair) -> bool:
+    """Whether a pair counts steps or epochs."""
+    return rank_of(pair) is not None or _last_word(pair.name) == "epoch"
+
+
 def as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
-    if pair.of and rank_of(pair) is None and _last_word(pair.name) != "epoch" and not is_known(pair.name):
+    if pair.of and not counts(pair) and not is_known(pair.name):
         return pair._replace(name="progress")
     return pair
 
@@ -190,16 +195,15 @@ class Course:
         self._count = Pair("", -1.0)
 
     def step(self, record: Record) -> tuple[int | None, bool]:
-        """The step of a record, None before the first, and whether the record itself says so."""
+        """The step of a record, None before the first, and whether it holds what counts in this log."""
         evaluation, epoch = self._phases and bool(record.evaluation), record.epoch
         if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
             self._epoch, self._passes = epoch.value, False
+        known = [(rank, pair) for rank, pair in record.counters if key_of(pair) in self._known]
         own = [
             (rank, pair)
-            for rank, pair in record.counters
-            if rank <= self._rank
-            and key_of(pair) in self._known
-            and not (evaluation and self._is_elsewhere(pair))
+            for rank, pair in known
+            if rank <= self._rank and not (evaluation and self._is_elsewhere(pair))
         ]
         if own:
             self._rank, pair = own[0]
@@ -211,7 +215,7 @@ class Course:
         elif epoch and self._rank == NONE and epoch.value == self._epoch // 1:
             self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
             return self.last, len(record.pairs) > 1
-        return self.last, bool(own)
+        return self.last, bool(known)
 
     def _is_elsewhere(self, pair: Pair) -> bool:
         """Whether an evaluation counts its own batches, and not the steps of the training."""
