@@ -138,3 +138,24 @@ def test_other_engines_build_the_same_folder(chronicle, tmp_path, engine):
     assert ran.code == 0, ran.err
     assert (tmp_path / "site" / "index.html").is_file()
     assert (tmp_path / "site" / "runs" / "a.csv" / "index.html").is_file()
+
+
+def test_no_page_tells_a_place_on_this_machine(chronicle, tmp_path, monkeypatch):
+    chronicle("init", "team")
+    monkeypatch.chdir(tmp_path / "team")
+    folder = tmp_path / "team" / "runs" / "r"
+    folder.mkdir()
+    healthy(folder / "a.csv")
+    with (folder / "a.csv").open("a") as log:
+        log.write("7,x,y,z,9,9,9\n8\n")
+    (folder / "slurm.out").write_text("2026-03-02T09:00:00 slurmstepd: error: Detected 1 oom_kill event\n")
+    (folder / "b.csv").write_bytes(b"")
+    ran = chronicle("build", "--json")
+    assert ran.code == 1 and json.loads(ran.out)["unreadable"][0]["problem"].startswith("b.csv: is empty")
+    entry = json.loads(
+        (tmp_path / "team" / "build" / "site" / "runs" / "r" / "entry.json").read_text("utf-8")
+    )
+    assert [fault["where"] for fault in entry["faults"]] == ["slurm.out:1"]
+    assert any(warning.startswith("a.csv:") for warning in entry["warnings"])
+    site = snapshot(tmp_path / "team" / "build" / "site")
+    assert [name for name, content in site.items() if str(tmp_path).encode() in content] == []

@@ -1,11 +1,12 @@
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.errors import ConfigError, UsageError
-from chronicle.workspace import Workspace, add, facts_of, init, run_in, safe_id
+from chronicle.workspace import RunFolder, Workspace, add, facts_of, init, run_in, safe_id
 
 
 @pytest.fixture
@@ -97,3 +98,21 @@ def test_ids_are_safe_and_distinct(one, other):
     made = safe_id(one)
     assert made and "/" not in made and not made.startswith(".") and made.isascii() and len(made) <= 100
     assert (safe_id(other) == made) == (other == one)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{0}/a.csv:7: no number", "a.csv:7: no number"),
+        ("no log in {0}. Remedy: x", "no log in r. Remedy: x"),
+        ("cannot be read: {1}/deep/b.log, {0}/a.csv", "cannot be read: deep/b.log, a.csv"),
+        ("{0}-2/a.csv, /x{0}/a.csv, a.csv", "{0}-2/a.csv, /x{0}/a.csv, a.csv"),
+    ],
+)
+def test_what_is_published_tells_no_place_on_this_machine(tmp_path, text, told):
+    own, elsewhere = tmp_path / "runs" / "r", tmp_path / "data"
+    own.mkdir(parents=True)
+    elsewhere.mkdir()
+    run = RunFolder("r", (own, elsewhere), own)
+    assert run.told(text.format(own, elsewhere)) == told.format(own, elsewhere)
+    assert RunFolder("r", (Path("logs"),)).told("logs/a.csv: x") == "logs/a.csv: x"

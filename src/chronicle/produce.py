@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from chronicle.config import RunConfig, WorkspaceConfig, unknown
 from chronicle.entry import make_entry
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError
 from chronicle.fingerprint import code_sha256, fingerprint
-from chronicle.model import Attempt, Diagnosis, Entry, Role, Timeline
+from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline
 from chronicle.notes import read_notes
 from chronicle.readers import read_all
 from chronicle.schema import diagnosis_json, entry_from_json, entry_json
@@ -81,7 +81,8 @@ def produce(product: Product) -> Outcome:
         timeline, diagnosis, problems = diagnose(run, product.config)
     except ChronicleError as err:
         shutil.rmtree(product.folder, ignore_errors=True)
-        return Outcome(run.run_id, product.folder, None, (str(err),))
+        return Outcome(run.run_id, product.folder, None, (run.told(str(err)),))
+    timeline, problems = _published(timeline, run), [run.told(problem) for problem in problems]
     key = product.key()
     for old in product.folder.iterdir():
         if old.name != "inputs.json":
@@ -196,6 +197,16 @@ def _write(
     text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     (folder / _ENTRY).write_text(text, "utf-8", errors="replace")
     return entry
+
+
+def _published(timeline: Timeline, run: RunFolder) -> Timeline:
+    """The timeline with faults that say where they are in the run, wherever that is on this machine."""
+
+    def told(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+        return tuple(replace(fault, where=run.told(fault.where)) for fault in faults)
+
+    attempts = tuple(replace(attempt, faults=told(attempt.faults)) for attempt in timeline.attempts)
+    return replace(timeline, attempts=attempts, faults=told(timeline.faults))
 
 
 def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
