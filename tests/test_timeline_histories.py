@@ -17,9 +17,10 @@ from tests.test_timeline_one_log import one_file
 from tests.timeline_logs import HOUR, course, log, series
 
 from chronicle.model import Attempt, Timeline
-from chronicle.restarts import step_back_words
+from chronicle.restarts import outcome, step_back_words
 from chronicle.roles import assign
 from chronicle.timeline import stitch
+from chronicle.timeline.endings import endings
 
 UP = range(1000)
 NAN = float("nan")
@@ -277,3 +278,16 @@ def test_a_column_of_seeds_without_a_seed_in_every_row_says_nothing(strange):
     timeline = stitch(with_seeds([*UP, *UP], [1] * 1999 + [strange]))
     assert [a.name for a in timeline.attempts] == ["f#1", "f#2"]
     assert "seed" in timeline.series
+
+
+def test_an_evaluation_is_called_one():
+    timeline = stitch(
+        [evaluated("t", UP, 0), evaluation("e", [500], 2), evaluated("t2", range(1000, 2000), 4)]
+    )
+    assert {timeline.attempts[e.attempt].name: outcome(e) for e in endings(timeline)} == {
+        "t": "resumed, after 3.7 h",
+        "e": "an evaluation",
+        "t2": "latest",
+    }
+    alone = stitch([evaluated("t", UP, 0), evaluation("e", [500], 2)])
+    assert [outcome(e) for e in endings(alone)] == ["latest", "an evaluation"]

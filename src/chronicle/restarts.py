@@ -17,6 +17,7 @@ _OUTCOMES = {
     "rolled back": "back to",
     "empty": "logged no point",
     "apart": "a training of its own",
+    "evaluation": "an evaluation",
 }
 # Why it is a training of its own, where neither the time nor the ends say it.
 _BECAUSE = {

@@ -73,7 +73,7 @@ def lineage(timeline: Timeline, axis: str, width: float) -> Lineage | None:
 
 def _words(timeline: Timeline, ending: Ending) -> str:
     """What became of an attempt; of those that no join leads to or from the name, for nothing else tells."""
-    name = f"{timeline.attempts[ending.attempt].name}: " if ending.then == "apart" else ""
+    name = f"{timeline.attempts[ending.attempt].name}: " if ending.then in ("apart", "evaluation") else ""
     return name + outcome(ending)
 
 

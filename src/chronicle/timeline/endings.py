@@ -26,7 +26,8 @@ class Ending:
     ``how``: one of `HOWS`, "in NaN" where its last loss is not finite, the fault that ended it ("node
     failure"), "cut off" where its last record is cut, "" where nothing tells. ``then``: "resumed",
     "rolled back", "started again" (``join`` is the join that did it), "given up" (a later attempt went on
-    from an earlier one), "latest" of its training, "apart" (no join leads here or on), or "empty".
+    from an earlier one), "latest" of its training, "evaluation", "apart" (a training of its own, without
+    joins), or "empty".
     """
 
     attempt: int
@@ -38,28 +39,30 @@ class Ending:
 def endings(timeline: Timeline) -> tuple[Ending, ...]:
     """One for each attempt, in their order."""
     after = {join.before: join for join in timeline.joins}  # of several the latest
-    joined = {join.after for join in timeline.joins}
+    alive = {k for track in timeline.series.values() for k in np.unique(track.attempt[track.live]).tolist()}
+    then = (  # what is said last holds
+        dict.fromkeys(range(len(timeline.attempts)), "given up")
+        | dict.fromkeys(alive, "latest")
+        | _without_joins(timeline)
+        | {k: _THEN[join.kind] for k, join in after.items()}
+        | {k: "empty" for k, attempt in enumerate(timeline.attempts) if clock(attempt) is None}
+    )
     return tuple(
-        Ending(
-            k,
-            how_ended(attempt, ended_by(timeline, k)),
-            _then(timeline, k, after.get(k), k in joined),
-            after.get(k),
-        )
+        Ending(k, how_ended(attempt, fault), then[k], after.get(k))
+        for k, (attempt, fault) in enumerate(zip(timeline.attempts, ended_by(timeline), strict=True))
+    )
+
+
+def _without_joins(timeline: Timeline) -> dict[int, str]:
+    """What the attempts are that no join leads to."""
+    judged = {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}
+    several = len(timeline.attempts) > len(judged) + 1
+    joined = {join.after for join in timeline.joins}
+    return {
+        k: "evaluation" if attempt.name in judged else "apart" if several else "latest"
         for k, attempt in enumerate(timeline.attempts)
-    )
-
-
-def _then(timeline: Timeline, k: int, join: Join | None, joined: bool) -> str:
-    if clock(timeline.attempts[k]) is None:
-        return "empty"
-    if join is not None:
-        return _THEN[join.kind]
-    if not joined:
-        return "apart" if len(timeline.attempts) > 1 else "latest"
-    return (
-        "latest" if any((t.live & (t.attempt == k)).any() for t in timeline.series.values()) else "given up"
-    )
+        if k not in joined
+    }
 
 
 def how_ended(attempt: Attempt, fault: str = "") -> str:

@@ -67,24 +67,29 @@ def happened(
     return tuple(sorted(dict.fromkeys(placed), key=_order))
 
 
-def ended_by(timeline: Timeline, k: int) -> str:
-    """What ended attempt ``k``, by the faults around its last record: ``node failure``; "" if none tells.
+def ended_by(timeline: Timeline) -> list[str]:
+    """What ended each attempt, by the faults around its last record: ``node failure``; "" if none tells.
 
     Those count that came in the minute before the record or later, up to the next attempt's first one;
     where there are no times, those that its log told after it. The most telling kind is given.
     """
-    attempt = timeline.attempts[k]
-    ended = _span(attempt)[1]
-    starts = [first for first, _ in map(_span, timeline.attempts) if first > ended]
-    until = min([*starts, math.inf])
-    last = max((int(s.steps[-1]) for s in attempt.series.values() if len(s)), default=None)
-    kinds = {
-        fault.kind
-        for fault in timeline.faults
-        if ended - _BEFORE_END_S <= fault.at_time <= until
-        or (math.isnan(ended) and fault.at_step == last and fault.where.startswith(attempt.sources))
-    }
-    return next((words for kind, words in _ENDS.items() if kind in kinds), "")
+    if not timeline.faults:
+        return [""] * len(timeline.attempts)
+    spans = [_span(attempt) for attempt in timeline.attempts]
+    starts = np.sort([first for first, _ in spans])  # those that are not known are the last
+    at = np.array([fault.at_time for fault in timeline.faults])
+    found = []
+    for attempt, (_, ended) in zip(timeline.attempts, spans, strict=True):
+        later = starts[starts > ended]
+        then = (at >= ended - _BEFORE_END_S) & (at <= (later[0] if len(later) else math.inf))
+        kinds = {timeline.faults[k].kind for k in np.flatnonzero(then)}
+        if math.isnan(ended):
+            last = max((int(s.steps[-1]) for s in attempt.series.values() if len(s)), default=None)
+            kinds = {
+                f.kind for f in timeline.faults if f.at_step == last and f.where.startswith(attempt.sources)
+            }
+        found.append(next((words for kind, words in _ENDS.items() if kind in kinds), ""))
+    return found
 
 
 def _outside(time: float, first: float, last: float) -> bool:
