@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -542,6 +543,17 @@ def test_many_files_are_read_as_each_alone(
         else:
             assert isinstance(found, list) and text(found) == text(alone)
     assert isinstance(together[11], FileNotFoundError)
+
+
+def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is decoded while the next is read, also where files between them cannot be read or are large."""
+    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 2000)
+    files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
+    paths = [path for file in files for path in (file, tmp_path / "missing")]
+    batches = list(event_batches._batches(map(event_batches.Log, paths), None))
+    assert [piece.log.path for one in batches for piece in one.pieces if piece.is_last] == paths
+    for one, following in pairwise(batches):
+        assert not np.shares_memory(one.buffer, following.buffer)
 
 
 def test_a_file_that_shrinks_while_it_is_read_ends_nothing(

@@ -11,15 +11,16 @@ import os
 import sys
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from io import FileIO
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,9 +57,8 @@ class Log:
         for places, what in ((wrong, "checksum of a record is wrong"), (found.broken, "record is no event")):
             self.damage += [(at - HEADER + shift, f"{what}; skipped") for at in places[piece.within(places)]]
         self.truncated |= piece.frames.truncated
-        if found.texts:
-            within = piece.within([at for at, _ in found.texts])
-            self.texts |= {text.tag: text for _, text in found.texts[within]}
+        texts = found.texts[piece.within(found.texts, key=itemgetter(0))]
+        self.texts |= {text.tag: text for _, text in texts}
 
 
 def _no_frames() -> Frames:
@@ -76,9 +76,9 @@ class _Piece:
     frames: Frames = field(default_factory=_no_frames)
     is_last: bool = True
 
-    def within(self, places: list[int]) -> slice:
+    def within(self, places: list[Any], key: Callable[[Any], int] | None = None) -> slice:
         """Which of the places in the batch, in their order, stand in this piece."""
-        return slice(bisect_left(places, self.low), bisect_left(places, self.high))
+        return slice(bisect_left(places, self.low, key=key), bisect_left(places, self.high, key=key))
 
 
 class _Batch(NamedTuple):
@@ -133,7 +133,7 @@ def _size(path: Path) -> int:
 
 def _batches(logs: Iterable[Log], engine: SimpleNamespace | None) -> Iterator[_Batch]:
     """Small files side by side, and the parts of large ones."""
-    room, pieces, used = np.empty(0, np.uint8), list[_Piece](), 0
+    room, pieces, used = _empty()
     for log in logs:
         low = used
         try:
@@ -142,11 +142,10 @@ def _batches(logs: Iterable[Log], engine: SimpleNamespace | None) -> Iterator[_B
                 if size > BATCH_BYTES:
                     if pieces:
                         yield _Batch(room[:used], pieces)
-                    pieces, low, used = [], 0, 0
+                    room, pieces, used = _empty()
+                    low = used
                     yield from _parts(log, file, engine)
                     continue
-                if not pieces:
-                    room = np.empty(2 * BATCH_BYTES, np.uint8)
                 used += _read(file, room[low : low + size])
         except OSError as err:
             log.problem = err
@@ -154,9 +153,14 @@ def _batches(logs: Iterable[Log], engine: SimpleNamespace | None) -> Iterator[_B
         pieces.append(_Piece(log, low, used))
         if used >= BATCH_BYTES:
             yield _Batch(room[:used], pieces)
-            pieces, used = [], 0
+            room, pieces, used = _empty()
     if pieces:
         yield _Batch(room[:used], pieces)
+
+
+def _empty() -> tuple[U8, list[_Piece], int]:
+    """Room for a batch, of which nothing is used; memory is only taken where it is written to."""
+    return np.empty(2 * BATCH_BYTES, np.uint8), [], 0
 
 
 def _parts(log: Log, file: FileIO, engine: SimpleNamespace | None) -> Iterator[_Batch]:
