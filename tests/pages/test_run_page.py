@@ -233,13 +233,14 @@ def test_a_page_of_everything_in_masses_says_what_it_leaves_out() -> None:
 
 def test_faults_beside_the_curves_are_listed_once_with_their_count() -> None:
     xid = MachineFault("xid", "Xid 79 <b>: gone", "nid003", 58_000, "2026-11-18T22:41:00Z", 2, "dmesg.log:7")
-    unknown = MachineFault("xid", "NCCL", "", None, "", 1, "dmesg.log:8")
+    unknown = MachineFault("nccl", "NCCL", "", None, "", 1, "dmesg.log:8")
     page = page_of(replace(rollback(), faults=(xid, replace(xid, where="dmesg.log:9"), unknown)))
     rows = re.findall(r"<tr><th scope=.row.>(Xid.*|NCCL.*)</tr>", page)
     assert [re.sub("<[^>]*>", "|", row) for row in rows] == [
         "Xid 79 &#60;b&#62;: gone||58\u202f000||2026-11-18T22:41:00Z||nid003||4|",
         "NCCL||not known||not logged||not logged|||",
     ]
+    assert '<a href="#faults">Faults beside the curves</a>: Xid 79 &#60;b&#62;, NCCL</p>' in page
     assert "Faults beside the curves" not in page_of(rollback())
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from chronicle.model import Criterion, Fact, Finding, Join, Role
+from chronicle.model import Criterion, Fact, Finding, Join, MachineFault, Role
 from chronicle.restarts import gap as gap
 from chronicle.restarts import join_words as join_words
-from chronicle.words import count, level
+from chronicle.words import count, fault_words, level
 
 # How the last word of an evidence key says its unit (see Finding.evidence), and how it is written.
 _UNITS = {
@@ -38,6 +38,7 @@ _ROLES: dict[str, str] = {
 _CONFIG = "config/"
 _HASH, _HASH_SHOWN = re.compile(r"[0-9a-f]{32,128}"), 12
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
+_FAILED = 8  # kinds of faults that a sentence names
 _LISTED = 6  # phrases of a table's cell
 _NAMES = {"nan": "NaN", "inf": "Inf", "lr": "learning rate"}
 
@@ -141,6 +142,12 @@ def met_words(criterion: Criterion) -> tuple[str, str]:
     if criterion.met is None:
         return "open", "not assessed"
     return ("pass", "met") if criterion.met else ("fail", "not met")
+
+
+def failed(faults: Sequence[MachineFault]) -> str:
+    """What failed beside the curves, each once, in the order it happened: ``Xid 79, NCCL, node``."""
+    told = (f.what.partition(":")[0] if f.kind == "xid" else fault_words(f.kind) for f in faults)
+    return ", ".join(list(dict.fromkeys(told))[:_FAILED])
 
 
 def role_words(role: str) -> str:
