@@ -347,6 +347,17 @@ def test_more_tags_than_machine_code_has_room_for(tmp_path: Path, monkeypatch: p
     }
 
 
+@pytest.mark.parametrize("least", [9, 1 << 20])
+def test_as_many_values_as_a_record_can_hold(
+    least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The smallest there are, an empty tag and a number; also where machine code has room for one only."""
+    monkeypatch.setattr("chronicle.readers.event_compiled.LEAST_VALUE", least)
+    records = [event(1.7e9, 5, summary([("", simple(i)) for i in range(3000)]))] * 20
+    (attempt,) = read(write(tmp_path / "x.tfevents", records))
+    assert attempt.series[""].values.tolist() == list(range(3000)) * 20
+
+
 def test_chunks_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chronicle.readers.event_scalars.CHUNK", 7)
     monkeypatch.setattr("chronicle.readers.event_frames.BLOCK", 101)

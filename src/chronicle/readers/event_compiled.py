@@ -14,7 +14,7 @@ from chronicle.readers.event_frames import FOOTER, HEADER, Frames, Mask, frames,
 from chronicle.readers.event_scalars import Plain
 
 SLOTS = 1 << 16  # room for half as many tags
-LEAST_VALUE = 10  # bytes of a number with a tag of one letter
+LEAST_VALUE = 9  # bytes of a number with an empty tag
 
 
 def all_frames(engine: SimpleNamespace, buffer: U8, stops: Ints, *, last: bool = True) -> list[Frames]:

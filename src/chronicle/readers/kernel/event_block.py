@@ -146,7 +146,7 @@ def one_scalar(
         return NOWHERE, n, n_tags
     tag_size, tag_at = field_length(buffer, at + 1, after)
     body = tag_at + tag_size
-    if body >= after or tag_size > LONGEST_TAG:
+    if body >= after or tag_size > LONGEST_TAG or n == len(record):
         return NOWHERE, n, n_tags
     is_number, tail = one_number(buffer, body, after, bits, doubles, singles, n)
     if tail < after and buffer[tail] == 0x4A:  # metadata
@@ -199,9 +199,8 @@ def tensor_number(buffer: Any, at: int, stop: int, bits: Any, doubles: Any, sing
         return NOWHERE
     if at + n_bytes != stop:
         return NOWHERE
-    as_double(
-        eight_bytes(buffer, at) if n_bytes == 8 else four_bytes(buffer, at), dtype, bits, doubles, singles, n
-    )
+    word = eight_bytes(buffer, at) if n_bytes == 8 else four_bytes(buffer, at)
+    as_double(word, dtype, bits, doubles, singles, n)
     return stop
 
 
