@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from matplotlib.axes import Axes
-
-from chronicle.draw.style import Tokens, pt
 from chronicle.draw.text import literal, text_px
 from chronicle.model import Fault
 from chronicle.words import fault_words
 
 HEIGHT_PX = 20.0
 _APART_PX = 16.0  # marks nearer than this are one
-_MARK_PX, _WORDS_PX, _PAD_PX = 8.0, 11.0, 6.0
-_MOST_LINES = 12  # of more marks than this none has a line through the panels
+MARK_PX, WORDS_PX, PAD_PX = 8.0, 11.0, 6.0
 
 
 @dataclass(frozen=True)
@@ -50,13 +46,13 @@ def _with_words(groups: Sequence[tuple[float, float, list[str]]], width_px: floa
     marks: list[FaultMark] = []
     free = 0.0  # words to the left may begin here
     for number, (step, at_px, kinds) in enumerate(groups):
-        end = groups[number + 1][1] - _MARK_PX / 2 if number + 1 < len(groups) else width_px
+        end = groups[number + 1][1] - MARK_PX / 2 if number + 1 < len(groups) else width_px
         words, room, side = "", 0.0, 0
         for most in (2, 1):
             words = _told(kinds, most) if not side else words
-            room = text_px(words, _WORDS_PX) + _MARK_PX / 2 + 2 * _PAD_PX
+            room = text_px(words, WORDS_PX) + MARK_PX / 2 + 2 * PAD_PX
             side = 1 if at_px + room <= end else -1 if at_px - room >= free else 0
-        free = at_px + (room if side == 1 else _MARK_PX)
+        free = at_px + (room if side == 1 else MARK_PX)
         marks.append(FaultMark(step, at_px, words, side))
     return marks
 
@@ -66,39 +62,3 @@ def _told(kinds: list[str], most: int) -> str:
     distinct = list(dict.fromkeys(kinds))
     more = f" +{len(distinct) - most}" if len(distinct) > most else ""
     return literal(", ".join(distinct[:most]) + more, 40)
-
-
-def paint_lane(
-    ax: Axes, panels: Sequence[Axes], marks: Sequence[FaultMark], t: Tokens, width_px: float
-) -> None:
-    """Crosses with their words; a thin line through the panels where there are few of them."""
-    ax.set_ylim(0, 1)
-    for mark in marks:
-        x = mark.at_px / width_px
-        ax.plot(
-            [x],
-            [0.5],
-            "X",
-            transform=ax.transAxes,
-            ms=pt(_MARK_PX),
-            mew=0,
-            color=t["ink"],
-            clip_on=False,
-            zorder=8,
-        )
-        if mark.side:
-            ax.annotate(
-                mark.words,
-                (x, 0.5),
-                xycoords=ax.transAxes,
-                xytext=(mark.side * pt(_MARK_PX / 2 + _PAD_PX), 0),
-                textcoords="offset points",
-                ha="left" if mark.side > 0 else "right",
-                va="center_baseline",
-                fontsize=pt(_WORDS_PX),
-                color=t["ink2"],
-                annotation_clip=False,
-            )
-    for panel in panels if len(marks) <= _MOST_LINES else ():
-        steps, where = [mark.step for mark in marks], panel.get_xaxis_transform()
-        panel.vlines(steps, 0, 1, transform=where, color=t["ink2"], lw=pt(0.8), alpha=0.45, zorder=2.4)

@@ -1,4 +1,4 @@
-"""Badges, bands and joins painted: findings carry numbers, joins carry letters."""
+"""Badges, bands, joins and faults painted: findings carry numbers, joins letters, faults their names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from chronicle.draw.frame import write
+from chronicle.draw.lane import MARK_PX, PAD_PX, WORDS_PX, FaultMark
 from chronicle.draw.plan import LANE_PX, ROW_PX, Plan
 from chronicle.draw.style import Tokens, pt
 from chronicle.model import Verdict
@@ -16,6 +18,7 @@ _SIZE_PX = {"o": 19.0, "^": 22.0, "s": 17.0, "D": 16.0}  # shapes of about one a
 _CAP_PX = 3.5
 _TINT = 0.13
 _DOTTED = (0, (1, 2.2))
+_MOST_LINES = 12  # of more faults than this none has a line through the panels
 
 
 def paint_bands(panels: Sequence[Axes], plan: Plan, t: Tokens) -> None:
@@ -74,22 +77,28 @@ def paint_letters(ax: Axes, plan: Plan, t: Tokens) -> None:
         )
 
 
+def paint_lane(
+    ax: Axes, panels: Sequence[Axes], marks: Sequence[FaultMark], t: Tokens, width_px: float
+) -> None:
+    """Crosses with their words; a thin line through the panels where there are few of them."""
+    ax.set_ylim(0, 1)
+    cross = {"ms": pt(MARK_PX), "mew": 0, "color": t["ink"], "clip_on": False, "zorder": 8}
+    for mark in marks:
+        x = mark.at_px / width_px
+        ax.plot([x], [0.5], "X", transform=ax.transAxes, **cross)  # type: ignore[arg-type]
+        if mark.side:
+            shift, aligned = mark.side * (MARK_PX / 2 + PAD_PX), "left" if mark.side > 0 else "right"
+            style = {"fontsize": pt(WORDS_PX)}
+            write(ax, mark.words, (x, 0.5), (shift, 0), (aligned, "center_baseline"), t["ink2"], **style)
+    for panel in panels if len(marks) <= _MOST_LINES else ():
+        steps, where = [mark.step for mark in marks], panel.get_xaxis_transform()
+        panel.vlines(steps, 0, 1, transform=where, color=t["ink2"], lw=pt(0.8), alpha=0.45, zorder=2.4)
+
+
 def _badge(ax: Axes, x: float, y: float, verdict: Verdict, number: str, t: Tokens) -> None:
     shape = SHAPES[verdict]
     place = {"transform": ax.transAxes, "clip_on": False}
     ax.plot([x], [y], shape, ms=pt(_SIZE_PX[shape]), mew=0, color=t[verdict], zorder=9, **place)  # type: ignore[arg-type]
     low = 2.6 if shape == "^" else 0.3  # the middle of a triangle's body is below its centre
-    ax.annotate(
-        number,
-        (x, y),
-        xycoords=ax.transAxes,
-        xytext=(0, -pt(low)),
-        textcoords="offset points",
-        ha="center",
-        va="center_baseline",
-        fontsize=pt(11 if len(number) == 1 else 9),
-        weight="bold",
-        color=t[on(verdict)],
-        zorder=10,
-        annotation_clip=False,
-    )
+    style = {"fontsize": pt(11 if len(number) == 1 else 9), "weight": "bold", "zorder": 10}
+    write(ax, number, (x, y), (0, -low), ("center", "center_baseline"), t[on(verdict)], **style)

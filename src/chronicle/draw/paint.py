@@ -9,8 +9,8 @@ from matplotlib.patheffects import withStroke
 
 from chronicle.draw import text
 from chronicle.draw.frame import LABEL_PX, SMALL_PX, paint_steps, paint_values, panel, write
-from chronicle.draw.lane import HEIGHT_PX, paint_lane
-from chronicle.draw.marks import paint_badges, paint_bands, paint_joins, paint_letters
+from chronicle.draw.lane import HEIGHT_PX
+from chronicle.draw.marks import paint_badges, paint_bands, paint_joins, paint_lane, paint_letters
 from chronicle.draw.plan import BOTTOM, GAP, RIGHT, Drawn, Plan
 from chronicle.draw.strip import paint_strip
 from chronicle.draw.strokes import Clip, Missing, Stroke
