@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault
 from chronicle.readers import tables
+from chronicle.readers.phases import told_apart
 from chronicle.readers.tables import Column, plain
 
 METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
@@ -91,7 +92,7 @@ def attempts_of(
                 tables.attempt(
                     path,
                     n_rows,
-                    made,
+                    told_apart(made),
                     name=f"{path.name}: {run}" if len(by_run) > 1 else "",
                     facts={"run": run, **(facts or {})} if run else facts,
                     faults=faults,

@@ -1,0 +1,54 @@
+"""Tables whose rows say whether they are of the training or of an evaluation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.readers.console.test_traps import points
+
+from chronicle.readers import read
+
+
+def test_an_evaluation_that_counts_its_own_batches_stands_where_the_training_is(tmp_path: Path) -> None:
+    rows = []
+    for epoch in (1, 2, 3):
+        rows += [{"mode": "train", "epoch": epoch, "iter": n, "loss": 3 - epoch / 2} for n in (50, 100)]
+        rows.append({"mode": "val", "epoch": epoch, "iter": 625, "loss": 2.5, "mAP": epoch / 8})
+    (tmp_path / "a.log.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (attempt,) = read(tmp_path / "a.log.json")
+    assert attempt.facts["steps_per_epoch"] == 100
+    assert points(attempt) == {
+        "epoch": [(50, 1), (100, 1), (100, 1), (150, 2), (200, 2), (200, 2), (250, 3), (300, 3), (300, 3)],
+        "loss": [(50, 2.5), (100, 2.5), (150, 2.0), (200, 2.0), (250, 1.5), (300, 1.5)],
+        "val/loss": [(100, 2.5), (200, 2.5), (300, 2.5)],
+        "val/mAP": [(100, 0.125), (200, 0.25), (300, 0.375)],
+    }
+
+
+def test_an_evaluation_may_tell_where_the_epoch_ended(tmp_path: Path) -> None:
+    rows = []
+    for epoch in (1, 2):
+        rows += [{"mode": "train", "epoch": epoch, "iter": n, "loss": 2.5} for n in (50, 100)]
+        rows.append({"mode": "val", "epoch": epoch, "iter": 120, "mAP": 0.5})
+    (tmp_path / "a.log.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (attempt,) = read(tmp_path / "a.log.json")
+    assert attempt.facts["steps_per_epoch"] == 120
+    assert points(attempt)["loss"] == [(50, 2.5), (100, 2.5), (170, 2.5), (220, 2.5)]
+    assert points(attempt)["val/mAP"] == [(120, 0.5), (240, 0.5)]
+
+
+def test_an_epoch_is_the_same_in_both_phases(tmp_path: Path) -> None:
+    lines = [f"{epoch},{of},{loss}" for epoch in (1, 2) for of, loss in (("train", 2.5), ("Val", 1.5))]
+    (tmp_path / "log.csv").write_text("\n".join(["epoch,phase,loss", *lines]) + "\n")
+    (attempt,) = read(tmp_path / "log.csv")
+    assert points(attempt) == {"loss": [(1, 2.5), (2, 2.5)], "val/loss": [(1, 1.5), (2, 1.5)]}
+
+
+@pytest.mark.parametrize("words", [("train", "train"), ("fast", "slow"), ("val", "val"), ("train", "rest")])
+def test_other_words_tell_nothing_apart(tmp_path: Path, words: tuple[str, str]) -> None:
+    lines = [f"{step},{words[step % 2]},2.5" for step in range(4)]
+    (tmp_path / "log.csv").write_text("\n".join(["step,mode,loss", *lines]) + "\n")
+    (attempt,) = read(tmp_path / "log.csv")
+    assert points(attempt) == {"loss": [(step, 2.5) for step in range(4)]}
