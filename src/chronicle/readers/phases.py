@@ -13,12 +13,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from chronicle.model import Steps
+from chronicle.model import Role, Steps
 from chronicle.readers import tables
 from chronicle.readers.tables import Column
+from chronicle.roles import role_of
 
 PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
 TRAINING = {"train", "training"}
+OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 EVALUATIONS = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 
 
@@ -40,11 +42,12 @@ def told_apart(columns: Mapping[str, Column]) -> dict[str, Column]:
             in_epoch = with_epochs and tables.plain(key) != "epoch"
             made[key] = _without(column, evaluated, training) if in_epoch else column
             continue
+        if _says_so(key) or role_of(key) in OF_BOTH:
+            made[key] = column
+            continue
         parts = {key: column.only(training)}
         parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in evaluated.items()}
-        made |= (
-            {key: column} if _says_so(key) else {as_: part for as_, part in parts.items() if len(part.rows)}
-        )
+        made |= {as_: part for as_, part in parts.items() if len(part.rows)}
     return made
 
 
