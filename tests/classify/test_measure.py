@@ -1,0 +1,83 @@
+"""What rules measure with: a line that outliers do not move, and errors that are as large as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.curves.curve import autocorrelated
+
+from chronicle.classify.measure import (
+    excess,
+    fit,
+    inflation,
+    middle,
+    positive,
+    running,
+    scale,
+    tremble,
+    wiggle,
+)
+from chronicle.model import Floats, Role, Series
+
+STEPS = np.arange(100.0, 400.0)
+
+
+def noisy(seed: int, rho: float = 0.0) -> Floats:
+    """A power law in log units with noise of one hundredth."""
+    return 1.0 - 0.3 * np.log(STEPS) + 0.01 * autocorrelated(np.random.default_rng(seed), 300, rho, 30.0)
+
+
+def test_outliers_do_not_move_a_line() -> None:
+    y = noisy(1)
+    y[::10] += 0.5
+    line = fit(STEPS, y)
+    assert line is not None and line.slope == pytest.approx(-0.3, abs=0.01)
+    np.testing.assert_allclose(line.at(STEPS), 1.0 - 0.3 * np.log(STEPS), atol=0.005)
+    assert line.noise == pytest.approx(0.01, rel=0.25)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6])
+@pytest.mark.parametrize("window", [slice(200, 232), slice(268, 300)])
+def test_an_excess_by_chance_is_seldom_larger_than_its_errors_say(rho: float, window: slice) -> None:
+    """Beside the line and far off it, with neighbours that say the same and without."""
+    t = []
+    for seed in range(200):
+        y, line = noisy(seed, rho), fit(STEPS[:200], noisy(seed, rho)[:200])
+        assert line is not None
+        t.append(excess(line, STEPS[window], y[window]).t)
+    assert np.mean(np.abs(t) > 2) <= 0.1 and np.mean(np.abs(t) > 3) <= 0.02
+    assert 0.5 <= np.std(t) <= 1.25
+
+
+def test_errors_grow_by_what_neighbours_share() -> None:
+    white, alike = (inflation(noisy(3, rho) - (1.0 - 0.3 * np.log(STEPS)), 0.01) for rho in (0.0, 0.6))
+    assert white == pytest.approx(1.0, abs=0.15) and alike == pytest.approx(2.0, abs=0.4)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [([1.0, 1.0, 4.0], 1.0), ([-3.0, 1.0, 1.0], 0.0), ([-1.0, -2.0, -2.5], -5.5 / 3), ([0.0], 0.0)],
+)
+def test_the_middle_is_what_mean_and_median_both_say(values: list[float], said: float) -> None:
+    assert middle(np.array(values)) == pytest.approx(said)
+
+
+@pytest.mark.parametrize(("odd", "kept"), [(0, 100), (2, 98), (3, 0)])
+def test_a_series_is_positive_if_all_but_a_fiftieth_is(odd: int, kept: int) -> None:
+    values = np.where(np.arange(100) < odd, -1.0, 2.0)
+    steps, y = positive(Series("loss", Role.LOSS, np.arange(100), values, np.full(100, np.nan)))
+    assert len(steps) == len(y) == kept and (y == np.log(2.0)).all()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 9, 400])
+def test_the_running_median_is_that_of_each_window(width: int) -> None:
+    y, half = noisy(5), width // 2
+    slow = [np.median(y[max(i - half, 0) : i + half + 1]) for i in range(300)]
+    assert running(y, width).tolist() == (slow if 3 <= width <= 300 else y.tolist())
+
+
+def test_three_measures_of_one_noise_agree_and_a_step_moves_two_of_them_little() -> None:
+    noise = 0.01 * np.random.default_rng(0).standard_normal(1000)
+    assert [scale(noise), wiggle(noise), tremble(noise)] == pytest.approx([0.01] * 3, rel=0.1)
+    stepped = noise + np.where(np.arange(1000) < 500, 0.0, 1.0)
+    assert [wiggle(stepped), tremble(stepped)] == pytest.approx([0.01] * 2, rel=0.1)
