@@ -76,7 +76,7 @@ def within(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[At
 
 
 def _part(track: Track, series: Series, k: int) -> Series:
-    at = int(np.searchsorted(track.attempt, k))
+    at = int(np.searchsorted(track.attempt, np.int32(k)))  # of its own type, or all of it would be converted
     rows = slice(at, at + len(series))
     return replace(series, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])
 
@@ -96,9 +96,14 @@ class _Kept:
                     self._cut[piece.course.index] = True
                     self._below[piece.course.index] = piece.bound
 
+        on = self._training[self._training >= 0]
+        self._joined = len(on) > len(np.unique(on))
+
     def live(self, steps: Steps, attempt: NDArray[np.int32]) -> Mask:
         """Which points live, of the steps of all attempts one after the other."""
         mask = (self._training[attempt] >= 0) & (~self._cut[attempt] | (steps < self._below[attempt]))
+        if not self._joined:
+            return mask
         rows = np.flatnonzero(mask)
         training = self._training[attempt[rows]]
         order = np.lexsort((steps[rows], training))  # keeps attempts in order within a step
