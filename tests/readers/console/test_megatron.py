@@ -157,9 +157,13 @@ def test_a_log_is_known_behind_pages_of_other_text(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["README.md", "train.py", "notes.rst"])
-def test_a_document_that_quotes_a_log_is_none(name, tmp_path):
-    (tmp_path / name).write_text(" iteration 1/ 9 | lm loss: 5.0E+00 |\n" * 20)
+def test_a_document_that_quotes_a_log_is_none_and_a_log_of_its_name_is_one(name, tmp_path):
+    lines = [f" iteration {step}/ 20 | lm loss: 5.{step}E+00 |\n" for step in range(20)]
+    prose = [f"{'so ' * number}it goes on\n" for number in range(20)]
+    (tmp_path / name).write_text("".join(prose + lines))
     assert not megatron.identify(tmp_path / name)
+    (tmp_path / name).write_text("".join(prose[:19] + lines))
+    assert megatron.identify(tmp_path / name)
 
 
 def test_utf_16_colours_and_windows_line_ends_change_nothing(tmp_path):

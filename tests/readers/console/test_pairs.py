@@ -142,6 +142,7 @@ def test_what_counts_the_steps(line, tmp_path):
     assert attempt.axis == ("epoch" if line.endswith("epoch: {i}") else "step")
 
 
+PROSE = "".join(f"{'so ' * number}it goes on\n" for number in range(50))
 NO_LOGS = {
     "notes.txt": "loss was 2.5 at step 100\n" * 3,
     "pip.log": "".join(f"Downloading package-{i}.whl ({i} kB) {i}/100\n" for i in range(50)),
@@ -150,8 +151,8 @@ NO_LOGS = {
         f"2025-01-01 10:00:{i:02d} GET /index.html status=200 bytes={i * 7}\n" for i in range(50)
     ),
     "constant.log": "step 5 loss 2.5\n" * 50,
-    "train.py": log_of("step {i} loss {loss}", 50),
-    "README.md": log_of("step {i} loss {loss}", 50),
+    "train.py": PROSE + log_of("step {i} loss {loss}", 50),
+    "README.md": PROSE + log_of("step {i} loss {loss}", 50),
 }
 
 
@@ -159,6 +160,14 @@ NO_LOGS = {
 def test_other_text_is_not_claimed(name, tmp_path):
     (tmp_path / name).write_text(NO_LOGS[name])
     assert not generic.identify(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["train.py", "README.md", "train.sh", "log", "run.7"])
+def test_the_name_of_a_log_that_is_nothing_else_does_not_matter(name, tmp_path):
+    assert points(read_text(tmp_path, log_of("step {i} loss {loss}", 50), name))["loss"][:2] == [
+        (0, 3.0),
+        (1, 2.9),
+    ]
 
 
 def test_lines_of_chance_are_not_claimed(tmp_path):

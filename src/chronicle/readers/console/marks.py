@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
@@ -45,17 +46,37 @@ MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
 )  # fmt: skip
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
 _MOST_CONTROLS = 0.01  # of a text
-# Documents and programs may quote the lines of a log.
+# Documents and programs may quote the lines of a log; then these are not most of the lines.
 _NO_LOGS = re.compile(
     r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
-    r"|java|kt|scala|swift|rb|php|lua|pl|sql|proto|cmake|tex|bib|patch|diff|jsonl?|ndjson|[ct]sv|lock|ini|cfg|conf)",
+    r"|java|kt|scala|swift|rb|php|lua|pl|sql|proto|cmake|tex|bib|patch|diff|lock|ini|cfg|conf)",
     re.IGNORECASE,
 )
+_DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # has readers of its own, also where it is cut
+
+_NUMBER = re.compile(rb"\d[\d.,]*(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
+_BLANKS = re.compile(rb"[-+\s]+")
+_FEWEST, _LONGEST = 4, 1000  # lines of one shape; characters of a line that tell its shape
 
 
 def may_be_log(path: Path) -> bool:
-    """Whether the name does not say that it is a document or a program."""
-    return not _NO_LOGS.fullmatch(path.suffix)
+    """Whether the name does not say that it is a document or a program, or the lines say otherwise.
+
+    Raises OSError.
+    """
+    if _NO_LOGS.fullmatch(path.suffix):
+        info = path.stat()
+        return _is_all_records(path, info.st_size, info.st_mtime_ns)
+    return not _DATA.fullmatch(path.suffix)
+
+
+@lru_cache(maxsize=256)
+def _is_all_records(path: Path, size: int, mtime_ns: int) -> bool:
+    """Whether more lines come again and again with other numbers than stand alone."""
+    lines = [line for line in sample(path).split(b"\n") if line.strip()]
+    shapes = Counter(_BLANKS.sub(b" ", _NUMBER.sub(b"0", line[:_LONGEST])).strip() for line in lines)
+    records = sum(n for shape, n in shapes.items() if n >= _FEWEST and b"0" in shape)
+    return records > sum(n for n in shapes.values() if n < _FEWEST)
 
 
 def owner(path: Path) -> str:
