@@ -102,6 +102,25 @@ def test_a_column_may_count_the_steps(tmp_path: Path) -> None:
     assert values(attempt) == {"loss": [(5, 4.0), (10, 3.0), (15, 2.0), (20, 1.0)]}
 
 
+def test_columns_as_pandas_writes_them_and_rows_by_step(tmp_path: Path) -> None:
+    columns = {"loss": {str(i): 2.5 - i / 8 for i in range(12)}, "note": {str(i): "a" for i in range(12)}}
+    (attempt,) = read(document(tmp_path, columns))
+    assert values(attempt) == {"loss": [(i, 2.5 - i / 8) for i in range(12)]}
+    by_step = {"loss": {str(10 * i): 2.5 - i / 8 for i in range(5)}}
+    (attempt,) = read(document(tmp_path, by_step))
+    assert values(attempt) == {"loss": [(10 * i, 2.5 - i / 8) for i in range(5)]}
+    (attempt,) = read(document(tmp_path, {str(i): {"loss": 2.5 - i / 8} for i in (30, 4, 200)}))
+    assert values(attempt) == {"loss": [(4, 2.0), (30, -1.25), (200, -22.5)]}
+
+
+def test_what_tensorboard_gives_as_json(tmp_path: Path) -> None:
+    rows = [[1700000000.5 + i, 10 * i, 2.5 - i / 8] for i in range(5)]
+    file = document(tmp_path, rows).rename(tmp_path / "run-a-tag-train_loss.json")
+    (attempt,) = read(file)
+    assert values(attempt) == {"train_loss": [(10 * i, 2.5 - i / 8) for i in range(5)]}
+    assert attempt.series["train_loss"].times.tolist() == [1700000000.5 + i for i in range(5)]
+
+
 def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
     history = [{"epoch": i, "train_loss": 2.5 - i / 4, "lr": 0.001} for i in (1, 2, 3)]
     (attempt,) = read(document(tmp_path, {"args": {"seed": 7}, "history": history}))
@@ -116,6 +135,8 @@ def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
         {"loss": [1.0, 2.0, 3.0]},
         {"loss": [1.0, 2.0, 3.0, 4.0], "val_loss": [1.0, 2.0, 3.0, 4.0, 5.0]},
         {"rows": ROWS[:2]},
+        {str(i): {"pages": i} for i in range(9)},
+        [[i, 2 * i, 0.5] for i in range(9)],
         {"rows": [{"step": i, "x": 1.0} for i in range(7)]},
         {"rows": [{"id": i, "tokens": 7 * i, "text": "a"} for i in range(20)]},
         {"rows": [{"epoch": i, "pages": 2} for i in range(20)]},

@@ -2,6 +2,9 @@
 
     {"run_info": {...}, "train_info": {"metrics": [{"step": 250, "train loss": 1.32}, ...]}}     rows
     {"loss": [2.1, 1.7, ...], "val_loss": [2.2, 1.9, ...]}                                       columns
+    {"loss": {"0": 2.1, "1": 1.7, ...}, ...}                                                     of pandas
+    {"1": {"loss": 2.1}, "2": {"loss": 1.7}, ...}                                                rows by step
+    [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
 
 Results of PEFT's method comparison, histories of Keras, and what many training scripts write at their end.
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or 3 that
@@ -31,6 +34,8 @@ SUFFIXES: tuple[str, ...] = ()
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
+_FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
+_MOST_DIGITS = 16
 MAX_DEPTH, MAX_TABLES = 8, 1000
 
 _MOVING = {Role.LOSS, Role.VALIDATION_LOSS, Role.DATASET_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
@@ -47,13 +52,17 @@ class Table:
 def identify(path: Path) -> bool:
     """A JSON document, of no other format, with rows or columns of a training in it."""
     start = "\n".join(head_lines(path)).lstrip()
-    rows = start.startswith("[") and start[1:].lstrip().startswith("{")  # a line of a log may begin with "["
+    rows = start.startswith("[") and start[1:].lstrip()[:1] in (
+        "{",
+        "[",
+    )  # a line of a log may begin with "["
     if not (rows or start.startswith("{")) or path.stat().st_size > MAX_BYTES:
         return False
     if any(other.identify(path) for other in (golden, json_lines, trainer_state)):
         return False
     try:
-        return next(_tables(parsed(path)[0]), None) is not None
+        document = parsed(path)[0]
+        return next(_tables(document), None) is not None or bool(_downloaded(document, ""))
     except (ValueError, RecursionError):
         return False
 
@@ -74,7 +83,7 @@ def read(path: Path) -> list[Attempt]:
         BadLog: it is no whole JSON document, or holds no number.
     """
     document, faults = whole_document(path)
-    rows = _rows(document)
+    rows = _rows(document) or _downloaded(document, path.stem.partition("-tag-")[2] or path.stem)
     facts = named_facts(leaves("", document, "/")) if isinstance(document, dict) else {}
     return attempts_of(path, len(rows), columns_of(rows), facts=facts, faults=faults)
 
@@ -116,16 +125,47 @@ def _counted(name: str) -> str:
     return "" if rank is None else tables.STEP_NAMES[rank % len(tables.STEP_NAMES)][1]
 
 
+def _downloaded(document: Any, metric: str) -> list[Row]:
+    """The rows of what TensorBoard gives as JSON: time, step and value, named after the file; else []."""
+    if not isinstance(document, list) or len(document) < MIN_CELLS:
+        return []
+    whole = (
+        isinstance(row, list)
+        and len(row) == 3
+        and all(isinstance(cell, int | float) for cell in row)
+        and _FIRST_TIME < row[0] < _LAST_TIME
+        and isinstance(row[1], int)
+        for row in document
+    )
+    return [{"wall_time": t, "step": s, metric: v} for t, s, v in document] if all(whole) else []
+
+
+def _numbered(value: Any) -> dict[int, Any]:
+    """An object whose keys are numbers, in their order; {} for anything else."""
+    if not isinstance(value, dict) or not all(key.isdecimal() and len(key) < _MOST_DIGITS for key in value):
+        return {}
+    return {int(key): value[key] for key in sorted(value, key=int)}
+
+
 def _rows_of_columns(value: Mapping[str, Any]) -> list[Row]:
-    """The rows of an object of equally long lists of numbers; [] where it is none."""
+    """The rows of an object of equally long lists of numbers, or of rows by step; [] where it is none."""
+    by_step = _numbered(value)
+    if len(by_step) >= MIN_JUDGED_ROWS and all(isinstance(row, dict) for row in by_step.values()):
+        rows = [{"step": step} | dict(flat(row)) for step, row in by_step.items()]
+        return rows if all(any(map(_moves, row)) for row in rows) else []
+    numbered = {key: _numbered(cells) for key, cells in value.items()}
+    lists = {key: list(numbered[key].values()) or cells for key, cells in value.items()}
     columns = {
         clean(key): cells
-        for key, cells in value.items()
+        for key, cells in lists.items()
         if isinstance(cells, list) and len(cells) >= MIN_CELLS and all(map(_is_cell, cells))
     }
     if len({len(cells) for cells in columns.values()}) != 1 or not any(map(_moves, columns)):
         return []
     n_rows = len(next(iter(columns.values())))
+    index = next((list(cells) for cells in numbered.values() if len(cells) == n_rows), [])
+    if index and index != list(range(n_rows)) and not any(map(_counted, columns)):
+        columns = {"step": index} | columns
     return [dict(flat({key: cells[i] for key, cells in columns.items()})) for i in range(n_rows)]
 
 

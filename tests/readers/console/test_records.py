@@ -66,6 +66,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"train_loss": LOSS},
         "epoch",
     ),
+    "a table of columns one blank apart": (
+        "# step loss lr\n" + repeated("{i} {loss} 0.5\n"),
+        {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
     "a table with borders": (
         "┃ step ┃ loss ┃ lr ┃\n" + repeated("│ {i} │ {loss} │ 1 │\n"),
         {"loss": LOSS, "lr": steps(*STEPS, first=1.0, by=0)},

@@ -82,7 +82,7 @@ def _header(text: str) -> tuple[str, ...]:
     if not _HEAD.match(text) or ": " in text or "=" in text:
         return ()
     cells = _BORDERS.split(text.strip("|│┃║ ")) if _BORDERS.search(text) else _GAP.split(text.strip())
-    names = [cell.strip() for cell in cells]
+    names = [cell.strip() for cell in (cells if len(cells) > 1 else text.split())]
     names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
     if not 2 <= len(names) <= _MOST_COLUMNS or not all(map(_is_name, names)):

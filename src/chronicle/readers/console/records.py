@@ -15,6 +15,7 @@ from chronicle.readers.console.counters import Epochs
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair
 from chronicle.readers.console.prefix import Prefix
+from chronicle.readers.phases import OF_BOTH
 from chronicle.roles import role_of
 
 NONE = 1 << 30  # the rank of no counter
@@ -81,9 +82,9 @@ class Record:
             return named
         by_name = any(map(_says_so, named))  # then what else is told with it may be of another kind
         return {
-            name if _says_so(name) or (by_name and not is_judged(name)) else f"{word}/{name}": one
+            name if _is_whole(name, by_name) else f"{word}/{name}": one
             for name, one in named.items()
-            if rank_of(one.pair) is None and _last_word(name) != "epoch"
+            if not counts(one.pair)
         }
 
     @property
@@ -117,6 +118,11 @@ def _evaluation(text: str) -> str:
 def _says_so(name: str) -> bool:
     """Whether the name of a metric itself speaks of an evaluation."""
     return bool(_EVALUATION.search(re.sub(r"[_/.-]", " ", name)))
+
+
+def _is_whole(name: str, by_name: bool) -> bool:
+    """Whether a metric is told of an evaluation under the name that it has anyway."""
+    return _says_so(name) or (by_name and not is_judged(name)) or role_of(name) in OF_BOTH
 
 
 @lru_cache(maxsize=4096)
