@@ -85,6 +85,14 @@ def test_a_loss_that_is_no_number_at_the_end_is_said():
     assert [(e.how, e.then) for e in endings(stitch([one]))] == [("in NaN", "latest")]
 
 
+def test_an_attempt_lives_up_to_the_step_that_was_gone_back_to():
+    sparse = stitch([log("a", range(0, 1000, 100), 0, 0), log("b", range(450, 1500, 50), 1, HOUR)])
+    assert [bar.spans for bar, _, _ in lineage(sparse, "step", WIDE).rows] == [
+        ((0, 450, True), (450, 900, False)),
+        ((450, 1450, True),),
+    ]
+
+
 def test_branches_that_were_left_and_trainings_of_their_own():
     branch = stitch([log("a", range(1000)), log("b", range(800, 900)), log("c", range(1001, 1200))])
     assert words(branch) == ["resumed", "given up", "latest"]

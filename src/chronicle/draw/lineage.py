@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -57,7 +58,7 @@ class Lineage:
 
 def lineage(timeline: Timeline, axis: str, width: float) -> Lineage | None:
     """The figure at a width; None for a run of fewer than two attempts with points."""
-    shown = bars(timeline)
+    shown = [_taken_over(bar, timeline.joins) for bar in bars(timeline)]
     if len(shown) < 2:
         return None
     told = endings(timeline)
@@ -69,6 +70,17 @@ def lineage(timeline: Timeline, axis: str, width: float) -> Lineage | None:
     rows = [(bar, told[bar.attempt], _words(timeline, told[bar.attempt])) for bar in shown]
     wide_px = _ROOMY_PX if len(shown) <= _FEW else _TIGHT_PX
     return Lineage(width, frame, rows, timeline.joins, _PHONE_PX if frame.narrow else wide_px)
+
+
+def _taken_over(bar: Bar, joins: Sequence[Join]) -> Bar:
+    """The bar with its live part up to the step where another attempt took over, between two samples."""
+    spans = list(bar.spans)
+    for k, ((first, last, live), (_, end, still)) in enumerate(pairwise(bar.spans)):
+        if live and not still:
+            later = (j.to_step for j in joins if j.after > bar.attempt and last < j.to_step <= end)
+            step = float(min(later, default=last))
+            spans[k : k + 2] = [(first, step, True), (step, end, False)]
+    return Bar(bar.attempt, tuple(spans))
 
 
 def _words(timeline: Timeline, ending: Ending) -> str:
