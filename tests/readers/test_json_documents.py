@@ -106,6 +106,7 @@ def test_columns_as_pandas_writes_them_and_rows_by_step(tmp_path: Path) -> None:
     columns = {"loss": {str(i): 2.5 - i / 8 for i in range(12)}, "note": {str(i): "a" for i in range(12)}}
     (attempt,) = read(document(tmp_path, columns))
     assert values(attempt) == {"loss": [(i, 2.5 - i / 8) for i in range(12)]}
+    assert attempt.facts == {"format": "json"}
     by_step = {"loss": {str(10 * i): 2.5 - i / 8 for i in range(5)}}
     (attempt,) = read(document(tmp_path, by_step))
     assert values(attempt) == {"loss": [(10 * i, 2.5 - i / 8) for i in range(5)]}

@@ -14,6 +14,7 @@ a loss or a score.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -36,6 +37,7 @@ MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
 _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _MOST_DIGITS = 16
+_OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
 MAX_DEPTH, MAX_TABLES = 8, 1000
 
 _MOVING = {Role.LOSS, Role.VALIDATION_LOSS, Role.DATASET_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
@@ -84,7 +86,8 @@ def read(path: Path) -> list[Attempt]:
     """
     document, faults = whole_document(path)
     rows = _rows(document) or _downloaded(document, path.stem.partition("-tag-")[2] or path.stem)
-    facts = named_facts(leaves("", document, "/")) if isinstance(document, dict) else {}
+    told = leaves("", document, "/") if isinstance(document, dict) else ()
+    facts = named_facts((name, value) for name, value in told if not _OF_TABLE.search(name))
     return attempts_of(path, len(rows), columns_of(rows), facts=facts, faults=faults)
 
 
