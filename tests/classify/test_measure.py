@@ -37,15 +37,15 @@ def test_outliers_do_not_move_a_line() -> None:
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.6])
-@pytest.mark.parametrize("window", [slice(200, 232), slice(268, 300)])
+@pytest.mark.parametrize("window", [slice(60, 92), slice(200, 300)])
 def test_an_excess_by_chance_is_seldom_larger_than_its_errors_say(rho: float, window: slice) -> None:
     """Beside the line and far off it, with neighbours that say the same and without."""
     t = []
     for seed in range(200):
-        y, line = noisy(seed, rho), fit(STEPS[:200], noisy(seed, rho)[:200])
+        y, line = noisy(seed, rho), fit(STEPS[:60], noisy(seed, rho)[:60])
         assert line is not None
         t.append(excess(line, STEPS[window], y[window]).t)
-    assert np.mean(np.abs(t) > 2) <= 0.1 and np.mean(np.abs(t) > 3) <= 0.02
+    assert np.mean(np.abs(t) > 2) <= 0.1 and np.mean(np.abs(t) > 3) <= 0.04
     assert 0.5 <= np.std(t) <= 1.25
 
 

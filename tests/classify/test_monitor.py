@@ -79,6 +79,13 @@ def test_a_spike_is_told_while_it_lasts_and_again_when_it_is_over() -> None:
     assert said[-1][1].pattern in ("spike-fast-recovery", "spike-slow-recovery")
 
 
+@pytest.mark.parametrize(("every", "is_told"), [(1, False), (100, True)])
+def test_one_high_sample_is_told_where_few_steps_are_logged(every: int, is_told: bool) -> None:
+    curve = Curve(7, 300, every=every)
+    curve.lift[200] += 14 * curve.scale
+    assert bool(watched(curve)[1]) is is_told
+
+
 def test_a_nan_is_told_at_once() -> None:
     _, said, _ = watched(Curve(5).nan(0.5, 50))
     assert (said[0][0], said[0][1].pattern) == (1000, "nan-inf")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -36,8 +37,10 @@ def changed(attempts: Iterable[Attempt], change: Callable[[Series], Series]) -> 
     return [replace(a, series={m: change(s) for m, s in a.series.items()}) for a in attempts]
 
 
-def test_every_pattern_is_shown() -> None:
-    assert {p for run in RUNS.values() for p in diagnosed(run.attempts).patterns} == set(BY_ID)
+def test_every_pattern_is_shown_in_plain_values() -> None:
+    told = [diagnosed(run.attempts) for run in RUNS.values()]
+    assert {p for d in told for p in d.patterns} == set(BY_ID)
+    assert json.dumps([[f.evidence, [vars(c) for c in f.criteria]] for d in told for f in d.findings])
 
 
 @each_run

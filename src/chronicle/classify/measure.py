@@ -173,9 +173,9 @@ def sure(t: float, limit: float) -> float:
 
 def at_least(name: str, value: float, unit: str, least: float) -> Criterion:
     """The test that a value is not below a limit."""
-    return criterion(name, value, unit, f">= {least:.3g}", bool(value >= least))
+    return criterion(name, value, unit, f">= {least:.3g}", value >= least)
 
 
 def at_most(name: str, value: float, unit: str, most: float) -> Criterion:
     """The test that a value is not above a limit."""
-    return criterion(name, value, unit, f"<= {most:.3g}", bool(value <= most))
+    return criterion(name, value, unit, f"<= {most:.3g}", value <= most)

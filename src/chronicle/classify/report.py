@@ -13,7 +13,7 @@ from chronicle.model import Criterion, Facts, Finding, Series
 
 def criterion(name: str, value: float | None, unit: str, threshold: str, met: bool | None) -> Criterion:
     """One test, its value rounded to what a reader can use; ``met`` None means not assessed."""
-    return Criterion(name, None if value is None else tidy(value), unit, threshold, met)
+    return Criterion(name, tidy(value), unit, threshold, tidy(met))
 
 
 def found(
@@ -80,7 +80,7 @@ def unit_share(x: float) -> float:
 
 
 def tidy(value: Any) -> Any:
-    """Five significant digits for a float, plain int and float for numpy scalars, all else as it is."""
+    """Five significant digits for a float, plain values for numpy scalars, all else as it is."""
     if hasattr(value, "item"):
         value = value.item()
     return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value
