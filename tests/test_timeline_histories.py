@@ -123,6 +123,10 @@ HISTORIES: dict[str, tuple[Any, ...]] = {
         "f#1, rollback 980 f#2, rollback 980 f#3, rollback 980 f#4"),
     "the earliest log was lost": (
         [at("a", range(5000, 6000)), at("b", range(5800, 7000), 1, 1)], "a, rollback 5800 b"),
+    "a log between two was lost": (
+        [at("a", UP), at("b", range(3000, 4000), 1, 1)], "a, resume 3000 b", "", "paths"),
+    "from then on steps count samples": (
+        [at("a", UP), at("b", range(256_000, 512_000, 256), 1, 1)], "a, resume 256000 b", "", "paths"),
     # Starts from nothing
     "a crash loop at the start": (
         one_file(range(2), range(1), range(3), UP),

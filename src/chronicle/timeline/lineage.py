@@ -73,6 +73,8 @@ class Training:
             and after.started > self.root.started
         ):
             self.doubts.append(_early_doubt(after, self.root))
+        if not chain and not reached(before, after):
+            self.doubts.append(_missing_doubt(after, before))
         lost, pieces = self._leave(before)
         kind = self._kind(before, after)
         again = kind is JoinKind.RELAUNCH
@@ -159,6 +161,13 @@ def _left_doubt(after: Course, tip: Course) -> str:
         f"{after.name} starts later than {tip.name} ended: taken as going on from an earlier attempt that "
         f"reached its first step, which leaves {tip.name} dead. `order` in run.toml makes each attempt "
         f"follow the one before."
+    )
+
+
+def _missing_doubt(after: Course, before: Course) -> str:
+    return (
+        f"{after.name} begins {after.first - before.last} steps after {before.name} ended: logs between them "
+        f"are missing, or steps are counted in another way. `paths` in run.toml names all logs."
     )
 
 
