@@ -2,8 +2,8 @@
 
 grokking
     Sees: generalisation long after training is done; or an abrupt and lasting fall that nothing explains.
-    Rule: the held-out score (or loss) is near chance when the training one is saturated, and arrives after
-    five times as many steps or more. For a single loss: the kernel's drop took less than 3 % of the steps so
+    Rule: the held-out score (where no scores are logged, the loss) is near chance when the training one is
+    saturated, and arrives after five times as many steps or more. For a single loss: the kernel's drop took less than 3 % of the steps so
     far, gained five times what the same time before had gained, and begins after the first tenth of the log.
     Blind to: slow generalisation. False alarm: a finding that people would like to be true.
     Source: Power et al. 2201.02177; the sudden fall of a Llama-2 run.
@@ -36,7 +36,7 @@ def late_generalisation(view: View, attempt: AttemptView) -> Iterator[Finding]:
     train = [s for s in attempt.by_role(Role.SCORE) if len(s) >= 8]
     held = [s for s in attempt.by_role(Role.VALIDATION_SCORE) if len(s) >= 8]
     pairs = [(t, v, 1.0) for t in train for v in held]
-    if attempt.loss is not None and attempt.validation_loss is not None:
+    if not pairs and attempt.loss is not None and attempt.validation_loss is not None:
         pairs.append((attempt.loss, attempt.validation_loss, -1.0))
     for trained, tested, sign in pairs:
         if trained is tested:

@@ -12,8 +12,8 @@ resume-spike
 
 reinitialised
     Sees: new weights under an old step count.
-    Rule: the loss is back at the very first level of the run (within a fifth of what was learned) and no
-    higher, and the tenths of the way down take as long as the first time (median, within a factor of 1.6).
+    Rule: the loss is back at the very first level of the run (within a fifth of what was learned), at once
+    and no higher, and the tenths of the way down take as long as the first time (median, within a factor of 1.6).
     At a join time may also be counted in steps times the learning rate: without the warm-up of the first
     time it is learned faster. Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
@@ -166,7 +166,8 @@ def anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
         if len(before) < LEAST or worse_than_new(view, early, y[onset:], learned):
             continue
         for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
-            if same_course(view, (start, early), (steps[a:], y[a:]), learned):
+            at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
+            if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
                 yield told(view, attempt, shape, steps[a], early[0], learned, y[a])
                 break
 

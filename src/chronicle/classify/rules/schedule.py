@@ -51,9 +51,13 @@ EDGES = 24  # more epochs or ramps than this in one log are no steps that anybod
 
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
-        yield from lr_decay_drops(view, attempt)
-        yield from batch_ramp(view, attempt)
-        yield from epoch_edges(view, attempt)
+        planned = [*lr_decay_drops(view, attempt), *batch_ramp(view, attempt)]
+        yield from planned
+        told = {f.start_step for f in planned}
+        for edge in epoch_edges(view, attempt):
+            if edge.start_step not in told:  # one fall has one explanation
+                told.add(edge.start_step)
+                yield edge
 
 
 # ---- falls that the learning rate explains -----------------------------------------------------------

@@ -17,6 +17,7 @@ from chronicle.classify.view import AttemptView
 from chronicle.model import Criterion, Finding, Series
 
 BEFORE = 8  # samples whose median is the level before an event
+RECENT = 6  # samples after a peak that have thirds of two: fewer cannot tell whether it still falls
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ class Shape:
     @cached_property
     def coming_down(self) -> bool:
         """A spike past its middle height that still falls, or whose peak is too recent to say more."""
-        falls = self.event.falling > 0.15 or self.after_samples < BEFORE
+        falls = self.event.falling > 0.15 or self.after_samples < RECENT
         return self.is_spike and self.event.last < 0.5 * self.event.height and falls
 
     @cached_property
@@ -94,7 +95,8 @@ class Shape:
     @cached_property
     def is_fast(self) -> bool:
         few = self.event.back - self.event.onset <= self.limits.fast_samples
-        return few or self.recovery_steps <= self.limits.fast_steps
+        counts_steps = self.attempt.attempt.axis == "step"  # 100 epochs, or 100 tokens, say nothing
+        return few or (counts_steps and self.recovery_steps <= self.limits.fast_steps)
 
     def step(self, index: int) -> int:
         """The step of a sample, clipped to the series."""
