@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.classify.asking import diagnosis, findings, near, patterns
@@ -17,9 +19,11 @@ from tests.curves.runs import (
 )
 from tests.curves.series import validation
 
+from chronicle.classify import classify
 from chronicle.classify.joins import resumes
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
+from chronicle.model import Role
 from chronicle.timeline import stitch
 
 KINDS = {"plain": {}, "noisy": {"noise": 0.05}, "autocorrelated": {"rho": 0.6}, "sparse": {"every": 20}}
@@ -131,6 +135,31 @@ def test_a_spike_to_the_first_level_that_comes_back_faster_is_a_spike(fall: floa
     curve = Curve(4)
     to_the_top = float(curve.trend[0] - curve.trend[1000]) / curve.scale
     assert "reinitialised" not in patterns(curve.spike(0.5, to_the_top, rise=1, fall=fall).run())
+
+
+def test_a_climb_to_the_first_level_is_no_new_weights() -> None:
+    """New weights are there at once; what climbs for 40 samples and learns as it first did was a spike."""
+    run = reinitialised(1, True)
+    (attempt,) = run.attempts
+    (loss,) = (s for s in attempt.series.values() if s.role is Role.LOSS)
+    values, at = loss.values.copy(), run.events[0].start_step
+    i = int(np.searchsorted(loss.steps, at))
+    climb = np.exp(np.linspace(np.log(values[i - 1]), np.log(values[i]), 40))
+    values = np.concatenate([values[:i], climb, values[i:-40]])
+    risen = replace(attempt, series={loss.metric: replace(loss, values=values)})
+    assert "reinitialised" not in classify(stitch([risen])).patterns
+
+
+@pytest.mark.parametrize("every", [1, 25])
+def test_an_attempt_that_begins_higher_and_stays_there_is_a_shift_at_the_join(every: int) -> None:
+    def change(c: Curve, k: int) -> None:
+        if k == 1:
+            c.lift += 20 * c.scale
+
+    run = training(3, ((0, 1000), (1000, 1600)), change, every=every)
+    (shift,) = findings(run, "level-shift")
+    assert (shift.attempt, shift.start_step, shift.runner_up) == ("attempt-2", 1000 * every, "resume-spike")
+    assert diagnosis(run).verdict == "worrying"
 
 
 def test_learning_within_a_few_samples_cannot_be_compared() -> None:

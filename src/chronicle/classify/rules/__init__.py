@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from chronicle.classify.rules import (
+    anew,
     averaged,
     course,
     datasets,
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     *(
         course,
         improvement,
+        anew,
         resume,
         datasets,
         mixture,

@@ -10,44 +10,37 @@ resume-spike
     Blind to: lost optimizer state that the loss does not show. False alarm: a search for lost state.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
 
-reinitialised
-    Sees: new weights under an old step count.
-    Rule: the loss is back at the very first level of the run (within a fifth of what was learned), at once
-    and no higher, and the tenths of the way down take as long as the first time (median, within a factor of 1.6).
-    At a join time may also be counted in steps times the learning rate: without the warm-up of the first
-    time it is learned faster. Blind to: logs that do not begin with the run, and learning too fast for them.
-    False alarm: a spike taller than all others, rarely.
-    Source: AlgoPerf logs with a scheduled re-initialisation.
+level-shift (at a join)
+    Sees: the same excess where it stays.
+    Rule: it never halves, and all samples that the line reaches are over it by 5 standard errors and 2.5 %.
+    Blind to: what a changed configuration was meant to do. False alarm: the change was planned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from chronicle.classify.joins import LEAST, Resume, learned_before, resumes, seams
-from chronicle.classify.measure import Excess, at_least, departure, positive, running, sure, wiggle
+from chronicle.classify.joins import LEAST, Resume, resumes, seams
+from chronicle.classify.measure import Excess, at_least, departure, sure
 from chronicle.classify.report import found, renamed
-from chronicle.classify.rules import restored
+from chronicle.classify.rules import anew, restored
 from chronicle.classify.view import AttemptView, View, step_gap
-from chronicle.model import Finding, Floats
+from chronicle.model import Criterion, Finding, Floats
 
-PATTERNS = ("resume-spike", "reinitialised")
+PATTERNS = ("resume-spike", "level-shift")
 SPIKES = ("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery")
 REPLACES = (*SPIKES, "level-shift", "divergence-after-spike", "divergence-no-spike")
 AT_ONCE = 8  # [samples] a spike this soon after the join belongs to it
-LEARNED = 0.3  # [log units] less than this is no learning that could be lost
-SAME_PACE = 1.6  # factor between the times of both courses; a return from a spike is several times faster
-RESOLVED = 6  # [samples] of the first course, until nine tenths are learned
 
 
 def find(view: View) -> Iterator[Finding]:
     again: list[Resume] = []
     for attempt in view.attempts:
-        new = list(anew(view, attempt))
-        yield from new
-        again += [] if new else resumes(view, attempt)[:1]
+        if not anew.told_anew(view, attempt):
+            again += resumes(view, attempt)[:1]
         for step, factor in seams(attempt):
             yield from seam_spike(view, attempt, step, factor)
     starts = [(join, highest(join)) for join in again]
@@ -79,8 +72,11 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
         if shape.pattern in SPIKES and shape.start_step <= soon:
             yield renamed(shape, "resume-spike", why=why, evidence=evidence, criteria=tests)
             return
+    if not all(x.met for x in tests):
+        return
     end = returned(join.off, 0.5 * start.height)
-    if not all(x.met for x in tests) or end is None:
+    if end is None:
+        yield from stays_up(view, join, tests, evidence)
         return
     peak = int(np.argmax(join.off[: max(end, 1)]))
     yield found(
@@ -98,6 +94,27 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
         criteria=tests,
         runner_up=("level-shift", "it had not come down again"),
     )
+
+
+def stays_up(view: View, join: Resume, tests: list[Criterion], evidence: dict[str, Any]) -> Iterator[Finding]:
+    """An attempt that begins higher than the one before it went, and stays there while its line reaches."""
+    over = join.over(0, join.reach)
+    lasting = [
+        at_least("all samples over the earlier attempt", over.t, "standard errors", view.thresholds.join_t),
+        at_least("height of all", over.height, "log units", view.thresholds.rise),
+    ]
+    if all(t.met for t in lasting):
+        yield found(
+            "level-shift",
+            join.attempt,
+            join.loss,
+            (join.steps[0], None, None),
+            severity=0.3 + over.height,
+            confidence=sure(over.t, view.thresholds.join_t),
+            evidence={**evidence, "step_log": over.height},
+            criteria=[*tests, *lasting],
+            runner_up=("resume-spike", "it had come down again"),
+        )
 
 
 def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> Iterator[Finding]:
@@ -137,115 +154,3 @@ def returned(off: Floats, level: float) -> int | None:
     """The first sample after which the median of 8 is below a level."""
     below = np.median(np.lib.stride_tricks.sliding_window_view(off, LEAST), axis=-1)[1:] < level
     return int(np.argmax(below)) + 1 if below.any() else None
-
-
-# ---- from the beginning --------------------------------------------------------------------------
-
-
-def anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Places where the loss is back at its very first level and learns the same way again."""
-    first = view.attempts[0].loss
-    if attempt.loss is None or first is None:
-        return
-    steps, y = positive(attempt.loss)
-    start, early = positive(first)
-    if min(len(early), len(y)) < 2 * LEAST or start[0] > 0.05 * max(start[-1], steps[-1]):
-        return
-    soon = start[0] + 2 * LEAST * step_gap(first)
-    if attempt.index and steps[0] > soon:
-        learned = learned_before(view, attempt)
-        times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
-        if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
-            yield told(view, attempt, None, steps[0], early[0], learned, y[0])
-            return
-    shapes = [f for f in view.findings(attempt.loss) if f.pattern in REPLACES and f.start_step > soon]
-    for shape in shapes:
-        before = y[steps < shape.start_step][-LEAST:]
-        onset = int(np.searchsorted(steps, shape.start_step))
-        learned = float(np.median(before)) if len(before) else np.inf
-        if len(before) < LEAST or worse_than_new(view, early, y[onset:], learned):
-            continue
-        for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
-            at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
-            if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
-                yield told(view, attempt, shape, steps[a], early[0], learned, y[a])
-                break
-
-
-def clock(attempt: AttemptView, steps: Floats) -> Floats:
-    """Time by which learning is counted: steps, each weighted by the learning rate over the usual one."""
-    rate = attempt.learning_rate
-    ok = np.isfinite(rate.values) & (rate.values >= 0) if rate is not None else np.zeros(1, bool)
-    if rate is None or ok.sum() < 2 * LEAST or not rate.values[ok].max() > 0:
-        return steps
-    usual = float(np.quantile(rate.values[ok], 0.9))  # not the highest: that may be what went wrong
-    share = np.interp(steps, rate.steps[ok], rate.values[ok] / max(usual, 1e-30))
-    counted: Floats = np.cumsum(share * np.diff(steps, prepend=steps[0])) + steps[0]
-    return counted
-
-
-def worse_than_new(view: View, early: Floats, y: Floats, learned: float) -> bool:
-    """Whether the loss is far over the first level: weights that are worse than untrained are not new."""
-    level = float(np.median(early[:2]))
-    near = view.thresholds.first_level / 3 * (level - learned) + 3 * wiggle(early[: 4 * LEAST])
-    return bool(np.max(running(y[: 4 * LEAST], 3)) > level + near)
-
-
-def same_course(
-    view: View, first: tuple[Floats, Floats], again: tuple[Floats, Floats], learned: float
-) -> bool:
-    """Whether the loss is back at its first level, and learns as fast as the first time."""
-    (start, early), (steps, y) = first, again
-    level = float(np.median(early[:2]))
-    to_learn = level - learned
-    near = 1.5 * view.thresholds.first_level * to_learn
-    if to_learn < LEARNED or not len(y) or abs(float(np.median(y[:2])) - level) > near:
-        return False
-    tenths = level - to_learn * np.arange(1, 10) / 10
-    once, twice = passed(start, early, tenths), passed(steps, y, tenths)
-    gaps = np.diff(start)
-    gap = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
-    if not once[-1] >= RESOLVED * gap:
-        return False  # learned within a few samples: any return from a spike looks like that
-    over = float(steps[-1] - steps[0])
-    seen = (once + gap) * SAME_PACE <= over
-    if seen.sum() < 4:
-        return False
-    pace = float(np.median((twice[seen] + gap) / (once[seen] + gap)))
-    return 1 / SAME_PACE <= pace <= SAME_PACE
-
-
-def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
-    """Steps until the running median of 3 is first at or below each level (inf: never)."""
-    calm = running(y, 3)
-    return np.array([steps[np.argmax(calm <= v)] - steps[0] if calm.min() <= v else np.inf for v in levels])
-
-
-def told(
-    view: View,
-    attempt: AttemptView,
-    shape: Finding | None,
-    step: float,
-    first_log: float,
-    learned_log: float,
-    level_log: float,
-) -> Finding:
-    """The finding, in the place of the shape that the kernel saw there if it saw one."""
-    lost = (level_log - learned_log) / max(first_log - learned_log, 1e-9)
-    least = 1 - 1.5 * view.thresholds.first_level
-    tests = [at_least("of what was learned, lost at once", lost, "share", least)]
-    evidence = {"first_level_log": first_log, "lost_share": lost}
-    why = "it had come back faster than it once learned"
-    if shape is not None:
-        return renamed(shape, "reinitialised", why=why, evidence=evidence, criteria=tests)
-    return found(
-        "reinitialised",
-        attempt,
-        attempt.loss,
-        (step, step, None),
-        severity=0.8,
-        confidence=0.85,
-        evidence=evidence,
-        criteria=tests,
-        runner_up=("resume-spike", why),
-    )
