@@ -69,6 +69,7 @@ SAID = [
     ("reinitialised", "first_level", "within {} %"),
     ("plateau", "flat_t", "≥ {} standard errors"),
     ("overfitting", "overfit_rise", "≥ {} % and"),
+    ("overfitting", "overfit_few", "≥ {} % in all"),
     ("grokking", "lag", "≥ {} times the steps"),
     ("throughput-drop", "slower", "≥ {} %"),
     ("throughput-drop", "slow_steps", "≥ {} steps"),

@@ -10,7 +10,12 @@ from tests.classify.asking import KINDS, diagnosis, findings, patterns
 from tests.curves import Curve
 from tests.curves.series import learning_rate, validation
 
-from chronicle.model import Role
+from chronicle.classify import classify
+from chronicle.classify.rules.course import turned_up
+from chronicle.classify.thresholds import DEFAULTS
+from chronicle.classify.view import look
+from chronicle.model import Role, Series
+from chronicle.timeline import stitch
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -47,6 +52,42 @@ def test_validation_that_turns_while_training_goes_on(every: int, at: float) -> 
 def test_noisy_validation_does_not_overfit(every: int, noise: float) -> None:
     for seed in range(4):
         assert patterns(validation(Curve(seed), every=every, noise=noise).run()) == set()
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "overfits"),
+    [((2.0, 2.2, 2.4), True), ((2.0, 2.05, 2.1), False), ((2.2, 2.0, 2.4), False), ((2.0, 2.4), False)],
+)
+def test_few_evaluations_have_to_be_worse_each_time(evaluations: tuple[float, ...], overfits: bool) -> None:
+    run = Curve(2).run()
+    (attempt,) = run.attempts
+    steps = np.linspace(600, 1900, len(evaluations)).astype(np.int64)
+    held_out = Series(
+        "val_loss", Role.VALIDATION_LOSS, steps, np.array(evaluations), np.full(len(steps), np.nan)
+    )
+    d = classify(stitch([replace(attempt, series={**attempt.series, "val_loss": held_out})]))
+    assert ("overfitting" in d.patterns) is overfits
+
+
+@pytest.mark.parametrize("count", [6, 10, 16, 40])
+def test_flat_noisy_evaluations_overfit_in_few_of_a_hundred(count: int) -> None:
+    rng, view = np.random.default_rng(count), look(stitch(Curve(1).run().attempts), DEFAULTS)
+    called = 0
+    for _ in range(400):
+        _, rise, need = turned_up(view, 0.03 * rng.standard_normal(count))
+        called += rise >= need
+    assert called / 400 <= {6: 0.04, 10: 0.02, 16: 0.01, 40: 0.005}[count]
+
+
+def test_held_out_scores_speak_before_the_held_out_loss_of_late_generalisation() -> None:
+    """The validation loss falls to a half long after training was done; the accuracy beside it says no."""
+    n = np.arange(400)
+    loss, held = 4.0 * np.exp(-n / 8) + 0.01, np.where(n < 300, 5.0, 1.5)
+    accuracy, held_accuracy = 1 - np.exp(-n / 8), np.full(400, 0.1)
+    silent = {"train_loss": loss, "val_loss": held}
+    assert "grokking" in classify(silent).patterns
+    scored = {**silent, "train_accuracy": accuracy, "val_accuracy": held_accuracy}
+    assert "grokking" not in classify(scored).patterns
 
 
 def test_both_losses_rising_is_divergence_and_not_overfitting() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from chronicle.classify import classify
 from chronicle.classify.rules import shapes
 from chronicle.model import Diagnosis
 from chronicle.patterns import BY_ID
+from chronicle.timeline import stitch
 
-UNITS = ("_log", "_steps", "_samples", "_loss", "_scales")
+UNITS = ("_log", "_steps", "_samples", "_loss", "_scales", "_share")
 
 
 def told(d: Diagnosis) -> list[str]:
@@ -122,6 +124,21 @@ def test_recovery_is_counted_to_the_sample_that_was_back(fall_samples: int, seed
     """Not to where a mean that lags behind it came down; 85 % are lost after 1.9 time constants."""
     (finding,) = findings(Curve(seed).spike(0.5, 20, fall=fall_samples).run(), "spike-fast-recovery")
     assert finding.evidence["recovery_steps"] == pytest.approx(1 + 1.9 * fall_samples, abs=4)
+
+
+@pytest.mark.parametrize(("axis", "pattern"), [("step", "fast"), ("epoch", "slow"), ("token", "slow")])
+def test_150_are_few_where_they_are_steps_of_the_optimizer(axis: str, pattern: str) -> None:
+    (attempt,) = Curve(3).spike(0.5, 30, fall=20).run().attempts
+    names = classify(stitch([replace(attempt, axis=axis)])).patterns
+    assert f"spike-{pattern}-recovery" in names
+
+
+def test_a_loss_that_is_next_to_nothing_after_all_has_not_diverged() -> None:
+    """From 3 to 0.02, up to 0.14 and half of the way back: seven times its trend, and 2 % of what it was."""
+    rng, n = np.random.default_rng(1), np.arange(600)
+    loss = (0.02 + 3 * np.exp(-n / 20) + 0.12 * (n >= 500)) * np.exp(0.05 * rng.standard_normal(600))
+    assert classify({"train/loss": loss}).verdict == "worrying"
+    assert classify({"train/loss": loss + 1.0 + 2.0 * (n >= 500)}).verdict == "bad"
 
 
 def test_zeros_beside_a_dead_gradient_norm_are_hidden_nan() -> None:

@@ -44,6 +44,7 @@ class Thresholds(ContextThresholds):
     lost: float = limit(0.6, "share of the height", "more is left at the end: it diverged")
     grown: float = limit(0.25, "share of the height", "gained since it was pending: still growing")
     twice: float = limit(0.693, "log units", "twice the trend is lost, however high the peak was")
+    trifle: float = limit(0.05, "share of the first value", "whatever a loss does below it, it is learned")
     # ---- the whole run
     quantised: float = limit(0.05, "share of the samples", "fewer distinct values: quantised")
     noisy: float = limit(0.05, "log units", "one-sample noise above which a healthy run is called noisy")

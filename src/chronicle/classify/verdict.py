@@ -12,7 +12,7 @@ from chronicle.classify.confidence import calibrated
 from chronicle.classify.rollbacks import judged
 from chronicle.classify.rules import RULES, healthy, restart
 from chronicle.classify.view import MIN_POINTS, View
-from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
+from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Verdict
 from chronicle.patterns import BY_ID, PATTERNS, Pattern
 from chronicle.words import count, plural
 
@@ -78,8 +78,8 @@ def judge(view: View, live: Iterable[Finding]) -> Verdict:
     if any(verdict_of(view, f) is Verdict.WORRYING for f in live) or too_many_spikes(view, live):
         return Verdict.WORRYING
     if any(a.loss is not None for a in view.attempts):
-        return Verdict.UNEXPECTED if wild(view) else Verdict.GOOD
-    return Verdict.GOOD if scores_rise(view) else Verdict.UNEXPECTED
+        return Verdict.UNEXPECTED if wild(view) and not held_out_learns(view) else Verdict.GOOD
+    return Verdict.GOOD if held_out_learns(view) else Verdict.UNEXPECTED
 
 
 def wild(view: View) -> bool:
@@ -89,26 +89,36 @@ def wild(view: View) -> bool:
     return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
 
 
-def scores_rise(view: View) -> bool:
-    """Whether a run without a loss is seen to learn: a score (four points or more) ends near its best, which
-    is above its first by three times what neighbours differ by (median)."""
+def held_out_learns(view: View) -> bool:
+    """Whether a score or a validation loss says that a run learns, where no training loss can be judged."""
     for attempt in view.attempts:
-        for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE):
-            v = score.values[np.isfinite(score.values)]
-            if len(v) < 4:
-                continue
-            gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
-            if last >= 0.9 * gain > 0 and gain >= 3 * float(np.median(np.abs(np.diff(v[len(v) // 2 :])))):
-                return True
+        scores = attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE)
+        losses = [s for s in attempt.by_role(Role.VALIDATION_LOSS) if s is not attempt.loss]
+        if any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses):
+            return True
     return False
 
 
+def rises(values: Floats) -> bool:
+    """Whether four values or more end near the best, which is above the first by three times what neighbours
+    differ by (median)."""
+    v = values[np.isfinite(values)]
+    if len(v) < 4:
+        return False
+    gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
+    return last >= 0.9 * gain > 0 and gain >= 3 * float(np.median(np.abs(np.diff(v[len(v) // 2 :]))))
+
+
 def verdict_of(view: View, finding: Finding) -> Verdict:
-    """The pattern's own verdict; a spike that is nearly back worries, it is not bad."""
+    """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a step down where an
+    epoch begins does not worry."""
     verdict = BY_ID[finding.pattern].verdict
+    if finding.pattern == "level-shift" and "epoch" in finding.evidence:
+        return Verdict.GOOD
     if finding.pattern == "spike-no-full-recovery":
         left = float(finding.evidence.get("residual_log", 0.0))
-        return Verdict.BAD if left >= view.thresholds.bad_end else Verdict.WORRYING
+        trifle = 0.0 <= float(finding.evidence.get("end_share", 1.0)) <= view.thresholds.trifle
+        return Verdict.BAD if left >= view.thresholds.bad_end and not trifle else Verdict.WORRYING
     return verdict
 
 

@@ -12,8 +12,10 @@ plateau
 
 overfitting
     Sees: validation loss that turns upward while training loss goes on falling.
-    Rule: the minimum of the validation loss lies before nine tenths of the run; its last points (three or
-    more) are 2 % and four errors above it; the training loss is lower than it was then, by 2 % or more.
+    Rule: the minimum of the validation loss (of running medians) lies before nine tenths of the run; the
+    median of the last third of what follows it (three points or more) is 1.5 % and five standard errors
+    above it; the training loss is lower than it was then, by 1.5 % or more. Of three to five evaluations each
+    is worse than the one before, by 15 % in all.
     Blind to: runs without validation. False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. 2305.16264 (epochs).
 """
@@ -31,6 +33,7 @@ from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
 PATTERNS = ("plateau", "overfitting")
+FEW = 6  # evaluations of which a noise can be told
 KNEES = 24  # places at which a knee is tried
 LEAST = 64  # [samples] of a loss in which a knee or a sudden drop can be told
 
@@ -177,15 +180,10 @@ def overfitting(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss = attempt.loss
     for validation in attempt.by_role(Role.VALIDATION_LOSS):
         steps, y = positive(validation)
-        if loss is None or validation is loss or len(y) < 6:
+        if loss is None or validation is loss or len(y) < 3:
             continue
-        smooth = running(y, 3 if len(y) < 30 else 5)
-        low = int(np.argmin(smooth))
-        last = smooth[-3:]
-        rise = float(np.min(last) - smooth[low])
-        noise = scale(np.diff(y, 2)) / np.sqrt(6)
-        need = max(view.thresholds.overfit_rise, 4 * noise)
-        if len(y) - low <= 3 or steps[low] > steps[0] + 0.9 * (steps[-1] - steps[0]) or rise < need:
+        low, rise, need = turned_up(view, y)
+        if rise < need or steps[low] > steps[0] + 0.9 * (steps[-1] - steps[0]):
             continue
         gain = train_gain(loss, steps[low], steps[-1])
         if gain is None or gain < view.thresholds.overfit_rise:
@@ -211,6 +209,23 @@ def overfitting(view: View, attempt: AttemptView) -> Iterator[Finding]:
             runner_up=("divergence-no-spike", "the training loss had risen as well"),
         )
         return
+
+
+def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
+    """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed."""
+    least = view.thresholds.overfit_rise
+    if len(y) < FEW:
+        worse = bool(np.all(np.diff(y) > 0))  # too few for a noise: any three are in this order once in six
+        return 0, float(y[-1] - y[0]) if worse else 0.0, view.thresholds.overfit_few
+    smooth = running(y, 3 if len(y) < 30 else 5)
+    low = int(np.argmin(smooth))
+    after = y[low + 1 :]
+    if len(after) < 3:
+        return low, 0.0, least
+    late = after[-max(len(after) // 3, 3) :]
+    noise = scale(np.diff(y, 2)) / np.sqrt(6)
+    error = MEDIAN_ERROR * noise * float(np.sqrt(1 / len(late) + 1 / 3))
+    return low, float(np.median(late) - smooth[low]), max(least, view.thresholds.join_t * error)
 
 
 def train_gain(loss: Series, start: float, end: float) -> float | None:

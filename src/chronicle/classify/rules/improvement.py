@@ -3,8 +3,9 @@
 grokking
     Sees: generalisation long after training is done; or an abrupt and lasting fall that nothing explains.
     Rule: the held-out score (where no scores are logged, the loss) is near chance when the training one is
-    saturated, and arrives after five times as many steps or more. For a single loss: the kernel's drop took less than 3 % of the steps so
-    far, gained five times what the same time before had gained, and begins after the first tenth of the log.
+    saturated, and arrives after five times as many steps or more. For a single loss: the kernel's drop took
+    less than 3 % of the steps so far, gained five times what the same time before had gained, and begins
+    after the first tenth of the log.
     Blind to: slow generalisation. False alarm: a finding that people would like to be true.
     Source: Power et al. 2201.02177; the sudden fall of a Llama-2 run.
 """

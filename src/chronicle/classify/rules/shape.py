@@ -77,9 +77,21 @@ class Shape:
 
     @cached_property
     def lost(self) -> bool:
-        """Most of the height is left, or the level is twice the trend."""
+        """Most of the height is left, or the level is twice the trend; of a loss that counts."""
         e = self.event
-        return e.residual >= self.limits.lost * e.height or e.residual >= self.limits.twice
+        left = e.residual >= self.limits.lost * e.height or e.residual >= self.limits.twice
+        return left and not self.is_trifle
+
+    @cached_property
+    def is_trifle(self) -> bool:
+        """The loss ends at next to nothing of its first value: its log tells more than anybody needs."""
+        return 0.0 <= self.end_share <= self.limits.trifle
+
+    @cached_property
+    def end_share(self) -> float:
+        """The last samples over the first ones (NaN where those are not positive)."""
+        first, n = self.value(0, 2), len(self.series)
+        return self.value(n - BEFORE, n) / first if first > 0 else math.nan
 
     @cached_property
     def is_step(self) -> bool:

@@ -64,4 +64,4 @@ def not_fully(shape: Shape) -> Finding:
         "left at the end", left, "log units", f"< {shape.limits.lost} of the height, not growing", True
     )
     runner_up = ("spike-slow-recovery", "it went on falling to the trend")
-    return shape.finding(NOT_FULLY, 0.5 + left, runner_up, [test])
+    return shape.finding(NOT_FULLY, 0.5 + left, runner_up, [test], end_share=shape.end_share)
