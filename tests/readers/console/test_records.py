@@ -122,6 +122,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "Samples": steps(*STEPS, first=5695.0, by=0)},
         "epoch",
     ),
+    "tokens of each text count nothing": (
+        "".join(f"Tokens: {4 + n % 5} | Loss: {5 - n / 2}\n" for n in STEPS),
+        {"Loss": steps(*range(10)), "Tokens": [(n - 1, 4 + n % 5) for n in STEPS]},
+        "row",
+    ),
     "other bars beside that of the training": (
         repeated("Loading: 3/5 [00:01]\nTraining: {i}/10 [00:01, loss={loss}]\n"),
         {"loss": LOSS},

@@ -70,6 +70,20 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(400, 2.5), (800, 2.25)], "epoch": [(400, 0.8), (800, 1.6)]},
         "step",
     ),
+    "a line that tells its step": (
+        "hf-console",
+        "{'loss': 2.5, 'epoch': 0.1, 'global_step/max_steps': '5/873', 'percentage': '0.1%'}\n"
+        "  1%|  | 7/873 [00:01<00:02]\n{'loss': 2.25, 'epoch': 0.2, 'step': 10}\n",
+        {"loss": [(5, 2.5), (10, 2.25)], "epoch": [(5, 0.1), (10, 0.2)]},
+        "step",
+    ),
+    "llama2.c": (
+        "nanogpt",
+        "step 0: train loss 10.5, val loss 10.25\n1 | loss 10.5 | lr 1.0e-05 | 300.5ms | mfu 1.25%\n",
+        {"train loss": [(0, 10.5)], "val loss": [(0, 10.25)], "loss": [(1, 10.5)], "lr": [(1, 1e-05)],
+         "mfu": [(1, 1.25)]},
+        "step",
+    ),
     "a bar that is there only at the end": (
         "hf-console",
         "{'loss': 2.5, 'epoch': 0.8}\n{'loss': 2.25, 'epoch': 1.6}\n100%|██| 1000/1000 [00:09<00:00]\n"

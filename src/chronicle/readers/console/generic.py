@@ -31,6 +31,7 @@ SUFFIXES: tuple[str, ...] = ()
 FALLBACK = True
 
 _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
+_RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _LOSSES = frozenset({Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS})
 
@@ -93,7 +94,8 @@ def _counts(told: Sequence[tuple[int, Pair]]) -> bool:
     values = [int(pair.value) for _, pair in told]
     if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold([pair for _, pair in told])):
         return False
-    return counted(told[0][0]) == "step" or _grows(values) or len(values) < _FEWEST_STEPS
+    falls = sum(later < before for before, later in pairwise(values))
+    return counted(told[0][0]) == "step" or _RARE_FALLS * falls <= len(values)
 
 
 def _is_twofold(told: Sequence[Pair]) -> bool:
