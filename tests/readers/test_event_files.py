@@ -529,6 +529,22 @@ def test_parts_of_a_file_are_read_as_the_whole(
         assert readings[0] == readings[1], one.name
 
 
+@pytest.mark.parametrize("ahead", [1, 128])
+def test_tags_of_a_large_file_share_their_steps(
+    ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it holds more than its first part promised."""
+    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 300)
+    monkeypatch.setattr("chronicle.readers.event_log.MOST_AHEAD", ahead)
+    records = [event(1.7e9, i, summary([("a", simple(i)), ("b", simple(-i))])) for i in range(500)]
+    records += [event(1.7e9, i, summary([("c", simple(i))])) for i in range(0, 500, 2)]
+    series = read(write(tmp_path / "x.tfevents", records))[0].series
+    assert series["a"].steps is series["b"].steps
+    assert series["a"].steps.tolist() == series["a"].values.tolist() == list(range(500))
+    assert series["b"].values.tolist() == [-i for i in range(500)]
+    assert series["c"].steps.tolist() == list(range(0, 500, 2))
+
+
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_many_files_are_read_as_each_alone(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Steps
+from chronicle.readers.growing import Growing
 from chronicle.readers.tables import Column
 
 BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
@@ -56,33 +57,6 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     digits, decimals, exponent = (len(part or "") for part in mine.groups())
     longest = max(len(whole) for whole, _, _ in shapes)
     return sizes == {(decimals, exponent)} and (decimals + exponent > 0 or digits >= longest)
-
-
-class Growing:
-    """An array that grows at its end; there is room for ``expected`` values, which by itself costs none."""
-
-    def __init__(self) -> None:
-        self.size, self.expected = 0, 0
-        self._room = np.empty(0)
-
-    @property
-    def values(self) -> NDArray[Any]:
-        """What it holds."""
-        return self._room[: self.size]
-
-    def takes(self, values: NDArray[Any]) -> bool:
-        """Whether these are of its kind."""
-        return not self.size or values.dtype == self._room.dtype
-
-    def extend(self, values: NDArray[Any]) -> None:
-        """Adds values at the end."""
-        size = self.size + len(values)
-        if size > len(self._room) or not self.size:
-            room = np.empty(max(size, self.expected, 2 * self.size), values.dtype)
-            room[: self.size] = self.values
-            self._room = room
-        self._room[self.size : size] = values
-        self.size = size
 
 
 class Builder:

@@ -9,83 +9,34 @@ from __future__ import annotations
 
 import os
 import sys
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from io import FileIO
-from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from chronicle.model import Floats, Steps
 from chronicle.readers import event_compiled
 from chronicle.readers.crc32c import U8, Ints
-from chronicle.readers.event_frames import HEADER, Damage, Frames, frames, headers, intact, is_event_log
+from chronicle.readers.event_frames import Frames, frames, headers, intact, is_event_log
+from chronicle.readers.event_log import Column, Log, Piece
 from chronicle.readers.event_scalars import Found, Points, decode
-from chronicle.readers.event_wire import Text
 from chronicle.readers.kernel import compiled as fast
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
-
-Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
-
-
-@dataclass
-class Log:
-    """What was found in one file so far; tags stand in the order in which they first come."""
-
-    path: Path
-    columns: dict[str, list[Column]] = field(default_factory=dict)
-    texts: dict[str, Text] = field(default_factory=dict)
-    damage: Damage = field(default_factory=list)
-    truncated: bool = False
-    problem: OSError | None = None
-    is_other: bool = False  # no event file, by how it begins
-
-    def note(self, piece: _Piece, wrong: list[int], found: Found) -> None:
-        """Adds what is damaged in a piece, places counted from the begin of the file, and its texts."""
-        shift = piece.base - piece.low
-        self.damage += [(at + shift, what) for at, what in piece.frames.damage]
-        for places, what in ((wrong, "checksum of a record is wrong"), (found.broken, "record is no event")):
-            self.damage += [(at - HEADER + shift, f"{what}; skipped") for at in places[piece.within(places)]]
-        self.truncated |= piece.frames.truncated
-        texts = found.texts[piece.within(found.texts, key=itemgetter(0))]
-        self.texts |= {text.tag: text for _, text in texts}
-
-
-def _no_frames() -> Frames:
-    return Frames(np.empty(0, np.int64), np.empty(0, np.int64), [], False, 0)
-
-
-@dataclass
-class _Piece:
-    """A file or a part of one: where it stands in its batch and in its file, and its frames."""
-
-    log: Log
-    low: int
-    high: int
-    base: int = 0
-    frames: Frames = field(default_factory=_no_frames)
-    is_last: bool = True
-
-    def within(self, places: list[Any], key: Callable[[Any], int] | None = None) -> slice:
-        """Which of the places in the batch, in their order, stand in this piece."""
-        return slice(bisect_left(places, self.low, key=key), bisect_left(places, self.high, key=key))
 
 
 class _Batch(NamedTuple):
     """Pieces side by side; the frames of whole files are found where they are decoded."""
 
     buffer: U8
-    pieces: list[_Piece]
+    pieces: list[Piece]
     is_whole: bool = True
 
 
@@ -95,7 +46,7 @@ class _Decoded(NamedTuple):
     ``groups``: piece, number of the tag, and begin and end in ``points``, in the order of the log.
     """
 
-    pieces: list[_Piece]
+    pieces: list[Piece]
     points: Column
     groups: list[tuple[int, int, int, int]]
     wrong: list[int]
@@ -144,13 +95,14 @@ def _batches(logs: Iterable[Log], engine: SimpleNamespace | None) -> Iterator[_B
                         yield _Batch(room[:used], pieces)
                     room, pieces, used = _empty()
                     low = used
+                    log.size = size
                     yield from _parts(log, file, engine)
                     continue
                 used += _read(file, room[low : low + size])
         except OSError as err:
             log.problem = err
         log.is_other = not is_event_log(room[low:used])
-        pieces.append(_Piece(log, low, used))
+        pieces.append(Piece(log, low, used))
         if used >= BATCH_BYTES:
             yield _Batch(room[:used], pieces)
             room, pieces, used = _empty()
@@ -158,7 +110,7 @@ def _batches(logs: Iterable[Log], engine: SimpleNamespace | None) -> Iterator[_B
         yield _Batch(room[:used], pieces)
 
 
-def _empty() -> tuple[U8, list[_Piece], int]:
+def _empty() -> tuple[U8, list[Piece], int]:
     """Room for a batch, of which nothing is used; memory is only taken where it is written to."""
     return np.empty(2 * BATCH_BYTES, np.uint8), [], 0
 
@@ -173,7 +125,7 @@ def _parts(log: Log, file: FileIO, engine: SimpleNamespace | None) -> Iterator[_
         buffer = room[: len(rest) + n_read]
         log.is_other = log.is_other or (not base and not is_event_log(buffer))
         (found,) = _frames(engine, buffer, [len(buffer)], last=not n_read)
-        yield _Batch(buffer, [_Piece(log, 0, len(buffer), base, found, is_last=not n_read)], is_whole=False)
+        yield _Batch(buffer, [Piece(log, 0, len(buffer), base, found, is_last=not n_read)], is_whole=False)
         rest, base = buffer[found.stop :], base + found.stop
 
 
@@ -228,9 +180,10 @@ def _taken(made: _Decoded) -> Iterator[Log]:
     names = list(made.found.tags)
     steps, values, times = made.points
     for number, tag, low, high in made.groups:
-        part = steps[low:high], values[low:high], times[low:high]
-        made.pieces[number].log.columns.setdefault(names[tag], []).append(part)
+        piece = made.pieces[number]
+        piece.log.add(names[tag], (steps[low:high], values[low:high], times[low:high]), piece)
     for piece in made.pieces:
         piece.log.note(piece, made.wrong, made.found)
         if piece.is_last:
+            piece.log.finish()
             yield piece.log

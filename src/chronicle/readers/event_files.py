@@ -15,9 +15,10 @@ import numpy as np
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Fault, Role, Series
-from chronicle.readers.event_batches import Column, Log, logs
+from chronicle.readers.event_batches import logs
 from chronicle.readers.event_facts import facts_of
 from chronicle.readers.event_frames import is_event_log
+from chronicle.readers.event_log import Log
 from chronicle.readers.text import head
 
 NAME = "event file"
@@ -62,21 +63,9 @@ def _attempts(log: Log) -> list[Attempt]:
             at, what = min(log.damage)
             raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
         return []
-    series = dict(_series(log.columns))
+    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns.items()}
     facts, faults = facts_of(log.texts.values()) if log.texts else {}, _faults(log.path, log.damage)
     return [Attempt(log.path.name, (str(log.path),), series, facts, faults, log.truncated)]
-
-
-def _series(columns: dict[str, list[Column]]) -> Iterator[tuple[str, Series]]:
-    """The series of each tag; those of a large file that follow each other at the same steps share them."""
-    before = np.empty(0, np.int64)
-    for tag, parts in columns.items():
-        if len(parts) == 1:
-            yield tag, Series(tag, Role.OTHER, *parts[0])
-            continue
-        steps, values, times = map(np.concatenate, zip(*parts, strict=True))
-        before = before if np.array_equal(steps, before) else steps
-        yield tag, Series(tag, Role.OTHER, before, values, times)
 
 
 def _faults(path: Path, damage: list[tuple[int, str]]) -> tuple[Fault, ...]:
