@@ -8,7 +8,9 @@ from tests.classify.asking import diagnosis, findings, patterns
 from tests.curves import Curve, Run, runs
 from tests.curves.series import grad_norm, learning_rate
 
+from chronicle.classify import classify
 from chronicle.classify.rules.uturn import last_block
+from chronicle.classify.verdict import numbered
 from chronicle.model import Role, Verdict
 
 SEEDS = pytest.mark.parametrize("seed", [1, 2, 3])
@@ -119,3 +121,20 @@ def test_one_fast_spike_is_good_and_several_in_a_short_run_worry(
         c.spike(at, 20, fall=4)
     run: Run = c.run()
     assert diagnosis(run).verdict is verdict
+
+
+@pytest.mark.parametrize(("residue", "verdict"), [(0.2, Verdict.WORRYING), (0.4, Verdict.BAD)])
+def test_a_spike_that_is_nearly_back_worries_and_is_not_bad(residue: float, verdict: Verdict) -> None:
+    run = Curve(1).spike(0.5, 40, fall=6, residue=residue).run()
+    assert patterns(run) == {"spike-no-full-recovery"} and diagnosis(run).verdict is verdict
+
+
+@pytest.mark.parametrize(("end", "verdict"), [(1.0, Verdict.GOOD), (0.3, Verdict.UNEXPECTED)])
+def test_scores_that_rose_and_fell_again_make_no_run_good(end: float, verdict: Verdict) -> None:
+    score = np.where(np.arange(100) < 60, 1 - np.exp(-np.arange(100) / 20), end)
+    assert classify({"accuracy": score}).verdict is verdict
+
+
+def test_two_findings_of_one_name_and_place_have_an_id_each() -> None:
+    found = findings(Curve(1).spike(0.3, 20).run(), "spike-fast-recovery")
+    assert [f.id for f in numbered(found * 3)] == [found[0].id, f"{found[0].id}~2", f"{found[0].id}~3"]

@@ -95,10 +95,10 @@ def test_a_metric_that_turns_out_to_be_a_data_set_is_judged_from_its_first_value
     """One strange name beside a total is a part of the loss, two are data sets."""
     values, monitor, said = Curve(2).spike(0.5, 40).loss.tolist(), Monitor(), []
     for step, value in enumerate(values):
-        row = {"loss": 2.0 - step / 2000, "loss_wiki": value} | (
-            {"loss_news": 2.5 - step / 2000} if step > 500 else {}
+        row = {"loss": 2.0 - step / 2000, "loss_blob": value} | (
+            {"loss_zork": 2.5 - step / 2000} if step > 500 else {}
         )
-        said += [f for f in monitor.update(step, row) if f.metric == "loss_wiki"]
+        said += [f for f in monitor.update(step, row) if f.metric == "loss_blob"]
     assert said and {f.start_step for f in said} == {1000}
 
 

@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from benchmarks.curves.cases import Case, contexts, shaped
 from benchmarks.curves.kinds import SCALED, SHAPES, Kind
 
 from chronicle.classify import Monitor, classify
+from chronicle.classify.rules import RULES
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
 from chronicle.patterns import BY_ID
 from chronicle.roles import assign
@@ -37,10 +39,28 @@ def changed(attempts: Iterable[Attempt], change: Callable[[Series], Series]) -> 
     return [replace(a, series={m: change(s) for m, s in a.series.items()}) for a in attempts]
 
 
-def test_every_pattern_is_shown_in_plain_values() -> None:
-    told = [diagnosed(run.attempts) for run in RUNS.values()]
-    assert {p for d in told for p in d.patterns} == set(BY_ID)
-    assert json.dumps([[f.evidence, [vars(c) for c in f.criteria]] for d in told for f in d.findings])
+@cache
+def told(name: str) -> Diagnosis:
+    """What is said of a run as it was generated."""
+    return diagnosed(RUNS[name].attempts)
+
+
+def test_every_pattern_is_shown() -> None:
+    assert {p for name in RUNS for p in told(name).patterns} == set(BY_ID)
+
+
+@each_run
+def test_a_finding_is_made_of_plain_values(name: str) -> None:
+    assert json.dumps([[f.evidence, [vars(c) for c in f.criteria]] for f in told(name).findings])
+
+
+@each_run
+def test_what_the_context_explains_is_not_said_twice(name: str) -> None:
+    said = {(f.pattern, f.metric, f.attempt, f.start_step) for f in told(name).findings}
+    for number, rule in enumerate(RULES):
+        earlier = {p for other in RULES[:number] for p in other.PATTERNS} & {*getattr(rule, "REPLACES", ())}
+        explained = {s[1:] for s in said if s[0] in {*rule.PATTERNS} - earlier}
+        assert not {s for s in said if s[0] in earlier and s[1:] in explained}
 
 
 @each_run
@@ -51,7 +71,7 @@ def test_the_unit_of_the_losses_does_not_matter(name: str, factor: float) -> Non
     def in_other_unit(s: Series) -> Series:
         return replace(s, values=s.values * factor) if s.role in LOSSES else s
 
-    one, other = (diagnosed(a) for a in (RUNS[name].attempts, changed(RUNS[name].attempts, in_other_unit)))
+    one, other = told(name), diagnosed(changed(RUNS[name].attempts, in_other_unit))
     assert (one.verdict, *map(place, one.findings)) == (other.verdict, *map(place, other.findings))
 
 

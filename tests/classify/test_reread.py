@@ -54,6 +54,13 @@ def test_a_cursor_that_began_anew_is_proved_without_any_fall_of_the_loss():
     assert "repeat-data" in patterns(*cursor_lost())
 
 
+@pytest.mark.parametrize("peak", [0.0, 60.0])
+def test_one_spike_at_the_same_place_is_no_proof(peak):
+    losses = [training("a", range(600), range(k, k + 600), k).series["loss"] for k in (1000, 2000)]
+    spiky = [replace(s, values=s.values + peak * (np.arange(600) == 300)) for s in losses]
+    assert alike(*map(noise, spiky), 0) is None
+
+
 def test_the_replay_ends_with_a_jump():
     findings = classify(stitch(list(cursor_lost(0.1)))).findings
     (replay,) = [f for f in findings if f.pattern == "repeat-data"]
