@@ -59,6 +59,8 @@ LINES = {
         "epoch": 0, "batch": 50, "lr": 0.01, "loss": 6.9,
     },
     "Epoch(train)  [2][ 50/858]  lr: 0.01": {"epoch": 2, "batch": 50, "lr": 0.01},
+    "Iter(train) [  50/858]  lr: 0.01": {"Iter(train)": 50, "lr": 0.01},
+    "Iter(train)  [ 150/858]  lr: 0.01": {"Iter(train)": 150, "lr": 0.01},
     "Train: 3 [  50/1251 (  4%)]  Loss: 6.9 (6.95)": {"epoch": 3, "batch": 50, "Loss": 6.9},
     "Train net output #2: loss_cls = 0.5 (* 1 = 0.5 loss)": {"Train loss_cls": 0.5},
     "Train loss 10 0.9 Grad Norm 1.25 2.31s/it": {"iteration": 10, "Train loss": 0.9, "Grad Norm": 1.25},

@@ -64,7 +64,8 @@ def plan_of(path: Path) -> Plan:
 
 @lru_cache(maxsize=256)
 def _plan(path: Path, size: int, time_ns: int) -> Plan:
-    raw = islice(filter(MAYBE.search, sample(path).split(b"\n")), _MOST_LINES)
+    whole, _, _ = sample(path).rpartition(b"\n")  # what follows may be cut
+    raw = islice(filter(MAYBE.search, whole.split(b"\n")), _MOST_LINES)
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
     found = [record for record in records((line, line.prefix) for line in lines) if record.told]
     told: dict[str, list[tuple[int, Pair]]] = {}

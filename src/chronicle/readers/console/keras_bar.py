@@ -41,6 +41,8 @@ def read(path: Path) -> list[Attempt]:
             _keep(log, waiting)
             epoch = int(begun[1])
         elif (bar := _BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
+            if bar["rest"].startswith("- ETA"):  # drawn before the epoch is over
+                continue
             values = numbers(_PAIR.findall(bar["rest"]))
             waiting[:] = [(line, epoch, values)] if values else waiting
     _keep(log, waiting)

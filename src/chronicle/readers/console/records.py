@@ -68,7 +68,9 @@ class Record:
         self.epoch = next((pair for pair in self.pairs if _last_word(pair.name) == "epoch"), None)
         ranked = [(rank, pair) for pair in self.pairs if (rank := rank_of(pair)) is not None]
         self.counters = sorted(ranked, key=itemgetter(0)) if len(ranked) > 1 else ranked
-        self.evaluation = _evaluation(text) if told else ""
+        metric = next((pair.name for pair in self.pairs if not counts(pair)), "")
+        before = text.find(metric) if metric else -1  # what stands behind a metric is said of another one
+        self.evaluation = _evaluation(text[:before] if before > 0 else text) if told else ""
 
     def values(self, counter: str, phases: bool) -> dict[str, Told]:
         """What it tells but the counter, by its name; of equal names the first is meant.
