@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests.readers.console.test_traps import Points, points, read_text
 
@@ -183,3 +185,20 @@ NO_LOGS = {
 def test_what_is_no_log(name, tmp_path):
     (tmp_path / name).write_text(NO_LOGS[name])
     assert not generic.identify(tmp_path / name)
+
+
+HOSTILE = (
+    ("| ", " "), ("|", "a|"), ("| a |", " "), ("epoch  loss", "  a"), ("epoch ", "| "), ("1: ", "2, "),
+    (": ", " "), ("Ep. 1 : Up. ", "1"), ("x[", "a=1, "), ("Train: [", "0/3]["), ("1epoch:train:", "1-"),
+    ("-", "=- "), ("Progress on:train 1.0it/ ", "postfix: "), ("1epoch results: [train] ", "[valid "),
+    ("test ", "evaluating "),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("begin, piece", HOSTILE, ids=str)
+def test_a_hostile_line_costs_milliseconds(begin, piece, tmp_path):
+    text = repeated("step {i} loss {loss}\n") + begin + piece * (500_000 // len(piece)) + "\nstep 11 loss 1\n"
+    began = time.process_time()
+    attempt = read_text(tmp_path, text)
+    assert time.process_time() - began < 1.0
+    assert len(attempt.series["loss"]) == 11

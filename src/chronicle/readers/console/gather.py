@@ -37,7 +37,7 @@ _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a ro
 _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b", re.IGNORECASE)
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
-_MOST_COLUMNS = 64
+_MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
 
 
 class Table:
@@ -117,7 +117,7 @@ class Gatherer:
 
     def take(self, line: Line, prefix: Prefix) -> Iterator[Record]:
         """The records that are complete with this line; one without pairs for a line that says nothing."""
-        text = prefix.text
+        text = prefix.text[:_LONGEST]
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self.end()
