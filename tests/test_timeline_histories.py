@@ -212,6 +212,10 @@ HISTORIES: dict[str, tuple[Any, ...]] = {
         [whole(430), *in_parts()], "a, rollback 400 b"),
     "three logs of one attempt": (
         [at(f"t.{kind}", UP, None, format=kind) for kind in ("csv", "json", "log")], "t.csv"),
+    "two trackers, one counts from 0 and one from 1": (
+        [at("csv", UP), at("events", range(1, 1001), 0, 0, -1)], "csv"),
+    "two seeds, one counts from 0 and one from 1": (
+        [at("a", UP), at("b", range(1, 1001), 0, 1, -1)], "a | b", "together", "relation"),
     "ranks that log the loss of all": ([rank(0), rank(1)], "rank0"),
     "ranks that log losses of their own": ([rank(0), rank(1, 1)], "rank0 | rank1", "together", "relation"),
     # Clocks
@@ -295,3 +299,17 @@ def test_an_evaluation_is_called_one():
     }
     alone = stitch([evaluated("t", UP, 0), evaluation("e", [500], 2)])
     assert [outcome(e) for e in endings(alone)] == ["latest", "an evaluation"]
+
+
+def test_what_another_count_of_steps_adds_is_counted_as_the_rest():
+    """A loss of another name is the same loss, and what only the other log has is moved by a step."""
+    more = log("events", range(1, 1001), 0, 0.0, v=series("eval_loss", [1, 501], [3.0, 2.0], 0.0))
+    renamed = assign({"train/loss": replace(more.series["loss"], metric="train/loss", values=course(UP))})
+    other = replace(more, series={**renamed, "eval_loss": more.series["eval_loss"]})
+    rate = series("lr", UP, np.linspace(1, 0, 1000), 0.0)
+    timeline = stitch([log("csv", UP, 0, 0.0, lr=rate), other])
+    assert {m: t.steps[:2].tolist() for m, t in timeline.series.items()} == {
+        "loss": [0, 1],
+        "lr": [0, 1],
+        "eval_loss": [0, 500],
+    }

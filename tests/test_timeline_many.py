@@ -41,18 +41,17 @@ def slow_one_of_each(courses: list[Course]) -> tuple[list[str], list[str]]:
     kept: list[Course] = []
     found: list[str] = []
     for one in sorted(courses, key=copies._worth):
-        twin = next((i for i, other in enumerate(kept) if copies.is_copy(other, one)), None)
-        home = (
-            next((i for i, other in enumerate(kept) if copies.is_part(other, one)), None)
-            if twin is None
-            else twin
-        )
+        twins = ((i, copies.shift(other, one)) for i, other in enumerate(kept))
+        twin, by = next(((i, by) for i, by in twins if by is not None), (None, 0))
+        parts = (i for i, other in enumerate(kept) if copies.is_part(other, one))
+        home = next(parts, None) if twin is None else twin
         if twin is not None:
             found.append(one.name)
         if home is None:
             kept.append(one)
         else:
-            kept[home] = course_of(copies._with_series_of(kept[home].attempt, one.attempt))
+            more = copies.with_series_of(kept[home].attempt, copies._shifted(one.attempt, by))
+            kept[home] = course_of(more)
     return [one.name for one in kept], found
 
 

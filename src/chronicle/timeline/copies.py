@@ -31,12 +31,13 @@ def one_of_each(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]
     copies: list[Attempt] = []
     for rank, one in enumerate(ranked):
         near = glance.near(one)
-        twin = next((k for k in glance.alike(near, rank) if is_copy(kept[k], one)), None)
+        found = ((k, by) for k in glance.alike(near, rank) if (by := shift(kept[k], one)) is not None)
+        twin, by = next(found, (None, 0))
         home = next((k for k in near if is_part(kept[k], one)), None) if twin is None else twin
         if twin is not None:
             copies.append(one.attempt)
         if home is not None:
-            one, rank = course(with_series_of(kept[home].attempt, one.attempt)) or one, home
+            one, rank = course(with_series_of(kept[home].attempt, _shifted(one.attempt, by))) or one, home
         kept[rank] = one
         glance.keep(rank, one)
     return list(kept.values()), copies
@@ -46,15 +47,28 @@ def _worth(one: Course) -> tuple[int, bool, object]:
     return (-sum(map(len, one.attempt.series.values())), math.isnan(one.started), natural(one.name))
 
 
-def is_copy(one: Course, other: Course) -> bool:
-    """Whether two logs hold the same values at the same steps: one run logged in two formats."""
+def shift(one: Course, other: Course) -> int | None:
+    """How many steps the counting of two logs is apart that hold the same values at the same steps: one run
+    in two formats (0, or 1 or -1 where one counts from 0 and the other from 1). None if they do not."""
     if one.last < other.first or other.last < one.first or one.clock.role in SCHEDULES:
-        return False
+        return None
     if one.attempt.sources and one.attempt.sources == other.attempt.sources:
-        return False  # two attempts of one file
+        return None  # two attempts of one file
     writers = process(one.attempt), process(other.attempt)
     several = all(writers) and writers[0] != writers[1]  # ranks of one job, if they log one loss at one time
-    return are_equal(one.clock, other.clock, timed=several)
+    apart = int(one.clock.steps[0]) - int(other.clock.steps[0])
+    for by in (0, apart) if abs(apart) == 1 else (0,):
+        if are_equal(one.clock, _moved(other.clock, by), timed=several):
+            return by
+    return None
+
+
+def _moved(series: Series, by: int) -> Series:
+    return replace(series, steps=series.steps + by) if by else series
+
+
+def _shifted(attempt: Attempt, by: int) -> Attempt:
+    return replace(attempt, series={m: _moved(s, by) for m, s in attempt.series.items()}) if by else attempt
 
 
 def are_equal(a: Series, b: Series, timed: bool = False) -> bool:

@@ -33,6 +33,7 @@ class Glance:
         self._kept = np.zeros(len(clocks), bool)
         self._changed = np.zeros(len(clocks), bool)  # has another clock by now
         self._first, self._last = np.zeros((2, len(clocks)), np.int64)
+        self._begins = np.array([clock.steps[0] for clock in clocks], np.int64)
         self._times = np.array([_times(clock) for clock in clocks]).reshape(-1, 2).T
 
     def keep(self, rank: int, one: Course) -> None:
@@ -55,7 +56,9 @@ class Glance:
         if len(at) > _FEW:
             lengths = np.minimum(self._lengths[at], self._lengths[rank])
             others = self._differing(rank)[at] > self._off * lengths + 1e-6
-            at = at[self._changed[at] | ~others]
+            begin = int(self._clocks[rank].steps[0])  # who counts from 1 has other values at equal steps
+            shifted = (self._begins[at] == begin - 1) | (self._begins[at] == begin + 1)
+            at = at[self._changed[at] | shifted | ~others]
         return list(at.tolist())
 
     @cached_property

@@ -41,9 +41,11 @@ def _found_out(by_name: Sequence[Course]) -> tuple[list[Course], list[str]]:
     by_step = sorted(logs, key=lambda log: min(c.first for c in log))
     if not any(math.isnan(c.started) for c in by_name):
         by_clock = sorted(by_name, key=lambda c: c.started)
-        if _nothing_twice(by_clock) or not _abut(_flat(by_step)):
+        chain = _flat(by_step)
+        late = [(a, b) for a, b in pairwise(chain) if a.started > b.started]
+        if not late or _nothing_twice(by_clock) or not _abut(chain):
             return by_clock, []
-        return _flat(by_step), [_clock_doubt(_flat(by_step))]
+        return chain, [_clock_doubt(*late[0])]
     if len(logs) == 1 or _nothing_twice(_flat(by_step)):
         return _flat(by_step), []
     numbered = _numbered(logs)
@@ -79,8 +81,7 @@ def _flat(logs: Sequence[Log]) -> list[Course]:
     return [one for log in logs for one in log]
 
 
-def _clock_doubt(courses: Sequence[Course]) -> str:
-    one, other = next((a, b) for a, b in pairwise(courses) if a.started > b.started)
+def _clock_doubt(one: Course, other: Course) -> str:
     return (
         f"By wall clock {one.name} ran after {other.name}, which begins where it ends: a clock was off, and "
         f"the steps give the order. `order` in run.toml decides."

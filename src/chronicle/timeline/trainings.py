@@ -146,7 +146,8 @@ def _goes_on(training: Training, after: Course) -> bool:
     counter of data does: the counter of steps began anew, the weights did not."""
     before = training.tip
     first, end, now = _level(training.root, 1), _level(before, -1), _level(after, 1)
-    noise = median(np.abs(np.diff(before.clock.values)))
+    with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
+        noise = median(np.abs(np.diff(before.clock.values)))
     fell = len(before.clock) >= _SHORT_SAMPLES and abs(end - first) > _FAR * noise
     counters = (two for role in _COUNTERS for two in pairs(before.attempt, after.attempt, role))
     return (fell and abs(now - end) < _GOES_ON * abs(now - first)) or any(
