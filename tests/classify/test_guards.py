@@ -12,6 +12,7 @@ from chronicle.classify import classify
 from chronicle.classify.rules.uturn import last_block
 from chronicle.classify.verdict import numbered
 from chronicle.model import Role, Verdict
+from chronicle.timeline import stitch
 
 SEEDS = pytest.mark.parametrize("seed", [1, 2, 3])
 
@@ -88,6 +89,22 @@ def test_a_pause_in_a_steep_decay_is_no_other_process(falls_in: int, restored: b
 def test_two_joins_together_show_what_neither_shows_for_certain(seed: int) -> None:
     starts = [f.start_step for f in findings(runs.resume_spikes(seed, 4.0), "resume-spike")]
     assert starts == [800, 1500]
+
+
+@SEEDS
+def test_a_short_attempt_whose_line_fits_anything_excuses_no_jump(seed: int) -> None:
+    """The second of three attempts has 16 points that rise by chance, and its vague line meets the third."""
+
+    def change(c: Curve, k: int) -> None:
+        if k == 1:
+            c.lift += 0.6 * c.scale * np.arange(c.n)
+        if k == 2:
+            c.lift += 12 * c.scale * c.pulse(0, 1, 15)
+
+    attempts = runs.training(seed, ((0, 800), (784, 800), (800, 1500)), change).attempts
+    d = classify(stitch(attempts, order=[a.name for a in attempts], relation="attempts"))
+    spikes = [f for f in d.findings if f.pattern == "resume-spike"]
+    assert ("attempt-3", 800) in {(f.attempt, f.start_step) for f in spikes}
 
 
 @pytest.mark.parametrize("seed", range(6))
