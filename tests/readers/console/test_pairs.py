@@ -209,6 +209,21 @@ def test_every_rank_of_deepspeed_prints_and_two_engines_are_two(tmp_path):
     }
 
 
+def test_the_timer_of_older_versions(tmp_path):
+    said = (
+        "[2022-08-29 06:58:56,121] [INFO] [logging.py:68:log_dist] [Rank 0] step=20, skipped=17, lr=[5e-05]\n"
+        "[2022-08-29 06:58:56,176] [INFO] [timer.py:198:stop] 0/20, RunningAvgSamplesPerSec=232.5,"
+        " CurrSamplesPerSec=227.5, MemAllocated=0.36GB\n"
+    )
+    assert points(read_text(tmp_path, said)) == {
+        "skipped": [(20, 17)],
+        "lr": [(20, 5e-05)],
+        "RunningAvgSamplesPerSec": [(20, 232.5)],
+        "CurrSamplesPerSec": [(20, 227.5)],
+        "MemAllocated": [(20, 0.36)],
+    }
+
+
 def test_overflows_of_both_optimizers_and_losses_of_the_script(tmp_path):
     said = (
         "[2023-11-07 01:55:08,040] [INFO] [logging.py:96:a] [Rank 0] Overflow detected. Skipping step. "

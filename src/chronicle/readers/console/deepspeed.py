@@ -24,7 +24,7 @@ NAME = "deepspeed"
 SUFFIXES: tuple[str, ...] = ()
 
 _TOLD = re.compile(
-    rb"step=\d|/\d+, SamplesPerSec=|tep: \d|steps: \d|Attempted loss scale: |reward score: |\|E2E latency="
+    rb"step=\d|/\d+, \w{0,20}SamplesPerSec=|tep: \d|steps: \d|Attempted loss scale: |reward score: |\|E2E latency="
     rb"|ppl: |loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + MARK,
     re.IGNORECASE,
 )
