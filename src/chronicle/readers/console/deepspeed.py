@@ -24,8 +24,8 @@ NAME = "deepspeed"
 SUFFIXES: tuple[str, ...] = ()
 
 _TOLD = re.compile(
-    rb"step=\d|/\d+, \w{0,20}SamplesPerSec=|tep: \d|steps: \d|Attempted loss scale: |reward score: |\|E2E latency="
-    rb"|ppl: |loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + MARK,
+    rb"step=\d|/\d+, \w{0,20}SamplesPerSec=|tep: \d|steps: \d|Attempted loss scale: |reward score: "
+    rb"|\|E2E latency=|ppl: |loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + MARK,
     re.IGNORECASE,
 )
 _NUMBER = r"(?:[-+]?\d[\d.]*(?:e[-+]?\d+)?|nan|-?inf)"
