@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,24 +13,33 @@ from chronicle.model import Role, Series
 from chronicle.roles import assign, dataset_of, plain, role_of, unit_of
 
 NAMES = {
-    Role.LOSS: """loss, train_loss, train/loss, train loss,
-        train_loss_step, train_loss_epoch, lm loss, lm_loss,
-        lm loss value, lm loss vs tokens, lm-loss-training/lm loss, lm-loss-training/lm loss vs samples,
-        reduced_train_loss, total_loss, trl, train, average_loss, step_loss, act_loss, per_token_loss,
-        per_token_loss.all, per_token_loss.average, train/per_token_loss/all, Loss/train, trainLoss,
-        cross_entropy, bits_per_byte, epoch_loss, ema_loss""",
+    Role.LOSS: """loss, train_loss, train/loss, train loss, train_loss_step, train_loss_epoch, lm loss,
+        lm_loss, lm loss value, lm loss vs tokens, lm-loss-training/lm loss, lm-loss-training/lm loss vs
+        samples, reduced_train_loss, total_loss, trl, train, average_loss, step_loss, act_loss,
+        per_token_loss, per_token_loss.all, per_token_loss.average, train/per_token_loss/all,
+        Loss/train, trainLoss, cross_entropy, bits_per_byte, epoch_loss, ema_loss, trn_loss, trnLoss,
+        trainloss, tr_loss, loss_tr, tloss, TrainLoss, Training Loss, Trn Loss, Train_Loss, Epoch_loss,
+        loss0, Loss 1, losses, train_losses, avg_train_loss, loss (train), nll, train_nll, nll_loss,
+        crossentropy, cross-entropy, train_xent, bpd, bits_per_dim, objective, train_objective,
+        neg_elbo, train_loss_ema, loss value, ppl, perplexity, train_ppl, Cost,
+        train_cost, mse, train_mse, mae, rmse, RMSE, bce, train_bce, ce, deviance, train_err, train
+        error, training's l2, learn, perte, Verlust, perdida, perda, 损失, 손실""",
     Role.DATASET_LOSS: """per_token_loss.cm4, per_token_loss.cm4.v2, per_token_loss.pmd,
         train/per_token_loss/code, loss/dataset_x, train_loss_source_web, loss_python, wiki/loss""",
-    Role.VALIDATION_LOSS: """val_loss, validation/loss, val/loss, eval_loss, test/loss, test_loss, tel, val,
-        final_eval_loss, validation/ctc_loss, Loss/test, valLoss, val_bpb,
-        validation/epoch_loss, val/box_loss""",
+    Role.VALIDATION_LOSS: """val_loss, validation/loss, val/loss, eval_loss, test/loss, test_loss, tel,
+        val, final_eval_loss, validation/ctc_loss, Loss/test, valLoss, val_bpb, validation/epoch_loss,
+        val/box_loss, ValLoss, valloss, Validation Loss, Valid Loss, Val_Loss, vloss_val, lossVal, loss
+        (val), loss_val, Loss/valid, loss_te, te_loss, va_loss, ts_loss, cv_loss, tst_loss, Dev Loss,
+        dev_loss, devloss, holdout_loss, held-out loss, hold_out_loss, val_nll, val_objective, val_bpd,
+        valid_0's binary_logloss, validation_0-logloss, val_ppl, eval_perplexity, val_mse, val_bce,
+        val_ce, test_error, val_err, val_cost, validation loss (avg), 验证损失, Validierungsverlust""",
     Role.GRAD_NORM: "grad_norm, grad-norm, grad norm, gnorm, norm, train/grad_norm, hidden_gradient_norm",
     Role.LEARNING_RATE: "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, metadata.lr",
-    Role.THROUGHPUT: """throughput, throughput_tokens, tokens_per_sec, tok/sec, tokens/sec, tokens / sec,
-        samples per second, CurrSamplesPerSec, wps, train_samples_per_second, TFLOPs, It/sec, iter/sec,
-        TFLOPs per gpu (estimated), throughput per GPU (TFLOP/s/GPU), mfu""",
+    Role.THROUGHPUT: """throughput, throughput_tokens, tokens_per_sec, tok/sec, tokens/sec, tokens /
+        sec, samples per second, CurrSamplesPerSec, wps, train_samples_per_second, TFLOPs, It/sec,
+        iter/sec, TFLOPs per gpu (estimated), throughput per GPU (TFLOP/s/GPU), mfu""",
     Role.STEP_TIME: """elapsed time per iteration (ms), elapsed time per iteration (s), iteration-time,
-        train_step_time, train_step_timing, step_avg, dt, dt_ms, time""",
+        train_step_time, train_step_timing, step_avg, dt, dt_ms, time, ms/batch, sec_per_step""",
     Role.LOSS_SCALE: "loss scale, loss_scale, Attempted loss scale, dynamic loss scale, grad_scale",
     Role.RATIO: "image_to_text_ratio.all, data/share/code, mixture_weight/web",
     Role.ATTENTION_LOGIT: "max_attention_logit, attn/max_logits, attn_logits_max, qk_max",
@@ -38,15 +49,21 @@ NAMES = {
     Role.SAMPLES: "consumed samples, samples_count, samples_seen",
     Role.BATCH_SIZE: "global batch size, batch_size, bsz",
     Role.EPOCH: "epoch, train/epoch, Epoch",
-    Role.SCORE: "accuracy, train/accuracy, train_acc, train/wer, metrics/mAP50(B), reward",
+    Role.SCORE: """accuracy, train/accuracy, train_acc, train/wer, metrics/mAP50(B), reward, acc0, acc1,
+        trnacc, r2, R2, hits@1, sdr_mean, dice_coefficient, ep_rew_mean, train_psnr, 准确率""",
     Role.VALIDATION_SCORE: "val_accuracy, eval/bleu, test_acc, validation/wer, eval_accuracy",
-    Role.OTHER: """loss_cls, loss_box_reg, loss_rpn_box_reg, train/box_loss, train/cls_loss, train/dfl_loss,
-        mtp_1 loss, load_balancing_loss, seq_load_balancing_loss, moe_gate_loss, cri_loss, loss_temporal_512,
-        num-zeros, params norm, validation/num_examples, number of skipped iterations, eval_runtime,
-        eval_samples_per_second, eta_seconds, data_time, preemption_count, score, total_duration, total_flos,
-        mem-allocated-bytes, lossless, clip_ratio, <script>alert(1)</script>""",
+    Role.OTHER: """loss_cls, loss_box_reg, loss_rpn_box_reg, train/box_loss, train/cls_loss,
+        train/dfl_loss, mtp_1 loss, load_balancing_loss, seq_load_balancing_loss, moe_gate_loss,
+        cri_loss, loss_temporal_512, num-zeros, params norm, validation/num_examples, number of skipped
+        iterations, eval_runtime, eval_samples_per_second, eta_seconds, data_time, preemption_count,
+        score, total_duration, total_flos, mem-allocated-bytes, lossless, clip_ratio,
+        <script>alert(1)</script>, train_1, val_1, valid, dev, test, holdout, total, err, error, kl,
+        kl_loss, elbo, train_elbo, critic_loss, d_loss, G_loss, Gen Loss, Disc Loss, policy_loss,
+        value_loss, vf_loss, entropy_loss, mse_loss, bce_loss, recon_loss, aux_loss, best_loss,
+        best_val_loss, min_val_loss, loss_std, train_loss_std, val_loss_std, loss_weight, hyperdata,
+        remaining""",
 }
-CASES = [(" ".join(name.split()), role) for role, names in NAMES.items() for name in names.split(", ")]
+CASES = [(name, role) for role, names in NAMES.items() for name in " ".join(names.split()).split(", ")]
 
 
 def log(*names: str, values: object = (3.0, 2.0, 1.0)) -> dict[str, Series]:
@@ -127,14 +144,69 @@ def test_one_unknown_loss_is_the_loss_unless_a_total_is_logged() -> None:
     assert roles(log("loss", "my_loss")) == {"loss": "loss", "my_loss": "other"}
 
 
-def test_where_no_total_is_logged_the_parts_are_judged() -> None:
+def test_where_no_total_is_logged_the_first_part_stands_for_it() -> None:
     parts = log("train/box_loss", "train/cls_loss", "val/box_loss", "lr/pg0")
     assert roles(parts) == {
         "train/box_loss": "loss",
-        "train/cls_loss": "loss",
+        "train/cls_loss": "other",
         "val/box_loss": "validation-loss",
         "lr/pg0": "learning-rate",
     }
+
+
+def test_the_first_part_is_that_of_those_logged_most() -> None:
+    parts = log("box_loss", "cls_loss")
+    parts["box_loss"] = replace(parts["box_loss"], steps=np.arange(1), values=np.ones(1), times=np.ones(1))
+    assert roles(parts) == {"box_loss": "other", "cls_loss": "loss"}
+
+
+# Names as they stand side by side in tables, with the role that each has there.
+TOGETHER = """
+loss0: loss, loss1: loss, acc0: score, acc1: score
+critic_loss: other, gen_loss: loss
+critic_loss: loss, lr: learning-rate
+Gen Loss: loss, Disc Loss: other
+d_loss: other, g_loss: loss
+loss: loss, d_loss: other, g_loss: other
+policy_loss: loss, value_loss: other, entropy_loss: other
+tloss: loss, vloss: validation-loss
+t_loss: loss, v_loss: validation-loss, acc: score
+v_loss: loss, lr: learning-rate
+loss: loss, v_loss: other
+train: loss, valid: validation-loss, total: other
+Train: loss, Test: validation-loss
+train: loss, dev: validation-loss, holdout: validation-loss
+valid: other, test: other
+train_loss: loss, test: other
+objective: loss, test_loss: validation-loss, train_accuracy: score
+cost: loss, accuracy: score
+cost: other, loss: loss
+train_mse: loss, val_loss: validation-loss, val_mse: other
+loss: loss, mse: other, val_loss: validation-loss, val_mse: other
+mse: loss, mae: other
+perplexity: other, eval_loss: validation-loss
+loss: loss, ce: other
+train_ce: loss, val_ce: validation-loss
+error: loss, lr: learning-rate
+error: other, loss: loss
+nll: loss, kl: other
+elbo: other, kl_loss: loss
+loss: loss, best_loss: other, loss_std: other, best_val_loss: other
+train_loss: loss, train_loss_std: other, val_loss: validation-loss
+Training Loss: loss, Validation Loss: validation-loss
+训练损失: loss, 验证损失: validation-loss, 准确率: score
+Trainingsverlust: loss, Validierungsverlust: validation-loss, Genauigkeit: score
+perte: loss, perte_validation: validation-loss, exactitude: score
+pérdida: loss, pérdida_validación: validation-loss
+hyperdata: other, expertes: other
+step_loss: loss, epoch_loss: loss
+"""
+
+
+@pytest.mark.parametrize("told", TOGETHER.strip().splitlines())
+def test_names_side_by_side(told: str) -> None:
+    expected = dict(pair.rsplit(": ", 1) for pair in told.split(", "))
+    assert roles(log(*expected)) == expected
 
 
 def test_of_several_gradient_norms_the_layers_are_none() -> None:

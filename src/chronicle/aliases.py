@@ -11,20 +11,36 @@ from dataclasses import dataclass
 
 from chronicle.model import Role
 
-EVALUATED = r"\b(val|valid|validation|eval|evaluation|test|dev|held ?out|tel)\b"
+EVALUATED = r"\b(val|valid|validation|eval|evaluation|test|tst|dev|held ?out|hold ?out|tel)\b"
 PER_SECOND = r"(per|/|p) ?(s|sec|secs|second|gpu|device|day)\b"
-A_LOSS = r"\b(loss|losses|nll|cross entropy|xent|m?logloss|ce mean|bpb|bpc|bits per (byte|character))\b"
+A_LOSS = (
+    r"\b(loss|losses|nll|cross ?entropy|xent|m?logloss|ce mean|neg(ative)? elbo|objective|bpb|bpc|bpd"
+    r"|bits per (byte|character|dim))\b"
+)
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
 _OF = r"(train|training|trn|val|valid|validation|eval|test|dev|mean|avg|average|s|\d+)"
 AN_ERROR = (
-    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate)|({_OF} )+err(or)?)( {_OF})*$"
+    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance)"
+    rf"|({_OF} )+(err(or)?|l[12]))( {_OF})*$"
     r"|^l( pix| total)?$|^learn$"
 )
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr|fid|em|precision"
     r"|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score|spearman|pearson"
-    r"|matthews\w*)\b"
+    r"|matthews\w*|r2|hits|(si )?sdr|pesq|stoi)\b"
 )
+
+
+# What other languages call it, and words that are written as one; searched in lower-case names.
+SPELLED = {
+    r"entra[iî]nement|entrenamiento|treino|trainings?(?=verlust)|обучени[ея]|训练|訓練|学習|훈련": "train",
+    r"validaci[oó]n|valida[cç][aã]o|validierungs?|validazione|валидаци[ия]|验证|検証|검증": "validation",
+    r"(?<![a-z])(?:p[eé]rdidas?|pertes?|perdas?|perdita)(?![a-z])|verluste?|потер[яи]|损失|損失|손실": "loss",
+    r"genauigkeit|exactitude?|acur[aá]cia|准确率|正解率|정확도|точность": "accuracy",
+    r"(?<![a-z])trn?(?=loss|acc)": "train",
+    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v)(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
+    r"(?<=loss)(?=\d)|(?<=acc)(?=\d)": "",
+}
 
 
 def _words(text: str) -> frozenset[str]:
@@ -42,12 +58,18 @@ COMPONENTS = _words("""
     regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d
 """)
+# The parts among them that rise where a training goes well: what another part plays against.
+OPPONENTS = _words("cri critic disc discriminator d")
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.
 TOTALS = _words("""
     all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
-    smoothed running raw reduced lm language model token text value vs tokens samples steps time final last
-    interval window local rank main current cur tr trl nats bits per act actor s binary multi
+    smoothed running raw reduced lm language model token text vs tokens samples steps time final last
+    interval window local rank main current cur tr trn trl nats bits per dim neg negative act actor s binary
+    multi
 """)
+# Names that only say whose value they are: of the training where one of the others stands beside it.
+OF_TRAINING = frozenset(("train", "training", "trn", "t loss"))
+OF_EVALUATION = frozenset(("val", "valid", "validation", "eval", "test", "tst", "dev", "holdout", "v loss"))
 # Words that name data wherever they stand.
 CORPORA = _words("""
     dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code
@@ -88,6 +110,11 @@ ALIASES: tuple[Alias, ...] = (
         "validation/num_examples, num-zeros, number of skipped iterations",
     ),
     Alias(
+        Role.OTHER,
+        rf"(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|std|stdev|stddev|var|variance|weights?|coeff?)\b",
+        "best_val_loss, train_loss_std, loss_weight",
+    ),
+    Alias(
         Role.UPDATE_NORM,
         r"\b(update|delta|step)s? (l2 )?(norm|rms)\b|\bupdate ratio\b",
         "update_norm, optim/update_rms",
@@ -111,8 +138,9 @@ ALIASES: tuple[Alias, ...] = (
     Alias(
         Role.STEP_TIME,
         r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b|\btime per (step|iteration|iter|batch)\b"
-        r"|\b(s|sec|seconds|ms) ?(per|/) ?(step|iteration|iter|it|batch)\b|^(dt|time)( (ms|s|sec|seconds))?$",
-        "elapsed time per iteration (ms), train_step_time, step_avg, dt, time",
+        r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
+        r"|^(dt|time)( (ms|s|sec|seconds))?$",
+        "elapsed time per iteration (ms), train_step_time, step_avg, ms/batch, dt, time",
     ),
     Alias(
         Role.THROUGHPUT,
@@ -146,8 +174,9 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.EPOCH, r"^((train|trainer|training|current) )?epochs?( num)?$", "epoch, train/epoch"),
     Alias(
         Role.VALIDATION_LOSS,
-        EVALUATED + ".*" + A_LOSS + "|" + A_LOSS + ".*" + EVALUATED + "|^(val|tel)$",
-        "val_loss, validation/loss, eval_loss, test/loss, tel, validation/ctc_loss, val_bpb",
+        EVALUATED + ".*" + A_LOSS + "|" + A_LOSS + ".*" + EVALUATED + "|^(val|tel)$"
+        r"|\b(te|ts|va|cv) loss\b|\bloss (te|ts|va|cv)$",
+        "val_loss, validation/loss, eval_loss, test/loss, tel, validation/ctc_loss, val_bpb, va_loss",
     ),
     Alias(
         Role.VALIDATION_SCORE,
@@ -163,7 +192,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(
         Role.LOSS,
         A_LOSS + "|^(trl|train)$",
-        "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, act_loss, trl",
+        "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, act_loss, trl, "
+        "objective",
     ),
     Alias(
         Role.VALIDATION_LOSS,

@@ -13,14 +13,29 @@ from functools import lru_cache
 
 import numpy as np
 
-from chronicle.aliases import A_LOSS, ALIASES, AN_ERROR, COMPONENTS, CORPORA, EVALUATED, TOTALS
+from chronicle.aliases import (
+    A_LOSS,
+    ALIASES,
+    AN_ERROR,
+    COMPONENTS,
+    CORPORA,
+    EVALUATED,
+    OF_EVALUATION,
+    OF_TRAINING,
+    OPPONENTS,
+    SPELLED,
+    TOTALS,
+)
 from chronicle.errors import UsageError
 from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in ALIASES)
 _LOSSES = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS}
 _ERROR_WORDS = frozenset(
-    re.findall(r"\w+", "rmse rmsle mse mae mape ppl perplexity cost rate err error l pix total learn")
+    re.findall(
+        r"\w+",
+        "rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total learn",
+    )
 )
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
@@ -36,8 +51,10 @@ _UNITS = (
 @lru_cache(maxsize=4096)
 def plain(metric: str) -> str:
     """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", metric)
-    return " ".join(re.findall(r"[^\W_]+", words.lower()))
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", metric).lower()
+    for spelled, word in SPELLED.items():
+        words = re.sub(spelled, f" {word} ", words)
+    return " ".join(re.findall(r"[^\W_]+", words))
 
 
 @lru_cache(maxsize=4096)
@@ -48,11 +65,24 @@ def role_of(metric: str) -> Role:
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
     parts = set(_loss_parts(name))
-    if not parts:
+    if not parts or not re.search(A_LOSS, name):
         return Role.LOSS
     if role is Role.LOSS and parts & COMPONENTS:
         return Role.OTHER
     return Role.DATASET_LOSS if parts & CORPORA else role
+
+
+def names_a_loss(metric: str) -> bool:
+    """Whether the name is that of a loss, or of a part of one."""
+    role = role_of(metric)
+    return role in _LOSSES or (role is Role.OTHER and _is_part(metric))
+
+
+def says_nothing(word: str) -> bool:
+    """Whether a word beside "loss" would be none that is known: no part, no data, no phase of a training."""
+    beside = f"{word} loss"
+    parts = set(_loss_parts(plain(beside)))
+    return role_of(beside) is Role.LOSS and bool(parts) and not parts & COMPONENTS
 
 
 def dataset_of(metric: str) -> str:
@@ -99,6 +129,7 @@ def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] =
     for name, one in series.items():
         if roles[name] is Role.STEP_TIME and plain(name) == "time" and _only_grows(one):
             roles[name] = Role.OTHER
+    roles |= dict.fromkeys(_parts_left(series, roles), Role.OTHER)
     roles |= given
     return {
         name: replace(
@@ -115,7 +146,8 @@ def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] =
 def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
     """The roles that the names of a whole log tell, beside those that are given."""
     known = dict(given)
-    return _grad_norms(_losses({name: role_of(name) for name in names} | known, known))
+    told = _phases({name: role_of(name) for name in names} | known)
+    return _grad_norms(_losses(_errors(told, known), known) | known)
 
 
 def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None:
@@ -130,7 +162,7 @@ def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None
 
 def _loss_parts(name: str) -> list[str]:
     """The words beside "loss" that are not merely another way to say the whole loss."""
-    words = name.replace("cross entropy", "loss").split()
+    words = re.sub(r"\b(loss|objective) values?\b", "loss", name.replace("cross entropy", "loss")).split()
     return [w for w in words if w not in TOTALS and not w.isdigit() and not re.fullmatch(A_LOSS, w)]
 
 
@@ -140,12 +172,11 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     Beside parts of a loss such a one is a part; several of them, or one beside a known data set, are data
     sets; one alone beside a total is a part. Where no total is logged, the parts are all there is to judge.
     """
-    roles = _errors(roles, given)
+    roles = dict(roles)
     losses = [name for name, role in roles.items() if role is Role.LOSS and name not in given]
     unknown = [name for name in losses if set(_loss_parts(plain(name))) - COMPONENTS]
-    parts = [
-        name for name, role in roles.items() if role is Role.OTHER and _is_part(name) and name not in given
-    ]
+    others = [name for name, role in roles.items() if role is Role.OTHER and name not in given]
+    parts = [name for name in others if _is_part(name)]
     total = len(unknown) < sum(role is Role.LOSS for role in roles.values())
     known = sum(role is Role.DATASET_LOSS for role in roles.values())
     if not parts and len(unknown) + known > 1:
@@ -154,26 +185,57 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
         roles |= dict.fromkeys(unknown, Role.OTHER)
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()):
         roles |= dict.fromkeys(parts, Role.LOSS)
+    if not _LOSSES & set(roles.values()):
+        roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
     return roles
+
+
+def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
+    """`train` beside `valid`, and `t_loss` beside `v_loss`, are losses where no other name speaks of one."""
+    ours = {name for name in roles if plain(name) in OF_TRAINING}
+    theirs = {name for name in roles if plain(name) in OF_EVALUATION}
+    others = {role for name, role in roles.items() if name not in ours | theirs}
+    if not ours or not theirs or others & _LOSSES:
+        return dict(roles)
+    return dict(roles) | dict.fromkeys(ours, Role.LOSS) | dict.fromkeys(theirs, Role.VALIDATION_LOSS)
 
 
 def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
     """Without the errors that stand beside a loss: the loss is what the training is judged by.
 
-    Of several kinds of errors the one that is logged first stands for the loss.
+    One that says it is of the training stays beside a loss of the validation alone. Of several kinds of
+    errors the one that is logged first stands for the loss.
     """
     judged = [name for name, role in roles.items() if role in (Role.LOSS, Role.VALIDATION_LOSS)]
     errors = [name for name in judged if re.search(AN_ERROR, plain(name)) and name not in given]
-    kinds = [set(plain(name).split()) & _ERROR_WORDS for name in errors]
     beside = {role for name, role in roles.items() if name not in errors} & _LOSSES
-    first = set() if beside else next(iter(kinds), set())
-    other = [name for name, kind in zip(errors, kinds, strict=True) if kind != first or beside]
-    return dict(roles) | dict.fromkeys(other, Role.OTHER)
+    if beside == {Role.VALIDATION_LOSS}:
+        kept = [name for name in errors if OF_TRAINING & set(plain(name).split())]
+    else:
+        kept = [] if beside else errors
+    kinds = {name: set(plain(name).split()) & _ERROR_WORDS for name in kept}
+    first = next(iter(kinds.values()), set())
+    return dict(roles) | {name: Role.OTHER for name in errors if kinds.get(name) != first}
 
 
 def _is_part(metric: str) -> bool:
     name = plain(metric)
-    return bool(re.search(A_LOSS, name)) and not re.search(EVALUATED, name)
+    is_loss = re.search(A_LOSS, name) and not re.search(EVALUATED, name)
+    return bool(is_loss) and not COMPONENTS.isdisjoint(_loss_parts(name))
+
+
+def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list[str]:
+    """Where only parts of a loss are logged, all but the one that stands for it: the first of the longest.
+
+    A critic is asked last: its loss rises where the training goes well.
+    """
+    losses = [name for name, role in roles.items() if role is Role.LOSS]
+    if not all(role_of(name) is Role.OTHER and _is_part(name) for name in losses):
+        return []
+    enough = 0.9 * max((len(series[name]) for name in losses), default=0)
+    longest = [name for name in losses if len(series[name]) >= enough]
+    first = min(longest, key=lambda name: not OPPONENTS.isdisjoint(_loss_parts(plain(name))), default="")
+    return [name for name in losses if name != first]
 
 
 def _grad_norms(roles: Mapping[str, Role]) -> dict[str, Role]:
