@@ -9,6 +9,7 @@ from tests.readers.gold import EXAMPLES, examples, gold_of, text
 
 from chronicle.readers import READERS, read
 from chronicle.readers.dispatch import Reader, claims
+from chronicle.readers.file_names import loss_of
 
 # The folder of a format's examples, where it is not called as the format.
 FOLDER_OF = {
@@ -42,7 +43,7 @@ def test_exactly_its_own_reader_claims_an_example(example: Path) -> None:
 
 @pytest.mark.parametrize("example", examples(), ids=str)
 def test_content_decides_not_the_name(example: Path, tmp_path: Path) -> None:
-    renamed = tmp_path / "log.txt"
+    renamed = tmp_path / (f"{example.stem}.txt" if loss_of(example) else "log.txt")
     renamed.write_bytes(example.read_bytes())
     single_object = example.suffix == ".jsonl" and len(example.read_text().splitlines()) == 1
     assert claims(renamed) == ([] if single_object else claims(example))

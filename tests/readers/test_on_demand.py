@@ -14,7 +14,7 @@ from chronicle.readers.dispatch import folder_claims
 from chronicle.readers.dvclive import PLACES
 
 EXAMPLES = Path(__file__).parent / "examples"
-HOOKS = ("identify_folder", "read_folder", "read_many", "runs", "run_key")
+HOOKS = ("identify_folder", "read_folder", "read_many", "runs", "run_key", "lacks")
 WANDB = b":W&B\xe1\xbe\0"  # how a run file begins
 
 

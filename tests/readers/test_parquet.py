@@ -182,7 +182,7 @@ def test_runs_of_against_the_obvious_way() -> None:
             )
             for name in rows[0]
         }
-        found = runs_of(columns)
+        found = runs_of(Path("log.parquet"), columns)
         assert list(found) == list(obvious)
         assert {
             run: {name: c.values.tolist() for name, c in made.items() if name != "step" and len(c.rows)}

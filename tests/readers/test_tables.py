@@ -189,12 +189,11 @@ def test_long_tables_of_several_runs(tmp_path: Path) -> None:
     "text",
     [
         "a note, with commas,\nand, more,\n",
-        "0,2.5\n1,2.25\n",
         "# Title\n\nText\n",
         "x\n1\n2\n",
         "import os, sys\nx = 1, 2\n",
     ],
-    ids=["prose", "no header", "markdown", "one column", "source"],
+    ids=["prose", "markdown", "one column", "source"],
 )
 def test_what_is_no_table(text: str, tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no reader knows this format"):

@@ -33,21 +33,26 @@ LOOKED_AT = 50  # lines before a last row without an end, which tell how its las
 
 
 class Table:
-    """A file of cells, parsed: numeric columns, text columns, and what could not be used."""
+    """A file of cells, parsed: numeric columns, text columns, and what could not be used.
 
-    def __init__(self, path: Path) -> None:
+    ``names`` are those of the columns where the file has no header.
+    """
+
+    def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
         self.path, self.n_rows, self.truncated = path, 0, False
         self._faults, self._n_more = list[Fault](), 0
         self._last = deque[str](maxlen=LOOKED_AT)
         lines = numbered(Lines(path))
-        header = next((line for line in lines if line[1].strip()), (1, "", True))
+        begin = [line for line in head_lines(path) if line.strip()]
+        header = (
+            (0, begin[0], True) if names else next((one for one in lines if one[1].strip()), (1, "", True))
+        )
         self.delimiter = delimiter_of(header[1])
-        self.names = header_names(self._header(header[1]))
-        body = [line for line in head_lines(path) if line.strip()][1:]
-        self._comma = has_decimal_commas(body, self.delimiter)
+        self.names = list(names) or header_names(self._header(header[1]))
+        self._comma = has_decimal_commas(begin[not names :], self.delimiter)
         self._builders = [Builder(whole=tables.step_rank(name) is not None) for name in self.names]
         engine = engine_for(path)
-        start = _after(path, header[0]) if engine and self.names else None
+        start = _after(path, header[0]) if engine and self.names and not names else None
         if engine and start is not None:
             self._read_blocks(engine, start, header[0])
         else:

@@ -15,37 +15,58 @@ from chronicle.readers import tables
 from chronicle.readers.cells import number, share_of_numbers
 from chronicle.readers.csv_rows import Table, delimiter_of, has_decimal_commas
 from chronicle.readers.dvclive import is_dvclive, read_dvclive
+from chronicle.readers.file_names import is_metric, loss_of, names_of
 from chronicle.readers.runs_in_table import EXTREMES, RUN_NAMES, attempts_of, runs_of
 from chronicle.readers.text import head_lines
 
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
 
+_OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
 
 def identify(path: Path) -> bool:
     """A line of names, and below it rows of as many cells, most of them numbers or blank.
 
-    Names that are numbers, and rows that do not fit, are only forgiven where a name counts steps.
+    Names that are numbers, and rows that do not fit, are only forgiven where a name counts steps, or the file
+    is named after a loss; then the line of names may be missing too.
     """
-    lines = [line for line in head_lines(path) if line.strip()]
-    if not lines or lines[0].lstrip()[:1] in "{[" or any(c < " " and c != "\t" for c in lines[0]):
-        return False
-    even = [line for line in lines[:7] if line.count('"') % 2 == 0]
-    if even[:1] != lines[:1]:
-        return False
-    delimiter = delimiter_of(lines[0])
-    if has_decimal_commas(even[1:], delimiter):
-        even[1:] = [line.replace(",", ".") for line in even[1:]]
-    header, *body = csv.reader(even, delimiter=delimiter)
+    header, *body = _begin(path) or [[]]
     numeric = [number(cell) is not None for cell in header]
-    if len(header) < 2 or all(numeric):
-        return False
+    if not header or (all(numeric) and header != _OF_PANDAS):
+        return bool(names_of(path, [header, *body]))
+    if len(header) == 1:
+        return is_metric(path, header[0], [cell for row in body for cell in row])
     shares = [share_of_numbers(row) if len(row) == len(header) else 0.0 for row in body]
     if any(tables.step_rank(name) is not None for name in header):
         return not body or max(shares) >= 0.5
-    return not any(numeric) and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
+    return (not any(numeric) or bool(loss_of(path))) and (
+        2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
+    )
+
+
+def _begin(path: Path) -> list[list[str]]:
+    """The cells of the first lines; [] where they are no lines of a table."""
+    lines = [line for line in head_lines(path) if line.strip()]
+    if not lines or lines[0].lstrip()[:1] in "{[" or any(c < " " and c != "\t" for c in lines[0]):
+        return []
+    even = [line for line in lines[:7] if line.count('"') % 2 == 0]
+    if even[:1] != lines[:1]:
+        return []
+    delimiter = delimiter_of(lines[0])
+    if has_decimal_commas(even[1:], delimiter):
+        even[1:] = [line.replace(",", ".") for line in even[1:]]
+    return list(csv.reader(even, delimiter=delimiter))
+
+
+def lacks(path: Path) -> str:
+    """What a table of numbers lacks to be read; "" for what is no such table."""
+    rows = _begin(path)
+    if not rows or any(number(cell) is None for row in rows for cell in row):
+        return ""
+    names = "`loss`, or name the file after it (`val_loss.csv`)" if len(rows[0]) == 1 else "`step,loss`"
+    return f"holds numbers without names. Remedy: write their names into a first line, such as {names}"
 
 
 def read(path: Path) -> list[Attempt]:
@@ -54,7 +75,8 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: nothing but a header, or no number in it.
     """
-    table = Table(path)
+    rows = _begin(path)
+    table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(map(tables.plain, table.names)) == DOWNLOADED:
         value = next(name for name in table.names if tables.plain(name) == "value")
         table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
@@ -86,6 +108,7 @@ def runs(path: Path) -> list[str]:
         next(csv.reader([header], delimiter=delimiter_of(header)), []) if header.count('"') % 2 == 0 else []
     )
     plain = {tables.plain(name) for name in names}
-    if not plain & set(RUN_NAMES) and not any(name.strip().endswith(EXTREMES) for name in names):
+    several = plain & set(RUN_NAMES) or any(name.strip().endswith(EXTREMES) for name in names)
+    if not several and not (loss_of(path) and len(names) > 2):
         return []
-    return [run for run in runs_of(Table(path).columns) if run]
+    return [run for run in runs_of(path, Table(path).columns) if run]

@@ -27,14 +27,15 @@ _UNKNOWN = (
 )
 _LINK = "Remedy: mend the link or remove it"
 
-
-_FOLDER = ("identify_folder", "read_folder")
+_FOLDER, _SAYS = ("identify_folder", "read_folder"), ("runs", "lacks")
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
 READERS = cast(
     tuple[Reader, ...],
     (
         OnDemand("event_files", "event file", (".tfevents",), FALLBACK=-1, hooks=("read_many",)),
-        OnDemand("csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs"), folder_has=_DVCLIVE),
+        OnDemand(
+            "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
+        ),
         OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",)),
         OnDemand("trainer_state", "trainer_state.json", (".json",)),
         OnDemand("json_document", "json", hooks=("runs",)),
@@ -217,6 +218,9 @@ def _by(reader: Reader, attempts: list[Attempt]) -> list[Attempt]:
 def _only(found: list[Reader], path: Path) -> Reader:
     """The one reader among those that claim a log. Raises UnknownFormat and AmbiguousFormat."""
     if not found:
+        for reader in all_readers():
+            if lacks := _hook(reader, "lacks", str)(path):
+                raise UnknownFormat(str(path), lacks)
         known = ", ".join(reader.NAME for reader in all_readers())
         raise UnknownFormat(str(path), _UNKNOWN.format(known))
     if len(found) > 1:

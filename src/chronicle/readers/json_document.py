@@ -75,7 +75,7 @@ def runs(path: Path) -> list[str]:
     Raises:
         BadLog: as `read`.
     """
-    return [run for run in runs_of(columns_of(_rows(whole_document(path)[0]))) if run]
+    return [run for run in runs_of(path, columns_of(_rows(whole_document(path)[0]))) if run]
 
 
 def read(path: Path) -> list[Attempt]:

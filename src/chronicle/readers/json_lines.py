@@ -58,7 +58,7 @@ def runs(path: Path) -> list[str]:
     """
     if not any(f'"{name}":' in line for line in head_lines(path) for name in RUN_NAMES):
         return []
-    return [run for run in runs_of(_log(path).columns()) if run]
+    return [run for run in runs_of(path, _log(path).columns()) if run]
 
 
 def _log(path: Path) -> JsonLog:

@@ -76,7 +76,7 @@ def runs(path: Path) -> list[str]:
         leaf.name for leaf in leaves_of(path) if tables.plain(leaf.name) in RUN_NAMES and not leaf.repeated
     ]
     columns, _, _ = _columns(path, keys) if keys else ({}, 0, [])
-    return [run for run in runs_of(columns) if run] if columns else []
+    return [run for run in runs_of(path, columns) if run] if columns else []
 
 
 def read(path: Path) -> list[Attempt]:

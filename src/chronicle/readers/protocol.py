@@ -9,6 +9,7 @@ Beside the four names of `Reader` there are some that a reader may have:
                                           for a file that it does not know (they are chosen by SUFFIXES)
     runs(path) -> list[str]               a file of several runs: the fact "run" of their attempts, cheaply
     run_key(path) -> str                  folders side by side with one key are attempts of one run
+    lacks(path) -> str                    of a file that no reader knows: what it lacks to be of this format
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from chronicle.model import Attempt
 GROUP = "chronicle.readers"  # of entry points
 
 # What it means when one of these fails.
-_LOOKS: dict[str, Any] = {"identify": False, "identify_folder": False, "runs": [], "run_key": ""}
+_LOOKS: dict[str, Any] = {"identify": False, "identify_folder": False, "runs": [], "run_key": "", "lacks": ""}
 _READS = ("read", "read_folder")
 
 

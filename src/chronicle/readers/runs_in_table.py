@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault
 from chronicle.readers import tables
+from chronicle.readers.file_names import by_file
 from chronicle.readers.phases import told_apart
 from chronicle.readers.tables import Column, plain
 
@@ -28,11 +29,12 @@ EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, who
 Columns = Mapping[str, Column]
 
 
-def runs_of(columns: Columns) -> dict[str, dict[str, Column]]:
+def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     """Columns by run, in the order in which the runs first come; one run called "" where none is named.
 
-    A column of run ids or names tells runs apart, and what a W&B export puts before its metrics; a column of
-    metrics beside one of values is a long table.
+    A column of run ids or names tells runs apart, what a W&B export puts before its metrics, and columns of
+    which only the name of the file says that they are losses; a column of metrics beside one of values is a
+    long table.
     """
     named = {plain(name): name for name in columns}
     keys = [named[name] for name in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if name in named]
@@ -44,7 +46,9 @@ def runs_of(columns: Columns) -> dict[str, dict[str, Column]]:
         and columns[value].values.dtype != object
     )
     runs = _split(columns, keys) if keys else _exported(columns)
-    return {run: _widened(made, metric, value) for run, made in runs.items()} if is_long else runs
+    if is_long:
+        return {run: _widened(made, metric, value) for run, made in runs.items()}
+    return by_file(path, columns) if list(runs) == [""] else runs
 
 
 def _tells_apart(column: Column) -> bool:
@@ -84,7 +88,7 @@ def attempts_of(
     Raises:
         BadLog: no run holds a number.
     """
-    by_run = runs_of(columns)
+    by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, made in by_run.items():
         try:

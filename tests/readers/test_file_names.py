@@ -1,0 +1,158 @@
+"""What the name of a file says of numbers that the file itself does not name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chronicle.errors import UnknownFormat
+from chronicle.model import Role
+from chronicle.readers import read, runs_below
+from chronicle.readers.dispatch import claims, is_log
+from chronicle.readers.file_names import loss_of
+from chronicle.timeline import stitch
+
+NUMBERS = "2.5\n2.25\n2.125\n"
+
+
+def written(tmp_path: Path, name: str, text: str) -> Path:
+    file = tmp_path / name
+    file.write_text(text)
+    return file
+
+
+def only(file: Path) -> dict[str, tuple[str, list[tuple[int, float]]]]:
+    """Role and points of each series of the one attempt of a file."""
+    (attempt,) = read(file)
+    return {
+        name: (s.role.value, list(zip(s.steps.tolist(), s.values.tolist(), strict=True)))
+        for name, s in attempt.series.items()
+    }
+
+
+ROWS = [(0, 2.5), (1, 2.25), (2, 2.125)]
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    {
+        "loss.csv": "loss",
+        "losses.txt": "loss",
+        "train_loss.csv": "loss",
+        "trainLosses.dat": "loss",
+        "loss_history.csv": "loss",
+        "resnet50_loss.log": "loss",
+        "val_loss.csv": "validation-loss",
+        "test-losses.txt": "validation-loss",
+        "d_loss.csv": "loss",
+        "kl_loss": "loss",
+    }.items(),
+)
+def test_numbers_without_a_name_are_the_loss_that_the_file_is_named_after(
+    name: str, role: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, name, NUMBERS)
+    assert only(file) == {file.stem: (role, ROWS)}
+    assert read(file)[0].axis == "row"
+    assert is_log(file)
+
+
+@pytest.mark.parametrize(
+    "name", ["numbers.csv", "lossless.csv", "loss_scale.txt", "lr.csv", "accuracy.txt", "glossary.txt", "a"]
+)
+def test_a_file_named_after_anything_else_says_nothing(name: str, tmp_path: Path) -> None:
+    file = written(tmp_path, name, NUMBERS)
+    assert loss_of(file) == ""
+    with pytest.raises(UnknownFormat) as caught:
+        read(file)
+    assert str(caught.value) == (
+        f"{file}: holds numbers without names. Remedy: write their names into a first line, such as `loss`, "
+        "or name the file after it (`val_loss.csv`)"
+    )
+
+
+def test_a_table_without_names_is_told_what_it_lacks(tmp_path: Path) -> None:
+    file = written(tmp_path, "file.txt", "0,2.5\n1,2.25\n")
+    with pytest.raises(UnknownFormat) as caught:
+        read(file)
+    assert str(caught.value) == (
+        f"{file}: holds numbers without names. "
+        "Remedy: write their names into a first line, such as `step,loss`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "series"),
+    {
+        "2.181e+01\n3.13e+01\nnan\n": {"loss": "loss"},  # as numpy.savetxt writes
+        "0\n2.5\n2.25\n": {"loss": "loss"},  # as pandas writes a list: its column is called 0
+        ",0\n0,2.5\n1,2.25\n": {"loss": "loss"},  # and with its index
+        "value\n2.5\n2.25\n": {"loss": "loss"},
+        "epoch,value\n0,2.5\n1,2.25\n": {"loss": "loss"},
+        "0,2.5\n1,2.25\n": {"loss": "loss"},
+        "epoch,adam\n0,2.5\n1,2.25\n": {"loss/adam": "loss"},
+        "epoch,train,valid\n0,2.5,2.6\n1,2.25,2.5\n": {"train": "loss", "valid": "validation-loss"},
+        "epoch,recon,kl\n0,2.5,0.5\n1,2.25,0.25\n": {"loss/recon": "loss", "loss/kl": "other"},
+        "epoch,code,wiki\n0,2.5,0.5\n1,2.25,0.25\n": {
+            "loss/code": "dataset-loss",
+            "loss/wiki": "dataset-loss",
+        },
+        "epoch,loss,adam\n0,2.5,0.5\n1,2.25,0.25\n": {"loss": "loss", "adam": "other"},
+        "epoch,adam,seconds\n0,2.5,0.5\n1,2.25,0.25\n": {"loss/adam": "loss", "seconds": "other"},
+        "epoch,adam,n\n0,2.5,5\n1,2.25,4\n": {"loss/adam": "loss", "n": "other"},
+    }.items(),
+)
+def test_columns_without_a_name_of_a_metric(text: str, series: dict[str, str], tmp_path: Path) -> None:
+    assert {name: role for name, (role, _) in only(written(tmp_path, "loss.csv", text)).items()} == series
+
+
+@pytest.mark.parametrize("text", ["5\n7\n9\n", "1\n2\n", "3,2.5\n2,2.25\n", "1,2,3.5\n4,5,6.5\n", "2.5\nx\n"])
+def test_numbers_that_are_hardly_a_loss_are_left_alone(text: str, tmp_path: Path) -> None:
+    assert claims(written(tmp_path, "loss.txt", text)) == []
+
+
+@pytest.mark.parametrize(
+    ("header", "role"),
+    {"loss": "loss", "val_loss": "validation-loss", "Training Loss": "loss", "acc": "score"}.items(),
+)
+@pytest.mark.parametrize("name", ["numbers.csv", "out.txt", "log"])
+def test_a_single_column_with_the_name_of_a_metric(header: str, role: str, name: str, tmp_path: Path) -> None:
+    assert only(written(tmp_path, name, f"{header}\n{NUMBERS}")) == {header: (role, ROWS)}
+
+
+@pytest.mark.parametrize(
+    "text", ["train\n1\n2\n", "epoch\n0.5\n1.5\n", "name\n2.5\n2.25\n", "loss\nis\nlow\n"]
+)
+def test_a_single_column_of_anything_else_is_no_log(text: str, tmp_path: Path) -> None:
+    assert claims(written(tmp_path, "notes.txt", text)) == []
+
+
+def test_columns_of_unknown_names_in_a_file_of_losses_are_a_run_each(tmp_path: Path) -> None:
+    file = written(tmp_path, "losses.csv", "epoch,Adam,Sigmoid0.5\n0,2.5,3.5\n1,2.25,3.0\n2,2.125,3.25\n")
+    assert [(one.facts["run"], list(one.series), one.axis) for one in read(file)] == [
+        ("Adam", ["losses"], "epoch"),
+        ("Sigmoid0.5", ["losses"], "epoch"),
+    ]
+    assert [s.role for one in read(file) for s in one.series.values()] == [Role.LOSS] * 2
+    assert [(one.run_id, one.only) for one in runs_below(file)] == [
+        ("losses/Adam", "Adam"),
+        ("losses/Sigmoid0.5", "Sigmoid0.5"),
+    ]
+
+
+def test_the_same_columns_in_a_file_of_another_name_are_nothing(tmp_path: Path) -> None:
+    file = written(tmp_path, "table.csv", "epoch,adam,sgd\n0,2.5,3.5\n1,2.25,3.0\n")
+    assert {name: role for name, (role, _) in only(file).items()} == {"adam": "other", "sgd": "other"}
+    assert len(runs_below(file)) == 1
+
+
+def test_a_file_for_each_of_the_losses_of_one_run(tmp_path: Path) -> None:
+    for name in ("train_loss.csv", "val_loss.csv"):
+        written(tmp_path, name, "".join(f"{2 + 1 / row}\n" for row in range(1, 20)))
+    timeline = stitch(read(tmp_path))
+    assert (list(timeline.series), timeline.joins, len(runs_below(tmp_path))) == (
+        ["train_loss", "val_loss"],
+        (),
+        1,
+    )
