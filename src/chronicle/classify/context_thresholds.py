@@ -60,6 +60,8 @@ class ContextThresholds:
         0.7, "noise scales", "a step that averaging shows; less is the order of the data"
     )
     step_least: float = limit(0.005, "log units", "0.01 nats at 2: less is of no use to anybody")
+    short: float = limit(256.0, "samples", "of a log; later the lag of the kernel is below a noise scale")
+    risen: float = limit(0.5, "share of the height", "in the log itself, not only over the line before it")
     flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
     flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
     overfit_rise: float = limit(0.015, "log units", "validation loss over its minimum, and over join_t")

@@ -21,6 +21,7 @@ from chronicle.model import Attempt, Finding, Floats, Role, Series, Timeline
 T = TypeVar("T")
 
 MIN_POINTS = 8  # fewer points than this are no series to judge
+LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class AttemptView:
     @cached_property
     def loss(self) -> Series | None:
         """The judged loss: the training loss with most points, then shortest name; else validation loss."""
-        for role in (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS):
+        for role in LOSSES:
             found = [s for s in self.by_role(role) if len(s) >= MIN_POINTS]
             if found:
                 most = max(map(len, found))
@@ -95,8 +96,15 @@ class View:
         return {s: a for a in self.attempts for s in a.series.values()}
 
     def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
-        """Kernel events of a series of any role; ``sign`` -1 looks for dips."""
-        return self._kernel(series, sign)[0]
+        """Events of a series of any role, ``sign`` -1 its dips; of a short loss also what its course hides."""
+        return self.once(("events", series, sign), lambda: self._events(series, sign))
+
+    def _events(self, series: Series, sign: float) -> tuple[Event, ...]:
+        from chronicle.classify.steep import hidden
+
+        seen = self._kernel(series, sign)[0]
+        more = hidden(series, self.thresholds, seen) if series.role in LOSSES and sign > 0 else ()
+        return tuple(sorted((*seen, *more), key=lambda e: (e.onset, e.peak)))
 
     def findings(self, series: Series) -> tuple[Finding, ...]:
         """Events of a series as findings of loss shapes (spikes, divergence, level shift, NaN, frozen)."""
