@@ -96,7 +96,7 @@ class View:
         return {s: a for a in self.attempts for s in a.series.values()}
 
     def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
-        """Events of a series of any role, ``sign`` -1 its dips; of a short loss also what its course hides."""
+        """Events of a series of any role, ``sign`` -1 its dips; of a short loss what its course hides too."""
         return self.once(("events", series, sign), lambda: self._events(series, sign))
 
     def _events(self, series: Series, sign: float) -> tuple[Event, ...]:
