@@ -163,3 +163,14 @@ def test_the_memory_is_named_without_gaps() -> None:
     ):
         assert last + 1 == size
     assert len(DEFAULTS.kernel()) == at.SIGN
+
+
+def test_short_spikes_are_found_before_their_own_samples_raise_the_edge() -> None:
+    """Half, whole, half of twelve scales: three samples that no pair of them and no sum could open alone."""
+    shape = 12 * np.array([0.5, 1.0, 0.53, 0.28, 0.15])
+    found = 0
+    for seed in range(20):
+        curve = Curve(seed)
+        curve.lift[1000:1005] += curve.scale * shape
+        found += any(abs(e.onset - 1000) <= 2 for e in judged(curve.loss))
+    assert found >= 15

@@ -6,7 +6,7 @@ import math
 
 from chronicle.classify.kernel import layout as at
 from chronicle.classify.kernel.events import emit, open_event
-from chronicle.classify.kernel.layout import Memory
+from chronicle.classify.kernel.layout import Memory, Row
 from chronicle.classify.kernel.levels import observe, warming
 from chronicle.classify.kernel.lookback import lowest, oldest
 
@@ -39,7 +39,7 @@ def watch(mem: Memory, y: float, before: float, i: float) -> None:
             k, value = 0, y
         else:
             lone_spike(mem, before, y, reference, z, edge, i)
-    learn_tail(mem, z, edge)
+    learn_tail(mem, z, edge, k >= 0)
     if fall >= 0 and mem.state[at.DROP_ONSET] < 0.0:
         mem.state[at.DROP_ONSET] = mem.levels[fall][at.DOWN_ONSET]
         mem.state[at.DROP_BEST] = mem.state[at.BEST]
@@ -86,7 +86,7 @@ def tail_edge(mem: Memory, probability: float) -> float:
 
 
 def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float, i: float) -> float:
-    """Onset of an abrupt event: two of the last three samples are together beyond the tail. -1 if not.
+    """Onset of an abrupt event: two or all of the last three samples are together beyond the tail. Or -1.
 
     In an exponential tail excesses add up as the logs of probabilities do. One sample counts for at most
     half as much again as its share, so a lone outlier needs a neighbour that is out as well.
@@ -96,7 +96,9 @@ def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float,
         return -1.0
     if together(z, state[at.Z], edge):
         return i - 1.0
-    return i - 2.0 if together(z, state[at.Z_BEFORE], edge) else -1.0
+    if together(z, state[at.Z_BEFORE], edge) or in_a_row(z, state[at.Z], state[at.Z_BEFORE], edge):
+        return i - 2.0
+    return -1.0
 
 
 def together(z: float, other: float, edge: float) -> bool:
@@ -104,6 +106,12 @@ def together(z: float, other: float, edge: float) -> bool:
     share = edge - at.TAIL_FROM
     a, b = z - at.TAIL_FROM, other - at.TAIL_FROM
     return min(a, b) >= 0.5 * share and min(a, 1.5 * share) + min(b, 1.5 * share) >= 2.0 * share
+
+
+def in_a_row(a: float, b: float, c: float, edge: float) -> bool:
+    """Whether three samples [noise scales] add up to two at the edge, each being at a third of it or more."""
+    most = 1.25 * edge
+    return min(a, b, c) >= edge / 3.0 and min(a, most) + min(b, most) + min(c, most) >= 2.0 * edge
 
 
 def lone_spike(
@@ -132,15 +140,28 @@ def lone_spike(
         emit(mem, at.IS_LONE, event, i, y - reference, reference)
 
 
-def learn_tail(mem: Memory, z: float, edge: float) -> None:
-    """Keep the rate and the mean excess of samples beyond TAIL_FROM, online."""
+def learn_tail(mem: Memory, z: float, edge: float, opens: bool) -> None:
+    """Keep the rate and the mean excess of samples beyond TAIL_FROM, online.
+
+    Three samples are on trial together. They are no part of what they are held against (the first of a spike
+    would raise the edge for the second) but of what comes later, even if they open an event: a series that
+    opens one event after the other is restless.
+    """
     state = mem.state
+    settle(state, state[at.Z_BEFORE], edge)
+    if opens:
+        settle(state, state[at.Z], edge)
+        settle(state, z, edge)
+    state[at.Z_BEFORE] = state[at.Z]
+    state[at.Z] = z
+
+
+def settle(state: Row, z: float, edge: float) -> None:
+    """Learn from a sample that is no longer on trial."""
     over = z > at.TAIL_FROM
     if over and z < 2.0 * edge:
         state[at.OVER_MEAN] += (min(z - at.TAIL_FROM, 8.0) - state[at.OVER_MEAN]) * 0.03
     state[at.OVER_RATE] += ((1.0 if over else 0.0) - state[at.OVER_RATE]) / 1000.0
-    state[at.Z_BEFORE] = state[at.Z]
-    state[at.Z] = z
 
 
 def last_word(mem: Memory) -> None:
