@@ -53,7 +53,8 @@ def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None or norm is None or len(norm) < 0.5 * len(loss):
         return
     rises = [(e, onset(norm, e)) for e in view.events(norm) if e.kind in RISES]
-    spikes = [onset(loss, e) for e in view.events(loss) if e.kind in RISES]
+    # of a slow rise the last calm sample comes late: then the loss began where the kernel saw it begin
+    spikes = [min(onset(loss, e), int(loss.steps[e.onset])) for e in view.events(loss) if e.kind in RISES]
     most = view.thresholds.lead_most * step_gap(norm)
     pairs = [
         (rise, start, spike)
