@@ -81,5 +81,5 @@ def test_the_binomial_tail() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_a_lead_is_seen_before_a_slow_rise_as_well(seed: int) -> None:
     """Single samples of a slow rise leave its line late; the loss counts as risen from where it began."""
-    said = [patterns(grad_norm(Curve(seed).spike(0.5, 15, rise=40, fall=30), lead=k).run()) for k in (0, 16)]
-    assert ["grad-norm-precursor" in names for names in said] == [False, True]
+    curve = Curve(seed).spike(0.5, 15, rise=40, fall=30)
+    assert "grad-norm-precursor" in patterns(grad_norm(curve, lead=16).run())

@@ -38,4 +38,4 @@ def set_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
         fall = q[at.MEAN2] - q[at.MEAN]
         if fall > 2.0 * q[at.NOISE]:
             event[at.SLOPE] = -1.25 * fall / memory * max(i + 8.0 - memory, 8.0)
-            event[at.SPAN] = 4.0 * memory
+            event[at.SPAN] = 8.0 * memory
