@@ -42,6 +42,7 @@ class ContextThresholds:
     lead_chance: float = limit(0.1, "probability", "that a rise of the gradient norm falls there by chance")
     rate_p: float = limit(0.025, "probability", "that a constant spike rate shows such a trend")
     rate_events: float = limit(6.0, "spikes", "fewer have no trend that a test could see")
+    lead_t: float = limit(4.0, "standard errors", "the gradient norm is up and the loss is not, in between")
     halvings: float = limit(
         4.0, "halvings, net", "of the loss scale within 50 samples; one per 1,000 is normal"
     )
@@ -64,9 +65,18 @@ class ContextThresholds:
     risen: float = limit(0.5, "share of the height", "in the log itself, not only over the line before it")
     flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
     flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
+    turn_rise: float = limit(0.01, "log units", "blocks at the end over the lowest: 0.02 nats at 2")
+    turn_clear: float = limit(0.03, "log units", "a turn of this and turn_t; smaller ones need many blocks")
+    turn_t: float = limit(6.0, "standard errors", "of the last block over the lowest, of all scales")
+    turn_joint_t: float = limit(4.0, "standard errors", "of six blocks and more since the turn, together")
+    turn_usual: float = limit(1.5, "times", "what the loss had ever risen and come back")
     overfit_rise: float = limit(0.015, "log units", "validation loss over its minimum, and over join_t")
     overfit_few: float = limit(0.15, "log units", "three to five evaluations, each worse than the one before")
     lag: float = limit(5.0, "times the steps that training took", "delay of generalisation (Power et al.)")
+    sudden: float = limit(0.03, "share of the steps so far", "learning that takes longer is no surprise")
+    sudden_gain: float = limit(
+        5.0, "times the gain before", "of as many steps: a curve that was steep is steep"
+    )
     slower: float = limit(0.03, "share", "3 %: the alarm band of published logs")
     slow_steps: float = limit(50.0, "steps", "shorter is a pause")
     slow_samples: float = limit(8.0, "samples", "a median of fewer may be chance")

@@ -9,7 +9,7 @@ from chronicle.classify.kernel.layout import Memory, Row
 
 
 def baseline(event: Row, i: float) -> float:
-    """The level before the event, moved on along its trend in log samples, no further than it was seen."""
+    """The level before the event, moved on along its trend in log samples, twice as far as it was seen."""
     until = min(i, event[at.ONSET] + event[at.SPAN])
     return event[at.BASE] + event[at.SLOPE] * math.log((until + 8.0) / (event[at.ONSET] + 8.0))
 

@@ -77,7 +77,7 @@ LEVEL = 17
     HEIGHT,  # peak over the baseline [log]
     BASE,  # level before it [log]
     SLOPE,  # of that level in log samples [log]
-    SPAN,  # samples that slope was seen over: it is not extrapolated further
+    SPAN,  # samples that it is extrapolated over: twice those it was seen over
     SCORE,  # evidence that opened it [noise scales]
     SEEN_BY,  # level of the pyramid that opened it
     SMOOTH,  # smoothed level now [log]

@@ -34,7 +34,6 @@ from chronicle.model import Finding, Floats, Series
 PATTERNS = ("grad-norm-precursor", "rising-spike-rate")
 RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
 BEFORE = 64  # [samples] that make the line a rise is measured from
-LEAST_LEAD_T = 4.0  # [standard errors] the gradient norm is up, and the loss is not, between the two onsets
 START_SHARE = 0.05  # share of the run left out of the rate: detection is still warming up
 
 
@@ -60,7 +59,7 @@ def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
         (rise, start, spike)
         for spike in spikes
         for rise, start in rises
-        if 0 < spike - start <= most and alone(norm, loss, start, spike)
+        if 0 < spike - start <= most and alone(view, norm, loss, start, spike)
     ]
     rate = len(rises) / len(norm)
     chance = 1 - (1 - min(rate, 1.0)) ** view.thresholds.lead_most
@@ -83,9 +82,10 @@ def onset(series: Series, event: Event) -> int:
     return int(steps[min(calm[-1] + 1, peak)]) if len(calm) else int(series.steps[event.onset])
 
 
-def alone(norm: Series, loss: Series, start: int, spike: int) -> bool:
+def alone(view: View, norm: Series, loss: Series, start: int, spike: int) -> bool:
     """Whether the gradient norm was up, and the loss on its line, in all steps between the two onsets."""
-    return departure(norm, start, spike).t >= LEAST_LEAD_T > abs(departure(loss, start, spike).t)
+    least = view.thresholds.lead_t
+    return departure(norm, start, spike).t >= least > abs(departure(loss, start, spike).t)
 
 
 def precursor(

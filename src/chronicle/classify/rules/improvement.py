@@ -92,7 +92,7 @@ def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None or len(loss) < LEAST:
         return
     for drop in view.events(loss):
-        if drop.kind is not Kind.DROP or not abrupt(loss, drop) or not lasts(loss, drop):
+        if drop.kind is not Kind.DROP or not abrupt(view, loss, drop) or not lasts(loss, drop):
             continue
         height = abs(drop.height)
         end = drop.end if drop.end is not None else len(loss) - 1
@@ -112,7 +112,7 @@ def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
         )
 
 
-def abrupt(loss: Series, drop: Event) -> bool:
+def abrupt(view: View, loss: Series, drop: Event) -> bool:
     """Whether it took 3 % of all steps so far (or 8 samples as they were logged before it), after the first
     tenth of the log, and gained five times what as many steps before had gained."""
     steps, y = positive(loss)
@@ -122,10 +122,10 @@ def abrupt(loss: Series, drop: Event) -> bool:
     if a < max(LEAST, 0.1 * len(steps)):
         return False
     gap = float(np.median(np.diff(steps[max(a - 32, 0) : a + 1])))
-    quick = lasted <= max(0.03 * start, 8 * gap)
+    quick = lasted <= max(view.thresholds.sudden * start, 8 * gap)
     before = int(np.searchsorted(steps, start - lasted))
     gained = float(np.median(y[max(before - 4, 0) : before + 1]) - np.median(y[a - 4 : a]))
-    return quick and abs(drop.height) >= 5 * gained
+    return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
 
 
 def lasts(loss: Series, drop: Event) -> bool:

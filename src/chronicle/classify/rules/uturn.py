@@ -18,7 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chronicle.classify.measure import at_least
 from chronicle.classify.report import criterion, found
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import View, log_values
 from chronicle.model import Finding, Floats, Series, Steps
 
@@ -39,6 +41,7 @@ class Turn:
 
 def find(view: View) -> Iterator[Finding]:
     """At most one finding an attempt, of its judged loss."""
+    limits = view.thresholds
     for attempt in view.attempts:
         if attempt.loss is None or any(f.end_step is None for f in view.findings(attempt.loss)):
             continue
@@ -51,12 +54,16 @@ def find(view: View) -> Iterator[Finding]:
             attempt.loss,
             (turn.start, attempt.loss.steps[-1], None),
             severity=0.7 + min(turn.rise, 0.3),
-            confidence=0.5 + 0.5 * (1.0 - 6.0 / max(turn.errors, 6.0)),
+            confidence=0.5 + 0.5 * (1.0 - limits.turn_t / max(turn.errors, limits.turn_t)),
             evidence={"rise_log": turn.rise, "residual_log": turn.rise, "block_samples": turn.block},
             criteria=[
-                criterion("end over the minimum", turn.rise, "log units", ">= 0.01", True),
+                at_least("end over the minimum", turn.rise, "log units", limits.turn_rise),
                 criterion(
-                    "end over the minimum", turn.errors, "standard errors", ">= 6, or 4 together", True
+                    "end over the minimum",
+                    turn.errors,
+                    "standard errors",
+                    f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together",
+                    True,
                 ),
             ],
             runner_up=("plateau", "the level had stood still instead of rising"),
@@ -77,14 +84,14 @@ def risen(view: View, loss: Series) -> Turn | None:
     steps, y, block = loss.steps[finite], y[finite], 8
     noise = view.noise(loss)
     while block <= len(y) // 6:
-        turn = last_block(steps, y, block, noise)
+        turn = last_block(view.thresholds, steps, y, block, noise)
         if turn is not None:
             return turn
         block *= 2
     return None
 
 
-def last_block(steps: Steps, y: Floats, block: int, noise: float) -> Turn | None:
+def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: float) -> Turn | None:
     """The test on one scale: is the end above the minimum by more than chance and than ever before?"""
     medians = block_medians(y, block)
     count, low = len(medians), int(np.argmin(medians))
@@ -93,7 +100,7 @@ def last_block(steps: Steps, y: Floats, block: int, noise: float) -> Turn | None
     usual = float(np.max(over[2 : low + 1], initial=0.0))
     if not 2 <= low <= count - 4 or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None
-    if rise < max(0.01, noise, 1.5 * usual):
+    if rise < max(limits.turn_rise, noise, limits.turn_usual * usual):
         return None
     error = max(
         spread(medians), np.sqrt(2) * spread(block_medians(y, 2 * block)), 1.25 * noise / np.sqrt(block)
@@ -102,7 +109,7 @@ def last_block(steps: Steps, y: Floats, block: int, noise: float) -> Turn | None
     since = min(count - up, up)
     apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
     together = apart / (error * float(np.sqrt(2 / since))) if since >= 6 else 0.0
-    if not (rise >= max(0.03, 6 * error) or together >= 4):
+    if not (rise >= max(limits.turn_clear, limits.turn_t * error) or together >= limits.turn_joint_t):
         return None
     return Turn(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
 
