@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from tests.classify.asking import patterns
-from tests.curves import Curve
 from tests.curves.runs import all_fail, repeat_data
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_a_run_that_never_learned_is_known_whatever_its_first_two_values(seed: int) -> None:
-    curve = Curve(seed)
-    curve.trend[:] = np.log(9.2)
-    assert patterns(curve.run()) == {"failed-run"}
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -18,7 +18,7 @@ class Thresholds(ContextThresholds):
     cusum: float = limit(15.0, "noise scales, summed", "three clipped samples stay below it: no pair opens")
     allowance: float = limit(1.0, "noise scales", "half of the smallest shift one level should see itself")
     clip: float = limit(6.0, "noise scales", "one sample counts at most this much: outliers are no evidence")
-    tail: float = limit(3e-7, "probability a sample", "two of three samples beyond it: 1 in 3 million")
+    tail: float = limit(1e-7, "probability a sample", "two of three samples beyond it: 1 in ten million")
     rise: float = limit(0.025, "log units", "0.05 nats at a loss of 2: less is of no use to anybody")
     memory: float = limit(16.0, "samples of a level", "four blocks of the next coarser level")
     trend_memory: float = limit(8.0, "samples of a level", "half the memory: noise is measured against it")
