@@ -47,8 +47,8 @@ class Event:
     was gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned NaN or
     Inf, ``growth`` what was added to the rest since it was first left open, ``falling`` how much
     the level still comes down at the end as a share of the height, ``last`` the last sample over the
-    baseline, ``before`` (DROP) what the same time before it had gained. ``opened`` is the sample that first
-    showed the event: the one index that no later sample revises, so it identifies the event.
+    baseline. ``opened`` is the sample that first showed the event: the one index that no later sample
+    revises, so it identifies the event.
     """
 
     kind: Kind
@@ -60,14 +60,12 @@ class Event:
     noise: float
     score: float
     level_samples: int
-    baseline: float
     into_nan: bool
     back: int
     abruptness: float
     growth: float
     falling: float
     last: float
-    before: float
     opened: int
 
 
@@ -176,14 +174,12 @@ def event(row: Any) -> Event:
         noise=f[at.OUT_NOISE],
         score=f[at.OUT_SCORE],
         level_samples=4 ** int(f[at.OUT_LEVEL]),
-        baseline=f[at.OUT_BASE],
         into_nan=f[at.OUT_NAN] > 0,
         back=int(f[at.OUT_BACK]),
         abruptness=f[at.OUT_ABRUPT],
         growth=f[at.OUT_GROWTH],
         falling=f[at.OUT_FALLING],
         last=f[at.OUT_LAST],
-        before=f[at.OUT_BEFORE],
         opened=int(f[at.OUT_OPENED]),
     )
 

@@ -10,8 +10,7 @@ import functools
 import hashlib
 import importlib.util
 from collections.abc import Callable
-from pathlib import Path
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from chronicle.classify.kernel import baseline, events, falls, layout, levels, lookback, step, warmup, watch
@@ -46,13 +45,23 @@ def compiled() -> SimpleNamespace:
                     error_model="numpy", forceinline=hot, no_cpython_wrapper=True, no_cfunc_wrapper=True
                 )
                 scope[name] = inner(FunctionType(function.__code__, scope, name))
-    source = b"".join(Path(str(m.__file__)).read_bytes() for m in MODULES)
-    seal = int(hashlib.sha256(source).hexdigest()[:12], 16)
+    seal = int(hashlib.sha256(repr([*map(_content, MODULES)]).encode()).hexdigest()[:12], 16)
     return SimpleNamespace(**{f.__name__: _on_disk(numba, f, scope) for f in _sealed(seal)}, start=step.start)
 
 
+def _content(module: ModuleType) -> list[object]:
+    """What numba compiles of a module, as it is in memory: the file may have been replaced since."""
+    named = ((k, v) for k, v in vars(module).items() if isinstance(v, FunctionType | float | int | tuple))
+    return [(k, _said(v.__code__) if isinstance(v, FunctionType) else v) for k, v in named]
+
+
+def _said(code: CodeType) -> tuple[object, ...]:
+    parts = (_said(c) if isinstance(c, CodeType) else c for c in code.co_consts)
+    return code.co_code, code.co_names, code.co_varnames, *parts
+
+
 def _sealed(seal: int) -> tuple[FunctionType, ...]:
-    """The entry points with a seal over the source of the whole kernel.
+    """The entry points with a seal over the code of the whole kernel.
 
     Numba keeps compiled code under a key made of one function and what it closes over, and knows nothing of
     changes in the functions it calls: closing over the seal tells it.

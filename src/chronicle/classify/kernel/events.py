@@ -28,14 +28,12 @@ def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base
     row[at.OUT_NOISE] = mem.levels[0][at.NOISE]
     row[at.OUT_SCORE] = event[at.SCORE]
     row[at.OUT_LEVEL] = event[at.SEEN_BY]
-    row[at.OUT_BASE] = base
     row[at.OUT_NAN] = 0.0
     row[at.OUT_BACK] = end
     row[at.OUT_ABRUPT] = event[at.ABRUPT]
     row[at.OUT_GROWTH] = residual - event[at.EARLY]
     row[at.OUT_FALLING] = 0.0
     row[at.OUT_LAST] = mem.state[at.LAST] - base
-    row[at.OUT_BEFORE] = 0.0
     row[at.OUT_OPENED] = event[at.OPENED]
     return row
 
@@ -114,6 +112,7 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
     if top > event[at.HEIGHT]:
         event[at.HEIGHT] = top
         event[at.PEAK] = i
+        event[at.BACK_COUNT] = 0.0  # nothing is back before it peaks
     over = event[at.SMOOTH] - base
     early(mem.config, event, over, i)
     within = tolerance(cfg, event[at.HEIGHT], noise)

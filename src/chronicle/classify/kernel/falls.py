@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from chronicle.classify.kernel import layout as at
 from chronicle.classify.kernel.events import emit, restart_levels
 from chronicle.classify.kernel.layout import Memory
-from chronicle.classify.kernel.lookback import drop_samples, gained, mean_of, oldest
+from chronicle.classify.kernel.lookback import drop_samples, mean_of, oldest
 
 
 def judge_drop(mem: Memory, i: float) -> None:
@@ -30,7 +28,7 @@ def judge_drop(mem: Memory, i: float) -> None:
 
 
 def report_drop(mem: Memory, onset: float, before: float, drop: float, i: float) -> None:
-    """Report a sustained fall with the time it took and what the same time before had gained."""
+    """Report a sustained fall with the time it took."""
     took = drop_samples(mem.ring, onset, i, before, drop)
     row = emit(mem, at.IS_DROP, mem.open[0], onset + took, drop, before)
     row[at.OUT_ONSET] = onset
@@ -39,5 +37,3 @@ def report_drop(mem: Memory, onset: float, before: float, drop: float, i: float)
     row[at.OUT_HEIGHT] = drop
     row[at.OUT_SCORE] = drop / mem.levels[0][at.NOISE]
     row[at.OUT_LEVEL] = 0.0
-    noise = 2.0 * mem.levels[0][at.NOISE] / math.sqrt(max(took, 8.0))
-    row[at.OUT_BEFORE] = max(gained(mem.ring, onset, took, i), noise)

@@ -101,17 +101,15 @@ EVENT = 15
     OUT_NOISE,  # [log]
     OUT_SCORE,  # [noise scales]
     OUT_LEVEL,
-    OUT_BASE,  # [log]
     OUT_NAN,  # 1: ended by NaN or Inf
     OUT_BACK,  # first sample with less than `back` of the height left [index]
     OUT_ABRUPT,
     OUT_GROWTH,  # of what is left, since 32 samples after it was opened [log]
     OUT_FALLING,  # share of the height by which the level still comes down at the end
     OUT_LAST,  # last sample over the baseline [log]
-    OUT_BEFORE,  # DROP: what the same time before it had gained [log]
     OUT_OPENED,  # where it was first seen: stays the same while onset, peak and end are revised [index]
-) = range(18)
-OUT = 18
+) = range(16)
+OUT = 16
 
 # ---- kinds of output, in the order of detect.Kind
 IS_BACK, IS_OPEN, IS_LONE, IS_DROP, IS_NONFINITE, IS_FROZEN = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0

@@ -1,4 +1,4 @@
-"""Questions about the last samples, asked when an event opens or closes: onset, jump or ramp, fall, gain.
+"""Questions about the last samples, asked when an event opens or closes: onset, jump or ramp, fall.
 
 All read the ring of the last RING samples; i is the index of the newest one.
 """
@@ -47,7 +47,7 @@ def abruptness(ring: Row, onset: float, i: float, base: float, noise: float) -> 
             jump1 = max(jump1, ring[j % at.RING] - ring[(j - 1) % at.RING])
             if j + 2 <= i:
                 jump3 = max(jump3, mean_of(ring, j, j + 3) - mean_of(ring, j - 3, j))
-    share = (jump3 - noise) / height
+    share = max(jump3 - noise, 0.0) / height
     if jump1 > 8.0 * noise:
         return max(share, (jump1 - 2.0 * noise) / max(height, jump1))
     return share
@@ -82,18 +82,6 @@ def lowest(ring: Row, start: float, i: float) -> float:
         if ring[j % at.RING] < ring[int(best) % at.RING]:
             best = float(j)
     return best
-
-
-def gained(ring: Row, onset: float, samples: float, i: float) -> float:
-    """What the series had gained in the same number of samples before a fall, by two means side by side."""
-    width = int(max(samples, 8.0))
-    room = onset - oldest(i)
-    if room < 2 * width:
-        width = int(room / 2.0)
-    if width < 4:
-        return 1e9
-    gain = mean_of(ring, onset - 2 * width, onset - width) - mean_of(ring, onset - width, onset)
-    return gain * max(1.0, samples / width)
 
 
 def still_falling(ring: Row, start: float, i: float) -> float:
