@@ -12,6 +12,7 @@ from chronicle.classify import classify
 from chronicle.classify.rules.uturn import last_block
 from chronicle.classify.verdict import numbered
 from chronicle.model import Role, Verdict
+from chronicle.classify.thresholds import DEFAULTS
 from chronicle.timeline import stitch
 
 SEEDS = pytest.mark.parametrize("seed", [1, 2, 3])
@@ -34,7 +35,7 @@ def test_a_loss_that_has_risen_as_much_and_come_back_has_not_turned(rise: float,
         + np.where((steps >= 160) & (steps < 240), 0.05, 0.0)
         + np.where(steps >= 480, rise, 0.0)
     )
-    assert (last_block(steps, y, 8, 1e-3) is not None) is turned
+    assert (last_block(DEFAULTS, steps, y, 8, 1e-3) is not None) is turned
 
 
 @SEEDS

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.curves import Curve
 
@@ -95,7 +95,15 @@ def test_a_copy_taken_anywhere_goes_on_the_same(name: str) -> None:
         assert bits(before + twin.extend(values[cut:]) + twin.finish()) == bits(judged(values))
 
 
+BACK_BEFORE_THE_PEAK = [
+    *(-6.024409789452199e16, 0.0, 0.0, 0.0, 0.0, 5.15403249174576e220, 111823616802221.0, -4628.0),
+    *(-5.759298404799518e16, -2.5848453619051196e37, 4628.0, -5.96749024279045e16, 4.242423639435949e16),
+    *(0.0, 0.0, -3.226287023385201e18, 0.0, 0.0, 0.0, -3.216372101526424e18, 5.0),
+]
+
+
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=120))
+@example(BACK_BEFORE_THE_PEAK)
 @settings(max_examples=150, deadline=None)
 def test_nothing_raises_and_every_event_lies_in_the_series(values: list[float]) -> None:
     for e in judged(np.array(values)):

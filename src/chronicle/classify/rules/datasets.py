@@ -42,7 +42,7 @@ def dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
-    """Whether two events are one: onsets close, or the later one starts before the peak of the earlier."""
+    """Whether two events are one: their onsets lie close, also for the length of the longer one."""
     near = view.thresholds.same_time * step_gap(series)
     longest = max((f.end_step or f.peak_step or f.start_step) - f.start_step for f in (a, b))
     apart = abs(a.start_step - b.start_step)

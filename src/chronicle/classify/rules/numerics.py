@@ -51,7 +51,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def strongest(candidates: Iterator[Finding | None]) -> Iterator[Finding]:
-    """One finding for many layers: the gravest, which says how many layers there are like it."""
+    """One finding for many layers: the gravest."""
     found_in = [f for f in candidates if f is not None]
     if found_in:
         worst = max(found_in, key=lambda f: f.severity)

@@ -25,13 +25,13 @@ def find(view: View) -> Iterator[Finding]:
             yield from view.findings(series)
 
 
-def typed(view: View, series: Series, sign: float = 1.0) -> Iterator[Finding]:
+def typed(view: View, series: Series) -> Iterator[Finding]:
     """The findings of one series, in order of onset."""
     attempt = view.attempt_of(series)
-    zeros = nonfinite.hidden(attempt, series) if sign > 0 else None
+    zeros = nonfinite.hidden(attempt, series)
     if zeros is not None:
         yield zeros
-    for event in view.events(series, sign):
+    for event in view.events(series):
         if zeros is None or int(series.steps[event.onset]) < zeros.start_step:
             yield from named(Shape(event, series, attempt, view.thresholds))
 
