@@ -10,9 +10,9 @@ from tests.curves.series import grad_norm, learning_rate
 
 from chronicle.classify import classify
 from chronicle.classify.rules.uturn import last_block
+from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.verdict import numbered
 from chronicle.model import Role, Verdict
-from chronicle.classify.thresholds import DEFAULTS
 from chronicle.timeline import stitch
 
 SEEDS = pytest.mark.parametrize("seed", [1, 2, 3])

@@ -40,7 +40,7 @@ KINDS = tuple(Kind)
 class Event:
     """One event of one series. Indices count its samples; heights are in log units, sign applied.
 
-    ``end`` is None while it is not over. ``back`` is the first sample with less than 15 % of the height left.
+    ``end`` is None while it is not over. ``back`` is the first sample that was back at the baseline.
     ``height`` is peak over baseline (NONFINITE, FROZEN: samples), ``residual`` what was left of it at the
     end, ``noise`` the one-sample noise scale, ``score`` the evidence in noise scales, ``level_samples`` how
     many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height that

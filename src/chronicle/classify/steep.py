@@ -176,13 +176,11 @@ def event_of(c: Course, kind: Kind, peak: int, last: int, height: float, left: f
         noise=c.line.noise,
         score=score,
         level_samples=1,
-        baseline=float(c.line.at(c.steps[c.onset : c.onset + 1])[0]),
         into_nan=False,
         back=last,
         abruptness=1.0 if kind is Kind.LONE else abruptness(ring, c.onset, last, 0.0, c.line.noise),
         growth=left - median(early),
         falling=still_falling(ring, peak, last) / height,
         last=float(c.off[last]),
-        before=0.0,
         opened=c.onset,
     )
