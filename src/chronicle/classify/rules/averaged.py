@@ -7,7 +7,8 @@ The error is the largest of four: of white noise, of slower noise in the window 
 the steps that the whole log shows. It stays: the outer halves of both windows differ by half of the step, and
 no taller step lies within its window.
 Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an event
-there, and places where the log changes its cadence. What was planned (learning rate, batch size, epoch) is no shift.
+there, and places where the log changes its cadence. What was planned (learning rate, batch size, epoch) is
+no shift.
 False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
 published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
 """
