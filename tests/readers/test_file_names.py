@@ -107,6 +107,14 @@ def test_columns_without_a_name_of_a_metric(text: str, series: dict[str, str], t
     assert {name: role for name, (role, _) in only(written(tmp_path, "loss.csv", text)).items()} == series
 
 
+def test_train_and_val_in_a_file_of_scores_are_no_losses(tmp_path: Path) -> None:
+    file = written(tmp_path, "accuracy.csv", "epoch,train,val\n0,0.5,0.25\n1,0.625,0.5\n")
+    assert {name: role for name, (role, _) in only(file).items()} == {
+        "accuracy/train": "score",
+        "accuracy/val": "validation-score",
+    }
+
+
 @pytest.mark.parametrize("text", ["5\n7\n9\n", "1\n2\n", "3,2.5\n2,2.25\n", "1,2,3.5\n4,5,6.5\n", "2.5\nx\n"])
 def test_numbers_that_are_hardly_a_loss_are_left_alone(text: str, tmp_path: Path) -> None:
     assert claims(written(tmp_path, "loss.txt", text)) == []

@@ -183,3 +183,15 @@ def test_nesting_without_end_is_bounded(tmp_path: Path) -> None:
     for _ in range(20):
         content = {"a": content}
     assert not json_document.identify(document(tmp_path, content))
+
+
+def test_a_list_of_numbers_is_the_loss_that_its_file_is_named_after(tmp_path: Path) -> None:
+    for name, claimed in (("losses.json", True), ("values.json", False), ("glossary.json", False)):
+        (tmp_path / name).write_text("[2.5, 2.25, NaN, null, 2, 1.5, 1.25]")
+        assert json_document.identify(tmp_path / name) is claimed
+    (attempt,) = read(tmp_path / "losses.json")
+    series = attempt.series["losses"]
+    assert (attempt.axis, series.steps.tolist()) == ("row", [0, 1, 2, 4, 5, 6])
+    assert series.values[[0, 1, 3, 4, 5]].tolist() == [2.5, 2.25, 2.0, 1.5, 1.25]
+    (tmp_path / "losses.json").write_text("[1, 2, 3, 4, 5]")
+    assert not json_document.identify(tmp_path / "losses.json")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from chronicle.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.model import Role
 from chronicle.readers import tables
 from chronicle.readers.cells import number
@@ -56,10 +57,11 @@ def by_file(path: Path, columns: Mapping[str, Column]) -> dict[str, dict[str, Co
     Where several columns have names that say nothing of a part, of data or of a phase, each is that of a run:
     who logs parts of one training says so.
     """
+    columns = _of_score(path, columns)
     loss = loss_of(path)
     metrics = [name for name in columns if tables.step_rank(name) is None]
     if not loss or any(map(names_a_loss, metrics)):
-        return {"": dict(columns)}
+        return {"": columns}
     silent = [name for name in metrics if role_of(name) is Role.OTHER and not _is_aside(name, columns[name])]
     if len(silent) > 1 and len(silent) == len(metrics) and all(map(says_nothing, silent)):
         shared = {name: column for name, column in columns.items() if name not in silent}
@@ -67,6 +69,12 @@ def by_file(path: Path, columns: Mapping[str, Column]) -> dict[str, dict[str, Co
     alone = len(silent) == 1 and tables.plain(silent[0]) in _VALUE
     named = {name: loss if alone else f"{loss}/{name}" for name in silent}
     return {"": {named.get(name, name): column for name, column in columns.items()}}
+
+
+def _of_score(path: Path, columns: Mapping[str, Column]) -> dict[str, Column]:
+    """Columns `train` and `val` of `accuracy.csv` under that name, for alone they are those of a loss."""
+    phases = (OF_TRAINING | OF_EVALUATION) if role_of(path.stem) in _SCORES else frozenset[str]()
+    return {f"{path.stem}/{n}" if plain(n) in phases else n: column for n, column in columns.items()}
 
 
 def _is_aside(name: str, column: Column) -> bool:

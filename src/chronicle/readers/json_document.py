@@ -5,6 +5,7 @@
     {"loss": {"0": 2.1, "1": 1.7, ...}, ...}                                                     of pandas
     {"1": {"loss": 2.1}, "2": {"loss": 1.7}, ...}                                                rows by step
     [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
+    [2.1, 1.7, ...]                                                              in a file losses.json
 
 Results of PEFT's method comparison, histories of Keras, and what many training scripts write at their end.
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or 3 that
@@ -23,6 +24,7 @@ from typing import Any
 
 from chronicle.model import Attempt, Role
 from chronicle.readers import golden, json_lines, tables, trainer_state
+from chronicle.readers.file_names import loss_of
 from chronicle.readers.hyperparameters import leaves, named_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.json_text import parsed, whole_document
@@ -54,17 +56,15 @@ class Table:
 def identify(path: Path) -> bool:
     """A JSON document, of no other format, with rows or columns of a training in it."""
     start = "\n".join(head_lines(path)).lstrip()
-    rows = start.startswith("[") and start[1:].lstrip()[:1] in (
-        "{",
-        "[",
-    )  # a line of a log may begin with "["
+    inner = start[1:].lstrip()[:1]  # a line of a log may begin with "["
+    rows = start.startswith("[") and (inner in ("{", "[") or bool(loss_of(path)))
     if not (rows or start.startswith("{")) or path.stat().st_size > MAX_BYTES:
         return False
     if any(other.identify(path) for other in (golden, json_lines, trainer_state)):
         return False
     try:
         document = parsed(path)[0]
-        return next(_tables(document), None) is not None or bool(_downloaded(document, ""))
+        return next(_tables(document), None) is not None or bool(_named_by_file(document, path))
     except (ValueError, RecursionError):
         return False
 
@@ -85,7 +85,7 @@ def read(path: Path) -> list[Attempt]:
         BadLog: it is no whole JSON document, or holds no number.
     """
     document, faults = whole_document(path)
-    rows = _rows(document) or _downloaded(document, path.stem.partition("-tag-")[2] or path.stem)
+    rows = _rows(document) or _named_by_file(document, path)
     told = leaves("", document, "/") if isinstance(document, dict) else ()
     facts = named_facts((name, value) for name, value in told if not _OF_TABLE.search(name))
     return attempts_of(path, len(rows), columns_of(rows), facts=facts, faults=faults)
@@ -126,6 +126,21 @@ def _counted(name: str) -> str:
     """What a name counts: steps, epochs, samples, tokens, or "" for nothing."""
     rank = tables.step_rank(name)
     return "" if rank is None else tables.STEP_NAMES[rank % len(tables.STEP_NAMES)][1]
+
+
+def _named_by_file(document: Any, path: Path) -> list[Row]:
+    """The rows of a list of numbers that has its name from the file; else []."""
+    if rows := _downloaded(document, path.stem.partition("-tag-")[2] or path.stem):
+        return rows
+    loss = loss_of(path)
+    if not loss or not isinstance(document, list) or len(document) < MIN_CELLS:
+        return []
+    floats = sum(isinstance(value, float) for value in document)
+    return (
+        [{loss: value} if value is not None else {} for value in document]
+        if floats > len(document) / 2
+        else []
+    )
 
 
 def _downloaded(document: Any, metric: str) -> list[Row]:
