@@ -27,7 +27,7 @@ AN_ERROR = (
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr|fid|em|precision"
     r"|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score|spearman|pearson"
-    r"|matthews\w*|r2|hits|(si )?sdr|pesq|stoi)\b"
+    r"|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi)\b"
 )
 
 

@@ -46,6 +46,11 @@ RULES = {
     "coloured files of one word": (["run-blue-a.csv", "run-red.csv"], {"root": ["."]}),
     "two formats": (["metrics.csv", "events.out.tfevents.1"], {"root": ["."]}),
     "what a file logs names no run": (["train.csv", "eval.csv", "history.jsonl"], {"root": ["."]}),
+    "parts of a loss name no run": (["d_loss.csv", "g_loss.csv", "kl_loss.csv"], {"root": ["."]}),
+    "losses of several words name runs": (
+        ["adam_loss.csv", "sgd_loss.csv"],
+        {"adam": ["adam_loss.csv"], "sgd": ["sgd_loss.csv"]},
+    ),
     "first words tell runs apart": (
         ["adam-1.csv", "adam-2.csv", "sgd-1.csv"],
         {"adam": ["adam-1.csv", "adam-2.csv"], "sgd": ["sgd-1.csv"]},

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from chronicle.aliases import COMPONENTS
+from chronicle.roles import names_a_loss
+
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(
     (
@@ -175,6 +178,8 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
     by_word: dict[str, list[Path]] = {}
     for log in logs:
         word = re.split(r"[-_.\s\d]", log.name.lower(), maxsplit=1)[0]
-        by_word.setdefault("" if "tfevents" in log.name or word in _COMMON_WORDS else word, []).append(log)
+        is_part = word in COMPONENTS and names_a_loss(log.stem)
+        common = "tfevents" in log.name or word in _COMMON_WORDS or is_part
+        by_word.setdefault("" if common else word, []).append(log)
     named = [word for word in by_word if word]
     return by_word if len(named) > 1 else {"": logs} if logs else {}
