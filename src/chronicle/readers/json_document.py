@@ -137,7 +137,7 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
         return []
     floats = sum(isinstance(value, float) for value in document)
     return (
-        [{loss: value} if value is not None else {} for value in document]
+        [{loss: value} if isinstance(value, int | float) else {} for value in document]
         if floats > len(document) / 2
         else []
     )
