@@ -30,6 +30,7 @@ from chronicle.errors import UsageError
 from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in ALIASES)
+_SPELLED = re.compile("|".join(SPELLED))
 _LOSSES = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS}
 _ERROR_WORDS = frozenset(
     re.findall(
@@ -52,7 +53,7 @@ _UNITS = (
 def plain(metric: str) -> str:
     """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", metric).lower()
-    for spelled, word in SPELLED.items():
+    for spelled, word in SPELLED.items() if _SPELLED.search(words) else ():
         words = re.sub(spelled, f" {word} ", words)
     return " ".join(re.findall(r"[^\W_]+", words))
 
@@ -102,13 +103,8 @@ def unit_of(metric: str, role: Role) -> str | None:
     """The unit that the name states, for times, rates and counts; None where it states none."""
     name = plain(metric)
     if role is Role.STEP_TIME:
-        return (
-            "ms"
-            if re.search(r"\bms\b", name)
-            else "s"
-            if re.search(r"\b(s|sec|secs|seconds)\b", name)
-            else None
-        )
+        words = set(name.split())
+        return "ms" if "ms" in words else "s" if words & {"s", "sec", "secs", "seconds"} else None
     if role is Role.THROUGHPUT and re.search(r"\b(s|sec|secs|second|wps|tflops?)\b", name):
         return next((unit for pattern, unit in _UNITS if re.search(pattern, name)), None)
     return {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}.get(role)
