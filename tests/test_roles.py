@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -99,6 +100,14 @@ def test_spelling_does_not_matter() -> None:
         plain("train/gradNorm") == plain("Train grad-norm") == plain("train__GRAD.norm") == "train grad norm"
     )
     assert role_of("TRAIN.LOSS") is role_of("Train Loss") is role_of("trainLoss") is Role.LOSS
+
+
+@pytest.mark.parametrize("name", [n for n, _ in CASES if re.fullmatch("[a-z]+(_[a-z]+)*", n)])
+def test_a_name_has_its_role_however_it_is_spelled(name: str) -> None:
+    words = name.split("_")
+    spellings = (*(mark.join(words) for mark in " -./"), name.upper(), name.title(), " ".join(words).title())
+    camel = words[0] + "".join(map(str.capitalize, words[1:]))
+    assert {role_of(spelled) for spelled in (*spellings, camel)} == {role_of(name)}
 
 
 @pytest.mark.parametrize(
