@@ -18,7 +18,7 @@ from chronicle.readers.tables import Column
 from chronicle.roles import names_a_loss, plain, role_of, says_nothing
 
 _SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
-_COUNTS = (Role.OTHER, Role.EPOCH, Role.SAMPLES, Role.TOKENS)
+_TOLD = (*_SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is told by, beside losses
 _ASIDE = frozenset(("time", "elapsed", "seconds", "sec", "s", "minutes", "duration", "n", "id", "seed"))
 _VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a column without a name
 
@@ -47,7 +47,7 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
 def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     """Whether a single column under a name is a metric, by that name or by the name of the file."""
     numbers = [value for cell in cells if (value := number(cell)) is not None]
-    told = role_of(name) not in _COUNTS or names_a_loss(name) or bool(loss_of(path))
+    told = role_of(name) in _TOLD or names_a_loss(name) or bool(loss_of(path))
     return 2 * len(numbers) > len(cells) and (role_of(name) in _SCORES or (told and not _are_whole(numbers)))
 
 
