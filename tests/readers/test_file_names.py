@@ -131,7 +131,7 @@ def test_a_single_column_with_the_name_of_a_metric(header: str, role: str, name:
 
 @pytest.mark.parametrize(
     "text",
-    ["train\n1\n2\n", "time\n0.5\n0.25\n", "epoch\n0.5\n1.5\n", "name\n2.5\n2.25\n", "loss\nis\nlow\n"],
+    ["train\n1\n2\n", "time\n0.5\n0.25\n", "epoch\n0.5\n1.5\n", "x\n2.5\n2.25\n", "loss\nis\nlow\n"],
 )
 def test_a_single_column_of_anything_else_is_no_log(text: str, tmp_path: Path) -> None:
     assert claims(written(tmp_path, "notes.txt", text)) == []
