@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chronicle.errors import UnknownFormat
 from chronicle.model import Role
@@ -56,6 +59,23 @@ def test_numbers_without_a_name_are_the_loss_that_the_file_is_named_after(
     assert only(file) == {file.stem: (role, ROWS)}
     assert read(file)[0].axis == "row"
     assert is_log(file)
+
+
+@given(st.lists(st.floats(), max_size=30), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_any_numbers_are_read_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, values: list[float], end: str, counted: bool
+) -> None:
+    values = [2.5, *values]  # one that is no whole number
+    lines = [f"{10 * i},{v!r}" if counted else repr(v) for i, v in enumerate(values)]
+    file = tmp_path_factory.mktemp("law") / "loss.txt"
+    file.write_bytes("".join(line + end for line in lines).encode())
+    if counted and len(values) < 2:
+        assert claims(file) == []
+        return
+    (attempt,) = read(file)
+    series = attempt.series["loss"]
+    assert series.steps.tolist() == [10 * i if counted else i for i in range(len(values))]
+    assert np.array_equal(series.values, values, equal_nan=True)
 
 
 @pytest.mark.parametrize(
