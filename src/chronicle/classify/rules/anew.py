@@ -20,7 +20,7 @@ import numpy as np
 from chronicle.classify.joins import LEAST, learned_before
 from chronicle.classify.measure import at_least, positive, running, wiggle
 from chronicle.classify.report import found, renamed
-from chronicle.classify.rules.datasets import SPIKES
+from chronicle.classify.rules.spikes import PATTERNS as SPIKES
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 
 from chronicle.classify.measure import departure
 from chronicle.classify.report import criterion, found
+from chronicle.classify.rules.spikes import PATTERNS as SPIKES
 from chronicle.classify.view import MIN_POINTS, AttemptView, View, step_gap
 from chronicle.model import Finding, Role, Series
 
 PATTERNS = ("multi-dataset-spike",)
-SPIKES = ("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery")
 
 
 def find(view: View) -> Iterator[Finding]:

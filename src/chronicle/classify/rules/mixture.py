@@ -32,7 +32,8 @@ from chronicle.classify.measure import (
 )
 from chronicle.classify.report import criterion, found, renamed
 from chronicle.classify.rules import resume
-from chronicle.classify.rules.datasets import SPIKES, together
+from chronicle.classify.rules.datasets import together
+from chronicle.classify.rules.spikes import PATTERNS as SPIKES
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Role, Series
 

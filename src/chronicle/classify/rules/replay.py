@@ -26,12 +26,13 @@ from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, excess, 
 from chronicle.classify.report import criterion, found, renamed, tidy
 from chronicle.classify.reread import Reread, rereads
 from chronicle.classify.rules import uturn
+from chronicle.classify.rules.spikes import PATTERNS as SPIKES
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding
 
 PATTERNS = ("repeat-data",)
 REPLACES = (
-    *("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "level-shift"),
+    *(*SPIKES, "level-shift"),
     *("divergence-after-spike", "divergence-no-spike", "resume-spike"),
 )
 WINDOWS = (8, 16, 32, 64)  # [samples] on either side of the jump

@@ -27,11 +27,11 @@ from chronicle.classify.joins import LEAST, Resume, resumes, seams
 from chronicle.classify.measure import Excess, at_least, departure, sure
 from chronicle.classify.report import found, renamed
 from chronicle.classify.rules import anew, restored
+from chronicle.classify.rules.spikes import PATTERNS as SPIKES
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Criterion, Finding, Floats
 
 PATTERNS = ("resume-spike", "level-shift")
-SPIKES = ("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery")
 REPLACES = (*SPIKES, "level-shift", "divergence-after-spike", "divergence-no-spike")
 AT_ONCE = 8  # [samples] a spike this soon after the join belongs to it
 

@@ -1,4 +1,4 @@
-"""What was planned, and what it does to the loss: learning rate, batch size, epochs.
+"""What was planned, and what it does to the loss: learning rate and batch size.
 
 lr-decay-drop
     Sees: a fall of the loss that the learning rate explains.
@@ -12,11 +12,6 @@ batch-ramp
     Rule: the batch size grows by a half or more, and the noise of the loss falls by 15 % or more, by 3
     standard errors and by a third (in log units) of what one over its root would be; or the loss steps down.
     Blind to: ramps that are not logged. Source: BLOOM (192 to 2048 samples over 20 B tokens).
-
-level-shift (epoch edge)
-    Sees: a step down where an epoch begins: samples are read the second time.
-    Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %.
-    Source: fast.ai, "learning jumps" (2023).
 """
 
 from __future__ import annotations
@@ -43,7 +38,7 @@ from chronicle.classify.report import found
 from chronicle.classify.view import AttemptView, View, index_at
 from chronicle.model import Finding, Floats, Role, Series
 
-PATTERNS = ("lr-decay-drop", "batch-ramp", "level-shift")
+PATTERNS = ("lr-decay-drop", "batch-ramp")
 REPLACES = ("grokking", "level-shift")
 LEAST = 16  # [samples] of a loss on either side of a planned change
 EDGES = 24  # more epochs or ramps than this in one log are no steps that anybody sees
@@ -51,13 +46,8 @@ EDGES = 24  # more epochs or ramps than this in one log are no steps that anybod
 
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
-        planned = [*lr_decay_drops(view, attempt), *batch_ramp(view, attempt)]
-        yield from planned
-        told = {f.start_step for f in planned}
-        for edge in epoch_edges(view, attempt):
-            if edge.start_step not in told:  # one fall has one explanation
-                told.add(edge.start_step)
-                yield edge
+        yield from lr_decay_drops(view, attempt)
+        yield from batch_ramp(view, attempt)
 
 
 # ---- falls that the learning rate explains -----------------------------------------------------------
@@ -182,7 +172,7 @@ def near(loss: Series, event: Event, at: float) -> bool:
     return event.onset - LEAST <= i <= max(event.onset + LEAST, event.end or 0)
 
 
-# ---- batch size and epochs -----------------------------------------------------------------------------
+# ---- batch size --------------------------------------------------------------------------------------
 
 
 def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -231,24 +221,3 @@ def ramp(size: Series | None) -> tuple[Floats, float]:
     steps, batch = size.steps[ok].astype(float), size.values[ok]
     grows = np.flatnonzero(np.diff(batch) > 0) + 1
     return steps[grows], float(batch[grows[-1]] / batch[grows[0] - 1]) if len(grows) else 1.0
-
-
-def epoch_edges(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Steps down of the loss at whole epochs."""
-    loss, epoch = attempt.loss, attempt.first(Role.EPOCH, LEAST)
-    if loss is None or epoch is None:
-        return
-    steps, y = positive(loss)
-    known = np.where(np.isfinite(epoch.values), epoch.values, np.nan)
-    whole = np.floor(np.interp(steps, epoch.steps, known) + 1e-6) if len(steps) else np.empty(0)
-    edges = np.flatnonzero(np.diff(whole) == 1) + 1
-    if not 1 <= len(edges) <= EDGES:
-        return
-    half = max(len(steps) // (2 * (len(edges) + 1)), 4)
-    for i in edges:
-        tries = [step_at(steps, y, int(i) + d, min(half, 64), 1) for d in (0, 1, 2) if i + d < len(y)]
-        fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
-        if fall.t <= -view.thresholds.known_t and fall.height <= -view.thresholds.join_fall:
-            yield from explained(
-                view, attempt, loss, "level-shift", float(steps[i]), fall, {"epoch": float(whole[i])}
-            )
