@@ -135,6 +135,7 @@ def confounded(seeds: Iterable[int]) -> Iterator[Case]:
 
 def accepted(events: Iterable[Event]) -> tuple[str, ...]:
     """The verdict that the gravest event makes, first, and others that nobody could call wrong."""
+    events = [e for e in events if not e.planned]
     made = [BY_ID[e.pattern].verdict for e in events if e.pattern != "quantised-loss"]
     order = (Verdict.BAD, Verdict.UNEXPECTED, Verdict.WORRYING, Verdict.GOOD)
     first = next((v for v in order if v in made), Verdict.GOOD)

@@ -21,7 +21,8 @@ class Event:
     """The label of one injected event.
 
     ``height_scales`` is in noise scales of the series at that place; an onset counts as found within
-    ``tolerance_samples``; ``also_ok`` are other right names for it; ``optional``: it need not be found.
+    ``tolerance_samples``; ``also_ok`` are other right names for it; ``optional``: it need not be found;
+    ``planned``: it has to be found, and makes no run worse.
     """
 
     pattern: str
@@ -33,6 +34,7 @@ class Event:
     tolerance_samples: int = 16
     also_ok: tuple[str, ...] = ()
     optional: bool = False
+    planned: bool = False
 
 
 @dataclass

@@ -184,7 +184,7 @@ def _epoch_edges(c: Curve, height: float) -> Curve:
     """Samples are read again: at each epoch the loss steps down."""
     series.epochs(c, 3, gain=height)
     for at in (1 / 3, 2 / 3):
-        c.label("level-shift", c.i(at), c.i(at), None)
+        c.label("level-shift", c.i(at), c.i(at), None, planned=True)
     return c
 
 
