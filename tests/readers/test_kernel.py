@@ -20,7 +20,7 @@ from tests.readers import tables as generated
 from chronicle.errors import LogError
 from chronicle.model import Attempt
 from chronicle.readers import blocks, csv_rows, csv_tables, json_lines, json_rows
-from chronicle.readers.kernel import compiled, decimals, stored, words
+from chronicle.readers.kernel import compiled, decimals, event_block, stored, words
 
 
 def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
@@ -251,3 +251,11 @@ def test_what_loggers_write_is_never_left_to_float(value: float) -> None:
 )  # fmt: skip
 def test_what_is_a_number(text: str, kind: int, in_json: int) -> None:
     assert (number(text)[0], number(text, strict=True)[0]) == (kind, in_json)
+
+
+def test_a_constant_of_another_module_belongs_to_the_seal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine code holds its value: code that was kept must not outlive it."""
+    before = compiled._seal([event_block], "host")
+    assert compiled._seal([event_block], "host") == before
+    monkeypatch.setattr(event_block, "LARGE", event_block.LARGE + 1)
+    assert compiled._seal([event_block], "host") != before

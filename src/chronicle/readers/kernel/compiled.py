@@ -111,10 +111,13 @@ def compiled(family: str) -> SimpleNamespace:
 
 
 def _seal(modules: list[ModuleType], host: str) -> str:
-    """What tells machine code from that of another source, compiler or machine."""
+    """What tells machine code from that of another source, constant, compiler or machine."""
     sources = [Path(file).read_bytes() for file in (*(str(one.__file__) for one in modules), __file__)]
+    values = [item for module in modules for item in vars(module).items()]  # imported ones too
+    numbers = int | np.generic | np.ndarray
+    constants = [(name, np.asarray(value).tobytes()) for name, value in values if isinstance(value, numbers)]
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
-    return sha256(repr((sources, versions, host)).encode()).hexdigest()[:16]
+    return sha256(repr((sources, constants, versions, host)).encode()).hexdigest()[:16]
 
 
 def _machine_code(llvm: Any, machine: Any, modules: list[ModuleType], name: str, entry: Entry) -> bytes:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from chronicle.readers.crc32c import slices
+from chronicle.readers.event_frames import FOOTER, HEADER
+from chronicle.readers.event_scalars import FAR, LARGE, LONGEST_TAG, STRING
 from chronicle.readers.kernel.words import (
     B1,
     B2,
@@ -26,9 +28,6 @@ from chronicle.readers.kernel.words import (
     four_bytes,
 )
 
-HEAD, FOOT = 12, 4  # bytes of a frame before and after its payload
-LARGE, LONGEST_TAG, STRING = 256, 128, 7  # as in `event_scalars`
-NOWHERE = 1 << 50  # a place outside every file
 MOST_PROBES = 64  # slots that are tried for a tag
 T0, T1, T2, T3, T4, T5, T6, T7 = slices()
 BITS_32, BITS_8, BITS_7 = np.uint64(0xFFFFFFFF), np.uint64(0xFF), np.uint64(0x7F)
@@ -43,14 +42,14 @@ def chains(buffer: Any, stops: Any, begin: Any, end: Any, n_frames: Any, reached
     """
     n, at = 0, 0
     for i in range(len(stops)):
-        first, room = n, stops[i] - HEAD - FOOT
+        first, room = n, stops[i] - HEADER - FOOTER
         while at <= room:
             length = eight_bytes(buffer, at)
             state = eight_more(length ^ BITS_32)
             if length > np.uint64(room - at) or four_bytes(buffer, at + 8) != masked_state(state):
                 break
-            begin[n], end[n] = at + HEAD, at + HEAD + np.int64(length)
-            at = end[n] + FOOT
+            begin[n], end[n] = at + HEADER, at + HEADER + np.int64(length)
+            at = end[n] + FOOTER
             n += 1
         n_frames[i], reached[i] = n - first, at
         at = stops[i]
@@ -121,7 +120,7 @@ def event_head(buffer: Any, at: int, stop: int, wall_time: Any, step: Any, i: in
     """Reads wall time and step of a record: the place behind them."""
     wall_time[i], step[i] = ZERO, 0
     if stop - at < 10 or buffer[at] != 0x09:
-        return NOWHERE
+        return FAR
     wall_time[i] = eight_bytes(buffer, at + 1)
     if buffer[at + 9] != 0x10:
         return at + 9
@@ -140,20 +139,20 @@ def one_scalar(
 ) -> tuple[int, int, int]:
     """Reads one Summary.Value: the place after it (far outside: unknown), next slot, number of tags."""
     record, tag, bits, doubles, singles = values
-    size, at = field_length(buffer, at + 1, stop) if buffer[at] == 0x0A else (NOWHERE, at)
+    size, at = field_length(buffer, at + 1, stop) if buffer[at] == 0x0A else (FAR, at)
     after = at + size
     if after > stop or at == after or buffer[at] != 0x0A:
-        return NOWHERE, n, n_tags
+        return FAR, n, n_tags
     tag_size, tag_at = field_length(buffer, at + 1, after)
     body = tag_at + tag_size
     if body >= after or tag_size > LONGEST_TAG or n == len(record):
-        return NOWHERE, n, n_tags
+        return FAR, n, n_tags
     is_number, tail = one_number(buffer, body, after, bits, doubles, singles, n)
     if tail < after and buffer[tail] == 0x4A:  # metadata
         size, tail = field_length(buffer, tail + 1, after)
         tail += size
     if tail != after:
-        return NOWHERE, n, n_tags
+        return FAR, n, n_tags
     if is_number:
         record[n] = i
         tag[n], n_tags = number_of_tag(buffer, tag_at, tag_size, tags, n_tags)
@@ -170,7 +169,7 @@ def one_number(
         as_double(four_bytes(buffer, at + 1), 1, bits, doubles, singles, n)
         return True, at + 5
     if key not in (0x22, 0x2A, 0x32, 0x42):
-        return False, NOWHERE
+        return False, FAR
     size, at = field_length(buffer, at + 1, stop)
     after = at + size
     if after > stop or key != 0x42:
@@ -183,22 +182,22 @@ def one_number(
 def tensor_number(buffer: Any, at: int, stop: int, bits: Any, doubles: Any, singles: Any, n: int) -> int:
     """Reads a TensorProto of one element: the place after it."""
     if stop - at < 4 or buffer[at] != 0x08:
-        return NOWHERE
+        return FAR
     dtype, at = buffer[at + 1], at + 2
     if buffer[at] == 0x12 and buffer[at + 1] == 0:
         at += 2
     n_bytes = 4 if dtype in (1, 3) else 8
     key = buffer[at]
     if dtype not in (1, 2, 3, 9):
-        return NOWHERE
+        return FAR
     if (dtype == 1 and key == 0x2D) or (dtype == 2 and key == 0x31):
         at += 1
     elif key == 0x22 or (dtype == 1 and key == 0x2A) or (dtype == 2 and key == 0x32):
-        at += 2 if buffer[at + 1] == n_bytes else NOWHERE
+        at += 2 if buffer[at + 1] == n_bytes else FAR
     else:
-        return NOWHERE
+        return FAR
     if at + n_bytes != stop:
-        return NOWHERE
+        return FAR
     word = eight_bytes(buffer, at) if n_bytes == 8 else four_bytes(buffer, at)
     as_double(word, dtype, bits, doubles, singles, n)
     return stop
@@ -256,7 +255,7 @@ def alike(buffer: Any, a: int, b: int, size: int) -> bool:
 def field_length(buffer: Any, at: int, stop: int) -> tuple[Any, int]:
     """The length of a field and the place after it; one that goes beyond ``stop`` ends far outside."""
     word, at = base_128(buffer, at, stop)
-    return (np.int64(word) if at <= stop and word <= np.uint64(stop - at) else NOWHERE), at
+    return (np.int64(word) if at <= stop and word <= np.uint64(stop - at) else FAR), at
 
 
 def base_128(buffer: Any, at: int, stop: int) -> tuple[Any, int]:
@@ -269,4 +268,4 @@ def base_128(buffer: Any, at: int, stop: int) -> tuple[Any, int]:
         if byte <= BITS_7:
             return word, at
         shift += np.uint64(7)
-    return word, NOWHERE
+    return word, FAR
