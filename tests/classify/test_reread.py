@@ -58,7 +58,7 @@ def test_a_cursor_that_began_anew_is_proved_without_any_fall_of_the_loss():
 def test_one_spike_at_the_same_place_is_no_proof(peak):
     losses = [training("a", range(600), range(k, k + 600), k).series["loss"] for k in (1000, 2000)]
     spiky = [replace(s, values=s.values + peak * (np.arange(600) == 300)) for s in losses]
-    assert alike(*map(noise, spiky), 0) is None
+    assert alike(*map(noise, spiky), 0, DEFAULTS) is None
 
 
 def test_the_replay_ends_with_a_jump():
@@ -173,9 +173,9 @@ def test_any_series_is_looked_at(values, steps):
     one = noise(series("loss", sorted(steps[:n]), values[:n]))
     if one is not None:
         for lag in (0, 1, 2**40):
-            pairing = alike(one, one, lag)
+            pairing = alike(one, one, lag, DEFAULTS)
             assert pairing is None or (pairing.lag_steps >= 0 and pairing.share <= 1.0001)
-        assert period(one) is None or period(one).lag_steps > 0
+        assert period(one, DEFAULTS) is None or period(one, DEFAULTS).lag_steps > 0
 
 
 def slow_share(old, new, lag):
@@ -191,7 +191,7 @@ def test_the_correlation_is_that_of_a_slow_twin(seed, lag):
     batches = np.arange(200)
     a = noise(training("a", range(200), batches, seed).series["loss"])
     b = noise(training("b", range(lag, lag + 60), batches[:60], seed + 1).series["loss"])
-    told = alike(a, b, lag)
+    told = alike(a, b, lag, DEFAULTS)
     by_place = [{one.first + k: v for k, v in enumerate(one.values) if v} for one in (a, b)]
     assert told.pairs == 60
     assert told.share == pytest.approx(slow_share(*by_place, lag))

@@ -18,19 +18,41 @@ def limit(default: float, unit: str, why: str) -> Any:
 class ContextThresholds:
     """Thresholds across series, attempts and the whole run; see the table in docs/classifier.md."""
 
+    # ---- evidence
     known_t: float = limit(
         4.5, "standard errors", "a step at a place known beforehand: 1 in 300,000 by chance"
     )
+    single_t: float = limit(3.0, "standard errors", "where one thing is asked once: 1 in 700 by chance")
+    midway: float = limit(0.5, "share of the height", "what is nearer to one of two levels is at it")
+    settling: float = limit(0.05, "share of the log", "its first steps, in which nothing has a level")
+    same_time: float = limit(
+        8.0, "samples", "onsets of one event differ by what the kernel's onset may be off"
+    )
+    same_share: float = limit(0.2, "share of the longer event", "slow events start less sharply")
+
+    # ---- joins of attempts, and what a resume lost
     join_t: float = limit(5.0, "standard errors", "a few windows are tried at each join")
     joint_t: float = limit(
         3.0,
         "standard errors",
         "each of several joins that together reach join_t, or where the learning rate came back too high",
     )
-    same_time: float = limit(
-        8.0, "samples", "onsets of one event differ by what the kernel's onset may be off"
+    join_rise: float = limit(0.015, "log units", "a loss at a join higher than this: 0.03 nats at 2")
+    join_fall: float = limit(0.015, "log units", "a loss lower than expected while old data are read")
+    join_gap: float = limit(12.0, "samples", "an attempt that ended longer before is not resumed")
+    horizon: float = limit(
+        0.5, "log steps", "a loss is a straight line for so long, and for as long beyond its end"
     )
-    same_share: float = limit(0.2, "share of the longer event", "slow events start less sharply")
+    alike_share: float = limit(0.3, "correlation of noise", "less is no proof, however many pairs there are")
+    seam_pause: float = limit(10.0, "times the median", "a process that starts takes longer than a step")
+    first_level: float = limit(0.15, "share of what was learned", "back at the first level, within this")
+
+    # ---- what was planned: learning rate, batch size
+    lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")
+    lr_falls: float = limit(1.3, "factor", "a learning rate that moves by less is a schedule's daily work")
+    idle: float = limit(0.01, "share of the highest rate", "a cosine is below it for its last 6 % only")
+
+    # ---- data sets and their mixture
     shares_in: float = limit(
         4.0, "standard errors", "a source whose loss moved as well (z >= 4 in the field)"
     )
@@ -38,24 +60,23 @@ class ContextThresholds:
     ratio_off: float = limit(
         0.05, "share", "a ratio at a join this far off its level: a steady one wanders less"
     )
+
+    # ---- what comes before spikes
     lead_most: float = limit(64.0, "samples", "published leads are 1 to 40 steps; later ones may be chance")
     lead_chance: float = limit(0.1, "probability", "that a rise of the gradient norm falls there by chance")
+    lead_t: float = limit(4.0, "standard errors", "the gradient norm is up and the loss is not, in between")
     rate_p: float = limit(0.025, "probability", "that a constant spike rate shows such a trend")
     rate_events: float = limit(6.0, "spikes", "fewer have no trend that a test could see")
-    lead_t: float = limit(4.0, "standard errors", "the gradient norm is up and the loss is not, in between")
+
+    # ---- numbers inside the network
     halvings: float = limit(
         4.0, "halvings, net", "of the loss scale within 50 samples; one per 1,000 is normal"
     )
     logit_high: float = limit(100.0, "logit", "where attention logits are clipped by those who clip them")
     logit_growth: float = limit(1.5, "factor over the second half", "a level that stands still is no growth")
     drift: float = limit(5.0, "nats of log Z", "a factor of 150 in the normaliser of the output softmax")
-    join_rise: float = limit(0.015, "log units", "a loss at a join higher than this: 0.03 nats at 2")
-    join_fall: float = limit(0.015, "log units", "a loss lower than expected while old data are read")
-    lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")
-    lr_falls: float = limit(1.3, "factor", "a learning rate that falls by less is a schedule's daily work")
-    calm_t: float = limit(3.0, "standard errors", "one test in a run that logs a batch ramp: 1 in 700")
-    idle: float = limit(0.01, "share of the highest rate", "a cosine is below it for its last 6 % only")
-    first_level: float = limit(0.15, "share of what was learned", "back at the first level, within this")
+
+    # ---- steps and turns that averaging shows
     step_t: float = limit(6.5, "standard errors", "a step whose place is not known, on four scales")
     step_noise: float = limit(
         0.7, "noise scales", "a step that averaging shows; less is the order of the data"
@@ -63,13 +84,15 @@ class ContextThresholds:
     step_least: float = limit(0.005, "log units", "0.01 nats at 2: less is of no use to anybody")
     short: float = limit(256.0, "samples", "of a log; later the lag of the kernel is below a noise scale")
     risen: float = limit(0.5, "share of the height", "in the log itself, not only over the line before it")
-    flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
-    flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
     turn_rise: float = limit(0.01, "log units", "blocks at the end over the lowest: 0.02 nats at 2")
     turn_clear: float = limit(0.03, "log units", "a turn of this and turn_t; smaller ones need many blocks")
     turn_t: float = limit(6.0, "standard errors", "of the last block over the lowest, of all scales")
     turn_joint_t: float = limit(4.0, "standard errors", "of six blocks and more since the turn, together")
     turn_usual: float = limit(1.5, "times", "what the loss had ever risen and come back")
+
+    # ---- the course of learning
+    flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
+    flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
     overfit_rise: float = limit(0.015, "log units", "validation loss over its minimum, and over join_t")
     overfit_few: float = limit(0.15, "log units", "three to five evaluations, each worse than the one before")
     lag: float = limit(5.0, "times the steps that training took", "delay of generalisation (Power et al.)")
@@ -77,6 +100,8 @@ class ContextThresholds:
     sudden_gain: float = limit(
         5.0, "times the gain before", "of as many steps: a curve that was steep is steep"
     )
+
+    # ---- speed
     slower: float = limit(0.03, "share", "3 %: the alarm band of published logs")
     slow_steps: float = limit(50.0, "steps", "shorter is a pause")
     slow_samples: float = limit(8.0, "samples", "a median of fewer may be chance")

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chronicle.classify.measure import Excess, Line, excess, fit, log_step, positive, wiggle
+from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, positive, wiggle
 from chronicle.classify.medians import median
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Floats, Series
 
-BEFORE = 64  # [samples] of the earlier attempt that make a line at least
-HORIZON = 0.5  # [log steps] how long a stretch makes a line, and how far it is trusted beyond its end
 LEAST = 8  # [samples] on either side of a join
+FIRST = (4, 8, 16, 32)  # [samples] of a later attempt that are held against an earlier one
 PARENTS = 24  # earlier attempts that are compared: nobody resumes from further back
-JUMP = float(np.log(4 / 3))  # [log units] of the learning rate at a seam
+AS_SURE = 2.0  # [times] errors, or noise scales, of lines of which none is better than the other
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +53,16 @@ def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
     if loss is None or len(y) < LEAST:
         return []
-    noise = wiggle(y[: 2 * BEFORE])
-    trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + HORIZON)), LEAST)
+    noise, limits = wiggle(y[: 2 * BEFORE]), view.thresholds
+    trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + limits.horizon)), LEAST)
     head = steps[:trusted]
     earlier = nearby(view, attempt, loss)
-    lines = [(p, line) for p in earlier for line in best_line(p, loss, steps, head)]
+    lines = [(p, line) for p in earlier for line in best_line(p, loss, steps, head, limits)]
     least = min((line.error(head) for _, line in lines), default=0.0)
     fits = [
         Resume(attempt, parent, loss, wary(line, noise), steps, y - line.at(steps), trusted)
         for parent, line in lines
-        if line.error(head) <= 2 * least
+        if line.error(head) <= AS_SURE * least
     ]
     return sorted(fits, key=lambda r: abs(r.over(0, LEAST).height))
 
@@ -72,7 +72,8 @@ def nearby(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
     first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
     here, mine = loss.steps[0], slice(attempt.index)
     far = np.maximum(gap[mine], extent(loss)[2])
-    near = (first[mine] < here) & (last[mine] + 24 * far >= here)  # a median gap is at most twice the mean
+    reach = 2 * view.thresholds.join_gap * far  # a median gap is at most twice the mean
+    near = (first[mine] < here) & (last[mine] + reach >= here)
     return [view.attempts[k] for k in np.flatnonzero(near)[-PARENTS:]]
 
 
@@ -89,7 +90,9 @@ def wary(line: Line, noise: float) -> Line:
     return replace(line, noise=max(line.noise, noise))
 
 
-def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) -> Iterator[Line]:
+def best_line(
+    parent: AttemptView, loss: Series, steps: Floats, needed: Floats, limits: Thresholds
+) -> Iterator[Line]:
     """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
 
     It ends at the join or (a rollback) a few samples later, and is fitted to stretches of several lengths:
@@ -98,20 +101,45 @@ def best_line(parent: AttemptView, loss: Series, steps: Floats, needed: Floats) 
     if parent.loss is None:
         return
     old_steps, old = positive(parent.loss)
-    gap = 12 * max(step_gap(loss), step_gap(parent.loss))
+    gap = limits.join_gap * max(step_gap(loss), step_gap(parent.loss))
     if len(old) < LEAST or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
         return
     lines: list[Line] = []
     for last in (steps[0], steps[LEAST - 1]):
         b = int(np.searchsorted(old_steps, last))
-        long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - HORIZON))
+        long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - limits.horizon))
         for n in {min(b, max(long, BEFORE)), *(BEFORE << k for k in range(6) if BEFORE << k < long)}:
             line = fit(old_steps[b - n : b], old[b - n : b])
             if line is not None and line.n >= LEAST:
                 lines.append(line)
-    calm = 2 * min((line.noise for line in lines), default=0.0)
+    calm = AS_SURE * min((line.noise for line in lines), default=0.0)
     if lines:
         yield min((line for line in lines if line.noise <= calm), key=lambda line: line.error(needed))
+
+
+def validation_stays_at(join: Resume, at: int, least: float) -> bool | None:
+    """Whether the validation loss rises by less than that at a sample (None: cannot be seen)."""
+    validation = join.attempt.validation_loss
+    if validation is None or validation is join.loss:
+        return None
+    steps, y = positive(validation)
+    before, after = y[steps < join.steps[at]][-4:], y[steps >= join.steps[at]][:4]
+    if not len(before) or not len(after):
+        return None
+    return bool(np.median(after) - np.median(before) < least)
+
+
+def validation_stays(join: Resume, least: float) -> bool | None:
+    """Whether validation is off its line by no more than that after the join (None: cannot be seen)."""
+    here, there = join.attempt.validation_loss, join.parent.validation_loss
+    if here is None or there is None or here is join.loss:
+        return None
+    (steps, y), (old_steps, old) = positive(here), positive(there)
+    line = fit(old_steps[old_steps <= join.steps[0]][-BEFORE:], old[old_steps <= join.steps[0]][-BEFORE:])
+    near = steps <= join.steps[min(join.reach, len(join.steps)) - 1]
+    if line is None or near.sum() < 3:
+        return None
+    return abs(excess(line, steps[near], y[near]).height) <= least
 
 
 def learned_before(view: View, attempt: AttemptView) -> float:
@@ -125,20 +153,21 @@ def _end_of(attempt: AttemptView) -> float:
     return median(y) if len(y) else float("inf")
 
 
-def seams(attempt: AttemptView) -> list[tuple[float, float]]:
+def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
     """Places inside one log where another process took over: (step, learning rate after over before).
 
-    The clock shows a pause of ten times the usual, and the learning rate jumps there by a third or more, but
-    not beside it: a schedule does not jump because a process waits.
+    The clock shows a pause of ten times the usual, and the learning rate jumps there by 1.3 or more, but not
+    beside it: a schedule does not jump because a process waits.
     """
     rate = attempt.learning_rate
     if rate is None or len(rate) < 4 * LEAST or not np.isfinite(rate.times).all():
         return []
     v = np.where((rate.values > 0) & np.isfinite(rate.values), rate.values, np.nan)
     jump, pause = np.abs(np.diff(np.log(v))), np.diff(rate.times)
-    taken_over = (jump >= JUMP) & (pause >= 10 * np.median(pause)) & (pause > 0)
+    least = float(np.log(limits.lr_falls))
+    taken_over = (jump >= least) & (pause >= limits.seam_pause * np.median(pause)) & (pause > 0)
     return [
         (float(rate.steps[i + 1]), float(v[i + 1] / v[i]))
         for i in np.flatnonzero(taken_over)
-        if LEAST <= i < len(jump) - LEAST and max(jump[i - 1], jump[i + 1]) < JUMP / 4
+        if LEAST <= i < len(jump) - LEAST and max(jump[i - 1], jump[i + 1]) < least / 4
     ]

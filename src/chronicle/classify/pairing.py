@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from chronicle.classify.measure import positive
+from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
 LEAST_PAIRS = 16
-LEAST_SHARE = 0.3  # correlation: less is no proof, however many pairs there are
-FORETOLD_T = 5.0  # [standard errors] at a lag that is given
-FOUND_T = 3.0  # the same over the highest that chance makes among so many lags
 FIRST_SAMPLES = 64  # of an attempt, in which a period is looked for; then twice as many, and so on
 _TREND_SAMPLES = 15  # a running mean of so many is what the model learns; what is left is noise
 _CLIP = 3.0  # scales: no single spike makes a correlation
@@ -68,7 +66,7 @@ def noise(loss: Series) -> Noise | None:
     return Noise(int(place[0]), gap, values)
 
 
-def alike(old: Noise, new: Noise, lag_steps: int) -> Pairing | None:
+def alike(old: Noise, new: Noise, lag_steps: int, limits: Thresholds) -> Pairing | None:
     """Whether the later one reads what the earlier one read ``lag_steps`` before; None if it does not.
 
     The later one may end it at any place: its first 64 pairs are looked at, then twice as many, and so on.
@@ -81,11 +79,12 @@ def alike(old: Noise, new: Noise, lag_steps: int) -> Pairing | None:
         min(old.first + len(old.values) + lag, new.first + len(new.values)),
     )
     x, y = old.values[a - lag - old.first : b - lag - old.first], new.values[a - new.first : b - new.first]
-    found = [p for n in _windows(len(x)) if (p := _pairing(x, y, n, lag, a, new.gap, FORETOLD_T))]
+    both = _Both(x, y, a, lag, new.gap)
+    found = [p for n in _windows(len(x)) if (p := both.alike(n, limits.alike_share, limits.join_t))]
     return max(found, key=lambda p: p.t, default=None)
 
 
-def period(one: Noise) -> Pairing | None:
+def period(one: Noise, limits: Thresholds) -> Pairing | None:
     """The distance at which an attempt reads its own data again, in its first 64, 128, … samples; or None."""
     found = []
     for n in _windows(len(one.values)):
@@ -95,9 +94,9 @@ def period(one: Noise) -> Pairing | None:
         if len(power) <= _MEMORY + 1:
             continue
         lag = _MEMORY + 1 + int(np.argmax(power[_MEMORY + 1 :]))
-        needed = FOUND_T + float(np.sqrt(2 * np.log(len(power))))
-        whole = one.values
-        pairing = _pairing(whole[:-lag], whole[lag:], n - lag, lag, one.first + lag, one.gap, needed)
+        by_chance = float(np.sqrt(2 * np.log(len(power))))  # the highest of so many lags
+        both = _Both(one.values[:-lag], one.values[lag:], one.first + lag, lag, one.gap)
+        pairing = both.alike(n - lag, limits.alike_share, limits.single_t + by_chance)
         found += [pairing] if pairing else []
     return max(found, key=lambda p: p.t, default=None)
 
@@ -107,19 +106,29 @@ def _windows(samples: int) -> list[int]:
     return [*sizes, samples] if samples >= LEAST_PAIRS else []
 
 
-def _pairing(x: Floats, y: Floats, n: int, lag: int, first: int, gap: int, needed_t: float) -> Pairing | None:
-    """Correlation of the first ``n`` pairs, of which ``first`` is the place of the first, by Fisher's z."""
-    a, b = x[:n], y[:n]
-    both = (a != 0) & (b != 0)
-    pairs, power = int(both.sum()), float(np.sqrt((a[both] ** 2).sum() * (b[both] ** 2).sum()))
-    if pairs < LEAST_PAIRS or not power:
-        return None
-    share = float(a @ b) / power
-    t = float(np.arctanh(min(share, _SURE)) * np.sqrt(max(pairs / _inflation(a, b) - 3, 0)))
-    if share < LEAST_SHARE or t < needed_t:
-        return None
-    agreed = np.cumsum(x * y - 0.5 * float((a * b)[both].mean()))  # falls where the stretches part
-    return Pairing(lag * gap, share, t, pairs, (first + int(np.argmax(agreed))) * gap)
+@dataclass(frozen=True, eq=False)
+class _Both:
+    """Noise and, ``lag`` places before it, other noise; ``first`` is the place of the later one's first."""
+
+    old: Floats
+    new: Floats
+    first: int
+    lag: int
+    gap: int
+
+    def alike(self, n: int, least_share: float, needed_t: float) -> Pairing | None:
+        """Correlation of the first ``n`` pairs by Fisher's z; None if it is too low, or not sure enough."""
+        a, b = self.old[:n], self.new[:n]
+        both = (a != 0) & (b != 0)
+        pairs, power = int(both.sum()), float(np.sqrt((a[both] ** 2).sum() * (b[both] ** 2).sum()))
+        share = float(a @ b) / power if power else 0.0
+        if pairs < LEAST_PAIRS or not share >= least_share:
+            return None
+        t = float(np.arctanh(min(share, _SURE)) * np.sqrt(max(pairs / _inflation(a, b) - 3, 0)))
+        if t < needed_t:
+            return None
+        agreed = np.cumsum(self.old * self.new - 0.5 * float((a * b)[both].mean()))  # falls where they part
+        return Pairing(self.lag * self.gap, share, t, pairs, (self.first + int(np.argmax(agreed))) * self.gap)
 
 
 def _running_mean(y: Floats) -> Floats:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from chronicle.classify.measure import at_least, positive
-from chronicle.classify.pairing import FORETOLD_T, LEAST_PAIRS, Noise, Pairing, alike, noise, period
+from chronicle.classify.pairing import LEAST_PAIRS, Noise, Pairing, alike, noise, period
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Criterion, Role
 
@@ -42,9 +43,11 @@ class Reread:
             said |= {"passes": self.passes, "pass_fall_log": self.fall_log}
         return said
 
-    def criterion(self) -> Criterion:
+    def criterion(self, limits: Thresholds) -> Criterion:
         """The test that was passed."""
-        return at_least("noise like that of data read before", self.pairing.t, "standard errors", FORETOLD_T)
+        return at_least(
+            "noise like that of data read before", self.pairing.t, "standard errors", limits.join_t
+        )
 
 
 def rereads(view: View) -> Mapping[int, Reread]:
@@ -61,7 +64,11 @@ def rereads(view: View) -> Mapping[int, Reread]:
         one = noise(loss) if loss is not None and loss.role is Role.LOSS else None
         if one is None:
             continue
-        proofs = [*_from_the_start(attempt, honest, one), *_over_and_over(attempt, honest, one)]
+        limits = view.thresholds
+        proofs = [
+            *_from_the_start(attempt, honest, one, limits),
+            *_over_and_over(attempt, honest, one, limits),
+        ]
         if proofs:
             found[attempt.index] = max(proofs, key=lambda p: p.pairing.t)
         honest.append((attempt, one))
@@ -69,15 +76,15 @@ def rereads(view: View) -> Mapping[int, Reread]:
 
 
 def _from_the_start(
-    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], one: Noise
+    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], one: Noise, limits: Thresholds
 ) -> list[Reread]:
     proofs = []
     for parent, old in earlier[-_EARLIER:]:
         if _whole_epochs(parent, attempt):
             continue  # the next epoch in the same order, as it was meant
         lag = (one.first - old.first) * one.gap
-        pairing = alike(old, one, lag) if lag > 0 else None
-        usual = period(old) if pairing else None
+        pairing = alike(old, one, lag, limits) if lag > 0 else None
+        usual = period(old, limits) if pairing else None
         if pairing and (usual is None or lag % usual.lag_steps):
             proofs.append(Reread(parent.name, pairing, 1, None))
     return proofs
@@ -93,14 +100,14 @@ def _whole_epochs(parent: AttemptView, attempt: AttemptView) -> bool:
 
 
 def _over_and_over(
-    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], one: Noise
+    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], one: Noise, limits: Thresholds
 ) -> list[Reread]:
-    own = period(one) if earlier else None
+    own = period(one, limits) if earlier else None
     if own is None:
         return []
     first = earlier[0][1]  # what is usual for this run: its first attempt has resumed from nothing
     able = len(first.values) >= own.lag_steps // one.gap + 2 * LEAST_PAIRS
-    if not able or alike(first, first, own.lag_steps) is not None:
+    if not able or alike(first, first, own.lag_steps, limits) is not None:
         return []
     levels = _levels(attempt, own)
     falls = [a - b for a, b in pairwise(levels)]

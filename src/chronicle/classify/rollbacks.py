@@ -72,7 +72,7 @@ def _cursor(view: View, join: Join) -> dict[str, Any]:
     losses = [view.attempts[k].loss for k in (join.before, join.after)]
     stretches = [noise(loss) if loss is not None else None for loss in losses]
     old, new = stretches
-    pairing = alike(old, new, 0) if old is not None and new is not None else None
+    pairing = alike(old, new, 0, view.thresholds) if old is not None and new is not None else None
     if pairing is None:
         return {}
     return {"noise_alike_share": tidy(pairing.share), "noise_pairs": pairing.pairs}

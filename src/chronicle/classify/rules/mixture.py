@@ -17,8 +17,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.joins import BEFORE, LEAST
+from chronicle.classify.joins import FIRST, LEAST
 from chronicle.classify.measure import (
+    BEFORE,
     Excess,
     at_least,
     at_most,
@@ -40,7 +41,6 @@ from chronicle.model import Finding, Role, Series
 PATTERNS = ("resume-ratio-skew",)
 BUMPS = (*SPIKES, "level-shift")
 REPLACES = (*BUMPS, "resume-spike")
-SETTLED = 64  # [samples] of a ratio until it has a level
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
         if ratio is None or abs(t) < limits.join_t or abs(share) < limits.ratio_off:
             continue  # the mixture kept its level
         sources = [rise_at_join(old, s, spike) for s, old in pairs(before, after, Role.DATASET_LOSS)]
-        least = 0.5 * float(spike.evidence["join_height_log"])
+        least = limits.midway * float(spike.evidence["join_height_log"])
         worst = max((e.t for e in sources if e.height >= least), default=0.0)
         if worst < limits.shares_in:
             evidence = {"ratio": ratio.metric, "ratio_change_share": share}
@@ -100,12 +100,12 @@ def pairs(before: AttemptView, after: AttemptView, role: Role) -> list[tuple[Ser
 def skew(old: Series, new: Series, at: float) -> tuple[float, float]:
     """How far the first samples of a ratio are off its level before: as a share of it, and in errors."""
     level = old.values[(old.steps < at) & np.isfinite(old.values)][-BEFORE:]
-    first = new.values[(new.steps >= at) & np.isfinite(new.values)][:32]
+    first = new.values[(new.steps >= at) & np.isfinite(new.values)][: FIRST[-1]]
     if min(len(level), len(first)) < LEAST or not np.mean(level) > 0:
         return 0.0, 0.0
     usual, noise = float(np.mean(level)), scale(level)
     noise *= inflation(level - usual, noise)
-    offs = [(float(np.mean(first[:m])) - usual, m) for m in (4, 8, 16, 32) if m <= len(first)]
+    offs = [(float(np.mean(first[:m])) - usual, m) for m in FIRST if m <= len(first)]
     off, m = max(offs, key=lambda o: abs(o[0]) * o[1] ** 0.5)
     return off / usual, off / (noise * (1 / m + 1 / len(level)) ** 0.5)
 
@@ -135,15 +135,15 @@ def explained(
     limits = view.thresholds
     start, peak = int(ratio.steps[event.onset]), int(ratio.steps[event.peak])
     end = int(ratio.steps[event.end]) if event.end is not None else peak
-    moved = departure(loss, start, (end if end - start < 64 * step_gap(loss) else peak) + 1)
+    moved = departure(loss, start, (end if end - start < BEFORE * step_gap(loss) else peak) + 1)
     shape = beside(view, loss, start, end)
     if shape is None and (abs(moved.t) < limits.known_t or abs(moved.height) < limits.ratio_bump):
         return
-    if shape is None and attempt.index == 0 and event.onset < max(SETTLED, 0.05 * len(ratio)):
+    if shape is None and attempt.index == 0 and event.onset < max(BEFORE, limits.settling * len(ratio)):
         return  # neither the ratio nor the loss has a level yet
     height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
     single = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
-    worst = max((e.t for e in single if e.height >= 0.5 * height), default=0.0)
+    worst = max((e.t for e in single if e.height >= limits.midway * height), default=0.0)
     if worst >= limits.shares_in:
         return  # the sources themselves are worse: the model or its data, not the mixture
     change = float(np.exp(abs(event.height))) - 1

@@ -16,19 +16,21 @@ repeat-data
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from chronicle.classify.joins import BEFORE, LEAST, Resume, resumes, wary
-from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, excess, fit, positive, sure, wiggle
+from chronicle.classify.joins import LEAST, Resume, resumes, validation_stays, validation_stays_at, wary
+from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, positive, sure, wiggle
 from chronicle.classify.report import criterion, found, renamed, tidy
 from chronicle.classify.reread import Reread, rereads
 from chronicle.classify.rules import uturn
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
-from chronicle.model import Finding
+from chronicle.model import Criterion, Finding
 
 PATTERNS = ("repeat-data",)
 REPLACES = (
@@ -38,7 +40,6 @@ REPLACES = (
 WINDOWS = (8, 16, 32, 64)  # [samples] on either side of the jump
 MOST_PLACES = 4096  # places that are tried; of a longer attempt, medians of blocks
 PROVED = 0.98  # confidence where the noise proves it: five standard errors and a foretold lag
-JUMP_T = 5.0  # [standard errors] of a jump whose place is not known
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -47,29 +48,25 @@ def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         joins = resumes(view, attempt)
         proof = proofs.get(attempt.index)
-        ends = (
-            (f, join, at[0])
-            for join in (*joins, *further(joins, honest))
-            if (at := jump(join)) is not None
-            for f in new_data(view, join, *at)
-        )
+        jumps = [(join, jump(join, view.thresholds)) for join in (*joins, *further(joins, honest))]
+        ends = ((f, join, at[0]) for join, at in jumps if at for f in new_data(view, join, *at))
         end = next(ends, None)
         if end is not None:
             finding, join, last = end
             honest[attempt.name] = join, float(join.steps[last])
-            yield proved(finding, proof)
+            yield proved(view, finding, proof)
         elif proof is not None:
             yield read_again(view, attempt, joins, proof)
-        elif joins and jump(joins[0]) is None:
+        elif jumps and jumps[0][1] is None:
             yield from still_low(view, joins[0])
 
 
-def proved(finding: Finding, proof: Reread | None) -> Finding:
+def proved(view: View, finding: Finding, proof: Reread | None) -> Finding:
     """The finding with the proof that the data were read before, if there is one."""
     if proof is None:
         return finding
     evidence = {**finding.evidence, **{k: tidy(v) for k, v in proof.evidence().items()}}
-    criteria = (*finding.criteria, proof.criterion())
+    criteria = (*finding.criteria, proof.criterion(view.thresholds))
     return replace(finding, evidence=evidence, criteria=criteria, confidence=PROVED)
 
 
@@ -95,8 +92,7 @@ def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Rer
     shape = shape_near(view, joins[0], end, WINDOWS[1]) if joins and jumps else None
     why = "the noise had not been that of data read before"
     if shape is not None:
-        found_there = renamed(shape, "repeat-data", why=why, evidence=evidence, criteria=())
-        return proved(replace(found_there, peak_step=shape.start_step, end_step=shape.start_step), proof)
+        return proved(view, ended_by(shape, why, evidence, ()), proof)
     finding = found(
         "repeat-data",
         attempt,
@@ -107,7 +103,7 @@ def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Rer
         evidence=evidence,
         runner_up=("level-shift", why),
     )
-    return proved(finding, proof)
+    return proved(view, finding, proof)
 
 
 def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:
@@ -120,7 +116,7 @@ def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Ite
             yield replace(join, parent=earlier.parent, line=line, off=y - line.at(join.steps))
 
 
-def jump(join: Resume) -> tuple[int, int] | None:
+def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
     """The sample at which the surest step up is, and the samples of its window; None if there is no step."""
     n = min(len(join.off), join.reach)
     block = max(n // MOST_PLACES, 1)
@@ -133,11 +129,12 @@ def jump(join: Resume) -> tuple[int, int] | None:
             sure = (medians[w:] - medians[:-w]) / (error * (2 / w) ** 0.5)
             if sure.max() > best:
                 best, near, window = float(sure.max()), (int(np.argmax(sure)) + w) * block, w * block
-    if best < JUMP_T:
+    if best < limits.join_t:
         return None
     around = range(max(near - window // 2, LEAST), min(near + window // 2, n - LEAST) + 1)
     at = max(around, key=lambda i: rise(join, i, LEAST), default=near)
-    return (at, window) if rise(join, at, LEAST) >= 0.5 * rise(join, near, window) > 0 else None
+    clear = rise(join, at, LEAST) >= limits.midway * rise(join, near, window) > 0
+    return (at, window) if clear else None
 
 
 def rise(join: Resume, i: int, window_samples: int) -> float:
@@ -150,15 +147,16 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     """The jump at which a replay ends, if the loss was too low before it and is right after it."""
     limits = view.thresholds
     height = rise(join, at, window)
+    half = limits.midway * height
     before = join.over(max(at - window, 0), at)
     after = join.over(at + 1, min(at + 1 + window, join.reach))
     surest = -min(before.t, join.over(0, min(window, at)).t)  # a line is vague far from the join
     tests = [
         at_least("jump", height, "log units", limits.join_fall),
-        at_least("under the line before it", -before.height, "log units", 0.5 * height),
+        at_least("under the line before it", -before.height, "log units", half),
         at_least("under the line, then or at the join", surest, "standard errors", limits.known_t),
-        at_most("off the line after it", abs(after.height), "log units", 0.5 * height),
-        criterion("validation loss", None, "", "does not jump", validation_stays_at(join, at, height)),
+        at_most("off the line after it", abs(after.height), "log units", half),
+        criterion("validation loss", None, "", "does not jump", validation_stays_at(join, at, half)),
     ]
     if any(t.met is False for t in tests):
         return
@@ -172,8 +170,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     why = "the loss had not been too low since the join"
     shape = shape_near(view, join, at, window)
     if shape is not None:
-        replay = renamed(shape, "repeat-data", why=why, evidence=evidence, criteria=tests)
-        yield replace(replay, peak_step=shape.start_step, end_step=shape.start_step)  # the jump ends it
+        yield ended_by(shape, why, evidence, tests)
         return
     yield found(
         "repeat-data",
@@ -198,14 +195,21 @@ def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None
     return min(near, key=lambda f: away[f.start_step], default=None)
 
 
+def ended_by(shape: Finding, why: str, evidence: Mapping[str, Any], tests: Sequence[Criterion]) -> Finding:
+    """A replay in the place of the shape that the jump to new data looks like."""
+    replay = renamed(shape, "repeat-data", why=why, evidence=evidence, criteria=tests)
+    return replace(replay, peak_step=shape.start_step, end_step=shape.start_step)
+
+
 def still_low(view: View, join: Resume) -> Iterator[Finding]:
     """A replay that goes on to the end of the log: only validation can tell it from better data."""
     limits = view.thresholds
     low = join.over(0, WINDOWS[1])
+    stays = validation_stays(join, limits.midway * abs(low.height))
     tests = [
         at_least("first samples under the line", -low.t, "standard errors", limits.join_t),
         at_least("first samples under the line", -low.height, "log units", limits.join_fall),
-        criterion("validation loss", None, "", "stays on its line", validation_stays(join, low.height)),
+        criterion("validation loss", None, "", "stays on its line", stays),
         criterion("jump where new data begin", None, "", "seen", False),
     ]
     if not all(t.met for t in tests[:3]):
@@ -221,28 +225,3 @@ def still_low(view: View, join: Resume) -> Iterator[Finding]:
         criteria=tests,
         runner_up=("level-shift", "the validation loss had fallen as well"),
     )
-
-
-def validation_stays_at(join: Resume, at: int, height: float) -> bool | None:
-    """Whether the validation loss rises by less than half of the jump there (None: cannot be seen)."""
-    validation = join.attempt.validation_loss
-    if validation is None or validation is join.loss:
-        return None
-    steps, y = positive(validation)
-    before, after = y[steps < join.steps[at]][-4:], y[steps >= join.steps[at]][:4]
-    if not len(before) or not len(after):
-        return None
-    return bool(np.median(after) - np.median(before) < 0.5 * height)
-
-
-def validation_stays(join: Resume, height: float) -> bool | None:
-    """Whether validation moved at the join by less than a third of the loss (None: cannot be seen)."""
-    here, there = join.attempt.validation_loss, join.parent.validation_loss
-    if here is None or there is None or here is join.loss:
-        return None
-    (steps, y), (old_steps, old) = positive(here), positive(there)
-    line = fit(old_steps[old_steps <= join.steps[0]][-BEFORE:], old[old_steps <= join.steps[0]][-BEFORE:])
-    near = steps <= join.steps[min(join.reach, len(join.steps)) - 1]
-    if line is None or near.sum() < 3:
-        return None
-    return abs(excess(line, steps[near], y[near]).height) <= abs(height) / 3

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import View, index_at
 from chronicle.model import Finding, Series
 
 EXPLAINED = ("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "level-shift")
-AROUND = 8  # [samples] of the loss before and after its onset in which the learning rate rises
 
 
 def explains(view: View, finding: Finding) -> bool:
@@ -24,15 +24,15 @@ def explains(view: View, finding: Finding) -> bool:
     loss = attempt.series.get(finding.metric or "") if attempt is not None else None
     if attempt is None or loss is None or finding.pattern not in EXPLAINED:
         return False
-    rate = attempt.learning_rate
-    small = float(finding.evidence.get("height_log", np.inf)) < view.thresholds.spike_height
-    return small and rate is not None and restarts(loss, rate, finding.start_step, view.thresholds.lr_falls)
+    rate, limits = attempt.learning_rate, view.thresholds
+    small = float(finding.evidence.get("height_log", np.inf)) < limits.spike_height
+    return small and rate is not None and restarts(loss, rate, finding.start_step, limits)
 
 
-def restarts(loss: Series, rate: Series, onset: int, factor: float) -> bool:
-    """Whether the learning rate, which had come down by ``factor``, rises by it around a step of the loss."""
-    i = index_at(loss, onset)
-    first, last = loss.steps[max(i - AROUND, 0)], loss.steps[min(i + AROUND, len(loss) - 1)]
+def restarts(loss: Series, rate: Series, onset: int, limits: Thresholds) -> bool:
+    """Whether the learning rate, which had come down, rises by as much around a step of the loss."""
+    i, around, factor = index_at(loss, onset), int(limits.same_time), limits.lr_falls
+    first, last = loss.steps[max(i - around, 0)], loss.steps[min(i + around, len(loss) - 1)]
     ok = np.isfinite(rate.values)
     steps, values = rate.steps[ok], rate.values[ok]
     before, near = values[steps < first], values[(steps >= first) & (steps <= last)]

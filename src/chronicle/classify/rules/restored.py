@@ -5,7 +5,7 @@ lr-not-restored
     Rule: the first values of the attempt differ by 5 % from the earlier attempt's at equal steps (or from the
     extension of its last values). A lower one after a rollback is a team's usual remedy and no finding,
     unless it warms up again.
-    Inside one log: it jumps by a third after a pause of ten times the usual step.
+    Inside one log: it jumps by 1.3 or more after a pause of ten times the usual step.
     Blind to: a schedule that differs later only. False alarm: a change that somebody made on purpose.
     Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
 """
@@ -29,17 +29,17 @@ PATTERNS = ("lr-not-restored",)
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         yield from not_restored(view, attempt)
-        for step, factor in seams(attempt):
+        for step, factor in seams(attempt, view.thresholds):
             yield told(view, attempt, step, factor, "is higher" if factor > 1 else "is lower", 0.7)
 
 
 def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """The learning rate at the start of an attempt against what it should have been."""
     join = next((j for j in view.timeline.joins if j.after == attempt.index), None)
-    rate = attempt.learning_rate
+    rate, limits = attempt.learning_rate, view.thresholds
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
         return
-    reach = float(rate.steps[0]) - 12 * max(step_gap(rate), 1.0)
+    reach = float(rate.steps[0]) - limits.join_gap * max(step_gap(rate), 1.0)
     earlier = [a for a in view.attempts[: attempt.index] if covers(a, rate, reach)]
     rates = [e for a in earlier if (e := expected_rate(a.learning_rate, rate)) is not None]
     now = float(np.median(rate.values[:3]))
@@ -47,8 +47,8 @@ def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     before = min(rates, key=lambda e: abs(np.log(max(now, 1e-30) / e)))
     factor = now / before
-    warms = warms_up(rate) and factor < 1 / view.thresholds.lr_falls
-    if abs(factor - 1) <= view.thresholds.lr_differs:
+    warms = warms_up(rate, limits.lr_falls) and factor < 1 / limits.lr_falls
+    if abs(factor - 1) <= limits.lr_differs:
         return
     if factor < 1 and not warms and join.kind is JoinKind.ROLLBACK:
         return
@@ -88,13 +88,13 @@ def expected_rate(old: Series | None, rate: Series) -> float | None:
     return rate_then if rate_then is not None and rate_then > 0 else None
 
 
-def warms_up(rate: Series) -> bool:
-    """Whether the values rise through the first samples to twice the first one or more."""
+def warms_up(rate: Series, factor: float) -> bool:
+    """Whether the values rise through the first samples to ``factor`` times the first one or more."""
     head = rate.values[: max(8, len(rate) // 4)]
     head = head[np.isfinite(head)]
     top = int(np.argmax(head)) if len(head) else 0
     return (
         top >= 2
-        and bool(head[top] >= 2 * max(head[0], 0.0))
+        and bool(head[top] >= factor * max(head[0], 0.0))
         and bool(np.all(np.diff(head[: top + 1]) >= -1e-12))
     )

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.joins import LEAST, Resume, resumes, seams
+from chronicle.classify.joins import FIRST, LEAST, Resume, resumes, seams
 from chronicle.classify.measure import Excess, at_least, departure, sure
 from chronicle.classify.report import found, renamed
 from chronicle.classify.rules import anew, restored
@@ -33,7 +33,6 @@ from chronicle.model import Criterion, Finding, Floats
 
 PATTERNS = ("resume-spike", "level-shift")
 REPLACES = (*SPIKES, "level-shift", "divergence-after-spike", "divergence-no-spike")
-AT_ONCE = 8  # [samples] a spike this soon after the join belongs to it
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -41,7 +40,7 @@ def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         if not anew.told_anew(view, attempt):
             again += resumes(view, attempt)[:1]
-        for step, factor in seams(attempt):
+        for step, factor in seams(attempt, view.thresholds):
             yield from seam_spike(view, attempt, step, factor)
     starts = [(join, highest(join)) for join in again]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
@@ -52,7 +51,7 @@ def find(view: View) -> Iterator[Finding]:
 
 def highest(join: Resume) -> Excess:
     """The surest excess of the first samples."""
-    return max((join.over(0, m) for m in (4, 8, 16, 32)), key=lambda e: e.t)
+    return max((join.over(0, m) for m in FIRST), key=lambda e: e.t)
 
 
 def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
@@ -67,14 +66,14 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
     ]
     evidence = {"join_height_log": start.height, "after": join.parent.name}
     why = "it had begun later than a few samples after the join"
-    soon = join.steps[min(AT_ONCE, len(join.steps) - 1)]
+    soon = join.steps[min(int(limits.same_time), len(join.steps) - 1)]
     for shape in view.findings(join.loss):
         if shape.pattern in SPIKES and shape.start_step <= soon:
             yield renamed(shape, "resume-spike", why=why, evidence=evidence, criteria=tests)
             return
     if not all(x.met for x in tests):
         return
-    end = returned(join.off, 0.5 * start.height)
+    end = returned(join.off, limits.midway * start.height)
     if end is None:
         yield from stays_up(view, join, tests, evidence)
         return
@@ -124,7 +123,7 @@ def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> 
     if loss is None:
         return
     gap, limits = step_gap(loss), view.thresholds
-    best = max((departure(loss, step, step + m * gap) for m in (4, 8, 16, 32)), key=lambda e: e.t)
+    best = max((departure(loss, step, step + m * gap) for m in FIRST), key=lambda e: e.t)
     least = limits.joint_t if factor > 1 else limits.known_t
     tests = [
         at_least("first samples over the line before", best.t, "standard errors", least),
@@ -133,7 +132,7 @@ def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> 
     evidence = {"join_height_log": best.height}
     why = "the process had not been another one from there on"
     for shape in view.findings(loss):
-        if shape.pattern in REPLACES and abs(shape.start_step - step) <= AT_ONCE * gap:
+        if shape.pattern in REPLACES and abs(shape.start_step - step) <= limits.same_time * gap:
             yield renamed(shape, "resume-spike", why=why, evidence=evidence, criteria=tests)
             return
     if all(t.met for t in tests):

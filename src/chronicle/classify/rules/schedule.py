@@ -21,7 +21,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.joins import HORIZON
 from chronicle.classify.measure import (
     FLOOR,
     Excess,
@@ -68,7 +67,9 @@ def lr_decay_drops(view: View, attempt: AttemptView) -> Iterator[Finding]:
             continue
         fall = best_fall(steps, y, i)
         if at in begins:
-            fall = min(fall, decay_fall(steps, y, at, decay_ends(rate)), key=lambda e: e.t)
+            fall = min(
+                fall, decay_fall(steps, y, at, decay_ends(rate), view.thresholds.horizon), key=lambda e: e.t
+            )
         if fall.t > -view.thresholds.known_t or fall.height > -view.thresholds.join_fall:
             continue
         yield from explained(
@@ -105,14 +106,14 @@ def decay_ends(rate: Series) -> float:
     return float(rate.steps[min(int(last) + 1, len(v) - 1)])
 
 
-def decay_fall(steps: Floats, y: Floats, begin: float, end: float) -> Excess:
+def decay_fall(steps: Floats, y: Floats, begin: float, end: float, horizon: float) -> Excess:
     """How far the loss is under its line in the second half of a decay: it bends there, it does not step.
 
-    The line is fitted to the last half of a log step before the decay. A power law with a floor bends the
+    The line is fitted to the last ``horizon`` log steps before the decay. A power law with a floor bends the
     other way, so a long line makes no fall of its own.
     """
     a = int(np.searchsorted(steps, begin))
-    first = min(int(np.searchsorted(steps, begin * np.exp(-HORIZON))), a - LEAST)
+    first = min(int(np.searchsorted(steps, begin * np.exp(-horizon))), a - LEAST)
     line = fit(steps[first:a], y[first:a])
     if line is None:
         return Excess(0.0, 0.0)
@@ -192,7 +193,7 @@ def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
     t = min((e.t for e in falls if e.height <= -view.thresholds.join_fall), default=0.0)
     tests = [
         at_most("noise after over before", calm, "factor", min(factor ** (-0.5 / 3), 0.85)),
-        at_least("fall of the noise", calm_t, "standard errors", view.thresholds.calm_t),
+        at_least("fall of the noise", calm_t, "standard errors", view.thresholds.single_t),
         at_least("strongest step down with the batch size", -t, "standard errors", view.thresholds.known_t),
     ]
     if not (tests[0].met and tests[1].met) and not tests[2].met:
