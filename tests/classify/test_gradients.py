@@ -8,7 +8,7 @@ from tests.classify.asking import findings, patterns
 from tests.curves import Curve
 from tests.curves.series import grad_norm
 
-from chronicle.classify.rules.gradients import kendall, laplace, normal_tail, tail
+from chronicle.classify.rules.gradients import above_by_chance, at_least_by_chance, kendall, laplace
 
 
 @pytest.mark.parametrize("lead", [2, 4, 12, 30])
@@ -66,16 +66,16 @@ def test_the_trend_tests_are_calibrated() -> None:
     """Where nothing happens, one run in forty is called at p < 0.025, whatever the number of spikes."""
     rng = np.random.default_rng(0)
     for n in (6, 20):
-        chance = [normal_tail(laplace(rng.uniform(size=n))) < 0.025 for _ in range(4000)]
+        chance = [above_by_chance(laplace(rng.uniform(size=n))) < 0.025 for _ in range(4000)]
         assert np.mean(chance) == pytest.approx(0.025, abs=0.01)
-        chance = [normal_tail(kendall(rng.normal(size=n))) < 0.025 for _ in range(4000)]
+        chance = [above_by_chance(kendall(rng.normal(size=n))) < 0.025 for _ in range(4000)]
         assert np.mean(chance) == pytest.approx(0.025, abs=0.015)
 
 
 def test_the_binomial_tail() -> None:
-    assert tail(0, 5, 0.3) == pytest.approx(1.0)
-    assert tail(5, 5, 0.3) == pytest.approx(0.3**5)
-    assert tail(1, 4, 0.5) == pytest.approx(1 - 0.5**4)
+    assert at_least_by_chance(0, 5, 0.3) == pytest.approx(1.0)
+    assert at_least_by_chance(5, 5, 0.3) == pytest.approx(0.3**5)
+    assert at_least_by_chance(1, 4, 0.5) == pytest.approx(1 - 0.5**4)
 
 
 @pytest.mark.parametrize("seed", range(6))

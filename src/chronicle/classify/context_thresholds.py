@@ -22,7 +22,11 @@ class ContextThresholds:
     known_t: float = limit(
         4.5, "standard errors", "a step at a place known beforehand: 1 in 300,000 by chance"
     )
+    other_t: float = limit(
+        4.0, "standard errors", "whether another series moved there as well (z >= 4 in the field)"
+    )
     single_t: float = limit(3.0, "standard errors", "where one thing is asked once: 1 in 700 by chance")
+    moved: float = limit(0.015, "log units", "a loss that is another one: 0.03 nats at 2")
     midway: float = limit(0.5, "share of the height", "what is nearer to one of two levels is at it")
     settling: float = limit(0.05, "share of the log", "its first steps, in which nothing has a level")
     same_time: float = limit(
@@ -37,8 +41,6 @@ class ContextThresholds:
         "standard errors",
         "each of several joins that together reach join_t, or where the learning rate came back too high",
     )
-    join_rise: float = limit(0.015, "log units", "a loss at a join higher than this: 0.03 nats at 2")
-    join_fall: float = limit(0.015, "log units", "a loss lower than expected while old data are read")
     join_gap: float = limit(12.0, "samples", "an attempt that ended longer before is not resumed")
     horizon: float = limit(
         0.5, "log steps", "a loss is a straight line for so long, and for as long beyond its end"
@@ -50,12 +52,15 @@ class ContextThresholds:
     # ---- what was planned: learning rate, batch size
     lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")
     lr_falls: float = limit(1.3, "factor", "a learning rate that moves by less is a schedule's daily work")
+    lr_low: float = limit(0.1, "share of the highest rate", "where a cosine ends: little is learned below it")
+    lr_decayed: float = limit(
+        0.333, "share of the highest rate", "a decay that stops higher is another phase"
+    )
     idle: float = limit(0.01, "share of the highest rate", "a cosine is below it for its last 6 % only")
+    batch_grows: float = limit(1.5, "factor", "batches of packed text differ by less")
+    batch_root: float = limit(0.333, "share, in log units", "of what the root of the batch does to noise")
 
     # ---- data sets and their mixture
-    shares_in: float = limit(
-        4.0, "standard errors", "a source whose loss moved as well (z >= 4 in the field)"
-    )
     ratio_bump: float = limit(0.01, "log units", "a bump of the loss under a skewed mixture: 1 %")
     ratio_off: float = limit(
         0.05, "share", "a ratio at a join this far off its level: a steady one wanders less"
@@ -64,17 +69,29 @@ class ContextThresholds:
     # ---- what comes before spikes
     lead_most: float = limit(64.0, "samples", "published leads are 1 to 40 steps; later ones may be chance")
     lead_chance: float = limit(0.1, "probability", "that a rise of the gradient norm falls there by chance")
-    lead_t: float = limit(4.0, "standard errors", "the gradient norm is up and the loss is not, in between")
+    onset_noise: float = limit(3.0, "noise scales", "over its line: from there on a rise has begun")
     rate_p: float = limit(0.025, "probability", "that a constant spike rate shows such a trend")
     rate_events: float = limit(6.0, "spikes", "fewer have no trend that a test could see")
+    rate_factor: float = limit(2.0, "times", "more often, or as much taller: less is no trend to act on")
 
-    # ---- numbers inside the network
+    # ---- numbers inside the network, and how they are logged
     halvings: float = limit(
-        4.0, "halvings, net", "of the loss scale within 50 samples; one per 1,000 is normal"
+        4.0, "halvings, net", "of the loss scale within halvings_within; one per 1,000 is normal"
     )
+    halvings_within: float = limit(50.0, "samples", "a collapse halves it at every step or two")
+    halvings_end: float = limit(10.0, "samples", "without one: the search for the first loss scale is over")
     logit_high: float = limit(100.0, "logit", "where attention logits are clipped by those who clip them")
     logit_growth: float = limit(1.5, "factor over the second half", "a level that stands still is no growth")
+    logit_fast: float = limit(
+        4.0, "factor over the second half", "one more doubling takes a quarter of the log"
+    )
     drift: float = limit(5.0, "nats of log Z", "a factor of 150 in the normaliser of the output softmax")
+    drift_share: float = limit(0.5, "share of the level", "of log Z: large levels wander more")
+    drift_noise: float = limit(6.0, "noise scales", "of log Z: a noisy level wanders more")
+    drift_late: float = limit(0.2, "share of the drift", "in the second half: what settled early is no drift")
+    grid: float = limit(
+        0.001, "share of the loss", "finer steps than this are narrower than any noise: they harm nobody"
+    )
 
     # ---- steps and turns that averaging shows
     step_t: float = limit(6.5, "standard errors", "a step whose place is not known, on four scales")
@@ -91,9 +108,10 @@ class ContextThresholds:
     turn_usual: float = limit(1.5, "times", "what the loss had ever risen and come back")
 
     # ---- the course of learning
+    lasting: float = limit(0.25, "share of the log", "of loss or learning rate; less is a passage")
     flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
     flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
-    overfit_rise: float = limit(0.015, "log units", "validation loss over its minimum, and over join_t")
+    overfit_late: float = limit(0.1, "share of the log", "a minimum in its last tenth is the end of learning")
     overfit_few: float = limit(0.15, "log units", "three to five evaluations, each worse than the one before")
     lag: float = limit(5.0, "times the steps that training took", "delay of generalisation (Power et al.)")
     sudden: float = limit(0.03, "share of the steps so far", "learning that takes longer is no surprise")
@@ -107,3 +125,4 @@ class ContextThresholds:
     slow_samples: float = limit(8.0, "samples", "a median of fewer may be chance")
     hang_times: float = limit(20.0, "times the median", "an evaluation takes less")
     hang_s: float = limit(300.0, "seconds", "shorter is a pause, however long the steps")
+    hang_unknown: float = limit(100.0, "times the median", "where the unit of the step time is not declared")

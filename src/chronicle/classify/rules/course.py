@@ -4,7 +4,7 @@ plateau
     Sees: learning that stops before its time.
     Rule: log(loss) over log(step) has a knee, better than any smooth bend by 6 standard errors; the slope
     after it is a tenth of the slope before or less, and lasts for a quarter of the log or more. A learning
-    rate that falls by a third around the knee, or is under a tenth of its highest there, explains it.
+    rate that falls by 1.3 around the knee, or is under a tenth of its highest there, explains it.
     Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
     and the loss falls by less than 1.5 % (or three errors) there: trained for nothing.
     Blind to: a curve that has always been flat, and smooth convergence. False alarm: a search for frozen
@@ -27,8 +27,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Kind
-from chronicle.classify.measure import MEDIAN_ERROR, log_step, positive, running, scale, sure, wiggle
+from chronicle.classify.measure import (
+    MEDIAN_ERROR,
+    at_least,
+    log_step,
+    positive,
+    running,
+    scale,
+    sure,
+    wiggle,
+)
 from chronicle.classify.report import criterion, found
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -36,6 +46,8 @@ PATTERNS = ("plateau", "overfitting")
 FEW = 6  # evaluations of which a noise can be told
 KNEES = 24  # places at which a knee is tried
 LEAST = 64  # [samples] of a loss in which a knee or a sudden drop can be told
+BINS = 48  # of log step, in which a knee is looked for
+SPAN = 4.0  # [times the first step] a shorter log has no course over log(step)
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -53,18 +65,20 @@ def plateau(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None:
         return
     steps, y = positive(loss)
-    if len(y) < LEAST or steps[-1] < 4 * max(steps[0], 1.0):
+    if len(y) < LEAST or steps[-1] < SPAN * max(steps[0], 1.0):
         return
-    x, y_bins, error = binned(steps, y)
-    knee = bend(x, y_bins, error)
     limits = view.thresholds
-    if knee is None or knee[1] < limits.flat_t or lr_comes_down(attempt, float(np.exp(knee[0])), steps[-1]):
+    knee = bend(*binned(steps, y, limits.settling))
+    if knee is None or knee[1] < limits.flat_t:
         return
     place, t, before, after = knee
     start = float(np.exp(place))
-    if before >= 0 or after < before * limits.flat_share or after > abs(before) * limits.flat_share:
+    if before >= 0 or abs(after) > abs(before) * limits.flat_share:
         return
-    if steps[-1] - start < 0.25 * (steps[-1] - steps[0]) or any(
+    lasts = (steps[-1] - start) / (steps[-1] - steps[0])
+    if lasts < limits.lasting or lr_comes_down(attempt, limits, start, steps[-1]):
+        return
+    if any(
         e.onset > np.searchsorted(loss.steps, start)
         for e in view.events(loss)
         if e.kind in (Kind.OPEN, Kind.DROP)
@@ -81,9 +95,7 @@ def plateau(view: View, attempt: AttemptView) -> Iterator[Finding]:
         criteria=[
             criterion("knee against a smooth bend", t, "standard errors", f">= {limits.flat_t:g}", True),
             criterion("slope after over before", after / before, "share", f"<= {limits.flat_share:g}", True),
-            criterion(
-                "lasts for", (steps[-1] - start) / (steps[-1] - steps[0]), "share of the log", ">= 0.25", True
-            ),
+            criterion("lasts for", lasts, "share of the log", f">= {limits.lasting:g}", True),
         ],
         runner_up=("near-perfect", "the curve had bent smoothly, as converging ones do"),
     )
@@ -101,17 +113,17 @@ def idle(view: View, attempt: AttemptView) -> list[Finding]:
         return []
     start = float(rate.steps[works[-1] + 1])
     rest = y[steps >= start]
-    if len(rest) < LEAST or steps[-1] - start < 0.25 * (steps[-1] - steps[0]):
+    lasts = (steps[-1] - start) / (steps[-1] - steps[0])
+    if len(rest) < LEAST or lasts < limits.lasting:
         return []
     half = len(rest) // 2
     fall = float(np.median(rest[:half]) - np.median(rest[half:]))
     error = MEDIAN_ERROR * wiggle(rest) * (2 / max(half, 1)) ** 0.5
-    if abs(fall) >= max(limits.join_fall, 3 * error):
+    if abs(fall) >= max(limits.moved, limits.single_t * error):
         return []
-    lasts = (steps[-1] - start) / (steps[-1] - steps[0])
     tests = [
-        criterion("learning rate at nothing for", lasts, "share of the log", ">= 0.25", True),
-        criterion("fall of the loss meanwhile", fall, "log units", f"< {limits.join_fall:g}", True),
+        criterion("learning rate at nothing for", lasts, "share of the log", f">= {limits.lasting:g}", True),
+        criterion("fall of the loss meanwhile", fall, "log units", f"< {limits.moved:g}", True),
     ]
     evidence = {"learning_rate_share": float(rate.values[-1]) / highest, "fall_log": fall}
     why = "the log had ended where the learning rate did"
@@ -130,12 +142,14 @@ def idle(view: View, attempt: AttemptView) -> list[Finding]:
     ]
 
 
-def binned(steps: Floats, y: Floats, bins: int = 48) -> tuple[Floats, Floats, float]:
-    """Medians in equal bins of log step (the first twentieth left out), and the error of one."""
+def binned(steps: Floats, y: Floats, settling: float) -> tuple[Floats, Floats, float]:
+    """Medians in equal bins of log step, the share ``settling`` of the log left out, and the error of one."""
     x = log_step(steps)
-    edges = np.linspace(np.log(max(steps[0] + 0.05 * (steps[-1] - steps[0]), 1.0)), x[-1] + 1e-9, bins + 1)
+    edges = np.linspace(
+        np.log(max(steps[0] + settling * (steps[-1] - steps[0]), 1.0)), x[-1] + 1e-9, BINS + 1
+    )
     where = np.digitize(x, edges) - 1
-    kept = [k for k in range(bins) if np.sum(where == k) >= 3]
+    kept = [k for k in range(BINS) if np.sum(where == k) >= 3]
     centres = np.array([np.median(x[where == k]) for k in kept])
     values = np.array([np.median(y[where == k]) for k in kept])
     second = np.diff(values, 2) if len(values) > 4 else np.zeros(1)
@@ -160,16 +174,16 @@ def bend(x: Floats, y: Floats, error: float) -> tuple[float, float, float, float
     return best
 
 
-def lr_comes_down(attempt: AttemptView, start: float, end: float) -> bool:
-    """Whether the learning rate fell by a third around the knee, or was under a tenth of its highest."""
+def lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
+    """Whether the learning rate fell around the knee, or was low there already."""
     rate = attempt.learning_rate
     if rate is None:
         return False
     ok = np.isfinite(rate.values)
     steps, values = rate.steps[ok], rate.values[ok]
     seen = values[(steps >= 0.9 * start) & (steps <= start + 0.1 * (end - start))]
-    falls = len(seen) > 1 and bool(seen[-1] < 0.67 * seen[0])
-    return falls or (len(seen) > 0 and bool(seen[-1] < 0.1 * values.max()))
+    falls = len(seen) > 1 and bool(seen[0] > limits.lr_falls * seen[-1])
+    return falls or (len(seen) > 0 and bool(seen[-1] < limits.lr_low * values.max()))
 
 
 # ---- validation --------------------------------------------------------------------------------------
@@ -177,16 +191,16 @@ def lr_comes_down(attempt: AttemptView, start: float, end: float) -> bool:
 
 def overfitting(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """The first validation loss that ends above its minimum while the training loss went on falling."""
-    loss = attempt.loss
+    loss, limits = attempt.loss, view.thresholds
     for validation in attempt.by_role(Role.VALIDATION_LOSS):
         steps, y = positive(validation)
         if loss is None or validation is loss or len(y) < 3:
             continue
         low, rise, need = turned_up(view, y)
-        if rise < need or steps[low] > steps[0] + 0.9 * (steps[-1] - steps[0]):
+        if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
         gain = train_gain(loss, steps[low], steps[-1])
-        if gain is None or gain < view.thresholds.overfit_rise:
+        if gain is None or gain < limits.moved:
             continue
         yield found(
             "overfitting",
@@ -198,13 +212,7 @@ def overfitting(view: View, attempt: AttemptView) -> Iterator[Finding]:
             evidence={"minimum_step": int(steps[low]), "rise_log": rise, "training_fall_log": gain},
             criteria=[
                 criterion("validation over its minimum", rise, "log units", f">= {need:.3g}", True),
-                criterion(
-                    "training loss fell meanwhile",
-                    gain,
-                    "log units",
-                    f">= {view.thresholds.overfit_rise:g}",
-                    True,
-                ),
+                at_least("training loss fell meanwhile", gain, "log units", limits.moved),
             ],
             runner_up=("divergence-no-spike", "the training loss had risen as well"),
         )
@@ -213,7 +221,7 @@ def overfitting(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
     """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed."""
-    least = view.thresholds.overfit_rise
+    least = view.thresholds.moved
     if len(y) < FEW:
         worse = bool(np.all(np.diff(y) > 0))  # too few for a noise: any three are in this order once in six
         return 0, float(y[-1] - y[0]) if worse else 0.0, view.thresholds.overfit_few

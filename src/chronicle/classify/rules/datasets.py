@@ -56,15 +56,15 @@ def whose(
     tallest, series = max(group, key=lambda pair: pair[0].severity)
     start = min(f.start_step for f, _ in group)
     peak = tallest.peak_step if tallest.peak_step is not None else tallest.start_step
-    rises = {s.metric: departure(s, start, max(peak, start) + 1) for s in sources}
+    rises = {s.metric: departure(s, start, peak + 1) for s in sources}
     spiking = {s.metric for _, s in group}
-    moved = [m for m, e in rises.items() if m in spiking or e.t >= view.thresholds.shares_in]
+    moved = [m for m, e in rises.items() if m in spiking or e.t >= view.thresholds.other_t]
     kind = "single" if len(moved) == 1 else "simultaneous" if len(moved) == len(sources) else "several"
     ends = [f.end_step for f, _ in group]
     end = None if any(e is None for e in ends) else max(e for e in ends if e is not None)
     calm = [e.t for m, e in rises.items() if m not in moved]
     most = max(calm, default=None)
-    least = view.thresholds.shares_in
+    least = view.thresholds.other_t
     return found(
         "multi-dataset-spike",
         attempt,

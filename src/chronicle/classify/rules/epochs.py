@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.measure import Excess, positive, step_at
-from chronicle.classify.rules.schedule import EDGES, LEAST, explained
+from chronicle.classify.rules.schedule import EDGES, LEAST, Change, explained
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Role
 
@@ -46,7 +46,7 @@ def epoch_edges(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for i in edges:
         tries = [step_at(steps, y, int(i) + d, min(half, 64), 1) for d in (0, 1, 2) if i + d < len(y)]
         fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
-        if fall.t <= -view.thresholds.known_t and fall.height <= -view.thresholds.join_fall:
-            yield from explained(
-                view, attempt, loss, "level-shift", float(steps[i]), fall, {"epoch": float(whole[i])}
+        if fall.t <= -view.thresholds.known_t and fall.height <= -view.thresholds.moved:
+            yield explained(
+                view, attempt, Change("level-shift", float(steps[i]), fall, {"epoch": float(whole[i])})
             )

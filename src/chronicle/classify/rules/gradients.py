@@ -21,20 +21,21 @@ rising-spike-rate
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import departure, fit, positive, sure
+from chronicle.classify.measure import BEFORE, at_least, departure, fit, positive, sure
 from chronicle.classify.report import criterion, found
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
-from chronicle.model import Finding, Floats, Series
+from chronicle.model import Criterion, Finding, Floats, Series
 
 PATTERNS = ("grad-norm-precursor", "rising-spike-rate")
 RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
-BEFORE = 64  # [samples] that make the line a rise is measured from
-START_SHARE = 0.05  # share of the run left out of the rate: detection is still warming up
+LOGGED = 0.5  # share of the loss's points that the gradient norm must have
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -43,87 +44,94 @@ def find(view: View) -> Iterator[Finding]:
     yield from rising_rate(view)
 
 
+@dataclass(frozen=True)
+class Lead:
+    """A rise of the gradient norm, the step where it begins, and the step where the loss follows."""
+
+    rise: Event
+    start_step: int
+    spike_step: int
+
+
 # ---- gradient norm ---------------------------------------------------------------------------------
 
 
 def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Rises of the gradient norm that lead a spike of the loss."""
     loss, norm = attempt.loss, attempt.grad_norm
-    if loss is None or norm is None or len(norm) < 0.5 * len(loss):
+    if loss is None or norm is None or len(norm) < LOGGED * len(loss):
         return
-    rises = [(e, onset(norm, e)) for e in view.events(norm) if e.kind in RISES]
+    limits = view.thresholds
+    rises = [(e, onset(norm, e, limits)) for e in view.events(norm) if e.kind in RISES]
     # of a slow rise the last calm sample comes late: then the loss began where the kernel saw it begin
-    spikes = [min(onset(loss, e), int(loss.steps[e.onset])) for e in view.events(loss) if e.kind in RISES]
-    most = view.thresholds.lead_most * step_gap(norm)
-    pairs = [
-        (rise, start, spike)
+    events = [e for e in view.events(loss) if e.kind in RISES]
+    spikes = [min(onset(loss, e, limits), int(loss.steps[e.onset])) for e in events]
+    most = limits.lead_most * step_gap(norm)
+    leads = [
+        Lead(rise, start, spike)
         for spike in spikes
         for rise, start in rises
         if 0 < spike - start <= most and alone(view, norm, loss, start, spike)
     ]
     rate = len(rises) / len(norm)
-    chance = 1 - (1 - min(rate, 1.0)) ** view.thresholds.lead_most
-    luck = tail(len(pairs), len(spikes), chance)
-    if not pairs or luck > view.thresholds.lead_chance:
+    chance = 1 - (1 - min(rate, 1.0)) ** limits.lead_most
+    luck = at_least_by_chance(len(leads), len(spikes), chance)
+    if not leads or luck > limits.lead_chance:
         return
-    for rise, start, spike in pairs:
-        yield precursor(view, attempt, norm, rise, (start, spike), len(rises), len(pairs), luck)
+    confidence = 0.5 + 0.5 * (1 - luck) * len(leads) / max(len(rises), 1)
+    usual = {"rises_of_gradient_norm": len(rises), "rises_before_a_spike": len(leads)}
+    test = criterion("such leads by chance", luck, "probability", f"< {limits.lead_chance:g}", True)
+    for lead in leads:
+        yield precursor(attempt, norm, lead, confidence, usual, test)
 
 
-def onset(series: Series, event: Event) -> int:
-    """The step from which on a rise is 3 noise scales over its line, seen from its peak."""
+def onset(series: Series, event: Event, limits: Thresholds) -> int:
+    """The step from which on a rise is clearly over its line, seen from its peak."""
     steps, y = positive(series)
     first, peak = (int(np.searchsorted(steps, series.steps[k])) for k in (event.onset, event.peak))
     before = slice(max(first - BEFORE, 0), max(first - 4, 0))
     line = fit(steps[before], y[before])
     if line is None:
         return int(series.steps[event.onset])
-    calm = np.flatnonzero(y[: peak + 1] - line.at(steps[: peak + 1]) < 3 * line.noise)
+    over = y[: peak + 1] - line.at(steps[: peak + 1])
+    calm = np.flatnonzero(over < limits.onset_noise * line.noise)
     return int(steps[min(calm[-1] + 1, peak)]) if len(calm) else int(series.steps[event.onset])
 
 
 def alone(view: View, norm: Series, loss: Series, start: int, spike: int) -> bool:
     """Whether the gradient norm was up, and the loss on its line, in all steps between the two onsets."""
-    least = view.thresholds.lead_t
+    least = view.thresholds.other_t
     return departure(norm, start, spike).t >= least > abs(departure(loss, start, spike).t)
 
 
 def precursor(
-    view: View,
     attempt: AttemptView,
     norm: Series,
-    rise: Event,
-    onsets: tuple[int, int],
-    rises: int,
-    followed: int,
-    luck: float,
+    lead: Lead,
+    confidence: float,
+    usual: Mapping[str, int],
+    test: Criterion,
 ) -> Finding:
-    """The finding of one lead."""
-    start, spike = onsets
+    """The finding of one lead; ``usual`` and ``test`` say what a rise of the norm is worth in this run."""
+    steps = lead.spike_step - lead.start_step
     return found(
         "grad-norm-precursor",
         attempt,
         norm,
-        (start, norm.steps[rise.peak], spike),
+        (lead.start_step, norm.steps[lead.rise.peak], lead.spike_step),
         severity=0.3,
-        confidence=0.5 + 0.5 * (1 - luck) * followed / max(rises, 1),
+        confidence=confidence,
         evidence={
-            "lead_steps": spike - start,
-            "rise_factor": math.exp(rise.height),
-            "loss_start_step": spike,
-            "rises_of_gradient_norm": rises,
-            "rises_before_a_spike": followed,
+            "lead_steps": steps,
+            "rise_factor": math.exp(lead.rise.height),
+            "loss_start_step": lead.spike_step,
+            **usual,
         },
-        criteria=[
-            criterion("lead", spike - start, "steps", "> 0", True),
-            criterion(
-                "such leads by chance", luck, "probability", f"< {view.thresholds.lead_chance:g}", True
-            ),
-        ],
+        criteria=[criterion("lead", steps, "steps", "> 0", True), test],
     )
 
 
-def tail(hits: int, trials: int, p: float) -> float:
+def at_least_by_chance(hits: int, trials: int, p: float) -> float:
     """Probability of at least ``hits`` of ``trials`` when each happens with probability ``p``."""
     p = min(max(p, 0.0), 1.0)
     return sum(math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(hits, trials + 1))
@@ -135,20 +143,22 @@ def tail(hits: int, trials: int, p: float) -> float:
 def rising_rate(view: View) -> Iterator[Finding]:
     """A trend in the times or the heights of the spikes of the whole run."""
     places, heights, steps = live_spikes(view)
-    least = int(view.thresholds.rate_events)
-    keep = places >= START_SHARE
-    places, heights, steps = (places[keep] - START_SHARE) / (1 - START_SHARE), heights[keep], steps[keep]
+    limits = view.thresholds
+    keep, start = places >= limits.settling, limits.settling  # detection is still warming up
+    places, heights, steps = (places[keep] - start) / (1 - start), heights[keep], steps[keep]
     n = len(places)
-    if n < least:
+    if n < limits.rate_events:
         return
-    often = (normal_tail(laplace(places)), ratio(int(np.sum(places > 0.5)), int(np.sum(places <= 0.5))))
+    late = int(np.sum(places > 0.5))
+    often = above_by_chance(laplace(places)), times_more(late, n - late)
     trends = {
         "spikes in the second half": often,
         "gap in the first third": growth(np.diff(places)[::-1]),
         "height in the last third": growth(heights),
     }
-    what, (p, factor) = min(trends.items(), key=lambda t: t[1] if t[1][1] >= 2 else (1.0, 1.0))
-    if p >= view.thresholds.rate_p or factor < 2:
+    least = limits.rate_factor
+    what, (p, factor) = min(trends.items(), key=lambda t: t[1] if t[1][1] >= least else (1.0, 1.0))
+    if p >= limits.rate_p or factor < least:
         return
     yield found(
         "rising-spike-rate",
@@ -156,11 +166,11 @@ def rising_rate(view: View) -> Iterator[Finding]:
         None,
         (steps[0], steps[int(np.argmax(heights))], steps[-1]),
         severity=0.5,
-        confidence=sure(-math.log(max(p, 1e-12)), -math.log(view.thresholds.rate_p)),
+        confidence=sure(-math.log(max(p, 1e-12)), -math.log(limits.rate_p)),
         evidence={"spikes": n, "p_value": p, "factor": factor, "of": what},
         criteria=[
-            criterion("trend by chance", p, "probability", f"< {view.thresholds.rate_p:g}", True),
-            criterion(what, factor, "times the other", ">= 2", True),
+            criterion("trend by chance", p, "probability", f"< {limits.rate_p:g}", True),
+            at_least(what, factor, "times the other", least),
         ],
     )
 
@@ -185,7 +195,7 @@ def growth(values: Floats) -> tuple[float, float]:
     """Kendall's p of a rising sequence, and its last third over its first (medians)."""
     third = max(len(values) // 3, 1)
     first, last = float(np.median(values[:third])), float(np.median(values[-third:]))
-    return normal_tail(kendall(values)), last / first if first else 1.0
+    return above_by_chance(kendall(values)), last / first if first else 1.0
 
 
 def laplace(places: Floats) -> float:
@@ -200,11 +210,11 @@ def kendall(values: Floats) -> float:
     return score / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
 
 
-def normal_tail(z: float) -> float:
+def above_by_chance(z: float) -> float:
     """Probability of a standard normal variable above ``z``."""
     return 0.5 * math.erfc(z / math.sqrt(2))
 
 
-def ratio(late: int, early: int) -> float:
+def times_more(late: int, early: int) -> float:
     """Late over early counts, with one of each added so that none is a division by zero."""
     return (late + 1) / (early + 1)

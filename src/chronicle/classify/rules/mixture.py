@@ -78,14 +78,14 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
         sources = [rise_at_join(old, s, spike) for s, old in pairs(before, after, Role.DATASET_LOSS)]
         least = limits.midway * float(spike.evidence["join_height_log"])
         worst = max((e.t for e in sources if e.height >= least), default=0.0)
-        if worst < limits.shares_in:
+        if worst < limits.other_t:
             evidence = {"ratio": ratio.metric, "ratio_change_share": share}
             tests = [
                 at_least(
                     "first samples of the ratio off its level", abs(t), "standard errors", limits.join_t
                 ),
                 at_least("change of the ratio", abs(share), "share", limits.ratio_off),
-                at_most("single data set off its line", worst, "standard errors", limits.shares_in),
+                at_most("single data set off its line", worst, "standard errors", limits.other_t),
             ]
             why = "the ratio had kept its level, or a single data set had risen as much"
             seen = tests[: 2 + bool(sources)]
@@ -144,7 +144,7 @@ def explained(
     height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
     single = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
     worst = max((e.t for e in single if e.height >= limits.midway * height), default=0.0)
-    if worst >= limits.shares_in:
+    if worst >= limits.other_t:
         return  # the sources themselves are worse: the model or its data, not the mixture
     change = float(np.exp(abs(event.height))) - 1
     evidence = {"ratio": ratio.metric, "ratio_change_share": change, "ratio_start_step": start}
@@ -153,7 +153,7 @@ def explained(
         at_least("loss off its line, or a spike", abs(moved.t), "standard errors", limits.known_t),
     ]
     if single:
-        tests.append(at_most("single data set off its line", worst, "standard errors", limits.shares_in))
+        tests.append(at_most("single data set off its line", worst, "standard errors", limits.other_t))
     why = "the ratio had kept its level, or a single data set had risen as much"
     if shape is not None:
         yield renamed(shape, "resume-ratio-skew", why=why, evidence=evidence, criteria=tests)

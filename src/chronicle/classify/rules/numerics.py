@@ -28,15 +28,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import running, scale
+from chronicle.classify.measure import at_least, running, scale
 from chronicle.classify.report import criterion, found
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
 PATTERNS = ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift")
-SCALE_WINDOW = 50  # [samples] in which halvings are counted
-HELD = 10  # [samples] without a halving: the search for the first loss scale is over
 START_SHARE = 0.1  # share of a log in which a level settles
+LEAVING = 0.1  # share of a drift within which the level still stands where it stood
+LOWEST = 1.25  # [times] the lowest level, within which a growth has not begun
 LEAST = 16  # [samples] for a growth to be told from noise
 
 
@@ -62,13 +62,14 @@ def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Ite
     """Halvings of the loss scale that add up."""
     ok = np.isfinite(series.values) & (series.values >= 0)
     steps, power = series.steps[ok], np.log2(np.maximum(series.values[ok], 2.0**-64))
-    begin = search_end(power)
+    limits = view.thresholds
+    need, within = limits.halvings, int(limits.halvings_within)
+    begin = search_end(power, int(limits.halvings_end))
     power, steps = power[begin:], steps[begin:]
     if len(power) < 2:
         return
-    padded = np.append(power, np.full(SCALE_WINDOW, np.inf))
-    fall = power - np.lib.stride_tricks.sliding_window_view(padded, SCALE_WINDOW + 1).min(axis=-1)
-    need = view.thresholds.halvings
+    padded = np.append(power, np.full(within, np.inf))
+    fall = power - np.lib.stride_tricks.sliding_window_view(padded, within + 1).min(axis=-1)
     below_one = bool(power[-1] < 0)
     if fall.max() < need and not below_one:
         return
@@ -85,23 +86,17 @@ def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Ite
         confidence=0.95,
         evidence={"halvings": float(fall.max()), "lowest_scale": float(2.0 ** power.min())},
         criteria=[
-            criterion(
-                "net halvings in 50 samples",
-                float(fall.max()),
-                "halvings",
-                f">= {need:g}",
-                fall.max() >= need,
-            ),
+            at_least(f"net halvings in {within} samples", float(fall.max()), "halvings", need),
             criterion("scale at the end", float(2.0 ** power[-1]), "", ">= 1", not below_one),
         ],
     )
 
 
-def search_end(power: Floats) -> int:
-    """The first sample after the search from a high initial scale: it has held for 10 samples, or risen."""
+def search_end(power: Floats, held: int) -> int:
+    """The first sample after the search from a high initial scale: it has held for so many, or risen."""
     falls = np.diff(power) < 0
     for i in range(len(falls)):
-        if not falls[i : i + HELD].any() or power[i + 1] > power[i]:
+        if not falls[i : i + held].any() or power[i + 1] > power[i]:
             return i
     return 0 if len(power) and power[-1] < 0 else len(power)
 
@@ -112,9 +107,11 @@ def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> 
     if len(level) < LEAST:
         return None
     middle, last = level[len(level) // 2], float(np.median(level[-max(len(level) // 16, 3) :]))
-    high, need = view.thresholds.logit_high, view.thresholds.logit_growth
+    limits = view.thresholds
+    high, need = limits.logit_high, limits.logit_growth
     growth = last / max(middle, 1e-9)
-    if not (last > high and growth >= need) and not (last > high / 2 and growth >= 4):
+    soon = last > high / 2 and growth >= limits.logit_fast  # one doubling away
+    if not (last > high and growth >= need) and not soon:
         return None
     start = leaves(level)
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
@@ -142,16 +139,16 @@ def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Find
     steps, level = levels(series)
     if len(level) < LEAST:
         return None
-    settled = int(len(level) * START_SHARE)
+    limits, settled = view.thresholds, int(len(level) * START_SHARE)
     base = float(np.median(level[settled : settled + max(len(level) // 10, 3)]))
     eighth = max(len(level) // 8, 3)
     middle, last = float(np.median(level[len(level) // 2 :][:eighth])), float(np.median(level[-eighth:]))
     noise = scale(np.diff(series.values[np.isfinite(series.values)])) / np.sqrt(2)
     drift, late = last - base, last - middle
-    need = max(view.thresholds.drift, 0.5 * abs(base), 6 * noise)
-    if abs(drift) < need or drift * late <= 0 or abs(late) < 0.2 * abs(drift):
+    need = max(limits.drift, limits.drift_share * abs(base), limits.drift_noise * noise)
+    if abs(drift) < need or drift * late <= 0 or abs(late) < limits.drift_late * abs(drift):
         return None
-    away = np.abs(level - base) > 0.1 * abs(drift)
+    away = np.abs(level - base) > LEAVING * abs(drift)
     still = np.flatnonzero(~away[settled:])
     start = settled + int(still[-1]) if len(still) else settled
     return found(
@@ -164,7 +161,7 @@ def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Find
         evidence={"drift_nats": drift, "level_before": base, "level_now": last},
         criteria=[
             criterion("distance from the level after the start", abs(drift), "nats", f">= {need:.3g}", True),
-            criterion("of it in the second half", late / drift, "share", ">= 0.2", True),
+            at_least("of it in the second half", late / drift, "share", limits.drift_late),
         ],
     )
 
@@ -180,4 +177,4 @@ def leaves(level: Floats) -> int:
     begin = int(len(level) * START_SHARE)
     top = begin + int(np.argmax(level[begin:]))
     low = level[begin : top + 1].min()
-    return begin + int(np.flatnonzero(level[begin : top + 1] <= 1.25 * low)[-1])
+    return begin + int(np.flatnonzero(level[begin : top + 1] <= LOWEST * low)[-1])

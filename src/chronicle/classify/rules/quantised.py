@@ -20,8 +20,8 @@ from chronicle.model import Finding, Floats, Series
 
 QUANTISED = "quantised-loss"
 PATTERNS = (QUANTISED,)
-FEWEST = 64
-BITS = 8
+FEWEST = 64  # [samples] of a log that can be told to stand on a grid
+BITS = 8  # significant ones of bfloat16
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -38,7 +38,8 @@ def on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findin
     if len(values) < FEWEST or len(grid) < 3:
         return
     share, apart = len(grid) / len(values), float(np.median(np.diff(grid)))
-    few = share < view.thresholds.quantised and apart >= 1e-3 * float(np.median(np.abs(values)))
+    limits = view.thresholds
+    few = share < limits.quantised and apart >= limits.grid * float(np.median(np.abs(values)))
     if not (few or coarse(values)):
         return
     yield found(
@@ -50,7 +51,7 @@ def on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findin
         confidence=0.9,
         evidence={"distinct_share": share, "grid_loss": apart, "distinct_values": len(grid)},
         criteria=[
-            criterion("distinct values", share, "of the samples", f"< {view.thresholds.quantised}", few),
+            criterion("distinct values", share, "of the samples", f"< {limits.quantised}", few),
             criterion("significant bits of every value", None, "bits", f"<= {BITS}", coarse(values)),
         ],
         runner_up=("frozen-metric", "it had shown one value only"),

@@ -80,7 +80,7 @@ def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Rer
     before, after = y[max(end - WINDOWS[-1], 0) : end], y[end : end + WINDOWS[-1]]
     height = float(np.median(after) - np.median(before)) if min(len(before), len(after)) >= LEAST else 0.0
     error = MEDIAN_ERROR * wiggle(y) * (1 / max(len(before), 1) + 1 / max(len(after), 1)) ** 0.5
-    jumps = height >= max(view.thresholds.join_fall, view.thresholds.known_t * error)
+    jumps = height >= max(view.thresholds.moved, view.thresholds.known_t * error)
     of = joins[0].parent.name if joins else proof.of
     evidence = {
         **({"jump_log": height} if jumps else {}),
@@ -152,7 +152,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     after = join.over(at + 1, min(at + 1 + window, join.reach))
     surest = -min(before.t, join.over(0, min(window, at)).t)  # a line is vague far from the join
     tests = [
-        at_least("jump", height, "log units", limits.join_fall),
+        at_least("jump", height, "log units", limits.moved),
         at_least("under the line before it", -before.height, "log units", half),
         at_least("under the line, then or at the join", surest, "standard errors", limits.known_t),
         at_most("off the line after it", abs(after.height), "log units", half),
@@ -208,7 +208,7 @@ def still_low(view: View, join: Resume) -> Iterator[Finding]:
     stays = validation_stays(join, limits.midway * abs(low.height))
     tests = [
         at_least("first samples under the line", -low.t, "standard errors", limits.join_t),
-        at_least("first samples under the line", -low.height, "log units", limits.join_fall),
+        at_least("first samples under the line", -low.height, "log units", limits.moved),
         criterion("validation loss", None, "", "stays on its line", stays),
         criterion("jump where new data begin", None, "", "seen", False),
     ]

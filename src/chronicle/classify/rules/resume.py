@@ -62,7 +62,7 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
     least = limits.joint_t if raised else limits.join_t
     tests = [
         at_least("first samples over the earlier attempt, all joins", t, "standard errors", least),
-        at_least("height", start.height, "log units", limits.join_rise),
+        at_least("height", start.height, "log units", limits.moved),
     ]
     evidence = {"join_height_log": start.height, "after": join.parent.name}
     why = "it had begun later than a few samples after the join"
@@ -127,7 +127,7 @@ def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> 
     least = limits.joint_t if factor > 1 else limits.known_t
     tests = [
         at_least("first samples over the line before", best.t, "standard errors", least),
-        at_least("height", best.height, "log units", limits.join_rise),
+        at_least("height", best.height, "log units", limits.moved),
     ]
     evidence = {"join_height_log": best.height}
     why = "the process had not been another one from there on"

@@ -31,7 +31,7 @@ from chronicle.model import Finding, Floats, Role, Series
 PATTERNS = ("throughput-drop", "hang")
 LEAST = 32  # [samples] for a level of the speed
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
-UNKNOWN_TIMES = 100.0  # [times the median] a hang must take where the unit of the step time is not declared
+USUAL = 256  # [samples] before a drop that tell how fast the run was
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -68,21 +68,20 @@ def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: E
     limits = view.thresholds
     steps, y = positive(series)
     a = int(np.searchsorted(steps, series.steps[event.onset]))
-    before = y[max(a - 256, 0) : a]
+    before = y[max(a - USUAL, 0) : a]
     if min(len(before), len(y) - a) < limits.slow_samples:
         return None
     slower, least = sign * (y[a:] - np.median(before)), int(limits.slow_samples)
-    b = slow_until(slower, least) + a
-    a += slow_from(slower[: b - a], least)
+    b = slow_until(slower, least, limits.midway) + a
+    a += slow_from(slower[: b - a], least, limits.midway)
     lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * np.median(y[a:b] - np.median(before))))
     tests = [
         at_least("fall of the speed", share, "share", limits.slower),
         at_least("lasted", lasts, "steps", limits.slow_steps),
         at_least("lasted", b - a, "samples", limits.slow_samples),
     ]
-    if not all(t.met for t in tests) or batch_changed(
-        attempt, steps[max(a - 8, 0)], steps[min(a + 8, b - 1)]
-    ):
+    around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
+    if not all(t.met for t in tests) or batch_changed(attempt, *around, limits.slower):
         return None
     return found(
         "throughput-drop",
@@ -97,8 +96,8 @@ def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: E
     )
 
 
-def slow_until(slower: Floats, least: int) -> int:
-    """How many samples the speed stays down: until a median of ``least`` is below half of how slow it was.
+def slow_until(slower: Floats, least: int, midway: float) -> int:
+    """How many samples the speed stays down: until a median of ``least`` is midway to how slow it was.
 
     What comes later is no measure of it: a drop that deepens is not over before it is deep.
     """
@@ -106,26 +105,26 @@ def slow_until(slower: Floats, least: int) -> int:
     usual, start = float(np.median(slower[:least])), least
     while start < len(level):
         stop = min(2 * start, len(level))
-        back = np.flatnonzero(level[start:stop] < 0.5 * usual)
+        back = np.flatnonzero(level[start:stop] < midway * usual)
         if len(back):
             return start + int(back[0])
         usual, start = max(usual, float(np.median(slower[:stop]))), stop
     return len(slower)
 
 
-def slow_from(slower: Floats, least: int) -> int:
+def slow_from(slower: Floats, least: int, midway: float) -> int:
     """The sample at which a slow stretch is half as slow as it is in all, and stays so."""
-    half = 0.5 * float(np.median(slower))
+    half = midway * float(np.median(slower))
     level = np.median(np.lib.stride_tricks.sliding_window_view(slower, min(least, len(slower))), axis=-1)
     not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
     first = int(not_yet[-1]) + 1 if len(not_yet) else 0
     return first + int(np.argmax(slower[first:] >= half))
 
 
-def batch_changed(attempt: AttemptView, before: float, after: float) -> bool:
-    """Whether the batch size is another one on the two sides of a step."""
+def batch_changed(attempt: AttemptView, before: float, after: float, share: float) -> bool:
+    """Whether the batch size at two steps differs by a share or more."""
     sizes = attempt.first(Role.BATCH_SIZE)
-    return sizes is not None and not np.isclose(value_at(sizes, before), value_at(sizes, after), rtol=0.02)
+    return sizes is not None and not np.isclose(value_at(sizes, before), value_at(sizes, after), rtol=share)
 
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -133,7 +132,7 @@ def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
     series = attempt.loss or next(iter(attempt.series.values()), None)
     if series is not None and len(series) >= LEAST // 2 and np.isfinite(series.times).all():
         gaps = np.diff(series.times)
-        yield from standstill(view, attempt, series, gaps, np.diff(series.steps), 1.0)
+        yield from standstill(view, attempt, series, gaps, np.diff(series.steps.astype(float)), 1.0)
         return
     for times in attempt.by_role(Role.STEP_TIME):
         unit = SECONDS.get((times.unit or "").lower())
@@ -145,20 +144,20 @@ def standstill(
     view: View,
     attempt: AttemptView,
     series: Series,
-    gaps: np.ndarray[tuple[int], np.dtype[np.float64]],
-    steps: np.ndarray[tuple[int], np.dtype[np.generic]],
+    gaps: Floats,
+    steps: Floats,
     unit_s: float | None,
 ) -> Iterator[Finding]:
     """Gaps far beyond the usual time a step; ``unit_s``: seconds in one unit of ``gaps`` (None: unknown)."""
     limits = view.thresholds
-    ok = np.isfinite(gaps) & (gaps > 0) & (np.asarray(steps, float) > 0)
+    ok = np.isfinite(gaps) & (gaps > 0) & (steps > 0)
     if ok.sum() < LEAST // 2:
         return
     usual = float(np.median(gaps[ok]))
-    least = max(limits.hang_times * usual, limits.hang_s / unit_s) if unit_s else UNKNOWN_TIMES * usual
+    least = max(limits.hang_times * usual, limits.hang_s / unit_s) if unit_s else limits.hang_unknown * usual
     for i in np.flatnonzero(ok & (gaps >= least)):
-        alike = int(np.sum(ok & (gaps >= 0.5 * gaps[i]))) - 1
-        if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / np.median(np.asarray(steps)[ok]):
+        alike = int(np.sum(ok & (gaps >= limits.midway * gaps[i]))) - 1
+        if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / np.median(steps[ok]):
             continue
         yield found(
             "hang",
