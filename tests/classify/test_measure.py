@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.curves.curve import autocorrelated
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chronicle.classify.measure import (
+    HUBER,
+    Line,
     excess,
     fit,
     inflation,
@@ -34,6 +38,27 @@ def test_outliers_do_not_move_a_line() -> None:
     assert line is not None and line.slope == pytest.approx(-0.3, abs=0.01)
     np.testing.assert_allclose(line.at(STEPS), 1.0 - 0.3 * np.log(STEPS), atol=0.005)
     assert line.noise == pytest.approx(0.01, rel=0.25)
+
+
+def slow_fit(steps: Floats, y: Floats) -> Line:
+    """Iteratively reweighted least squares by Huber's weights, as one writes it down."""
+    x, r, weight = np.log(np.maximum(steps, 1.0)), y - np.median(y), np.ones(len(y))
+    slope, level = 0.0, float(np.median(y))
+    for _ in range(6 if len(y) >= 8 and np.std(x) > 1e-9 else 0):
+        mean_x, mean_y = np.sum(x * weight) / np.sum(weight), np.sum(y * weight) / np.sum(weight)
+        slope = np.sum(weight * (x - mean_x) * (y - mean_y)) / np.sum(weight * (x - mean_x) ** 2)
+        level = mean_y + slope * (np.mean(x) - mean_x)
+        r = y - level - slope * (x - np.mean(x))
+        weight = np.minimum(1.0, HUBER * scale(r) / np.maximum(np.abs(r), 1e-12))
+    return Line(level, slope, float(np.mean(x)), float(np.std(x)), len(y), scale(r), inflation(r, scale(r)))
+
+
+@given(st.integers(4, 400), st.integers(0, 2**32), st.sampled_from([0.0, 1e-9, 0.01, 1.0]))
+def test_a_line_is_that_of_its_slow_twin_to_the_bit(samples: int, seed: int, noise: float) -> None:
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(0, 100) + np.cumsum(rng.integers(0, 5, samples)).astype(float)
+    y = 1.0 - 0.1 * np.log(steps + 1) + noise * rng.standard_t(2, samples)
+    assert fit(steps, y) == slow_fit(steps, y)
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.6])

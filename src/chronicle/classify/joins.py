@@ -105,8 +105,7 @@ def best_line(
     if len(old) < LEAST or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
         return
     lines: list[Line] = []
-    for last in (steps[0], steps[LEAST - 1]):
-        b = int(np.searchsorted(old_steps, last))
+    for b in dict.fromkeys(np.searchsorted(old_steps, (steps[0], steps[LEAST - 1])).tolist()):
         long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - limits.horizon))
         for n in {min(b, max(long, BEFORE)), *(BEFORE << k for k in range(6) if BEFORE << k < long)}:
             line = fit(old_steps[b - n : b], old[b - n : b])

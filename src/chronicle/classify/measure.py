@@ -8,11 +8,12 @@ standard error. All distances are in log units: 0.05 is 5 %.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from chronicle.classify.medians import median
+from chronicle.classify.medians import median, medians
 from chronicle.classify.report import criterion
 from chronicle.classify.view import log_values
 from chronicle.model import Criterion, Floats, Series
@@ -103,18 +104,20 @@ def fit(steps: Floats, y: Floats) -> Line | None:
     n = len(y)
     if n < 4:
         return None
-    x = log_step(steps)
-    centre, width = float(np.mean(x)), float(np.std(x))
+    x, total = log_step(steps), np.add.reduce  # a third of the time of np.sum, on short rows
+    centre = float(total(x) / n)
+    off = x - centre
+    width = math.sqrt(total(off * off) / n)
     level, slope = median(y), 0.0
-    weight = np.ones(n)
+    r, weight = y - level, np.ones(n)
     for _ in range(6 if n >= 8 and width > 1e-9 else 0):
-        total = weight.sum()
-        mean_x, mean_y = (x * weight).sum() / total, (y * weight).sum() / total
-        slope = float(np.sum(weight * (x - mean_x) * (y - mean_y)) / np.sum(weight * (x - mean_x) ** 2))
+        whole = total(weight)
+        mean_x, mean_y = total(x * weight) / whole, total(y * weight) / whole
+        dx = x - mean_x
+        slope = float(total(weight * dx * (y - mean_y)) / total(weight * (dx * dx)))
         level = float(mean_y + slope * (centre - mean_x))
-        r = y - level - slope * (x - centre)
+        r = y - level - slope * off
         weight = np.minimum(1.0, HUBER * scale(r) / np.maximum(np.abs(r), 1e-12))
-    r = y - level - slope * (x - centre)
     noise = scale(r)
     return Line(level, slope, centre, width, n, noise, inflation(r, noise))
 
@@ -160,7 +163,7 @@ def running(y: Floats, width: int) -> Floats:
     n, half = len(y), width // 2
     if n < width or width < 3:
         return y.copy()
-    inner = np.median(np.lib.stride_tricks.sliding_window_view(y, 2 * half + 1), axis=-1)
+    inner = medians(y, 2 * half + 1)
     head = [median(y[: i + half + 1]) for i in range(half)]
     tail = [median(y[i - half :]) for i in range(n - half, n)]
     return np.concatenate([head, inner, tail])

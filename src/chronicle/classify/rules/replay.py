@@ -24,6 +24,7 @@ import numpy as np
 
 from chronicle.classify.joins import LEAST, Resume, resumes, validation_stays, validation_stays_at, wary
 from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, positive, sure, wiggle
+from chronicle.classify.medians import median, medians
 from chronicle.classify.report import criterion, found, renamed, tidy
 from chronicle.classify.reread import Reread, rereads
 from chronicle.classify.rules import uturn
@@ -125,8 +126,8 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
     best, near, window = 0.0, 0, 0
     for w in WINDOWS:
         if len(level) >= 2 * w:
-            medians = np.median(np.lib.stride_tricks.sliding_window_view(level, w), axis=-1)
-            sure = (medians[w:] - medians[:-w]) / (error * (2 / w) ** 0.5)
+            middle = medians(level, w)
+            sure = (middle[w:] - middle[:-w]) / (error * (2 / w) ** 0.5)
             if sure.max() > best:
                 best, near, window = float(sure.max()), (int(np.argmax(sure)) + w) * block, w * block
     if best < limits.join_t:
@@ -140,7 +141,7 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
 def rise(join: Resume, i: int, window_samples: int) -> float:
     """Median after sample ``i`` less median before it, log units over the line."""
     after, before = join.off[i : i + window_samples], join.off[max(i - window_samples, 0) : i]
-    return float(np.median(after) - np.median(before))
+    return median(after) - median(before)
 
 
 def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ import numpy as np
 
 from chronicle.classify.joins import FIRST, LEAST, Resume, resumes, seams
 from chronicle.classify.measure import Excess, at_least, departure, sure
+from chronicle.classify.medians import medians
 from chronicle.classify.report import found, renamed
 from chronicle.classify.rules import anew, restored
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES
@@ -151,5 +152,5 @@ def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> 
 
 def returned(off: Floats, level: float) -> int | None:
     """The first sample after which the median of 8 is below a level."""
-    below = np.median(np.lib.stride_tricks.sliding_window_view(off, LEAST), axis=-1)[1:] < level
+    below = medians(off, LEAST)[1:] < level
     return int(np.argmax(below)) + 1 if below.any() else None

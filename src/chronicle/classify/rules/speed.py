@@ -24,6 +24,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import at_least, positive
+from chronicle.classify.medians import medians
 from chronicle.classify.report import criterion, found
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
@@ -101,7 +102,7 @@ def slow_until(slower: Floats, least: int, midway: float) -> int:
 
     What comes later is no measure of it: a drop that deepens is not over before it is deep.
     """
-    level = np.median(np.lib.stride_tricks.sliding_window_view(slower, least), axis=-1)
+    level = medians(slower, least)
     usual, start = float(np.median(slower[:least])), least
     while start < len(level):
         stop = min(2 * start, len(level))
@@ -115,7 +116,7 @@ def slow_until(slower: Floats, least: int, midway: float) -> int:
 def slow_from(slower: Floats, least: int, midway: float) -> int:
     """The sample at which a slow stretch is half as slow as it is in all, and stays so."""
     half = midway * float(np.median(slower))
-    level = np.median(np.lib.stride_tricks.sliding_window_view(slower, min(least, len(slower))), axis=-1)
+    level = medians(slower, min(least, len(slower)))
     not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
     first = int(not_yet[-1]) + 1 if len(not_yet) else 0
     return first + int(np.argmax(slower[first:] >= half))
