@@ -122,7 +122,7 @@ def test_a_gradient_norm_that_rises_all_the_time_leads_nothing(seed: int) -> Non
 @SEEDS
 def test_slow_rises_of_two_data_sets_are_one_event_if_they_overlap(seed: int) -> None:
     c = Curve(seed)
-    for name, at in (("web", 1000), ("code", 1060)):
+    for name, at in (("web", 1000), ("code", 1040)):
         own = c.trend + c.own_noise(0.01) + 0.4 * c.pulse(at, 20, 120)
         c.log(f"loss/{name}", Role.DATASET_LOSS, np.exp(own), dataset=name)
     assert [f.evidence["data_sets"] for f in findings(c.run(), "multi-dataset-spike")] == [

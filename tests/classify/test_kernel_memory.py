@@ -9,6 +9,7 @@ from tests.curves import Curve
 from chronicle.classify.detect import Detector, Event, Kind
 from chronicle.classify.kernel import layout as at
 from chronicle.classify.kernel.baseline import baseline
+from chronicle.classify.kernel.events import still_high
 from chronicle.classify.kernel.levels import kinship
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.model import Floats
@@ -24,6 +25,34 @@ def after(values: Floats) -> Detector:
 def judged(values: Floats) -> list[Event]:
     detector = Detector(DEFAULTS)
     return detector.extend(values) + detector.finish()
+
+
+@pytest.mark.parametrize("samples", [5, 20, 80])
+@pytest.mark.parametrize("height", [1.0, 3.0])
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.06])
+def test_an_event_ends_where_the_samples_came_down(noise: float, height: float, samples: int) -> None:
+    """To the sample, also where a mean over the event takes as long again to follow."""
+    late = []
+    for seed in range(8):
+        i = np.arange(3000)
+        log = np.log(2 + 6 / np.sqrt(1 + i / 30)) + noise * np.random.default_rng(seed).standard_normal(3000)
+        log[1500 : 1500 + samples] += height
+        (tall,) = (e for e in judged(np.exp(log)) if e.height > height / 2)
+        assert tall.end is not None
+        late.append(abs(tall.end - 1500 - samples))
+    assert np.median(late) <= 1 and max(late) <= 6
+
+
+def test_the_end_is_the_maximum_of_a_sum() -> None:
+    """Sample by sample as over the whole event at once."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        above = np.r_[rng.normal(0.5, 1, 30), rng.normal(-0.5, 1, 30)]
+        row = [0.0] * at.EVENT
+        for i, x in enumerate(above):
+            still_high(row, x, 1.0, float(i))
+        total = np.cumsum(np.clip(above, -3, 3))
+        assert row[at.LAST_HIGH] == max(np.flatnonzero(np.r_[0.0, total] == max(0.0, total.max()))) - 1
 
 
 def test_neighbours_that_say_the_same_thing_count_for_less() -> None:

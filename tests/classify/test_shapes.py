@@ -41,13 +41,13 @@ EXAMPLES = {
     "fast": (
         Curve(1).spike(0.5, 20, rise=2, fall=8),
         "Good: 1 spike came back fast, and nothing worrying was found on the live course.",
-        "spike-fast-recovery loss 1000 1001 1018",
+        "spike-fast-recovery loss 1000 1001 1014",
         "near-perfect loss 0 None 1999",
     ),
     "slow": (
         Curve(1).spike(0.5, 30, rise=2, fall=150),
         "Worrying: Slow-recovering spike in loss from step 1\u202f000.",
-        "spike-slow-recovery loss 1000 1001 1436",
+        "spike-slow-recovery loss 1000 1001 1303",
     ),
     "not fully": (
         Curve(1).spike(0.5, 40, rise=2, fall=15, residue=0.4),

@@ -40,8 +40,7 @@ KINDS = tuple(Kind)
 class Event:
     """One event of one series. Indices count its samples; heights are in log units, sign applied.
 
-    ``end`` is None while it is not over. ``back`` is the first sample that was back at the baseline.
-    ``height`` is peak over baseline (NONFINITE, FROZEN: samples), ``residual`` what was left of it at the
+    ``end`` is the first sample that was back at the baseline, None while it is not over. ``height`` is peak over baseline (NONFINITE, FROZEN: samples), ``residual`` what was left of it at the
     end, ``noise`` the one-sample noise scale, ``score`` the evidence in noise scales, ``level_samples`` how
     many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height that
     was gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned NaN or
@@ -61,7 +60,6 @@ class Event:
     score: float
     level_samples: int
     into_nan: bool
-    back: int
     abruptness: float
     growth: float
     falling: float
@@ -175,7 +173,6 @@ def event(row: Any) -> Event:
         score=f[at.OUT_SCORE],
         level_samples=4 ** int(f[at.OUT_LEVEL]),
         into_nan=f[at.OUT_NAN] > 0,
-        back=int(f[at.OUT_BACK]),
         abruptness=f[at.OUT_ABRUPT],
         growth=f[at.OUT_GROWTH],
         falling=f[at.OUT_FALLING],

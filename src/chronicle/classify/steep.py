@@ -81,10 +81,10 @@ def untouched(seen: tuple[Event, ...], samples: int) -> Mask:
 
 def in_series(event: Event, place: np.ndarray[tuple[int], np.dtype[np.intp]], samples: int) -> Event:
     """The event with indices of the series, in which some samples are not finite."""
-    onset, peak, back = (int(place[i]) for i in (event.onset, event.peak, event.back))
+    onset, peak = int(place[event.onset]), int(place[event.peak])
     end = None if event.end is None else int(place[event.end])
     into_nan = end is None and int(place[-1]) < samples - 1
-    return replace(event, onset=onset, opened=onset, peak=peak, back=back, end=end, into_nan=into_nan)
+    return replace(event, onset=onset, opened=onset, peak=peak, end=end, into_nan=into_nan)
 
 
 def rise_at(steps: Floats, y: Floats, calm: Mask, i: int, limits: Thresholds) -> Event | None:
@@ -177,7 +177,6 @@ def event_of(c: Course, kind: Kind, peak: int, last: int, height: float, left: f
         score=score,
         level_samples=1,
         into_nan=False,
-        back=last,
         abruptness=1.0 if kind is Kind.LONE else abruptness(ring, c.onset, last, 0.0, c.line.noise),
         growth=left - median(early),
         falling=still_falling(ring, peak, last) / height,

@@ -29,7 +29,6 @@ def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base
     row[at.OUT_SCORE] = event[at.SCORE]
     row[at.OUT_LEVEL] = event[at.SEEN_BY]
     row[at.OUT_NAN] = 0.0
-    row[at.OUT_BACK] = end
     row[at.OUT_ABRUPT] = event[at.ABRUPT]
     row[at.OUT_GROWTH] = residual - event[at.EARLY]
     row[at.OUT_FALLING] = 0.0
@@ -38,10 +37,10 @@ def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base
     return row
 
 
-def emit_back(mem: Memory, event: Row, end: float, residual: float, base: float) -> None:
-    """Report an event that is over, and the sample from which on little of it was left."""
-    row = emit(mem, at.IS_BACK, event, end, residual, base)
-    row[at.OUT_BACK] = max(event[at.LAST_HIGH] + 1.0, event[at.PEAK])
+def emit_back(mem: Memory, event: Row, residual: float, base: float, i: float) -> None:
+    """Report an event that is over by sample i: it ended at the first sample that was not high any more."""
+    end = min(max(event[at.LAST_HIGH], event[at.PEAK]) + 1.0, i)
+    emit(mem, at.IS_BACK, event, end, residual, base)
 
 
 def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: float) -> None:
@@ -68,6 +67,7 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
     if k > 0:
         event[at.HEIGHT] = y - event[at.BASE]
     else:
+        event[at.LAST_HIGH] = i
         highest(mem, event, i)
     mem.state[at.ACTIVE] = 1.0
     mem.state[at.Z] = 0.0
@@ -113,11 +113,11 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
         event[at.HEIGHT] = top
         event[at.PEAK] = i
         event[at.BACK_COUNT] = 0.0  # nothing is back before it peaks
+        event[at.SUNK] = 0.0
     over = event[at.SMOOTH] - base
     early(mem.config, event, over, i)
     within = tolerance(cfg, event[at.HEIGHT], noise)
-    if min(over, y - base) > within:  # the smoothed level lags
-        event[at.LAST_HIGH] = i
+    still_high(event, y - base - within, noise, i)
     if over > within:
         event[at.BACK_COUNT] = 0.0
     else:
@@ -129,6 +129,17 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
             return
     if i - event[at.PEAK] >= max(cfg[at.HOLD], 2.0 * (event[at.PEAK] - event[at.ONSET])):
         make_pending(mem, i)
+
+
+def still_high(event: Row, above: float, noise: float, i: float) -> None:
+    """The last high sample: the maximum of the clipped sum of what samples have above the tolerance.
+
+    The likeliest place of a change, where a level that lags would be late by its memory.
+    """
+    event[at.SUNK] += min(max(above, -3.0 * noise), 3.0 * noise)
+    if event[at.SUNK] >= 0.0:
+        event[at.SUNK] = 0.0
+        event[at.LAST_HIGH] = i
 
 
 def early(cfg: Row, event: Row, over: float, i: float) -> None:
@@ -146,7 +157,7 @@ def close_active(mem: Memory, over: float, base: float, i: float) -> None:
         calm_excursion(q, event[at.SCORE])
         q[at.CALM_RATE] += 0.001
     event[at.ONSET] = rise_start(mem.ring, event, i, noise, True)
-    emit_back(mem, event, event[at.BACK_SINCE], over, base)
+    emit_back(mem, event, over, base, i)
     mem.state[at.ACTIVE] = 0.0
     clear_evidence(mem)
 
@@ -197,10 +208,9 @@ def follow_pending(mem: Memory, y: float, i: float) -> None:
         over = event[at.SMOOTH] - base
         early(mem.config, event, over, i)
         within = tolerance(mem.config, event[at.HEIGHT], noise)
-        if min(over, y - base) > within:
-            event[at.LAST_HIGH] = i
+        still_high(event, y - base - within, noise, i)
         if over <= within:
-            emit_back(mem, event, i, over, base)
+            emit_back(mem, event, over, base, i)
             remove_pending(mem, slot)
         else:
             slot += 1

@@ -86,30 +86,30 @@ LEVEL = 17
     BACK_SINCE,  # first sample of the present stretch within tolerance [index]
     BACK_COUNT,  # samples of that stretch
     LAST_HIGH,  # last sample with more than `back` of the height [index]
+    SUNK,  # clipped sum of what samples had above `back`, less its maximum [log]
     ABRUPT,  # share of the height gained in one jump
-) = range(15)
-EVENT = 15
+) = range(16)
+EVENT = 16
 
 # ---- one row of output
 (
     OUT_KIND,
     OUT_ONSET,  # [index]
     OUT_PEAK,  # [index]
-    OUT_END,  # [index], -1 while not over
+    OUT_END,  # first sample with less than `back` of the height left [index], -1 while not over
     OUT_HEIGHT,  # [log]; NONFINITE and FROZEN: samples
     OUT_RESIDUAL,  # [log]
     OUT_NOISE,  # [log]
     OUT_SCORE,  # [noise scales]
     OUT_LEVEL,
     OUT_NAN,  # 1: ended by NaN or Inf
-    OUT_BACK,  # first sample with less than `back` of the height left [index]
     OUT_ABRUPT,
     OUT_GROWTH,  # of what is left, since 32 samples after it was opened [log]
     OUT_FALLING,  # share of the height by which the level still comes down at the end
     OUT_LAST,  # last sample over the baseline [log]
     OUT_OPENED,  # where it was first seen: stays the same while onset, peak and end are revised [index]
-) = range(16)
-OUT = 16
+) = range(15)
+OUT = 15
 
 # ---- kinds of output, in the order of detect.Kind
 IS_BACK, IS_OPEN, IS_LONE, IS_DROP, IS_NONFINITE, IS_FROZEN = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0

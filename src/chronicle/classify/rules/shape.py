@@ -102,11 +102,13 @@ class Shape:
     @cached_property
     def recovery_steps(self) -> float:
         """Steps from the onset until the first sample that was back at the trend (NaN while open)."""
-        return math.nan if self.is_open else self.step(self.event.back) - self.step(self.event.onset)
+        e = self.event
+        return math.nan if e.end is None else self.step(e.end) - self.step(e.onset)
 
     @cached_property
     def is_fast(self) -> bool:
-        few = self.event.back - self.event.onset <= self.limits.fast_samples
+        e = self.event
+        few = e.end is not None and e.end - e.onset <= self.limits.fast_samples
         counts_steps = self.attempt.attempt.axis == "step"  # 100 epochs, or 100 tokens, say nothing
         return few or (counts_steps and self.recovery_steps <= self.limits.fast_steps)
 
