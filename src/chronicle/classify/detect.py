@@ -40,11 +40,12 @@ KINDS = tuple(Kind)
 class Event:
     """One event of one series. Indices count its samples; heights are in log units, sign applied.
 
-    ``end`` is the first sample that was back at the baseline, None while it is not over. ``height`` is peak over baseline (NONFINITE, FROZEN: samples), ``residual`` what was left of it at the
-    end, ``noise`` the one-sample noise scale, ``score`` the evidence in noise scales, ``level_samples`` how
-    many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height that
-    was gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned NaN or
-    Inf, ``growth`` what was added to the rest since it was first left open, ``falling`` how much
+    ``end`` is the first sample that was back at the baseline, None while it is not over. ``height`` is
+    peak over baseline (NONFINITE, FROZEN: samples), ``residual`` what was left of it at the end,
+    ``noise`` the one-sample noise scale, ``score`` the evidence in noise scales, ``level_samples`` how
+    many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height
+    that was gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned
+    NaN or Inf, ``growth`` what was added to the rest since it was first left open, ``falling`` how much
     the level still comes down at the end as a share of the height, ``last`` the last sample over the
     baseline. ``opened`` is the sample that first showed the event: the one index that no later sample
     revises, so it identifies the event.
