@@ -24,6 +24,8 @@ DISTURBANCES = frozenset(
     }
 )  # what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
 
+Told = dict[str | None, list[Finding]]  # disturbances by their attempt
+
 
 def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
     """The joins, each rollback with evidence of what it left behind.
@@ -35,7 +37,10 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
     """
     joins = view.timeline.joins
     source = {join.after: join for join in joins}
-    told = [drawn(f) for f in findings if f.pattern in DISTURBANCES]
+    told: Told = {}
+    for finding in findings:
+        if finding.pattern in DISTURBANCES:
+            told.setdefault(finding.attempt, []).append(drawn(finding))
     return tuple(
         replace(join, evidence={**join.evidence, **_of(view, join, source, told), **_cursor(view, join)})
         if join.kind is JoinKind.ROLLBACK
@@ -44,14 +49,13 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
     )
 
 
-def _of(view: View, join: Join, source: dict[int, Join], told: Sequence[Finding]) -> dict[str, Any]:
+def _of(view: View, join: Join, source: dict[int, Join], told: Told) -> dict[str, Any]:
     """Evidence of one rollback; empty where nothing had been found in what it overtook."""
-    names = [a.name for a in view.attempts]
-    overtaken = {names[k] for k in _way(join, source)}
-    mine = [f for f in told if f.attempt in overtaken and _end(view, f) >= join.to_step]
+    overtaken = dict.fromkeys(view.attempts[k].name for k in _way(join, source))
+    mine = [f for name in overtaken for f in told.get(name, ()) if _end(view, f) >= join.to_step]
     if not mine:
         return {}
-    first = min(mine, key=lambda f: (f.start_step, -f.severity))
+    first = min(mine, key=lambda f: (f.start_step, -f.severity, f.pattern, f.metric or "", f.attempt or ""))
     said: dict[str, Any] = (
         {"inside_pattern": first.pattern, "inside_start_step": first.start_step}
         if first.start_step <= join.to_step
@@ -61,9 +65,8 @@ def _of(view: View, join: Join, source: dict[int, Join], told: Sequence[Finding]
             "margin_steps": first.start_step - join.to_step,
         }
     )
-    again = [
-        f.start_step for f in told if f.attempt == names[join.after] and f.start_step <= _end(view, first)
-    ]
+    after = told.get(view.attempts[join.after].name, ())
+    again = [f.start_step for f in after if f.start_step <= _end(view, first)]
     return said | ({"again_step": min(again)} if again else {})
 
 
@@ -90,5 +93,5 @@ def _end(view: View, finding: Finding) -> int:
     """Last step of a finding; of one that was not over, the last one of its attempt."""
     if finding.end_step is not None:
         return finding.end_step
-    series = next(a.series for a in view.attempts if a.name == finding.attempt)
+    series = view.named(finding.attempt)[0].series
     return max((int(s.steps[-1]) for s in series.values() if len(s)), default=finding.start_step)

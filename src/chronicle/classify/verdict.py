@@ -64,7 +64,7 @@ def numbered(findings: Iterable[Finding]) -> list[Finding]:
 
 def is_live(view: View, finding: Finding) -> bool:
     """Whether a finding lies on the run's course: not in a branch that a later attempt overtook."""
-    mine = [a for a in view.attempts if finding.attempt in (None, a.name)]
+    mine = view.attempts if finding.attempt is None else view.named(finding.attempt)
     return finding.pattern == "failed-run" or any(a.is_live(finding.start_step) for a in mine)
 
 

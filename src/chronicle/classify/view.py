@@ -6,7 +6,7 @@ written removed; it never changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar, cast
@@ -94,6 +94,17 @@ class View:
     @cached_property
     def _logged_by(self) -> Mapping[Series, AttemptView]:
         return {s: a for a in self.attempts for s in a.series.values()}
+
+    def named(self, name: str | None) -> Sequence[AttemptView]:
+        """The attempts of a name: mostly one, none for None."""
+        return self._by_name.get(name, ())
+
+    @cached_property
+    def _by_name(self) -> Mapping[str | None, Sequence[AttemptView]]:
+        by_name: dict[str | None, list[AttemptView]] = {}
+        for attempt in self.attempts:
+            by_name.setdefault(attempt.name, []).append(attempt)
+        return by_name
 
     def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
         """Events of a series of any role, ``sign`` -1 its dips; of a short loss what its course hides too."""

@@ -67,8 +67,8 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
         return
     limits = view.thresholds
     for spike in resume.find(view):
-        after = next((a for a in view.attempts if a.name == spike.attempt), None)
-        before = next((a for a in view.attempts if a.name == spike.evidence.get("after")), None)
+        names = spike.attempt, spike.evidence.get("after")
+        after, before = (next(iter(view.named(name)), None) for name in names)
         if spike.pattern != "resume-spike" or after is None or before is None:
             continue
         skews = [(skew(old, r, spike.start_step), r) for r, old in pairs(before, after, Role.RATIO)]

@@ -20,7 +20,7 @@ EXPLAINED = ("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recove
 
 def explains(view: View, finding: Finding) -> bool:
     """Whether a rise of the loss is what a restart of the schedule does."""
-    attempt = next((a for a in view.attempts if a.name == finding.attempt), None)
+    attempt = next(iter(view.named(finding.attempt)), None)
     loss = attempt.series.get(finding.metric or "") if attempt is not None else None
     if attempt is None or loss is None or finding.pattern not in EXPLAINED:
         return False
