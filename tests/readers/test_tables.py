@@ -321,6 +321,27 @@ def test_a_json_document_of_one_line_is_no_log(tmp_path: Path) -> None:
     assert points(log(tmp_path, '{"step": 1, "loss": 2}\n', "a.jsonl")) == [(1, 2.0)]
 
 
+@pytest.mark.parametrize(
+    "before", ["{}\n{}\n", "\n{ }\n", '{"config": "' + 50_000 * "x" + '"}\n', "{ }\n" * 90]
+)
+@pytest.mark.parametrize("space", ["", " "])
+def test_empty_and_long_records_before_the_rows_do_not_hide_them(
+    before: str, space: str, tmp_path: Path
+) -> None:
+    rows = "".join(f'{{{space}"step": {step}, "loss": {9 - step}.5}}\n{{}}\n' for step in (1, 2, 3))
+    attempt = log(tmp_path, before + rows, "None.log.json")
+    assert points(attempt) == [(1, 8.5), (2, 7.5), (3, 6.5)]
+    assert (attempt.faults, set(attempt.facts) - {"format", "config"}) == ((), set())
+
+
+@pytest.mark.parametrize(
+    "text", ["{}\n", "{}\n{}\n", '{}\n{"hidden_size": 64}\n', "{\n}\n", "{}\nloss 2.5\n"]
+)
+def test_empty_records_alone_are_no_log(text: str, tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="no reader knows"):
+        log(tmp_path, text, "config.json")
+
+
 @pytest.mark.parametrize("history", ["[]", "{}", "null", '[{"note": "x"}]', "[1, 2]"])
 def test_a_state_without_points_is_told(history: str, tmp_path: Path) -> None:
     with pytest.raises(LogError, match="Remedy"):

@@ -7,6 +7,7 @@ numbers in strings (fairseq) as numbers, null as not measured.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,25 +20,40 @@ from chronicle.readers.blocks import engine_for
 from chronicle.readers.json_rows import JsonLog, Row, cells_of
 from chronicle.readers.runs_in_table import RUN_NAMES, runs_of
 from chronicle.readers.tables import Column
-from chronicle.readers.text import Lines, head_lines, numbered
+from chronicle.readers.text import Lines, encoding_of, head, head_lines, numbered
 
 __all__ = ["Row", "columns_of", "flat"]
 
 NAME = "jsonl"
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 
+LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
+MOST_EMPTY = 100  # lines before the first that tells something
+_OBJECT, _EMPTY = re.compile(r'\{\s*"'), re.compile(r"\{\s*\}")
+
 
 def identify(path: Path) -> bool:
-    """The first line is one whole JSON object. A file of one line, or of lines longer than the head, is
-    JSON lines only if its suffix says so: it may as well be any JSON document."""
-    lines = [line.strip() for line in head_lines(path) if line.strip()][:2]
-    if not lines or not lines[0].startswith('{"') or '"log_history"' in lines[0]:
+    """The first line that is no empty object is one whole JSON object, with another line below it. A file of
+    one line, or whose first line is very long, is JSON lines only if its suffix says so: it may as well be
+    any JSON document."""
+    if not "".join(head_lines(path)).lstrip().startswith("{"):
+        return False
+    first, second = _begin(path)
+    if not _OBJECT.match(first) or '"log_history"' in first:
         return False
     by_suffix = path.suffix.lower() in SUFFIXES[:2]
     try:
-        return isinstance(json.loads(lines[0]), dict) and (len(lines) > 1 or by_suffix)
+        return isinstance(json.loads(first), dict) and (bool(second) or by_suffix)
     except (ValueError, RecursionError):
-        return len(lines) == 1 and by_suffix
+        return by_suffix and (not second or len(first) == LONGEST_FIRST)
+
+
+def _begin(path: Path) -> tuple[str, str]:
+    """The first two lines that are neither blank nor an empty object; "" where there are none."""
+    with path.open(encoding=encoding_of(head(path)), errors="replace") as file:
+        lines = (file.readline(LONGEST_FIRST).strip() for _ in range(MOST_EMPTY))
+        told = (line for line in lines if line and not _EMPTY.fullmatch(line))
+        return next(told, ""), next(told, "")
 
 
 def read(path: Path) -> list[Attempt]:

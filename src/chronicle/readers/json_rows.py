@@ -131,6 +131,8 @@ class JsonLog:
             self._add(place, row)
             self._shapes.learn(text)
             return True
+        if not known:
+            return False
         if not place:
             self._early.append(known)
         elif len(self._events) < MAX_EVENTS:
