@@ -76,6 +76,21 @@ SAID = [
     ("throughput-drop", "slow_samples", "≥ {} samples"),
     ("hang", "hang_times", "≥ {} times"),
     ("hang", "hang_s", "≥ {} s"),
+    ("resume-spike", "same_time", "within {} samples"),
+    ("repeat-data", "alike_share", "a correlation ≥ {}"),
+    ("lr-not-restored", "lr_falls", "{} times the first value"),
+    ("plateau", "lr_falls", "by a factor of {} around the knee"),
+    ("plateau", "idle", "≤ {} % of its highest value"),
+    ("plateau", "moved", "loss falls < {} %"),
+    ("lr-decay-drop", "moved", "and ≥ {} %"),
+    ("batch-ramp", "single_t", "≥ {} standard errors and a third"),
+    ("batch-ramp", "known_t", "≥ {} standard errors and ≥"),
+    ("batch-ramp", "moved", "standard errors and ≥ {} %"),
+    ("grad-norm-precursor", "other_t", "≥ {} against"),
+    ("loss-scale-collapse", "halvings_within", "within {} samples"),
+    ("output-logit-drift", "drift_noise", "≥ {} noise scales"),
+    ("output-logit-drift", "drift_late", "≥ {} % of the way"),
+    ("overfitting", "join_t", "≥ {} standard errors"),
 ]
 
 
