@@ -125,13 +125,12 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
     """More fast spikes than a good run has, on one metric; two at least."""
     losses = [a.loss for a in view.attempts if a.loss is not None]
-    steps = max((int(s.steps.max()) for s in losses), default=0) - min(
-        (int(s.steps.min()) for s in losses), default=0
-    )
-    spikes = [
-        f for f in live if f.pattern == "spike-fast-recovery" and f.metric in {s.metric for s in losses}
-    ]
-    return len(spikes) >= 2 and len(spikes) * 1e4 > view.thresholds.spike_rate * max(steps, 1)
+    metrics = {s.metric for s in losses}
+    spikes = sum(f.pattern == "spike-fast-recovery" and f.metric in metrics for f in live)
+    if spikes < 2:
+        return False
+    steps = max(int(s.steps.max()) for s in losses) - min(int(s.steps.min()) for s in losses)
+    return spikes * 1e4 > view.thresholds.spike_rate * max(steps, 1)
 
 
 def not_assessed(view: View, named: Sequence[str]) -> Iterable[NotAssessed]:
