@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.classify.asking import patterns
 from tests.curves.runs import all_fail, repeat_data
+
+from chronicle.classify import classify
+from chronicle.model import Floats
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -17,3 +21,43 @@ def test_replays_that_end_are_no_deaths(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_attempts_that_all_diverge_have_failed(seed: int) -> None:
     assert "failed-run" in patterns(all_fail(seed))
+
+
+def said(first_step: int = 1, **columns: Floats) -> set[str]:
+    """What is found in columns by step."""
+    steps = first_step + np.arange(len(next(iter(columns.values()))))
+    return set(
+        classify({name.replace("__", "/"): (steps, values) for name, values in columns.items()}).patterns
+    )
+
+
+def chance(n: int, seed: int = 0) -> Floats:
+    """A loss of two classes that stays at chance."""
+    return np.log(2) + 2e-4 * np.random.default_rng(seed).standard_normal(n)
+
+
+@pytest.mark.parametrize("first_step", [0, 1])
+@pytest.mark.parametrize("n", [16, 24, 40, 200])
+def test_a_flat_loss_has_failed_also_where_epochs_are_counted_from_one(n: int, first_step: int) -> None:
+    assert "failed-run" in said(first_step, loss=chance(n))
+
+
+def test_what_is_learned_while_no_score_moves_is_nothing() -> None:
+    """The outputs find their scale in the first epoch, and the AUC stays at one half."""
+    loss, auc = chance(40), 0.5 + 3e-4 * np.random.default_rng(1).random(40)
+    loss[:2] = 0.79, 0.70
+    assert "failed-run" in said(loss=loss, auc=auc)
+    assert "failed-run" not in said(loss=loss)
+    assert "failed-run" not in said(loss=loss, auc=auc + np.linspace(0, 0.2, 40))
+
+
+def test_a_loss_that_stays_is_no_failure_where_another_falls() -> None:
+    assert "failed-run" in said(loss=chance(40), val_loss=chance(40, 1))
+    assert "failed-run" not in said(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))
+
+
+@pytest.mark.parametrize("n", [8, 13, 40])
+@pytest.mark.parametrize("value", [0.0, -6e-20, 0.6931])
+def test_a_log_of_one_value_is_frozen_however_short(n: int, value: float) -> None:
+    assert "frozen-metric" in said(loss=np.full(n, value))
+    assert "frozen-metric" not in said(loss=np.r_[value + 1, np.full(n - 1, value)][:20])

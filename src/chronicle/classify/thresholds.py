@@ -57,6 +57,10 @@ class Thresholds(ContextThresholds):
         0.03, "log units", "one-sample noise above which a model knows some batches better"
     )
     learned: float = limit(0.03, "log units", "less than this below the start: it never learned")
+    unmoved: float = limit(0.02, "share of a score", "a score that moves by less tells of no learning")
+    longer: float = limit(
+        2.0, "times the first step", "a power law of a tenth falls by 7 % while steps double"
+    )
     dying: float = limit(0.75, "share of the attempts", "this many end above their own minimum: failed")
 
     @classmethod

@@ -76,10 +76,10 @@ def rise_start(ring: Row, event: Row, i: float, noise: float, is_jump: bool) -> 
 
 
 def lowest(ring: Row, start: float, i: float) -> float:
-    """Index of the lowest sample from start to i."""
+    """Index of the last of the lowest samples from start to i."""
     best = float(int(start))
     for j in range(int(start), int(i) + 1):
-        if ring[j % at.RING] < ring[int(best) % at.RING]:
+        if ring[j % at.RING] <= ring[int(best) % at.RING]:
             best = float(j)
     return best
 

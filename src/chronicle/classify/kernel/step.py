@@ -56,7 +56,8 @@ def finish(mem: Memory) -> None:
     state = mem.state
     if state[at.STARTED] == 0.0 and state[at.WARMED] > 0.0:
         replay(mem)
-    if frozen(state):
+    nothing_else = state[at.SAME_COUNT] >= 8.0 and state[at.SAME_LONGEST] == 0.0
+    if frozen(state) or nothing_else:
         report_run(mem, at.IS_FROZEN, state[at.SAME_SINCE], -1.0, state[at.SAME_COUNT])
     if state[at.BAD_COUNT] > 0.0:
         report_run(mem, at.IS_NONFINITE, state[at.BAD_SINCE], -1.0, state[at.BAD_COUNT])

@@ -7,7 +7,9 @@ plateau
     rate that falls by 1.3 around the knee, or is under a tenth of its highest there, explains it.
     Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
     and the loss falls by less than 1.5 % (or three errors) there: trained for nothing.
-    Blind to: a curve that has always been flat, and smooth convergence. False alarm: a search for frozen
+    Or: the loss falls by less than that from the first third to the last of a log over which the steps
+    double, and batches differ by 3 % at most, as they do where nothing is known of them.
+    Blind to: smooth convergence. False alarm: a search for frozen
     parameters in a run that has converged. Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
 overfitting
@@ -39,12 +41,13 @@ from chronicle.classify.measure import (
 )
 from chronicle.classify.report import criterion, found
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats, Role, Series
 
 PATTERNS = ("plateau", "overfitting")
 FEW = 6  # evaluations of which a noise can be told
 KNEES = 24  # places at which a knee is tried
+FLAT_LEAST = 16  # [samples] in which a loss that stays where it is can be told
 LEAST = 64  # [samples] of a loss in which a knee or a sudden drop can be told
 BINS = 48  # of log step, in which a knee is looked for
 SPAN = 4.0  # [times the first step] a shorter log has no course over log(step)
@@ -52,7 +55,7 @@ SPAN = 4.0  # [times the first step] a shorter log has no course over log(step)
 
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
-        yield from idle(view, attempt) or plateau(view, attempt)
+        yield from idle(view, attempt) or flat(view, attempt) or plateau(view, attempt)
         yield from overfitting(view, attempt)
 
 
@@ -99,6 +102,37 @@ def plateau(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ],
         runner_up=("near-perfect", "the curve had bent smoothly, as converging ones do"),
     )
+
+
+def flat(view: View, attempt: AttemptView) -> list[Finding]:
+    """A calm loss that gains nothing while the steps double, in a log that does not begin with the run."""
+    loss, limits = attempt.loss, view.thresholds
+    steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
+    if loss is None or len(y) < FLAT_LEAST or steps[-1] < limits.longer * max(steps[0], 1.0):
+        return []
+    third, noise = len(y) // 3, view.noise(loss)
+    fall = float(np.median(y[:third]) - np.median(y[-third:]))
+    error = MEDIAN_ERROR * wiggle(y) * (2 / third) ** 0.5
+    if steps[0] <= step_gap(loss) or noise > limits.knowing or view.events(loss):
+        return []
+    if abs(fall) >= max(limits.moved, limits.single_t * error) or float(np.ptp(y)) >= limits.learned:
+        return []
+    return [
+        found(
+            "plateau",
+            attempt,
+            loss,
+            (steps[0], None, None),
+            severity=0.4,
+            confidence=0.7,
+            evidence={"fall_log": fall, "noise_log": noise},
+            criteria=[
+                criterion("fall of the loss meanwhile", fall, "log units", f"< {limits.moved:g}", True),
+                at_least("last step over the first", steps[-1] / max(steps[0], 1.0), "times", limits.longer),
+            ],
+            runner_up=("near-perfect", "the loss had fallen while the steps doubled"),
+        )
+    ]
 
 
 def idle(view: View, attempt: AttemptView) -> list[Finding]:

@@ -1,7 +1,8 @@
 """Frozen metric: the same bits again and again.
 
 Sees: a loss that repeats one value. Rule: 32 bit-equal values in a row, and eight times more than this
-series had ever shown before (a log rounded to few digits repeats itself by chance).
+series had ever shown before (a log rounded to few digits repeats itself by chance); or a whole log of one
+value, from 8 on.
 Blind to: metrics that freeze with noise on top. False alarm: none known beyond constants logged on purpose.
 Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
 """
@@ -33,7 +34,11 @@ def claim(shape: Shape) -> Finding | None:
         evidence={"equal_samples": int(e.height), "value_loss": shape.value(e.onset, e.onset + 1)},
         criteria=[
             criterion(
-                "bit-equal values in a row", e.height, "samples", ">= 32 and 8 times the longest before", True
+                "bit-equal values in a row",
+                e.height,
+                "samples",
+                ">= 32 and 8 times the longest before; or all of 8 and more",
+                True,
             )
         ],
         runner_up=("quantised-loss", "the value changed now and then by one step of a coarse grid"),
