@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from chronicle.readers import read
-from chronicle.readers.epoch_steps import across_epochs, steps_per_epoch
+from chronicle.readers.epoch_steps import across_epochs, counts_up, steps_per_epoch
 from chronicle.readers.tables import Column
 
 
@@ -53,6 +53,31 @@ def test_counts_on_over_epochs(first_epoch: int, first_step: int) -> None:
 )
 def test_any_other_step_is_left_alone(steps: list[int], epochs: list[float]) -> None:
     assert made(steps, epochs) == (None, steps)
+
+
+@pytest.mark.parametrize(
+    ("values", "epochs", "counts"),
+    [
+        ([10, 20, 30, 10, 20, 30], [1, 1, 1, 2, 2, 2], True),
+        ([10, 20, 30, 40, 50, 60], [1, 1, 1, 2, 2, 2], True),  # over all epochs
+        ([10, 20, 30, 5, 15, 25], [], True),
+        ([10, 20, 30, 28, 29, 30], [], False),  # goes back to where nothing began
+        ([10, 20, 30, 10, 20, 30], [1] * 6, True),  # a second launch
+        ([30, 10, 20, 15, 5, 9], [1] * 6, False),
+        ([10, 20, 10, 20, 21, 22], [1, 1, 2, 2, 3, 3], False),  # begins anew with one epoch of two
+        ([10, 20, 30, 40], [0.2, 0.4, 1.1, 1.3], True),
+        ([10, 20, 10, 20], [0.2, 0.4, 1.1, 1.3], False),  # no whole epochs to count it on by
+        ([64, 64, 32, 64, 64, 32], [1, 1, 1, 2, 2, 2], False),
+        ([16, 16, 32, 32, 64, 64], [1, 1, 2, 2, 3, 3], False),  # a size that grows
+        ([float("inf"), float("-inf"), float("inf")], [float("nan"), float("inf"), 1], False),
+        ([7], [], True),
+        ([], [], False),
+    ],
+    ids=str,
+)
+def test_what_counts_up(values: list[float], epochs: list[float], counts: bool) -> None:
+    counter = Column(np.array(values), np.arange(len(values)))
+    assert counts_up(counter, Column(np.array(epochs), np.arange(len(epochs)))) == counts
 
 
 def test_a_resume_from_the_beginning_of_an_epoch_goes_back(tmp_path: Path) -> None:

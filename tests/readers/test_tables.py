@@ -14,10 +14,19 @@ from tests.docs_text import DOCS, between
 from tests.readers.writers import csv_log, json_log, trainer_log
 
 from chronicle.errors import BadLog, LogError
-from chronicle.model import Attempt
+from chronicle.model import Attempt, Role
 from chronicle.readers import read
 from chronicle.readers.cells import looks_whole, number
-from chronicle.readers.tables import STEP_NAMES, TIME_NAMES, Column, iso_seconds, plain, step_rank, unix
+from chronicle.readers.tables import (
+    IN_EPOCH_NAMES,
+    STEP_NAMES,
+    TIME_NAMES,
+    Column,
+    iso_seconds,
+    plain,
+    step_rank,
+    unix,
+)
 
 
 def log(tmp_path: Path, text: str | bytes, name: str = "log.csv") -> Attempt:
@@ -45,9 +54,12 @@ def test_step_column_is_found_by_name(name: str, axis: str, tmp_path: Path) -> N
     assert (points(attempt), attempt.axis) == ([(10, 2.5), (20, 2.25)], axis)
 
 
-def test_the_page_lists_the_names_in_their_order() -> None:
-    listed = between("step names", (DOCS / "formats.md").read_text("utf-8").replace(": <!--", ":\n<!--"))[2]
-    assert listed.replace("\n", " ").strip() == ", ".join(f"`{name}`" for name, _ in STEP_NAMES)
+@pytest.mark.parametrize(
+    ("part", "names"), [("step names", [name for name, _ in STEP_NAMES]), ("in-epoch names", IN_EPOCH_NAMES)]
+)
+def test_the_page_lists_the_names_in_their_order(part: str, names: list[str]) -> None:
+    listed = between(part, (DOCS / "formats.md").read_text("utf-8").replace(": <!--", ":\n<!--"))[2]
+    assert " ".join(listed.split()) == ", ".join(f"`{name}`" for name in names)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +71,10 @@ def test_the_page_lists_the_names_in_their_order() -> None:
         ("step,epoch,loss", "7,{1},2.0", "epoch"),  # a step that never moves counts nothing
         ("train/global_step,epoch,loss", "{1},0,2.0", "train/global_step"),
         ("iteration-time,iteration,loss", "0.5,{1},2.0", "iteration"),
+        ("batch,global_step,loss", "{4},{1},2.0", "global_step"),
+        ("batch,train/global_step,loss", "{4},{1},2.0", "train/global_step"),
+        ("epoch,batch,loss", "{1},64,2.0", "epoch"),  # a size
+        ("epoch,batch,loss", "0,{1},2.0", "batch"),
     ],
 )
 def test_the_best_of_several_step_columns(header: str, row: str, wins: str, tmp_path: Path) -> None:
@@ -71,6 +87,37 @@ def test_the_best_of_several_step_columns(header: str, row: str, wins: str, tmp_
 def test_without_a_step_the_rows_are_counted(tmp_path: Path) -> None:
     attempt = log(tmp_path, "loss,lr\n2.5,0.1\n2.25,0.1\n")
     assert (points(attempt), attempt.axis) == ([(0, 2.5), (1, 2.25)], "row")
+
+
+@pytest.mark.parametrize("name", IN_EPOCH_NAMES)
+@pytest.mark.parametrize("epochs", ["epoch", "note"])
+def test_a_counter_within_epochs_counts_on(name: str, epochs: str, tmp_path: Path) -> None:
+    rows = [(epoch, batch) for epoch in (1, 2, 3) for batch in (10, 20, 30)]
+    text = f"{epochs},{name.title()},loss\n" + "".join(f"{e},{b},{9 - e}.{b}\n" for e, b in rows)
+    attempt = log(tmp_path, text)
+    assert ([step for step, _ in points(attempt)], attempt.axis) == ([*range(10, 100, 10)], "step")
+    assert (attempt.facts["steps_per_epoch"], set(attempt.series)) == (30, {epochs, "loss"})
+    lines = "".join(f'{{"{epochs}": {e}, "{name}": {b}, "loss": {9 - e}.{b}}}\n' for e, b in rows)
+    for document, file in ((lines, "a.jsonl"), (f"[{lines.strip().replace(chr(10), ', ')}]", "a.json")):
+        assert points(log(tmp_path, document, file)) == points(attempt)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(64, 64, 64), (64, 64, 17, 64), (32, 32, 64, 64), (30, 10, 40, 20), (64, 32)]
+)
+def test_sizes_of_batches_count_nothing(sizes: tuple[int, ...], tmp_path: Path) -> None:
+    attempt = log(tmp_path, "batch,loss\n" + "".join(f"{size},2.5\n" for size in sizes * 3))
+    assert (attempt.axis, list(attempt.series)) == ("row", ["batch", "loss"])
+
+
+def test_a_counter_is_never_the_loss_that_the_file_is_named_after(tmp_path: Path) -> None:
+    rows = "".join(f"{epoch}, {it}, 1.{epoch}, 30.{it}\n" for epoch in (1, 2) for it in (100, 200, 150))
+    attempt = log(tmp_path, "epoch, iters, adam, sgd_loss\n" + rows, "loss.csv")  # iters counts nothing here
+    assert {name: one.role for name, one in attempt.series.items()} == {
+        "iters": Role.OTHER,
+        "adam": Role.OTHER,
+        "sgd_loss": Role.LOSS,
+    }
 
 
 def test_steps_that_are_no_whole_numbers_stay_a_metric(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
-"""Steps that count within an epoch (`iter` of MMDetection): made to count on, over all epochs."""
+"""Steps that count within an epoch (`iter` of MMDetection): made to count on, over all epochs.
+
+A column whose name may mean other things too (`batch` is also a size) is a counter where it behaves as one.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +54,35 @@ def across_epochs(steps: Steps, has_step: NDArray[np.bool_], epochs: Column, len
     done = epoch[latest] - min(int(epoch[0]), 1)
     with np.errstate(over="ignore"):
         return np.asarray(steps + length * np.where(has_step, done, 0), np.int64)
+
+
+def counts_up(counter: Column, epochs: Column) -> bool:
+    """Whether the values of a column count: they grow, and begin anew only with an epoch.
+
+    Without epochs they begin anew where they began. A single value may always count.
+    """
+    values = counter.values
+    if len(values) < 2:
+        return len(values) == 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        forward, up = np.diff(values), np.diff(_at(counter.rows, epochs)) > 0
+    rises, falls, stays = (np.count_nonzero(one & ~up) for one in (forward > 0, forward < 0, forward == 0))
+    if stays >= rises:
+        return False
+    if not len(epochs.rows):
+        begin = values[0] + np.median(forward[forward > 0])
+        return bool(rises >= 2 * falls and np.all(values[1:][forward < 0] <= begin))
+    anew = np.mean(forward[up] <= 0) if up.any() else 0.0
+    by_epoch = anew >= RESTARTING and np.array_equal(epochs.values, np.floor(epochs.values))
+    return bool(4 * falls <= rises and (anew == 0 or by_epoch))
+
+
+def _at(rows: Steps, epochs: Column) -> NDArray[Any]:
+    """The epoch of each row, that of the row before where it tells none; all 0 without epochs."""
+    if not len(epochs.rows):
+        return np.zeros(len(rows))
+    latest = np.maximum(np.searchsorted(epochs.rows, rows, side="right") - 1, 0)
+    return np.asarray(np.floor(epochs.values[latest]))
 
 
 def _whole(epochs: Column, has_step: NDArray[np.bool_]) -> tuple[Steps, Steps]:

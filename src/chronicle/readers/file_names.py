@@ -59,7 +59,7 @@ def by_file(path: Path, columns: Mapping[str, Column]) -> dict[str, dict[str, Co
     """
     columns = _of_score(path, columns)
     loss = loss_of(path)
-    metrics = [name for name in columns if tables.step_rank(name) is None]
+    metrics = [name for name in columns if not tables.is_counter(name)]
     if not loss or any(map(names_a_loss, metrics)):
         return {"": columns}
     silent = [name for name in metrics if role_of(name) is Role.OTHER and not _is_aside(name, columns[name])]

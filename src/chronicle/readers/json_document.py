@@ -123,9 +123,11 @@ def _logged_rows(value: list[Any]) -> list[Row] | None:
 
 
 def _counted(name: str) -> str:
-    """What a name counts: steps, epochs, samples, tokens, or "" for nothing."""
+    """What a name counts: steps, epochs, samples, tokens, batches perhaps, or "" for nothing."""
     rank = tables.step_rank(name)
-    return "" if rank is None else tables.STEP_NAMES[rank % len(tables.STEP_NAMES)][1]
+    if rank is None:
+        return "batch" if tables.is_counter(name) else ""
+    return tables.STEP_NAMES[rank % len(tables.STEP_NAMES)][1]
 
 
 def _named_by_file(document: Any, path: Path) -> list[Row]:

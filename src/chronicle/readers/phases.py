@@ -38,7 +38,7 @@ def told_apart(columns: Mapping[str, Column]) -> dict[str, Column]:
     with_epochs = any(tables.plain(key) == "epoch" for key in others)
     made: dict[str, Column] = {}
     for key, column in others.items():
-        if tables.step_rank(key) is not None:
+        if tables.is_counter(key):
             in_epoch = with_epochs and tables.plain(key) != "epoch"
             made[key] = _without(column, evaluated, training) if in_epoch else column
             continue

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
-from chronicle.readers.epoch_steps import across_epochs, steps_per_epoch
+from chronicle.readers.epoch_steps import across_epochs, counts_up, steps_per_epoch
 
 # Names of the step column by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
@@ -31,6 +31,9 @@ _COUNTED = {
     "epoch": "epoch",
 }
 STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
+# Names of counters that begin anew in each epoch, and may mean other things too.
+_IN_EPOCH = "iters batch batches minibatch mini_batch batch_idx batch_id batch_num episode episodes round"
+IN_EPOCH_NAMES = tuple(re.findall(r"\w+", _IN_EPOCH))
 TIME_NAMES = ("timestamp", "_timestamp", "wall_time", "datetime", "date_time", "date", "time", "ts")
 
 _RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
@@ -71,6 +74,11 @@ def step_rank(name: str) -> int | None:
     return len(_RANK) + _RANK[last] if last in _RANK and last != "epoch" else None
 
 
+def is_counter(name: str) -> bool:
+    """Whether a name is that of a column that counts steps, or may be."""
+    return step_rank(name) is not None or plain(name) in IN_EPOCH_NAMES
+
+
 def attempt(
     path: Path,
     n_rows: int,
@@ -93,7 +101,10 @@ def attempt(
     texts = {name: c for name, c in columns.items() if c.values.dtype == object}
     counter, axis = _axis(numbers)
     steps, has_step, step_faults = _steps(path, numbers.get(counter), n_rows)
-    if axis == "step" and (length := steps_per_epoch(steps, has_step, epochs := _epochs(numbers))):
+    epochs = _epochs(numbers)
+    if not len(epochs.rows) and plain(counter) in IN_EPOCH_NAMES:
+        epochs = _passes(steps)
+    if axis == "step" and (length := steps_per_epoch(steps, has_step, epochs)):
         steps = across_epochs(steps, has_step, epochs, length)
         facts = {"steps_per_epoch": length, **(facts or {})}
     clock, times = _times(columns, n_rows)
@@ -129,8 +140,29 @@ def _epochs(columns: Mapping[str, Column]) -> Column:
     return next((c for name, c in columns.items() if plain(name) == "epoch"), _NO_COLUMN)
 
 
+def _passes(steps: Steps) -> Column:
+    """How often the steps began anew before each row: the epochs, where none are told."""
+    return Column(np.append(0, np.cumsum(np.diff(steps) < 0)), np.arange(len(steps)))
+
+
 def _axis(columns: Mapping[str, Column]) -> tuple[str, str]:
-    """Name of the column that counts the steps and what it counts; ("", "row") where none does."""
+    """Name of the column that counts the steps and what it counts; ("", "row") where none does.
+
+    One that may mean other things counts where the values do, and nothing else tells more than the epoch.
+    """
+    name, axis = _by_name(columns)
+    if axis not in ("epoch", "row"):
+        return name, axis
+    epochs = _epochs(columns)
+    found = {n: c for n, c in columns.items() if plain(n) in IN_EPOCH_NAMES and _counts(c.values)}
+    return next(
+        ((n, "step") for n, c in found.items() if counts_up(c.only(c.rows[_whole(c.values)]), epochs)),
+        (name, axis),
+    )
+
+
+def _by_name(columns: Mapping[str, Column]) -> tuple[str, str]:
+    """As `_axis`, of the columns that count by their name alone."""
     ranked = sorted((rank, name) for name in columns if (rank := step_rank(name)) is not None)
     whole = [(rank, name) for rank, name in ranked if _counts(columns[name].values)]
     growing = [(rank, name) for rank, name in whole if _grows(columns[name].values)]
