@@ -16,7 +16,7 @@ import numpy as np
 from chronicle.classify.detect import Event, detect, engine_for
 from chronicle.classify.medians import median
 from chronicle.classify.thresholds import Thresholds
-from chronicle.model import Attempt, Finding, Floats, Role, Series, Timeline
+from chronicle.model import Attempt, Finding, Floats, Join, Role, Series, Timeline
 
 T = TypeVar("T")
 
@@ -95,6 +95,14 @@ class View:
     def _logged_by(self) -> Mapping[Series, AttemptView]:
         return {s: a for a in self.attempts for s in a.series.values()}
 
+    def join_before(self, attempt: AttemptView) -> Join | None:
+        """The join by which an attempt took over from an earlier one."""
+        return self._joins.get(attempt.index)
+
+    @cached_property
+    def _joins(self) -> Mapping[int, Join]:
+        return {join.after: join for join in reversed(self.timeline.joins)}
+
     def named(self, name: str | None) -> Sequence[AttemptView]:
         """The attempts of a name: mostly one, none for None."""
         return self._by_name.get(name, ())
@@ -147,9 +155,9 @@ class View:
 
 def look(timeline: Timeline, thresholds: Thresholds) -> View:
     """The view of a timeline."""
+    live_until = _live_until(timeline)
     attempts = tuple(
-        AttemptView(i, a.name, a, written(a.series), _live_until(timeline, i))
-        for i, a in enumerate(timeline.attempts)
+        AttemptView(i, a.name, a, written(a.series), live_until[i]) for i, a in enumerate(timeline.attempts)
     )
     return View(timeline, thresholds, attempts)
 
@@ -201,10 +209,10 @@ def _only(series: Series, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> S
     return replace(series, steps=series.steps[mask], values=series.values[mask], times=series.times[mask])
 
 
-def _live_until(timeline: Timeline, attempt: int) -> int | None:
-    last = [
-        int(track.steps[mine].max())
-        for track in timeline.series.values()
-        if (mine := (track.attempt == attempt) & track.live).any()
-    ]
-    return max(last, default=None)
+def _live_until(timeline: Timeline) -> list[int | None]:
+    """The last step of each attempt that no later one overtook."""
+    none = np.iinfo(np.int64).min
+    last = np.full(len(timeline.attempts), none)
+    for track in timeline.series.values():
+        np.maximum.at(last, track.attempt[track.live], track.steps[track.live])
+    return [None if step == none else int(step) for step in last]

@@ -21,6 +21,7 @@ rising-spike-rate
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -205,8 +206,11 @@ def laplace(places: Floats) -> float:
 
 def kendall(values: Floats) -> float:
     """Kendall's trend statistic of a sequence, standard normal if there is no trend (no tie correction)."""
-    n = len(values)
-    score = float(np.sum(np.sign(values[None, :] - values[:, None])[np.triu_indices(n, 1)]))
+    n, score = len(values), 0
+    before: list[float] = []  # in order of size
+    for value in values.tolist():
+        score += bisect_left(before, value) - (len(before) - bisect_right(before, value))
+        insort(before, value)
     return score / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
 
 

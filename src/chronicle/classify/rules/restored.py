@@ -35,7 +35,7 @@ def find(view: View) -> Iterator[Finding]:
 
 def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """The learning rate at the start of an attempt against what it should have been."""
-    join = next((j for j in view.timeline.joins if j.after == attempt.index), None)
+    join = view.join_before(attempt)
     rate, limits = attempt.learning_rate, view.thresholds
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
         return
