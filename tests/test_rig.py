@@ -13,8 +13,9 @@ from benchmarks.classifier.confidences import Said
 from benchmarks.classifier.rates import Count
 from benchmarks.curves.cases import contexts, shaped
 from benchmarks.curves.kinds import SHAPES
+from tests.curves import Curve
 
-from chronicle.classify import DEFAULTS
+from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.model import Diagnosis, Role, Series, Verdict
 from chronicle.score import Event, Label
 from chronicle.timeline import stitch
@@ -132,6 +133,27 @@ def test_what_moves() -> None:
     base = sensitivity.Numbers(0.8, 0.7, 0.9, 1.0, 51)
     assert not replace(base, recall=0.805, alarms=1.2).moved(base)
     assert replace(base, specimens=50).moved(base) and replace(base, strict=0.68).moved(base)
+
+
+def test_a_trial_is_made_again_only_with_what_it_asked_for() -> None:
+    made: list[Thresholds] = []
+
+    def trial(limits: Thresholds) -> bool:
+        made.append(limits)
+        return limits.rise > 0.03
+
+    known = {"specimens": [sensitivity.watched(trial)]}
+    assert known == {"specimens": [(False, {"rise"})]}
+    assert sensitivity.again({"specimens": [trial]}, known, "cusum", 1.3) == {"specimens": [False]}
+    assert len(made) == 1
+    assert sensitivity.again({"specimens": [trial]}, known, "rise", 1.3) == {"specimens": [True]}
+
+
+def test_watched_thresholds_are_the_defaults() -> None:
+    run = stitch(Curve(1).spike(0.5, 20, fall=4).run().attempts)
+    said, asked = sensitivity.watched(lambda limits: classify(run, limits))
+    assert said == classify(run) and {"cusum", "rise", "fast_steps"} <= asked
+    assert not {"halvings", "ratio_off", "overfit_late"} & asked
 
 
 # ---- degraded copies

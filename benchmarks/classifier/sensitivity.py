@@ -3,17 +3,20 @@
     python -m benchmarks.classifier.sensitivity [--quick] [--write]
 
 A probability is moved in its exponent. A threshold that moves nothing may go; one that moves much at 30 %
-needs a better reason than a round number. The specimens are counted as well, as cases passed.
+needs a better reason than a round number. The specimens are counted as well, as cases passed. A case is
+tried again only with the thresholds that it asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 from benchmarks.classifier import folders, page, tables
-from benchmarks.classifier.judging import judged
+from benchmarks.classifier.judging import Judged, judged
 from benchmarks.curves.cases import Case, confounded, contexts, healthy, injected
 from benchmarks.page import arguments, markdown
 from chronicle.classify import DEFAULTS, Thresholds, classify
@@ -29,6 +32,11 @@ from chronicle.timeline import stitch
 
 FACTORS = (0.7, 1.3)
 SEED = 700
+NAMES = tuple(field.name for field in fields(DEFAULTS))
+SAID = ("Nothing moves with", "No case asks for")
+
+Trial = Callable[[Thresholds], Any]  # a case, a `Judged` or whether it passed
+Known = tuple[Any, frozenset[str]]  # the outcome with the defaults, and what it depends on
 
 
 @dataclass(frozen=True)
@@ -49,40 +57,54 @@ class Numbers:
         return far or self.specimens != base.specimens or abs(self.alarms - base.alarms) >= 0.5
 
 
-@dataclass(frozen=True)
-class Cases:
-    """Everything that is classified again and again, made once."""
+class Watched(Thresholds):
+    """The defaults, which note the names that are asked for: what no rule asked changes nothing."""
 
-    events: Sequence[Case]
-    contexts: Sequence[Case]
-    quiet: Sequence[Case]
-    specimens: Sequence[tuple[Label, Sequence[Timeline]]]
+    asked: ClassVar[set[str]] = set()
 
-    def measured(self, thresholds: Thresholds) -> Numbers:
-        events = list(judged(self.events, thresholds))
-        passed = 0
-        for label, timelines in self.specimens:
-            said = [diagnosis_json("run", classify(t, thresholds)) for t in timelines]
-            passed += judge(label, one_answer(said)).passed
-        return Numbers(
-            tables.mean(r.found for r in events),
-            tables.mean(r.strict for r in events),
-            tables.mean(r.result.passed for r in judged(self.contexts, thresholds)),
-            tables.rate(judged(self.quiet, thresholds)),
-            passed,
-        )
+    def __getattribute__(self, name: str) -> Any:
+        if name in NAMES:
+            Watched.asked.add(name)
+        return super().__getattribute__(name)
 
 
-def cases(quick: bool) -> Cases:
-    """Events of 8 and 20 scales, context kinds, healthy courses, and the specimens."""
+def watched(trial: Trial) -> tuple[Any, frozenset[str]]:
+    """What comes out with the defaults, and the thresholds that had a say in it."""
+    Watched.asked.clear()
+    return trial(Watched()), frozenset(Watched.asked)
+
+
+def numbers(outcomes: Mapping[str, Sequence[Any]]) -> Numbers:
+    """What is counted of the outcomes of all trials."""
+    return Numbers(
+        tables.mean(r.found for r in outcomes["events"]),
+        tables.mean(r.strict for r in outcomes["events"]),
+        tables.mean(r.result.passed for r in outcomes["contexts"]),
+        tables.rate(outcomes["quiet"]),
+        sum(outcomes["specimens"]),
+    )
+
+
+def trials(quick: bool) -> dict[str, list[Trial]]:
+    """Events of 8 and 20 scales, context kinds, healthy courses, and the specimens, each made once."""
     grounds = ("plain", "real residuals", "every 100th", "mixed")
     seeds = range(SEED, SEED + (1 if quick else 3))
-    return Cases(
-        list(injected(seeds, (5.0, 8.0, 20.0), grounds)),
-        list(contexts(seeds)),
-        [*healthy(seeds), *healthy(range(SEED, SEED + 50), ["real residuals"]), *confounded(seeds)],
-        list(_specimens(folders.SPECIMENS)),
-    )
+    kinds = {
+        "events": injected(seeds, (5.0, 8.0, 20.0), grounds),
+        "contexts": contexts(seeds),
+        "quiet": [*healthy(seeds), *healthy(range(SEED, SEED + 50), ["real residuals"]), *confounded(seeds)],
+    }
+    made: dict[str, list[Trial]] = {kind: [partial(_judged, c) for c in some] for kind, some in kinds.items()}
+    return made | {"specimens": [partial(_passes, *one) for one in _specimens(folders.SPECIMENS)]}
+
+
+def _judged(case: Case, thresholds: Thresholds) -> Judged:
+    return next(judged([case], thresholds))
+
+
+def _passes(label: Label, timelines: Sequence[Timeline], thresholds: Thresholds) -> bool:
+    said = [diagnosis_json("run", classify(t, thresholds)) for t in timelines]
+    return judge(label, one_answer(said)).passed
 
 
 def _specimens(folder: Path) -> list[tuple[Label, list[Timeline]]]:
@@ -107,20 +129,39 @@ def changed(name: str, factor: float) -> Thresholds:
     return replace(DEFAULTS, **{name: value**factor if probable and value < 0.05 else value * factor})
 
 
-def table(given: Cases) -> str:
+def table(given: Mapping[str, Sequence[Trial]]) -> str:
     """One row a threshold that moves anything, and one line on those that move nothing."""
-    base = given.measured(DEFAULTS)
-    rows, still = [["(defaults)", *_cells(base), *_cells(base)]], []
-    for field in fields(DEFAULTS):
-        low, high = (given.measured(changed(field.name, f)) for f in FACTORS)
+    known = {kind: [watched(trial) for trial in some] for kind, some in given.items()}
+    base = numbers({kind: [outcome for outcome, _ in some] for kind, some in known.items()})
+    rows, still, unasked = [["(defaults)", *_cells(base), *_cells(base)]], [], []
+    for name in NAMES:
+        low, high = (numbers(again(given, known, name, factor)) for factor in FACTORS)
         if low.moved(base) or high.moved(base):
-            rows.append([f"`{field.name}`", *_cells(low), *_cells(high)])
+            rows.append([f"`{name}`", *_cells(low), *_cells(high)])
+        elif any(name in asked for some in known.values() for _, asked in some):
+            still.append(f"`{name}`")
         else:
-            still.append(f"`{field.name}`")
+            unasked.append(f"`{name}`")
     what = ["recall", "strict", "context", "FA/100k", "specimens"]
     head = ["threshold", *(f"{w} × {f:g}" for f in FACTORS for w in what)]
-    quiet = ", ".join(still)
-    return f"{markdown(head, rows)}\n\nNothing moves with {quiet}."
+    said = [
+        f"{words} {', '.join(names)}." for words, names in zip(SAID, (still, unasked), strict=True) if names
+    ]
+    return "\n\n".join([markdown(head, rows), *said])
+
+
+def again(
+    given: Mapping[str, Sequence[Trial]], known: Mapping[str, Sequence[Known]], name: str, factor: float
+) -> dict[str, list[Any]]:
+    """The outcomes with one threshold changed: tried again where it was asked for."""
+    thresholds = changed(name, factor)
+    return {
+        kind: [
+            trial(thresholds) if name in asked else outcome
+            for trial, (outcome, asked) in zip(some, known[kind], strict=True)
+        ]
+        for kind, some in given.items()
+    }
 
 
 def _cells(n: Numbers) -> list[object]:
@@ -132,7 +173,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a third of the cases")
     options = parser.parse_args()
     compiled.compiled()
-    text = table(cases(options.quick))
+    text = table(trials(options.quick))
     print(text)
     if options.write:
         page.put({"sensitivity": text})
