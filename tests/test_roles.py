@@ -33,7 +33,8 @@ NAMES = {
         (val), loss_val, Loss/valid, loss_te, te_loss, va_loss, ts_loss, cv_loss, tst_loss, Dev Loss,
         dev_loss, devloss, holdout_loss, held-out loss, hold_out_loss, val_nll, val_objective, val_bpd,
         valid_0's binary_logloss, validation_0-logloss, val_ppl, eval_perplexity, val_mse, val_bce,
-        val_ce, test_error, val_err, val_cost, validation loss (avg), 验证损失, Validierungsverlust""",
+        val_ce, test_error, val_err, val_cost, validation loss (avg), Validate Loss, Vali Loss,
+        evaluating loss, testing_loss, 验证损失, Validierungsverlust""",
     Role.GRAD_NORM: "grad_norm, grad-norm, grad norm, gnorm, norm, train/grad_norm, hidden_gradient_norm",
     Role.LEARNING_RATE: "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, metadata.lr",
     Role.THROUGHPUT: """throughput, throughput_tokens, tokens_per_sec, tok/sec, tokens/sec, tokens /
@@ -60,7 +61,8 @@ NAMES = {
         score, total_duration, total_flos, mem-allocated-bytes, lossless, clip_ratio,
         <script>alert(1)</script>, train_1, val_1, valid, dev, test, holdout, total, err, error, kl,
         kl_loss, elbo, train_elbo, critic_loss, d_loss, G_loss, Gen Loss, Disc Loss, policy_loss,
-        value_loss, vf_loss, entropy_loss, mse_loss, bce_loss, recon_loss, aux_loss, best_loss,
+        lossD, loss_G, G_GAN, D_real, errG, cycle_A, idt_loss, gen/adv_loss, value_loss, vf_loss,
+        entropy_loss, mse_loss, bce_loss, recon_loss, aux_loss, best_loss,
         best_val_loss, min_val_loss, loss_std, train_loss_std, val_loss_std, loss_weight, hyperdata,
         remaining""",
 }
@@ -178,6 +180,29 @@ Gen Loss: loss, Disc Loss: other
 d_loss: other, g_loss: loss
 loss: loss, d_loss: other, g_loss: other
 policy_loss: loss, value_loss: other, entropy_loss: other
+actor_loss: loss, critic_loss: other, alpha_loss: other
+loss_disc: other, loss_gen: other, loss_kl: other, loss_mel: loss
+loss_disc: other, loss_gen: other, loss_mel: other, loss_1: loss
+kl_loss: other, recon_loss: loss
+box_loss: loss, cls_loss: other
+G_loss: other, D_loss: other, cycle_loss: loss, identity_loss: other
+loss_G: loss, loss_D: other
+lossD: other, lossG: loss
+d_loss_real: other, d_loss_fake: other, dloss: other, gloss: loss
+time: step-time, data: other, G_GAN: other, G_L1: loss, D_real: other, D_fake: other
+D_A: other, G_A: other, cycle_A: loss, idt_A: other, D_B: other, G_B: other, cycle_B: other, idt_B: other
+G_GAN: other, G_GAN_Feat: loss, G_VGG: other, D_real: other, D_fake: other
+KLD: other, GAN: other, GAN_Feat: loss, VGG: other, D_Fake: other, D_real: other
+errD: other, errG: loss, D_x: other
+loss: loss, G_GAN: other, G_L1: other, D_real: other
+G_GAN: other, G_L1: other, val_loss: validation-loss
+D: other, G: loss, lr: learning-rate
+A: other, B: other, D: other, G: other
+G_GAN: other, G_L1: other, lr: learning-rate
+D_real: other, D_fake: other
+Loss: loss, Train: other, Val: other, Test: other
+Loss: loss, Val: validation-loss
+Train Loss: loss, Vali Loss: validation-loss, Test Loss: validation-loss
 tloss: loss, vloss: validation-loss
 t_loss: loss, v_loss: validation-loss, acc: score
 v_loss: loss, lr: learning-rate

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 from chronicle.model import Role
 
-EVALUATED = r"\b(val|valid|validation|eval|evaluation|test|tst|dev|held ?out|hold ?out|tel)\b"
+EVALUATED = (
+    r"\b(val|vali|valid|validate|validating|validation|eval|evaluating|evaluation|test|testing|tst|dev"
+    r"|held ?out|hold ?out|tel)\b"
+)
 PER_SECOND = r"(per|/|p) ?(s|sec|secs|second|gpu|device|day)\b"
 A_LOSS = (
     r"\b(loss|losses|nll|cross ?entropy|xent|m?logloss|ce mean|neg(ative)? elbo|objective|bpb|bpc|bpd"
@@ -40,6 +43,8 @@ SPELLED = {
     r"(?<![a-z])trn?(?=loss|acc)": "train",
     r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v)(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
     r"(?<=loss)(?=\d)|(?<=acc)(?=\d)": "",
+    r"(?<![a-z])(err|loss)(?=[gd](?![a-z]))": r"\1",
+    r"(?<![a-z])([gd])(?=loss(?![a-z]))": r"\1",
 }
 
 
@@ -56,10 +61,18 @@ COMPONENTS = _words("""
     discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
     kd student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
     regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
-    rejected g d
+    rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp
 """)
-# The parts among them that rise where a training goes well: what another part plays against.
-OPPONENTS = _words("cri critic disc discriminator d")
+# The parts among them that tell how far from its target the output is.
+DISTANCES = _words("""
+    l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
+    content
+""")
+# Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
+GENERATORS = _words("g gan gen generator")
+OPPONENTS = _words("cri critic disc discriminator d real fake")
+# Words beside the players in names that do not speak of a loss: `cycle_A`, `errD`.
+BESIDE_PLAYERS = _words("a b x y err error")
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.
 TOTALS = _words("""
     all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
@@ -200,7 +213,7 @@ ALIASES: tuple[Alias, ...] = (
         rf"^(?=.*{EVALUATED})(?:{AN_ERROR})",
         "eval-rmse, val_mae, valid ppl",
     ),
-    Alias(Role.LOSS, AN_ERROR, "train-rmse, Cost, perplexity, error_rate, l_pix (where no loss is logged)"),
+    Alias(Role.LOSS, AN_ERROR, "train-rmse, Cost, perplexity, l_pix, error_rate (where no loss is logged)"),
     Alias(Role.OTHER, r"^score$", "score"),
     Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, reward"),
 )

@@ -19,15 +19,14 @@ from chronicle.aliases import (
     AN_ERROR,
     COMPONENTS,
     CORPORA,
-    EVALUATED,
     OF_EVALUATION,
     OF_TRAINING,
-    OPPONENTS,
     SPELLED,
     TOTALS,
 )
 from chronicle.errors import UsageError
 from chronicle.model import Role, Series
+from chronicle.parts import is_part, players, rank, words_of
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in ALIASES)
 _SPELLED = re.compile("|".join(SPELLED))
@@ -65,7 +64,7 @@ def role_of(metric: str) -> Role:
     role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
-    parts = set(_loss_parts(name))
+    parts = set(words_of(name))
     if not parts or not re.search(A_LOSS, name):
         return Role.LOSS
     if role is Role.LOSS and parts & COMPONENTS:
@@ -76,13 +75,13 @@ def role_of(metric: str) -> Role:
 def names_a_loss(metric: str) -> bool:
     """Whether the name is that of a loss, or of a part of one."""
     role = role_of(metric)
-    return role in _LOSSES or (role is Role.OTHER and _is_part(metric))
+    return role in _LOSSES or (role is Role.OTHER and is_part(plain(metric)))
 
 
 def says_nothing(word: str) -> bool:
     """Whether a word beside "loss" would be none that is known: no part, no data, no phase of a training."""
     beside = f"{word} loss"
-    parts = set(_loss_parts(plain(beside)))
+    parts = set(words_of(plain(beside)))
     return role_of(beside) is Role.LOSS and bool(parts) and not parts & COMPONENTS
 
 
@@ -156,12 +155,6 @@ def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None
     return None
 
 
-def _loss_parts(name: str) -> list[str]:
-    """The words beside "loss" that are not merely another way to say the whole loss."""
-    words = re.sub(r"\b(loss|objective) values?\b", "loss", name.replace("cross entropy", "loss")).split()
-    return [w for w in words if w not in TOTALS and not w.isdigit() and not re.fullmatch(A_LOSS, w)]
-
-
 def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
     """Decides by the whole log what the losses with an unknown word in their name are.
 
@@ -170,9 +163,9 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     """
     roles = dict(roles)
     losses = [name for name, role in roles.items() if role is Role.LOSS and name not in given]
-    unknown = [name for name in losses if set(_loss_parts(plain(name))) - COMPONENTS]
+    unknown = [name for name in losses if set(words_of(plain(name))) - COMPONENTS]
     others = [name for name, role in roles.items() if role is Role.OTHER and name not in given]
-    parts = [name for name in others if _is_part(name)]
+    parts = [name for name in others if is_part(plain(name))]
     total = len(unknown) < sum(role is Role.LOSS for role in roles.values())
     known = sum(role is Role.DATASET_LOSS for role in roles.values())
     if not parts and len(unknown) + known > 1:
@@ -180,17 +173,22 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     elif total:
         roles |= dict.fromkeys(unknown, Role.OTHER)
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()):
-        roles |= dict.fromkeys(parts, Role.LOSS)
+        roles |= dict.fromkeys(parts or _players(others), Role.LOSS)
     if not _LOSSES & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
     return roles
 
 
 def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
-    """`train` beside `valid`, and `t_loss` beside `v_loss`, are losses where no other name speaks of one."""
+    """`train` beside `valid`, and `t_loss` beside `v_loss`, are losses where no other name speaks of one.
+
+    Beside a loss of the training, `train` and `valid` are of something else: scores mostly.
+    """
     ours = {name for name in roles if plain(name) in OF_TRAINING}
     theirs = {name for name in roles if plain(name) in OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}
+    if ours and theirs and Role.LOSS in others:
+        return dict(roles) | {name: Role.OTHER for name in ours | theirs if "loss" not in plain(name)}
     if not ours or not theirs or others & _LOSSES:
         return dict(roles)
     return dict(roles) | dict.fromkeys(ours, Role.LOSS) | dict.fromkeys(theirs, Role.VALIDATION_LOSS)
@@ -214,23 +212,22 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     return dict(roles) | {name: Role.OTHER for name in errors if kinds.get(name) != first}
 
 
-def _is_part(metric: str) -> bool:
-    name = plain(metric)
-    is_loss = re.search(A_LOSS, name) and not re.search(EVALUATED, name)
-    return bool(is_loss) and not COMPONENTS.isdisjoint(_loss_parts(name))
+def _players(names: Sequence[str]) -> list[str]:
+    told = players(set(map(plain, names)))
+    return [name for name in names if plain(name) in told]
 
 
 def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list[str]:
-    """Where only parts of a loss are logged, all but the one that stands for it: the first of the longest.
+    """Where only parts of a loss are logged, all but the one that stands for it.
 
-    A critic is asked last: its loss rises where the training goes well.
+    That is the first of those logged most often, one that tells a distance before others, an opponent's last.
     """
     losses = [name for name, role in roles.items() if role is Role.LOSS]
-    if not all(role_of(name) is Role.OTHER and _is_part(name) for name in losses):
+    if any(role_of(name) is not Role.OTHER or plain(name) in ("error", "err") for name in losses):
         return []
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
-    first = min(longest, key=lambda name: not OPPONENTS.isdisjoint(_loss_parts(plain(name))), default="")
+    first = min(longest, key=lambda name: rank(plain(name)), default="")
     return [name for name in losses if name != first]
 
 
