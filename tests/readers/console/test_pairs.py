@@ -64,6 +64,9 @@ LINES = {
     "Train: 3 [  50/1251 (  4%)]  Loss: 6.9 (6.95)": {"epoch": 3, "batch": 50, "Loss": 6.9},
     "Train net output #2: loss_cls = 0.5 (* 1 = 0.5 loss)": {"Train loss_cls": 0.5},
     "Train loss 10 0.9 Grad Norm 1.25 2.31s/it": {"iteration": 10, "Train loss": 0.9, "Grad Norm": 1.25},
+    "     Instance: 4000; Time: 5.24s; loss: 395.6849; acc: 45476/54430=0.8355": {
+        "Instance": 4000, "Time": 5.24, "loss": 395.6849, "acc": 0.8355,
+    },
     "Score at iteration 100 is 1.4": {"iteration": 100, "score (loss)": 1.4},
     "Progress on:train 1.25kit/10.0kit rate:1.5it/s remaining:1:20 elapsed:10 postfix:loss=2.5": {
         "step": 1250, "loss": 2.5,
@@ -127,6 +130,7 @@ COUNTED = {
     "epoch {e} global_step {i} step {b} loss {loss:.2f}": list(range(12)),
     "{{step: {i}, loss: {loss:.2f}}}": list(range(12)),
     "[{i}]\ttrain-x:0.5\tloss:{loss:.2f}": list(range(12)),
+    "Epoch: {e}/9\n     Instance: {b}; loss: {loss:.2f}": [i // 4 * 31 + i % 4 * 10 for i in range(12)],
     "I0101 12:00:00.000000  123 solver.cpp:228] Iteration {i}, loss = {loss:.2f}": list(range(12)),
     "2023-11-09T18:26:52.318Z\tn1:0\tolmo.train:550\tINFO\t[step={i}/73]\n    loss={loss:.2f}": list(
         range(12)

@@ -22,7 +22,7 @@ NONE = 1 << 30  # the rank of no counter
 _IN_EPOCH = re.findall(
     r"\w+",
     "batch minibatch mini_batch batches batch_id batch_idx iters itr it i env_step env_steps episode"
-    " progress",
+    " instance progress",
 )
 _N_NAMED = 2 * len(tables.STEP_NAMES)
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".

@@ -32,6 +32,8 @@ _WORDINGS = tuple(
         ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
         # CatBoost
         ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn: "),
+        # NCRF++: a share and its value
+        ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
         # Deeplearning4j, whose score is the value of the loss
         ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
         # Tacotron 2
