@@ -61,12 +61,16 @@ def test_numbers_without_a_name_are_the_loss_that_the_file_is_named_after(
     assert is_log(file)
 
 
-@given(st.lists(st.floats(), max_size=30), st.sampled_from(["\n", "\r\n"]), st.booleans())
+@given(
+    st.lists(st.floats(), max_size=30),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["", ",", " ", "   "]),
+)
 def test_any_numbers_are_read_as_they_were_written(
-    tmp_path_factory: pytest.TempPathFactory, values: list[float], end: str, counted: bool
+    tmp_path_factory: pytest.TempPathFactory, values: list[float], end: str, counted: str
 ) -> None:
     values = [2.5, *values]  # one that is no whole number
-    lines = [f"{10 * i},{v!r}" if counted else repr(v) for i, v in enumerate(values)]
+    lines = [f"{10 * i}{counted}{v!r}" if counted else repr(v) for i, v in enumerate(values)]
     file = tmp_path_factory.mktemp("law") / "loss.txt"
     file.write_bytes("".join(line + end for line in lines).encode())
     if counted and len(values) < 2:
@@ -92,14 +96,35 @@ def test_a_file_named_after_anything_else_says_nothing(name: str, tmp_path: Path
     )
 
 
-def test_a_table_without_names_is_told_what_it_lacks(tmp_path: Path) -> None:
-    file = written(tmp_path, "file.txt", "0,2.5\n1,2.25\n")
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    {
+        "0,2.5\n1,2.25\n": "write their names into a first line, such as `step,loss`",
+        # two that may be the loss, and one that counts: nothing says which is judged
+        "0,2.5,3.5\n1,2.25,3.25\n": "write their names into a first line, such as `step,loss`"
+        " and so on for all 3 columns",
+        "\n 0.0e+00  2.5\n 1.0e+00  2.25\n": "part them by commas, and write their names into a first line, "
+        "such as `step,loss`",
+        "2.5 3.5 1\n2.25 3 1\n": "part them by commas, and write their names into a first line, "
+        "such as `step,loss` and so on for all 3 columns",
+    }.items(),
+)
+def test_a_table_without_names_is_told_what_it_lacks(text: str, remedy: str, tmp_path: Path) -> None:
+    file = written(tmp_path, "file.txt", text)
     with pytest.raises(UnknownFormat) as caught:
         read(file)
-    assert str(caught.value) == (
-        f"{file}: holds numbers without names. "
-        "Remedy: write their names into a first line, such as `step,loss`"
-    )
+    assert str(caught.value) == f"{file}: holds numbers without names. Remedy: {remedy}"
+
+
+def test_what_numpy_writes_of_steps_and_losses_is_read_by_the_name_of_the_file(tmp_path: Path) -> None:
+    rows = np.stack([np.arange(0, 500, 10), np.linspace(4, 2, 50)], axis=1)
+    np.savetxt(tmp_path / "train_loss.txt", rows)
+    np.savetxt(tmp_path / "val_loss.txt", rows, fmt="%12.5f")
+    train, valid = (one.series for one in read(tmp_path))
+    assert [list(train), list(valid)] == [["train_loss"], ["val_loss"]]
+    assert train["train_loss"].steps.tolist() == valid["val_loss"].steps.tolist() == [*range(0, 500, 10)]
+    assert train["train_loss"].values.tolist() == rows[:, 1].tolist()
+    assert valid["val_loss"].values.tolist() == [float(f"{value:.5f}") for value in rows[:, 1]]
 
 
 @pytest.mark.parametrize(
