@@ -156,3 +156,24 @@ def test_scores_that_rose_and_fell_again_make_no_run_good(end: float, verdict: V
 def test_two_findings_of_one_name_and_place_have_an_id_each() -> None:
     found = findings(Curve(1).spike(0.3, 20).run(), "spike-fast-recovery")
     assert [f.id for f in numbered(found * 3)] == [found[0].id, f"{found[0].id}~2", f"{found[0].id}~3"]
+
+
+@pytest.mark.parametrize(
+    ("at", "validation", "verdict"),
+    [
+        (0.3, None, Verdict.BAD),
+        (0.3, 0.2, Verdict.BAD),
+        (0.3, 0.02, Verdict.WORRYING),  # it is the data, or how the loss is counted
+        (0.8, None, Verdict.WORRYING),  # it may come down yet
+    ],
+)
+def test_a_higher_level_is_bad_where_it_lasts_and_validation_has_it_too(
+    at: float, validation: float | None, verdict: Verdict
+) -> None:
+    steps, rng = np.arange(2000), np.random.default_rng(0)
+    fall, up = 2 + 3 / np.sqrt(1 + steps / 20), steps >= 2000 * at
+    columns = {"loss": (steps, fall * np.exp(0.2 * up + 0.01 * rng.standard_normal(2000)))}
+    if validation is not None:
+        columns["val_loss"] = (steps[::50], (fall * np.exp(validation * up))[::50])
+    said = classify(columns)
+    assert ("level-shift" in said.patterns, said.verdict) == (True, verdict)

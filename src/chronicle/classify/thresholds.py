@@ -52,6 +52,7 @@ class Thresholds(ContextThresholds):
         0.6, "log units", "samples differ by a factor of two: nobody can say how such a run does"
     )
     bad_end: float = limit(0.1, "log units", "a run that ends this far above its trend is bad")
+    for_good: float = limit(0.5, "share of the run", "a higher level that lasts as long will not come down")
     spike_rate: float = limit(1.0, "fast spikes in 10k steps", "more worry (Qwen: 0.2 good, 4.3 bad)")
     knowing: float = limit(
         0.03, "log units", "one-sample noise above which a model knows some batches better"

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from chronicle.classify.confidence import calibrated
+from chronicle.classify.measure import positive
 from chronicle.classify.rollbacks import judged
 from chronicle.classify.rules import RULES, healthy, restart
 from chronicle.classify.view import MIN_POINTS, View
@@ -71,9 +72,11 @@ def is_live(view: View, finding: Finding) -> bool:
 def judge(view: View, live: Iterable[Finding]) -> Verdict:
     """Bad before unexpected and worrying before good."""
     live = list(live)
-    if any(verdict_of(view, f) is Verdict.BAD for f in live):
+    odd = any(f.pattern in ODD for f in live)
+    # what explains a run also explains the level it was left on
+    if any(verdict_of(view, f) is Verdict.BAD for f in live if not (odd and f.pattern == "level-shift")):
         return Verdict.BAD
-    if any(f.pattern in ODD for f in live):
+    if odd:
         return Verdict.UNEXPECTED
     if any(verdict_of(view, f) is Verdict.WORRYING for f in live) or too_many_spikes(view, live):
         return Verdict.WORRYING
@@ -110,27 +113,50 @@ def rises(values: Floats) -> bool:
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
-    """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a step down where an
-    epoch begins does not worry."""
+    """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
+    that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry."""
     verdict = BY_ID[finding.pattern].verdict
     if finding.pattern == "level-shift" and "epoch" in finding.evidence:
         return Verdict.GOOD
+    left = float(finding.evidence.get("residual_log", 0.0))
+    if finding.pattern == "level-shift" and left >= view.thresholds.bad_end and lasts(view, finding):
+        return Verdict.WORRYING if held_out_stayed(view, finding.start_step, left) else Verdict.BAD
     if finding.pattern == "spike-no-full-recovery":
-        left = float(finding.evidence.get("residual_log", 0.0))
         trifle = 0.0 <= float(finding.evidence.get("end_share", 1.0)) <= view.thresholds.trifle
         return Verdict.BAD if left >= view.thresholds.bad_end and not trifle else Verdict.WORRYING
     return verdict
 
 
+def lasts(view: View, finding: Finding) -> bool:
+    """Whether what a finding says holds to the end, over most of the run."""
+    first, last = span(view)
+    return finding.end_step is None and last - finding.start_step >= view.thresholds.for_good * (last - first)
+
+
+def held_out_stayed(view: View, step: float, left: float) -> bool:
+    """Whether a validation loss rose by less than a third of what the training loss did: then it is the data."""
+    for series in (a.validation_loss for a in view.attempts):
+        if series is None or series in [a.loss for a in view.attempts]:
+            continue
+        steps, y = positive(series)
+        before, after = y[steps < step][-2:], y[steps >= step][:4]
+        if len(before) and len(after):
+            return float(np.median(after) - np.median(before)) < left / 3
+    return False
+
+
+def span(view: View) -> tuple[int, int]:
+    """The first and the last step of a judged loss (0, 0 without one)."""
+    steps = [s.steps for s in (a.loss for a in view.attempts) if s is not None]
+    return min((int(s.min()) for s in steps), default=0), max((int(s.max()) for s in steps), default=0)
+
+
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
     """More fast spikes than a good run has, on one metric; two at least."""
-    losses = [a.loss for a in view.attempts if a.loss is not None]
-    metrics = {s.metric for s in losses}
+    metrics = {a.loss.metric for a in view.attempts if a.loss is not None}
     spikes = sum(f.pattern == "spike-fast-recovery" and f.metric in metrics for f in live)
-    if spikes < 2:
-        return False
-    steps = max(int(s.steps.max()) for s in losses) - min(int(s.steps.min()) for s in losses)
-    return spikes * 1e4 > view.thresholds.spike_rate * max(steps, 1)
+    first, last = span(view)
+    return spikes >= 2 and spikes * 1e4 > view.thresholds.spike_rate * max(last - first, 1)
 
 
 def not_assessed(view: View, named: Sequence[str]) -> Iterable[NotAssessed]:
