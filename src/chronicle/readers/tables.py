@@ -34,6 +34,7 @@ STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for na
 # Names of counters that begin anew in each epoch, and may mean other things too.
 _IN_EPOCH = "iters batch batches minibatch mini_batch batch_idx batch_id batch_num episode episodes round"
 IN_EPOCH_NAMES = tuple(re.findall(r"\w+", _IN_EPOCH))
+EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting
 TIME_NAMES = ("timestamp", "_timestamp", "wall_time", "datetime", "date_time", "date", "time", "ts")
 
 _RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
@@ -76,7 +77,7 @@ def step_rank(name: str) -> int | None:
 
 def is_counter(name: str) -> bool:
     """Whether a name is that of a column that counts steps, or may be."""
-    return step_rank(name) is not None or plain(name) in IN_EPOCH_NAMES
+    return step_rank(name) is not None or plain(name) in IN_EPOCH_NAMES + EPOCH_NAMES
 
 
 def attempt(
@@ -137,7 +138,7 @@ def _series(metric: str, column: Column, steps: Steps, has_step: NDArray[np.bool
 
 def _epochs(columns: Mapping[str, Column]) -> Column:
     """The column that counts epochs; an empty one where none does."""
-    return next((c for name, c in columns.items() if plain(name) == "epoch"), _NO_COLUMN)
+    return next((c for name, c in columns.items() if plain(name) in EPOCH_NAMES), _NO_COLUMN)
 
 
 def _passes(steps: Steps) -> Column:
@@ -153,12 +154,13 @@ def _axis(columns: Mapping[str, Column]) -> tuple[str, str]:
     name, axis = _by_name(columns)
     if axis not in ("epoch", "row"):
         return name, axis
-    epochs = _epochs(columns)
-    found = {n: c for n, c in columns.items() if plain(n) in IN_EPOCH_NAMES and _counts(c.values)}
-    return next(
-        ((n, "step") for n, c in found.items() if counts_up(c.only(c.rows[_whole(c.values)]), epochs)),
-        (name, axis),
-    )
+    inner = ((IN_EPOCH_NAMES, "step", _epochs(columns)), (EPOCH_NAMES, "epoch", _NO_COLUMN))
+    for names, counted, epochs in inner if axis == "row" else inner[:1]:
+        found = {n: c for n, c in columns.items() if plain(n) in names and _counts(c.values)}
+        for n, c in found.items():
+            if counts_up(c.only(c.rows[_whole(c.values)]), epochs):
+                return n, counted
+    return name, axis
 
 
 def _by_name(columns: Mapping[str, Column]) -> tuple[str, str]:
