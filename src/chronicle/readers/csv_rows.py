@@ -22,7 +22,7 @@ from chronicle.errors import BadLog
 from chronicle.model import Fault
 from chronicle.readers import tables
 from chronicle.readers.blocks import Cells, engine_for, last_lines, room, scanned, sort, split
-from chronicle.readers.cells import Builder, header_names, looks_whole, number
+from chronicle.readers.cells import Builder, header_names, looks_whole
 from chronicle.readers.text import Line, Lines, head_lines, numbered
 
 CHUNK_CELLS = 1 << 20
@@ -83,10 +83,9 @@ class Table:
 
     def _read_lines(self, lines: Iterable[Line]) -> None:
         chunk: list[list[str]] = []
-        for number_, line, unfinished in lines:
+        for number, line, unfinished in lines:
             line = line.replace(",", ".") if self._comma else line
-            line = single_blanks(line) if self.delimiter == " " else line
-            row = self._row(number_, line, unfinished)
+            row = self._row(number, line, unfinished)
             if row is not None:
                 chunk.append(row)
                 if len(chunk) * len(self.names) >= CHUNK_CELLS:
@@ -100,7 +99,7 @@ class Table:
             builder.add(self.n_rows, cells)
         self.n_rows += len(chunk)
 
-    def _row(self, number_: int, line: str, unfinished: bool) -> list[str] | None:
+    def _row(self, number: int, line: str, unfinished: bool) -> list[str] | None:
         """The cells of a line; None for one that is blank, bad, cut, or repeats the header."""
         if not line.strip():
             self.truncated |= unfinished  # the padding of a row that was cut
@@ -112,7 +111,7 @@ class Table:
         if unfinished and (self._is_cut(line, row) if not wrong else "open" in wrong or len(row) < width):
             self.truncated = True
         elif wrong:
-            self._bad(number_, wrong)
+            self._bad(number, wrong)
         elif row[0].strip() != self.names[0] or header_names(row) != self.names:
             return row
         return None
@@ -133,9 +132,9 @@ class Table:
         above = [line.rpartition(self.delimiter)[2].strip('"') for line in self._last]
         return not line.endswith('"') and not looks_whole(row[len(self.names) - 1], above)
 
-    def _bad(self, number_: int, what: str) -> None:
+    def _bad(self, number: int, what: str) -> None:
         if len(self._faults) < MOST_FAULTS:
-            self._faults.append(Fault(f"{self.path}:{number_}", f"line {what}; skipped"))
+            self._faults.append(Fault(f"{self.path}:{number}", f"line {what}; skipped"))
         else:
             self._n_more += 1
 
@@ -162,8 +161,8 @@ class Table:
         if not self.n_rows:
             for builder in self._builders:
                 builder.begin.expected = int(1.05 * n_kept * self.path.stat().st_size / len(cells.block))
-        for bin_, rows, bits in cells.numbers():
-            kind, column = divmod(bin_, len(self.names))
+        for number, rows, bits in cells.numbers():
+            kind, column = divmod(number, len(self.names))
             self._builders[column].add_bits(kind, cells.places(rows, refused, self.n_rows), bits, cells.text)
         for row, found in read:
             place = self.n_rows + row - bisect_left(refused, row)
@@ -197,15 +196,8 @@ def has_decimal_commas(lines: Sequence[str], delimiter: str) -> bool:
 
 
 def delimiter_of(header: str) -> str:
-    """What parts a first line: the most frequent of comma, tab, semicolon; a blank where all are numbers."""
-    delimiter = max(",\t;", key=header.count)
-    cells = [] if delimiter in header else header.split()
-    return " " if len(cells) > 1 and all(number(cell) is not None for cell in cells) else delimiter
-
-
-def single_blanks(line: str) -> str:
-    """A line of cells that any number of blanks parts, with one between them."""
-    return " ".join(line.split())
+    """The separator of a header line: the most frequent of comma, tab and semicolon."""
+    return max(",\t;", key=header.count)
 
 
 def _after(path: Path, n_lines: int) -> int | None:

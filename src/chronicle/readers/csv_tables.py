@@ -13,8 +13,7 @@ from chronicle.errors import BadLog
 from chronicle.model import Attempt
 from chronicle.readers import tables
 from chronicle.readers.cells import number, share_of_numbers
-from chronicle.readers.console.marks import owner
-from chronicle.readers.csv_rows import Table, delimiter_of, has_decimal_commas, single_blanks
+from chronicle.readers.csv_rows import Table, delimiter_of, has_decimal_commas
 from chronicle.readers.dvclive import is_dvclive, read_dvclive
 from chronicle.readers.file_names import is_metric, loss_of, names_of
 from chronicle.readers.runs_in_table import EXTREMES, RUN_NAMES, attempts_of, runs_of
@@ -36,7 +35,7 @@ def identify(path: Path) -> bool:
     header, *body = _begin(path) or [[]]
     numeric = [number(cell) is not None for cell in header]
     if not header or (all(numeric) and header != _OF_PANDAS):
-        return bool(names_of(path, [header, *body])) and not owner(path)
+        return bool(names_of(path, [header, *body]))
     if len(header) == 1:
         return is_metric(path, header[0], [cell for row in body for cell in row])
     shares = [share_of_numbers(row) if len(row) == len(header) else 0.0 for row in body]
@@ -56,9 +55,7 @@ def _begin(path: Path) -> list[list[str]]:
     if even[:1] != lines[:1]:
         return []
     delimiter = delimiter_of(lines[0])
-    if delimiter == " ":
-        even = list(map(single_blanks, even))
-    elif has_decimal_commas(even[1:], delimiter):
+    if has_decimal_commas(even[1:], delimiter):
         even[1:] = [line.replace(",", ".") for line in even[1:]]
     return list(csv.reader(even, delimiter=delimiter))
 
@@ -66,10 +63,11 @@ def _begin(path: Path) -> list[list[str]]:
 def lacks(path: Path) -> str:
     """What a table of numbers lacks to be read; "" for what is no such table."""
     rows = _begin(path)
+    blanks = all(len(row) == 1 < len(row[0].split()) for row in rows)
+    rows = [row[0].split() for row in rows] if blanks else rows
     if not rows or any(number(cell) is None for row in rows for cell in row):
         return ""
-    first = next(line for line in head_lines(path) if line.strip())
-    parted = "part them by commas, and " if delimiter_of(first) == " " else ""
+    parted = "part them by commas, and " if blanks else ""
     names = "`loss`, or name the file after it (`val_loss.csv`)" if len(rows[0]) == 1 else "`step,loss`"
     names += f" and so on for all {len(rows[0])} columns" if len(rows[0]) > 2 else ""
     return (
