@@ -58,6 +58,9 @@ LINES = {
     "Train: [0/300][50/1251]\teta 0:12:30 lr 0.01\tloss 6.9 (6.95)": {
         "epoch": 0, "batch": 50, "lr": 0.01, "loss": 6.9,
     },
+    "[0/5][ 50/1583]\tLoss_D: 1.98\tD(G(z)): 0.66 / 0.06": {"epoch": 0, "batch": 50, "Loss_D": 1.98},
+    "[1,  2000] loss: 2.162": {"epoch": 1, "batch": 2000, "loss": 2.162},
+    "[1, 2] 3": {},
     "Epoch(train)  [2][ 50/858]  lr: 0.01": {"epoch": 2, "batch": 50, "lr": 0.01},
     "Iter(train) [  50/858]  lr: 0.01": {"Iter(train)": 50, "lr": 0.01},
     "Iter(train)  [ 150/858]  lr: 0.01": {"Iter(train)": 150, "lr": 0.01},
@@ -130,6 +133,9 @@ COUNTED = {
     "epoch {e} global_step {i} step {b} loss {loss:.2f}": list(range(12)),
     "{{step: {i}, loss: {loss:.2f}}}": list(range(12)),
     "[{i}]\ttrain-x:0.5\tloss:{loss:.2f}": list(range(12)),
+    "[{e}/9][{b}/40]\tloss: {loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
+    "({e}/9) ({b}/40) loss {loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
+    "[{e}, {b:5}] loss: {loss:.2f}": [i // 4 * 31 + i % 4 * 10 for i in range(12)],
     "Epoch: {e}/9\n     Instance: {b}; loss: {loss:.2f}": [i // 4 * 31 + i % 4 * 10 for i in range(12)],
     "I0101 12:00:00.000000  123 solver.cpp:228] Iteration {i}, loss = {loss:.2f}": list(range(12)),
     "2023-11-09T18:26:52.318Z\tn1:0\tolmo.train:550\tINFO\t[step={i}/73]\n    loss={loss:.2f}": list(
