@@ -184,6 +184,9 @@ actor_loss: loss, critic_loss: other, alpha_loss: other
 loss_disc: other, loss_gen: other, loss_kl: other, loss_mel: loss
 loss_disc: other, loss_gen: other, loss_mel: other, loss_1: loss
 kl_loss: other, recon_loss: loss
+loss: loss, loss_wave: other, loss_mag: other
+score: other, loss: loss, loss_rl: other, loss_diffusion: other
+loss_diffusion: loss
 box_loss: loss, cls_loss: other
 G_loss: other, D_loss: other, cycle_loss: loss, identity_loss: other
 loss_G: loss, loss_D: other

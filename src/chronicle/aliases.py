@@ -61,12 +61,13 @@ COMPONENTS = _words("""
     discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
     kd student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
     regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
-    rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp
+    rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
+    magnitude spec spectral diffusion rl
 """)
 # The parts among them that tell how far from its target the output is.
 DISTANCES = _words("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
-    content
+    content wave waveform mag magnitude spec spectral
 """)
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
 GENERATORS = _words("g gan gen generator")
