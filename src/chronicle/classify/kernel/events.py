@@ -222,7 +222,11 @@ def close_all(mem: Memory, into_nan: float) -> None:
     for slot in range(1, int(mem.state[at.PENDING]) + 1):
         event = mem.open[slot]
         event[at.SMOOTH] = mem.state[at.SHORT]
-        close_open(mem, event, into_nan, i)
+        newer = slot + 1 if slot < int(mem.state[at.PENDING]) else 0
+        if newer or mem.state[at.ACTIVE] > 0.0:
+            left_before(mem, event, mem.open[newer])
+        else:
+            close_open(mem, event, into_nan, i)
     mem.state[at.PENDING] = 0.0
     if mem.state[at.ACTIVE] > 0.0:
         event = mem.open[0]
@@ -234,6 +238,13 @@ def close_all(mem: Memory, into_nan: float) -> None:
         close_open(mem, event, into_nan, i)
         mem.state[at.ACTIVE] = 0.0
     clear_evidence(mem)
+
+
+def left_before(mem: Memory, event: Row, newer: Row) -> None:
+    """Report an event that was not over when a newer one began: what rose since then belongs to that."""
+    base = baseline(event, newer[at.ONSET])
+    row = emit(mem, at.IS_OPEN, event, -1.0, newer[at.BASE] - base, base)
+    row[at.OUT_LAST] = newer[at.BASE] - base
 
 
 def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
