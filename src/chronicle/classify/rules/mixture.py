@@ -3,7 +3,8 @@
 resume-ratio-skew
     Sees: a bump of the loss that is the mixture of the batch, not the model.
     Rule: the share of a source leaves its level and comes back, the loss is off its line by 4.5 standard
-    errors and 1 % meanwhile, and no loss of a single data set rises by half as much. At a join, where an
+    errors and 1 % meanwhile, and no loss of a single data set rises by half as much. Under a bump of the loss
+    the ratio is asked again: 3 standard errors and 5 % are enough there. At a join, where an
     attempt has no level of its own yet, the level is the earlier attempt's: a resume spike in whose first
     samples the ratio is 5 standard errors and 5 % off it, and no single data set rises by half as much.
     Blind to: a skew whose ratio is not logged. False alarm: a real spike is taken for harmless.
@@ -36,11 +37,12 @@ from chronicle.classify.rules import resume
 from chronicle.classify.rules.datasets import together
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES
 from chronicle.classify.view import AttemptView, View, step_gap
-from chronicle.model import Finding, Role, Series
+from chronicle.model import Criterion, Finding, Role, Series
 
 PATTERNS = ("resume-ratio-skew",)
 BUMPS = (*SPIKES, "level-shift")
 REPLACES = (*BUMPS, "resume-spike")
+WHY = "the ratio had kept its level, or a single data set had risen as much"
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -57,8 +59,12 @@ def ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None:
         return
     for ratio in attempt.by_role(Role.RATIO):
-        for event in excursions(view, ratio):
-            yield from explained(view, attempt, loss, ratio, event)
+        seen = [f for event in excursions(view, ratio) for f in explained(view, attempt, loss, ratio, event)]
+        yield from seen
+        told = {f.start_step for f in seen}
+        for bump in view.findings(loss):
+            if bump.pattern in BUMPS and bump.end_step is not None and bump.start_step not in told:
+                yield from asked_again(view, attempt, ratio, bump, bump.end_step)
 
 
 def skewed_resumes(view: View) -> Iterator[Finding]:
@@ -87,9 +93,8 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
                 at_least("change of the ratio", abs(share), "share", limits.ratio_off),
                 at_most("single data set off its line", worst, "standard errors", limits.other_t),
             ]
-            why = "the ratio had kept its level, or a single data set had risen as much"
             seen = tests[: 2 + bool(sources)]
-            yield renamed(spike, "resume-ratio-skew", why=why, evidence=evidence, criteria=seen)
+            yield renamed(spike, "resume-ratio-skew", why=WHY, evidence=evidence, criteria=seen)
 
 
 def pairs(before: AttemptView, after: AttemptView, role: Role) -> list[tuple[Series, Series]]:
@@ -142,21 +147,18 @@ def explained(
     if shape is None and attempt.index == 0 and event.onset < max(BEFORE, limits.settling * len(ratio)):
         return  # neither the ratio nor the loss has a level yet
     height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
-    single = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
-    worst = max((e.t for e in single if e.height >= limits.midway * height), default=0.0)
-    if worst >= limits.other_t:
-        return  # the sources themselves are worse: the model or its data, not the mixture
+    calm = calm_sources(view, attempt, start, peak, height)
+    if calm is None:
+        return
     change = float(np.exp(abs(event.height))) - 1
     evidence = {"ratio": ratio.metric, "ratio_change_share": change, "ratio_start_step": start}
     tests = [
         criterion("change of the ratio", change, "share", "leaves its level", True),
         at_least("loss off its line, or a spike", abs(moved.t), "standard errors", limits.known_t),
+        *calm,
     ]
-    if single:
-        tests.append(at_most("single data set off its line", worst, "standard errors", limits.other_t))
-    why = "the ratio had kept its level, or a single data set had risen as much"
     if shape is not None:
-        yield renamed(shape, "resume-ratio-skew", why=why, evidence=evidence, criteria=tests)
+        yield renamed(shape, "resume-ratio-skew", why=WHY, evidence=evidence, criteria=tests)
         return
     yield found(
         "resume-ratio-skew",
@@ -167,8 +169,45 @@ def explained(
         confidence=sure(moved.t, limits.known_t),
         evidence={**evidence, "height_log": moved.height},
         criteria=tests,
-        runner_up=("spike-fast-recovery", why),
+        runner_up=("spike-fast-recovery", WHY),
     )
+
+
+def asked_again(
+    view: View, attempt: AttemptView, ratio: Series, bump: Finding, end: int
+) -> Iterator[Finding]:
+    """A bump of the loss under which the ratio, asked at this one place, is off its line."""
+    limits, start = view.thresholds, bump.start_step
+    off = departure(ratio, start, end + 1)
+    if abs(off.t) < limits.single_t or abs(off.height) < limits.ratio_off:
+        return
+    peak = bump.peak_step if bump.peak_step is not None else start
+    calm = calm_sources(view, attempt, start, peak, float(bump.evidence["height_log"]))
+    if calm is not None:
+        change = float(np.exp(abs(off.height))) - 1
+        evidence = {"ratio": ratio.metric, "ratio_change_share": change, "ratio_start_step": start}
+        tests = [
+            at_least("ratio off its line meanwhile", abs(off.t), "standard errors", limits.single_t),
+            at_least("change of the ratio", change, "share", limits.ratio_off),
+            *calm,
+        ]
+        yield renamed(bump, "resume-ratio-skew", why=WHY, evidence=evidence, criteria=tests)
+
+
+def calm_sources(
+    view: View, attempt: AttemptView, start: int, peak: int, height: float
+) -> list[Criterion] | None:
+    """The test that no single data set rose by half as much (none without such losses), or None: one did.
+
+    Then the sources themselves are worse: the model or its data, not the mixture.
+    """
+    limits = view.thresholds
+    single = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
+    worst = max((e.t for e in single if e.height >= limits.midway * height), default=0.0)
+    if worst >= limits.other_t:
+        return None
+    test = at_most("single data set off its line", worst, "standard errors", limits.other_t)
+    return [test] if single else []
 
 
 def beside(view: View, loss: Series, start: int, end: int) -> Finding | None:
