@@ -25,7 +25,7 @@ DIAGNOSIS = classify(TIMELINE)
 
 def test_a_finding_is_explained_by_its_criteria() -> None:
     assert list(explain(DIAGNOSIS, "1")) == [
-        "1  spike-fast-recovery (good), step 200 to 211, in loss · data",
+        "1  spike-fast-recovery (good), step 200 to 204, in loss · data",
         "   severity 0.24, confidence 1.00",
         "   ✓ height over the trend  1.39 log units         ≥ 0.025",
         "   ✓ evidence               154.9 noise scales     ≥ 15 or two samples beyond the tail",
@@ -46,7 +46,7 @@ def test_a_pattern_that_was_not_named_says_why() -> None:
     ]
     assert list(explain(DIAGNOSIS, "spike-slow-recovery")) == [
         "spike-slow-recovery was looked for and not found",
-        "   nearest: spike-fast-recovery, step 200 to 211; it would be spike-slow-recovery, "
+        "   nearest: spike-fast-recovery, step 200 to 204; it would be spike-slow-recovery, "
         "if it had taken more than 150 steps",
     ]
 

@@ -158,10 +158,10 @@ class Curve:
         return self.label("level-shift", a, a, None, height_scales=height)
 
     def diverge(self, at: float, height: float = 40, grow: float = 0.3, spike: float = 0.0) -> Self:
-        """Rises for good: ``height`` scales after a share ``grow`` of the log, after a jump of ``spike``."""
+        """Rises for good: ``height`` scales after a share ``grow`` of the log, on half of a ``spike``."""
         a = self.i(at)
         k = np.maximum(np.arange(self.n) - a, 0)
-        self.lift += height * self.scale * k / (grow * self.n) + spike * self.scale * self.pulse(a, 2, 1e9)
+        self.lift += height * self.scale * k / (grow * self.n) + spike * self.scale * self.pulse(a, 2, 6, 0.5)
         return self.label(
             "divergence-after-spike" if spike else "divergence-no-spike",
             a,

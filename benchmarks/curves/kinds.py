@@ -75,8 +75,8 @@ def _residue(c: Curve, height: float, rng: Generator) -> Curve:
 def _jump_diverges(c: Curve, height: float, rng: Generator) -> Curve:
     a = c.i(rng.uniform(0.5, 0.8))
     k = np.maximum(np.arange(c.n) - a, 0) / (c.n - a)
-    c.lift += height * c.scale * (c.pulse(a, 2, 1e9) + rng.uniform(0.6, 1.5) * k)
-    also = ("divergence-no-spike",)  # it jumps, and nothing comes back before it grows
+    c.lift += height * c.scale * (c.pulse(a, 2, rng.uniform(3, 12), 0.5) + rng.uniform(0.6, 1.5) * k)
+    also = ("divergence-no-spike",)  # half of it comes back, and then it grows
     return c.label("divergence-after-spike", a, c.n - 1, None, height_scales=height, also_ok=also)
 
 
@@ -84,7 +84,8 @@ def _into_nan(c: Curve, height: float, rng: Generator) -> Curve:
     a = c.i(rng.uniform(0.5, 0.8))
     c.lift += height * c.scale * c.pulse(a, 2, 1e9)
     c.raw |= dict.fromkeys(range(a + 12, c.n), np.nan)
-    c.label("divergence-after-spike", a, a + 11, None, height_scales=height)
+    also = ("divergence-after-spike",)  # it jumps, and nothing comes back
+    c.label("divergence-no-spike", a, a + 11, None, height_scales=height, also_ok=also)
     return c.label("nan-inf", a + 12, a + 12, None, tolerance_samples=4)
 
 
@@ -135,7 +136,7 @@ SHAPES = (
     Kind("slow spike", _slow, 300),
     Kind("spike with residue", _residue),
     Kind("divergence after spike", _jump_diverges),
-    Kind("spike into NaN", _into_nan),
+    Kind("jump into NaN", _into_nan),
     Kind("divergence, ramp", _ramp, 150),
     Kind("divergence, U-turn", _u_turn, 100),
     Kind("level shift", _shift),

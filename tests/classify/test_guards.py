@@ -12,7 +12,7 @@ from chronicle.classify import classify
 from chronicle.classify.rules.uturn import last_block
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.verdict import numbered
-from chronicle.model import Role, Verdict
+from chronicle.model import Floats, Role, Verdict
 from chronicle.timeline import stitch
 
 SEEDS = pytest.mark.parametrize("seed", [1, 2, 3])
@@ -177,3 +177,46 @@ def test_a_higher_level_is_bad_where_it_lasts_and_validation_has_it_too(
         columns["val_loss"] = (steps[::50], (fall * np.exp(validation * up))[::50])
     said = classify(columns)
     assert ("level-shift" in said.patterns, said.verdict) == (True, verdict)
+
+
+def jump(seed: int, then: Floats) -> Floats:
+    """A falling loss that is up by one log unit from sample 600 on, and then follows ``then`` [log]."""
+    i = np.arange(600 + len(then))
+    log = np.log(2 + 6 / np.sqrt(1 + i / 30)) + 0.01 * np.random.default_rng(seed).standard_normal(len(i))
+    log[600:] += 1 + then
+    return np.exp(log)
+
+
+@SEEDS
+def test_a_spike_has_a_far_side(seed: int) -> None:
+    """What jumps and stays, or jumps and climbs, is a divergence without a spike."""
+    back, climb = -0.5 * (1 - np.exp(-np.arange(200) / 5)), np.linspace(0, 1, 200)
+
+    def said(then: Floats) -> set[str]:
+        return set(classify({"loss": jump(seed, then)}).patterns) - {"failed-run"}
+
+    assert said(np.zeros(200)) == {"divergence-no-spike"}
+    assert said(climb) == {"divergence-no-spike"}
+    assert said(np.r_[climb[:20], np.full(20, np.nan)]) == {"divergence-no-spike", "nan-inf"}
+    assert said(np.r_[back[:20], np.full(20, np.nan)]) == {"divergence-after-spike", "nan-inf"}
+    assert "divergence-after-spike" in said(back + 2 * climb)
+
+
+@SEEDS
+def test_what_a_later_event_adds_is_not_left_over_of_an_earlier_one(seed: int) -> None:
+    """A spike is down to a tenth when the loss jumps for good: the first has not diverged."""
+    then = np.r_[-0.9 * (1 - np.exp(-np.arange(200) / 10)), np.full(200, 0.5)]
+    found = classify({"loss": jump(seed, then)}).findings
+    by_start = {round(f.start_step, -1): f.pattern for f in found if f.metric and f.pattern != "failed-run"}
+    assert by_start == {600: "spike-no-full-recovery", 800: "divergence-no-spike"} or by_start == {
+        600: "divergence-after-spike",
+        800: "divergence-no-spike",
+    }
+
+
+@SEEDS
+def test_a_step_to_a_value_that_never_changes_again_is_no_level(seed: int) -> None:
+    loss = jump(seed, np.full(100, -0.5))
+    assert "level-shift" in classify({"loss": loss}).patterns
+    loss[600:] = loss[600]
+    assert {"divergence-no-spike", "frozen-metric"} <= set(classify({"loss": loss}).patterns)

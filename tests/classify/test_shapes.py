@@ -71,8 +71,9 @@ EXAMPLES = {
     ),
     "diverges after a spike": (
         Curve(1).diverge(0.5, 60, spike=40),
-        "Bad: Divergence after a spike in loss from step 1\u202f000.",
-        "divergence-after-spike loss 1000 1996 None",
+        "Bad: Divergence after a spike in loss from step 1\u202f000, and 1 more.",
+        "divergence-after-spike loss 1000 1001 None",
+        "divergence-no-spike loss 1169 1996 None",
     ),
     "nan": (
         Curve(1).nan(0.8, 400),

@@ -21,4 +21,4 @@ def provisional(
 ) -> list[Finding]:
     """Events of a series of attempt ``index`` as findings, by shape alone: context needs the whole log."""
     where = AttemptView(index, name, Attempt(name, (), {}), {series.metric: series}, None)
-    return [calibrated(f) for e in events for f in named(Shape(e, series, where, thresholds))]
+    return [calibrated(f) for f in named(Shape(e, series, where, thresholds) for e in events)]

@@ -38,6 +38,7 @@ class Thresholds(ContextThresholds):
     # ---- shapes of events
     jump: float = limit(0.6, "share of the height", "gained at once; a ramp of 16 samples gives 0.3")
     spike_rise: float = limit(8.0, "samples", "a spike peaks within this; what goes on rising is a ramp")
+    dip: float = limit(0.25, "share of the height", "a jump that never comes down so far is no spike")
     spike_height: float = limit(0.25, "log units", "a jump as tall as this is a spike however long it rises")
     fast_steps: float = limit(150.0, "steps", "back within it is fast (published: 30 to 150)")
     fast_samples: float = limit(10.0, "samples", "where few steps are logged: too few to call it slow")

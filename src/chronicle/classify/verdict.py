@@ -134,7 +134,7 @@ def lasts(view: View, finding: Finding) -> bool:
 
 
 def held_out_stayed(view: View, step: float, left: float) -> bool:
-    """Whether a validation loss rose by less than a third of what the training loss did: then it is the data."""
+    """Whether a validation loss rose by less than a third of the training loss: then it is the data."""
     for series in (a.validation_loss for a in view.attempts):
         if series is None or series in [a.loss for a in view.attempts]:
             continue

@@ -13,7 +13,7 @@ import numpy as np
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.report import criterion, found
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView
+from chronicle.classify.view import AttemptView, log_values
 from chronicle.model import Criterion, Finding, Series
 
 BEFORE = 8  # samples whose median is the level before an event
@@ -53,6 +53,14 @@ class Shape:
         """A jump that peaks soon, or is tall."""
         soon = self.event.peak - self.event.onset <= self.limits.spike_rise
         return self.is_jump and (soon or self.event.height >= self.limits.spike_height)
+
+    @cached_property
+    def dips(self) -> bool:
+        """Whether it came down from its highest samples by a quarter of the height, as a spike does."""
+        y = log_values(self.series)[self.event.onset : self.event.end]
+        y = y[np.isfinite(y)]
+        least = max(self.limits.dip * self.event.height, 4.0 * self.event.noise)
+        return len(y) > 0 and float(np.max(np.maximum.accumulate(y) - y)) >= least
 
     @cached_property
     def nearly_back(self) -> bool:
@@ -97,7 +105,14 @@ class Shape:
     def is_step(self) -> bool:
         """A jump that stays: half of its height (the peak of a step holds two noise scales) is left."""
         e = self.event
-        return e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.twice
+        left = e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.twice
+        return left and not self.is_dead
+
+    @cached_property
+    def is_dead(self) -> bool:
+        """Bit-equal values to the end: a filter shows them where NaN were; no level is so calm."""
+        rest = self.series.values[(self.event.onset + len(self.series)) // 2 :]
+        return len(rest) >= BEFORE and bool((rest == rest[0]).all())
 
     @cached_property
     def recovery_steps(self) -> float:

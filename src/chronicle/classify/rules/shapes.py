@@ -7,7 +7,7 @@ The families are nonfinite, frozen, spikes, divergence and level_shift; each is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from chronicle.classify.rules import divergence, frozen, level_shift, nonfinite, spikes
 from chronicle.classify.rules.shape import Shape
@@ -31,14 +31,16 @@ def typed(view: View, series: Series) -> Iterator[Finding]:
     zeros = nonfinite.hidden(attempt, series)
     if zeros is not None:
         yield zeros
-    for event in view.events(series):
-        if zeros is None or int(series.steps[event.onset]) < zeros.start_step:
-            yield from named(Shape(event, series, attempt, view.thresholds))
+    before = [e for e in view.events(series) if zeros is None or series.steps[e.onset] < zeros.start_step]
+    yield from named(Shape(event, series, attempt, view.thresholds) for event in before)
 
 
-def named(shape: Shape) -> Iterator[Finding]:
-    """The finding of the first family that claims an event; none for drops, which need their context."""
-    claims = (family.claim(shape) for family in FAMILIES)
-    first = next((claim for claim in claims if claim is not None), None)
-    if first is not None:
-        yield first
+def named(shapes: Iterable[Shape]) -> Iterator[Finding]:
+    """The findings of events of one series, each by the first family that claims it; drops need context."""
+    pairs = [(shape, claim) for shape in shapes if (claim := first_claim(shape))]
+    yield from divergence.climbing_again(pairs)
+
+
+def first_claim(shape: Shape) -> Finding | None:
+    """What the first family that knows this event calls it."""
+    return next((claim for family in FAMILIES if (claim := family.claim(shape)) is not None), None)
