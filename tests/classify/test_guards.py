@@ -220,3 +220,11 @@ def test_a_step_to_a_value_that_never_changes_again_is_no_level(seed: int) -> No
     assert "level-shift" in classify({"loss": loss}).patterns
     loss[600:] = loss[600]
     assert {"divergence-no-spike", "frozen-metric"} <= set(classify({"loss": loss}).patterns)
+
+
+@pytest.mark.parametrize("points", [8, 15, 16])
+def test_few_points_are_said_to_be_few(points: int) -> None:
+    said = classify({"loss": np.linspace(3, 2, points)})
+    few = f"Good so far: nothing stood out in {points} points, which are too few to call a run healthy."
+    good = "Good: nothing stood out, and nothing worrying was found on the live course."
+    assert (said.verdict, said.because) == (Verdict.GOOD, few if points < 16 else good)

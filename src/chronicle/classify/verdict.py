@@ -192,6 +192,9 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
     if verdict is Verdict.GOOD:
         back = sum(f.pattern == "spike-fast-recovery" for f in live)
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
+        points = sum(len(a.loss) for a in view.attempts if a.loss is not None)
+        if points < healthy.FEWEST:
+            return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
         return f"Good: {spikes}, and nothing worrying was found on the live course."
     guilty = [f for f in live if verdict_of(view, f) is verdict]
     if verdict is Verdict.UNEXPECTED:
