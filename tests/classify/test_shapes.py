@@ -159,6 +159,16 @@ def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
     assert "nan-inf" in classify({"loss": loss, "grad_norm": np.ones(2000)}).patterns
 
 
+@pytest.mark.parametrize("rows", [1, 5, 400])
+def test_rows_of_nan_up_to_the_end_are_a_training_that_went_nan(rows: int) -> None:
+    loss, held_out = Curve(1).loss.copy(), Curve(2).loss.copy()
+    loss[-rows:] = held_out[-rows:] = math.nan
+    (found,) = [f for f in classify({"loss": loss, "val_loss": held_out}).findings if f.pattern == "nan-inf"]
+    assert found.start_step == 2000 - rows
+    loss[700:1100] = held_out[700:1100] = math.nan  # rows of which nobody wrote as many before
+    assert "nan-inf" not in classify({"loss": loss, "val_loss": held_out}).patterns
+
+
 def test_a_run_whose_attempts_all_die_has_failed_and_one_that_never_learns_too() -> None:
     assert "failed-run" in patterns(runs.all_fail(1))
     flat = 2.3 + 0.01 * np.random.default_rng(0).standard_normal(400)

@@ -165,14 +165,19 @@ def look(timeline: Timeline, thresholds: Thresholds) -> View:
 def written(series: Mapping[str, Series]) -> dict[str, Series]:
     """Without rows that were never written: every one of at least two series says NaN at that step.
 
-    A NaN that one series has alone is data.
+    A NaN that one series has alone is data, and so are more rows of it at the end than ever before: a
+    training that goes NaN stays so, in every loss.
     """
     steps = [s.steps for s in series.values()]
     if len(steps) < 2 or all(np.isfinite(s.values).all() for s in series.values()):
         return dict(series)
     finite = np.concatenate([s.steps[~np.isnan(s.values)] for s in series.values()])
     where, count = np.unique(np.concatenate([np.unique(s) for s in steps]), return_counts=True)
-    missing = np.setdiff1d(where[count >= 2], finite)
+    empty = (count >= 2) & ~np.isin(where, finite)
+    runs = np.diff(np.flatnonzero(~np.r_[False, empty, False])) - 1  # between rows that say something
+    if runs[-1] > max(runs[:-1], default=0):
+        empty[len(empty) - runs[-1] :] = False
+    missing = where[empty]
     if not len(missing):
         return dict(series)
     kept = {name: ~np.isin(s.steps, missing) for name, s in series.items()}

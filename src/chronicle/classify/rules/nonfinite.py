@@ -1,9 +1,9 @@
 """NaN or Inf in the loss, also where a framework hides it behind zeros.
 
 Sees: non-finite values of the loss; exact zeros at its end while the gradient norm is not finite.
-Rule: any NaN or Inf that the loss has alone (a row in which every metric is NaN was never written); or
-eight zeros and more at the end, after a loss that was never near zero, with a gradient norm that is NaN,
-Inf or exactly zero.
+Rule: any NaN or Inf that the loss has alone (a row in which every metric is NaN was never written, unless
+more of them end the log than ever came before); or eight zeros and more at the end, after a loss that was
+never near zero, with a gradient norm that is NaN, Inf or exactly zero.
 Blind to: a filter that repeats the last mean instead (see frozen-metric). False alarm: a row left blank on
 purpose.
 Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
