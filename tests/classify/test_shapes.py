@@ -78,7 +78,7 @@ EXAMPLES = {
     "nan": (
         Curve(1).nan(0.8, 400),
         "Bad: NaN or Inf in loss from step 1\u202f600.",
-        "nan-inf loss 1600 1600 1999",
+        "nan-inf loss 1600 1600 None",
     ),
     "frozen": (
         Curve(1).freeze(0.5, 200),
@@ -148,7 +148,7 @@ def test_zeros_beside_a_dead_gradient_norm_are_hidden_nan() -> None:
     loss[300:], norm[300:] = 0.0, math.nan
     assert told(classify({"train/loss": loss, "grad_norm": norm})) == [
         "Bad: NaN or Inf in train/loss from step 300.",
-        "nan-inf train/loss 300 300 399",
+        "nan-inf train/loss 300 300 None",
     ]
 
 

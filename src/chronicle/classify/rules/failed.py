@@ -174,7 +174,7 @@ def dies(view: View, attempt: AttemptView) -> bool:
     loss, least = attempt.loss, view.thresholds.learned
     assert loss is not None
     for f in view.findings(loss):
-        ends_in_nan = f.pattern == "nan-inf" and (f.end_step or 0) >= loss.steps[-1]
+        ends_in_nan = f.pattern == "nan-inf" and f.end_step is None
         if ends_in_nan or (f.end_step is None and float(f.evidence.get("residual_log", 0.0)) >= least):
             return True
     return uturn.risen(view, loss) is not None
