@@ -203,6 +203,16 @@ def test_a_spike_has_a_far_side(seed: int) -> None:
 
 
 @SEEDS
+def test_a_far_side_is_seen_where_a_loss_crosses_zero(seed: int) -> None:
+    """A reward that is subtracted: from -1 up to 1, and half of the way back, or not."""
+    i, noise = np.arange(800), 0.02 * np.random.default_rng(seed).standard_normal(800)
+    stays = np.where(i < 600, -1.0, 1.0) + noise
+    back = stays - (i >= 620) + 3e-3 * np.maximum(i - 700, 0)
+    assert "divergence-after-spike" not in classify({"loss": stays}).patterns
+    assert "divergence-after-spike" in classify({"loss": back}).patterns
+
+
+@SEEDS
 def test_what_a_later_event_adds_is_not_left_over_of_an_earlier_one(seed: int) -> None:
     """A spike is down to a tenth when the loss jumps for good: the first has not diverged."""
     then = np.r_[-0.9 * (1 - np.exp(-np.arange(200) / 10)), np.full(200, 0.5)]

@@ -13,7 +13,7 @@ import numpy as np
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.report import criterion, found
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, log_values
+from chronicle.classify.view import AttemptView
 from chronicle.model import Criterion, Finding, Series
 
 BEFORE = 8  # samples whose median is the level before an event
@@ -57,9 +57,16 @@ class Shape:
     @cached_property
     def dips(self) -> bool:
         """Whether it came down from its highest samples by a quarter of the height, as a spike does."""
-        y = log_values(self.series)[self.event.onset : self.event.end]
+        e = self.event
+        y = self.series.values[e.onset : e.end]
         y = y[np.isfinite(y)]
-        least = max(self.limits.dip * self.event.height, 4.0 * self.event.noise)
+        height, noise = e.height, e.noise
+        if len(y) and float(y.min()) > 0:
+            y = np.log(y)
+        else:  # a loss that crosses zero is judged in its own unit
+            height = self.value(e.peak, e.peak + 1) - self.value(e.onset - BEFORE, e.onset)
+            noise *= height / e.height
+        least = max(self.limits.dip * height, 4.0 * noise)
         return len(y) > 0 and float(np.max(np.maximum.accumulate(y) - y)) >= least
 
     @cached_property
