@@ -1,25 +1,15 @@
-"""The run as a whole: does it still learn, and what does it learn?
+"""Plateau: learning that stops before its time.
 
-plateau
-    Sees: learning that stops before its time.
-    Rule: log(loss) over log(step) has a knee, better than any smooth bend by 6 standard errors; the slope
-    after it is a tenth of the slope before or less, and lasts for a quarter of the log or more. A learning
-    rate that falls by 1.3 around the knee, or is under a tenth of its highest there, explains it.
-    Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
-    and the loss falls by less than 1.5 % (or three errors) there: trained for nothing.
-    Or: the loss falls by less than that from the first third to the last of a log over which the steps
-    double, and batches differ by 3 % at most, as they do where nothing is known of them.
-    Blind to: smooth convergence. False alarm: a search for frozen
-    parameters in a run that has converged. Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
-
-overfitting
-    Sees: validation loss that turns upward while training loss goes on falling.
-    Rule: the minimum of the validation loss (of running medians) lies before nine tenths of the run; the
-    median of the last third of what follows it (three points or more) is 1.5 % and five standard errors
-    above it; the training loss is lower than it was then, by 1.5 % or more. Of three to five evaluations each
-    is worse than the one before, by 15 % in all.
-    Blind to: runs without validation. False alarm: a run is stopped too early.
-    Source: fast.ai; Muennighoff et al. 2305.16264 (epochs).
+Sees: a loss that stands still while the plan goes on.
+Rule: log(loss) over log(step) has a knee, better than any smooth bend by 6 standard errors; the slope
+after it is a tenth of the slope before or less, and lasts for a quarter of the log or more. A learning
+rate that falls by 1.3 around the knee, or is under a tenth of its highest there, explains it.
+Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
+and the loss falls by less than 1.5 % (or three errors) there: trained for nothing.
+Or: the loss falls by less than that from the first third to the last of a log over which the steps
+double, and batches differ by 3 % at most, as they do where nothing is known of them.
+Blind to: smooth convergence. False alarm: a search for frozen parameters in a run that has converged.
+Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 """
 
 from __future__ import annotations
@@ -34,7 +24,6 @@ from chronicle.classify.measure import (
     at_least,
     log_step,
     positive,
-    running,
     scale,
     sure,
     wiggle,
@@ -42,13 +31,12 @@ from chronicle.classify.measure import (
 from chronicle.classify.report import criterion, found
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
-from chronicle.model import Finding, Floats, Role, Series
+from chronicle.model import Finding, Floats
 
-PATTERNS = ("plateau", "overfitting")
-FEW = 6  # evaluations of which a noise can be told
+PATTERNS = ("plateau",)
 KNEES = 24  # places at which a knee is tried
 FLAT_LEAST = 16  # [samples] in which a loss that stays where it is can be told
-LEAST = 64  # [samples] of a loss in which a knee or a sudden drop can be told
+LEAST = 64  # [samples] of a loss in which a knee can be told
 BINS = 48  # of log step, in which a knee is looked for
 SPAN = 4.0  # [times the first step] a shorter log has no course over log(step)
 
@@ -56,10 +44,6 @@ SPAN = 4.0  # [times the first step] a shorter log has no course over log(step)
 def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         yield from idle(view, attempt) or flat(view, attempt) or plateau(view, attempt)
-        yield from overfitting(view, attempt)
-
-
-# ---- learning that stops -----------------------------------------------------------------------------
 
 
 def plateau(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -218,62 +202,3 @@ def lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: f
     seen = values[(steps >= 0.9 * start) & (steps <= start + 0.1 * (end - start))]
     falls = len(seen) > 1 and bool(seen[0] > limits.lr_falls * seen[-1])
     return falls or (len(seen) > 0 and bool(seen[-1] < limits.lr_low * values.max()))
-
-
-# ---- validation --------------------------------------------------------------------------------------
-
-
-def overfitting(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """The first validation loss that ends above its minimum while the training loss went on falling."""
-    loss, limits = attempt.loss, view.thresholds
-    for validation in attempt.by_role(Role.VALIDATION_LOSS):
-        steps, y = positive(validation)
-        if loss is None or validation is loss or len(y) < 3:
-            continue
-        low, rise, need = turned_up(view, y)
-        if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
-            continue
-        gain = train_gain(loss, steps[low], steps[-1])
-        if gain is None or gain < limits.moved:
-            continue
-        yield found(
-            "overfitting",
-            attempt,
-            validation,
-            (steps[low], steps[-1], None),
-            severity=0.3 + rise,
-            confidence=0.5 + 0.5 * sure(rise, need),
-            evidence={"minimum_step": int(steps[low]), "rise_log": rise, "training_fall_log": gain},
-            criteria=[
-                criterion("validation over its minimum", rise, "log units", f">= {need:.3g}", True),
-                at_least("training loss fell meanwhile", gain, "log units", limits.moved),
-            ],
-            runner_up=("divergence-no-spike", "the training loss had risen as well"),
-        )
-        return
-
-
-def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
-    """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed."""
-    least = view.thresholds.moved
-    if len(y) < FEW:
-        worse = bool(np.all(np.diff(y) > 0))  # too few for a noise: any three are in this order once in six
-        return 0, float(y[-1] - y[0]) if worse else 0.0, view.thresholds.overfit_few
-    smooth = running(y, 3 if len(y) < 30 else 5)
-    low = int(np.argmin(smooth))
-    after = y[low + 1 :]
-    if len(after) < 3:
-        return low, 0.0, least
-    late = after[-max(len(after) // 3, 3) :]
-    noise = scale(np.diff(y, 2)) / np.sqrt(6)
-    error = MEDIAN_ERROR * noise * float(np.sqrt(1 / len(late) + 1 / 3))
-    return low, float(np.median(late) - smooth[low]), max(least, view.thresholds.join_t * error)
-
-
-def train_gain(loss: Series, start: float, end: float) -> float | None:
-    """How much the training loss fell between two steps (medians around them), log units."""
-    steps, y = positive(loss)
-    near = max(0.1 * (end - start), 1.0)
-    there = y[np.abs(steps - start) <= near]
-    here = y[steps >= end - near]
-    return float(np.median(there) - np.median(here)) if len(there) and len(here) else None
