@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.classify.asking import KINDS, diagnosis, findings, near, patterns
 from tests.curves import Curve, Run
 from tests.curves.runs import lr_not_restored, training, with_schedule
 from tests.curves.series import batch_size, epochs, learning_rate
+
+from chronicle.classify import classify
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -116,3 +119,12 @@ def test_a_rate_that_came_back_too_high_lets_a_rise_be_expected() -> None:
 def test_a_learning_rate_that_jumps_while_the_process_runs_on_is_planned() -> None:
     assert {"lr-not-restored", "resume-spike"}.isdisjoint(patterns(appended(0.0, 7.0)))
     assert {"lr-not-restored", "resume-spike"}.isdisjoint(patterns(appended(4000.0, 1.0)))
+
+
+def test_what_rounding_makes_is_no_step_of_an_epoch() -> None:
+    """A loss that is down to its last digits: 0.0005, 0.0004, 0.0003, each for an epoch and more."""
+    steps = np.arange(25, 3101, 25)
+    loss = 0.3 * np.exp(-steps / 300) + 2e-4 + 2e-4 * (3100 - steps) / 3100
+    columns = {"epoch": (steps, steps / 131), "loss": (steps, loss)}
+    assert "level-shift" not in classify(columns).patterns
+    assert "level-shift" not in classify({**columns, "loss": (steps, np.round(loss, 4))}).patterns

@@ -158,6 +158,14 @@ def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples:
     return excess(line, steps[after], y[after]) if line else Excess(0.0, 0.0)
 
 
+def grain(y: Floats) -> Floats:
+    """What rounding leaves unknown of each log value: the smallest difference of two values of the log, over
+    the value [log units]."""
+    values = np.exp(y)
+    apart = np.diff(np.unique(values))
+    return (float(apart.min()) if len(apart) else 0.0) / values
+
+
 def running(y: Floats, width: int) -> Floats:
     """Centred running median of odd ``width``, shorter at both ends."""
     n, half = len(y), width // 2

@@ -2,8 +2,9 @@
 
 level-shift (epoch edge)
     Sees: a step down where an epoch begins: samples are read the second time.
-    Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %. Where the
-    learning rate or the batch size changes at the same step, that explains it (see schedule).
+    Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %, and by more
+    than two neighbours may differ once they are rounded. Where the learning rate or the batch size changes at
+    the same step, that explains it (see schedule).
     Blind to: epochs that are not logged. False alarm: none that costs anything, it does not worry.
     Source: fast.ai, "learning jumps" (2023).
 """
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import Excess, positive, step_at
+from chronicle.classify.measure import Excess, grain, positive, step_at
 from chronicle.classify.rules.schedule import EDGES, LEAST, Change, explained
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Role
@@ -42,11 +43,13 @@ def epoch_edges(view: View, attempt: AttemptView) -> Iterator[Finding]:
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
     if not 1 <= len(edges) <= EDGES:
         return
+    rounding = grain(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
     for i in edges:
         tries = [step_at(steps, y, int(i) + d, min(half, 64), 1) for d in (0, 1, 2) if i + d < len(y)]
         fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
-        if fall.t <= -view.thresholds.known_t and fall.height <= -view.thresholds.moved:
+        least = max(view.thresholds.moved, 2 * rounding[i])
+        if fall.t <= -view.thresholds.known_t and fall.height <= -least:
             yield explained(
                 view, attempt, Change("level-shift", float(steps[i]), fall, {"epoch": float(whole[i])})
             )
