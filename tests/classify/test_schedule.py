@@ -128,3 +128,14 @@ def test_what_rounding_makes_is_no_step_of_an_epoch() -> None:
     columns = {"epoch": (steps, steps / 131), "loss": (steps, loss)}
     assert "level-shift" not in classify(columns).patterns
     assert "level-shift" not in classify({**columns, "loss": (steps, np.round(loss, 4))}).patterns
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cut_of_the_rate_explains_a_fall_in_a_log_of_45_epochs(seed: int) -> None:
+    epoch, cut = np.arange(1, 46), np.arange(1, 46) >= 31
+    loss = (0.83 + 0.15 * np.exp(-epoch / 12)) * (1 - 0.03 * cut)
+    loss *= np.exp(0.001 * np.random.default_rng(seed).standard_normal(45))
+    rate = np.where(cut, 0.001, 0.01)
+    assert "lr-decay-drop" in classify({"loss": (epoch, loss), "lr": (epoch, rate)}).patterns
+    calm = loss / (1 - 0.03 * cut)
+    assert "lr-decay-drop" not in classify({"loss": (epoch, calm), "lr": (epoch, rate)}).patterns

@@ -42,7 +42,7 @@ from chronicle.model import Finding, Floats, Role, Series
 
 PATTERNS = ("lr-decay-drop", "batch-ramp")
 REPLACES = ("grokking", "level-shift")
-LEAST = 16  # [samples] of a loss on either side of a planned change
+LEAST = 8  # [samples] of a loss on either side of a planned change
 EDGES = 24  # more epochs or ramps than this in one log are no steps that anybody sees
 STEADY = 0.999  # share of the highest learning rate: a constant one, as loggers round it
 NOISE = 256  # [samples] on either side of a ramp that tell its noise; those of its first quarter do not
@@ -136,9 +136,12 @@ def decay_fall(steps: Floats, y: Floats, decay: tuple[float, float], horizon: fl
 
 
 def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
-    """The strongest step down after sample ``i``, of windows of 16, 32 and 64 samples a few samples on."""
+    """The strongest step down after sample ``i``, of windows of 8 to 64 samples a few samples on."""
     tries = [
-        step_at(steps, y, i, w, skip) for w in (16, 32, 64) for skip in (2, w // 2) if w <= min(i, len(y) - i)
+        step_at(steps, y, i, w, skip)
+        for w in (8, 16, 32, 64)
+        for skip in (2, w // 2)
+        if w <= min(i, len(y) - i)
     ]
     return min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
 
