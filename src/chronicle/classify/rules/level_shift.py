@@ -1,7 +1,7 @@
 """Level shift: the loss steps up and stays, without a spike.
 
-Sees: small jumps (up to 25 %) of which half stays to the end of the log.
-Rule: gained in one jump, at least half of the height left, no growth since.
+Sees: jumps (up to twice the trend) of which half stays to the end of the log.
+Rule: gained in one jump, at least half of the height left, no growth since, and values that still change.
 Blind to: steps down (learning-rate decay, epochs and repeated data are told apart by their context) and
 steps in the last samples of a log. False alarm: somebody looks for a change of data that did not happen.
 Source: MLE "repeat data" curves, where the step up is the end of a replay; Marin data shifts.
