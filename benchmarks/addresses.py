@@ -119,9 +119,9 @@ def store(put: dict[str, bytes]) -> Callable[[str, bytes], None]:
 
 def checks(address: str, put: Callable[[str, bytes], None], content: dict[str, bytes]) -> list[Check]:
     """What holds of a run behind an address."""
-    from chronicle.addresses import mirror_of
     from chronicle.errors import NothingToRead
     from chronicle.readers import read
+    from chronicle.workspace.locations import mirror_of
 
     def points() -> list[tuple[str, int]]:
         return [(one.sources[0], sum(map(len, one.series.values()))) for one in read(address)]

@@ -20,14 +20,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from benchmarks.page import arguments, markdown, show
-from chronicle.draw.paint import paint
-from chronicle.draw.style import DPI, NARROW, WIDE, save, theme
-from chronicle.draw.subject import subject
-from chronicle.draw.whole import whole
-from chronicle.draw.zoom import zoom
+from chronicle.figures.paint import paint
+from chronicle.figures.style import DPI, NARROW, WIDE, save, theme
+from chronicle.figures.subject import subject
+from chronicle.figures.tokens import TOKENS
+from chronicle.figures.whole import whole
+from chronicle.figures.zoom import zoom
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series, Timeline, Verdict
 from chronicle.timeline import stitch
-from chronicle.tokens import TOKENS
 
 GOAL = 0.4
 

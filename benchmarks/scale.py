@@ -23,8 +23,8 @@ CODE = """
 import sys, time
 from pathlib import Path
 from chronicle import produce
-from chronicle.config import WorkspaceConfig
-from chronicle.sources import expand
+from chronicle.workspace.config import WorkspaceConfig
+from chronicle.build.sources import expand
 
 points, spent = 0, {"read_run": 0.0, "diagnose": 0.0, "produce": 0.0}
 

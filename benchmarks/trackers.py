@@ -22,11 +22,11 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import chronicle
 from benchmarks.page import arguments, markdown, show
-from chronicle.draw.curves import segments
-from chronicle.draw.style import Tokens, pt, save, sheet, theme
+from chronicle.figures.curves import segments
+from chronicle.figures.style import Tokens, pt, save, sheet, theme
+from chronicle.figures.tokens import LIGHT
 from chronicle.model import Floats, Steps, Timeline
 from chronicle.timeline import live
-from chronicle.tokens import LIGHT
 
 DOCS = Path(__file__).parent.parent / "docs"
 WIDTH, PANEL, GAP, LEFT, RIGHT = 900, 118, 36, 54, 22

@@ -17,16 +17,16 @@ import numpy as np
 
 from benchmarks.classifier import folders, page
 from benchmarks.page import arguments, markdown
+from chronicle.build.produce import read_run
+from chronicle.build.sources import expand
 from chronicle.classify import classify
-from chronicle.config import WorkspaceConfig
+from chronicle.classify.patterns import BY_ID
 from chronicle.errors import ChronicleError
 from chronicle.model import Attempt, Diagnosis, Floats, Role, Series, Timeline, Verdict
-from chronicle.patterns import BY_ID
-from chronicle.produce import read_run
 from chronicle.score import Label, labelled, load_label, unlabelled
-from chronicle.sources import expand
 from chronicle.timeline import stitch
-from chronicle.workspace import RunFolder
+from chronicle.workspace.config import WorkspaceConfig
+from chronicle.workspace.folders import RunFolder
 
 LOSSES = (Role.LOSS, Role.VALIDATION_LOSS)
 EVERY = 10

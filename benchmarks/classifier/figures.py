@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 
 from benchmarks.classifier import confidences, page, tables
 from benchmarks.classifier.judging import Judged
-from chronicle.draw.style import pt, save, sheet, theme
-from chronicle.tokens import LIGHT
+from chronicle.figures.style import pt, save, sheet, theme
+from chronicle.figures.tokens import LIGHT
 
 COLUMNS = 4
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.curves.cases import Case
+from chronicle.build.schema import diagnosis_json
 from chronicle.classify import DEFAULTS, Thresholds, classify
-from chronicle.schema import diagnosis_json
 from chronicle.score import CaseResult, Label, judge
 from chronicle.score.match import match
 

@@ -19,16 +19,16 @@ from benchmarks.classifier import folders, page, tables
 from benchmarks.classifier.judging import Judged, judged
 from benchmarks.curves.cases import Case, confounded, contexts, healthy, injected
 from benchmarks.page import arguments, markdown
+from chronicle.build.produce import read_run
+from chronicle.build.schema import diagnosis_json
+from chronicle.build.sources import expand
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify.kernel import compiled
-from chronicle.config import WorkspaceConfig
 from chronicle.errors import ChronicleError
 from chronicle.model import Timeline
-from chronicle.produce import read_run
-from chronicle.schema import diagnosis_json
 from chronicle.score import Label, judge, labelled, load_label, one_answer, unlabelled
-from chronicle.sources import expand
 from chronicle.timeline import stitch
+from chronicle.workspace.config import WorkspaceConfig
 
 FACTORS = (0.7, 1.3)
 SEED = 700

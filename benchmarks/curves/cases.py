@@ -19,8 +19,8 @@ from benchmarks.curves.confounders import CONFOUNDERS
 from benchmarks.curves.curve import Event, Run
 from benchmarks.curves.grounds import GROUNDS
 from benchmarks.curves.kinds import CONTEXT, SCALED, SHAPES, Kind
+from chronicle.classify.patterns import BY_ID
 from chronicle.model import Attempt, Verdict
-from chronicle.patterns import BY_ID
 from chronicle.score import Event as Labelled
 from chronicle.score import Label
 

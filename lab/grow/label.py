@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from chronicle.classify.patterns import BY_ID
 from chronicle.model import Verdict
-from chronicle.patterns import BY_ID
 from chronicle.score.labels import Event as Judged
 from chronicle.score.labels import Label
 from lab.faults import Kind

@@ -26,7 +26,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except ChronicleError as err:
-        from chronicle.console import complain
+        from chronicle.cli.terminal import complain
 
         complain(str(err))
         sys.exit(exit_code_of(err))

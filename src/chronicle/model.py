@@ -1,4 +1,4 @@
-"""The words of chronicle as types: what readers give, what the timeline holds, what a diagnosis says.
+"""The words of chronicle as types: what logs say, what the timeline holds, what a diagnosis says.
 
 Every type is a frozen dataclass of plain values and numpy arrays. Nothing here reads a file,
 draws or decides; every other module takes these types and returns these types.
@@ -13,21 +13,227 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chronicle.logged import Attempt as Attempt
-from chronicle.logged import Facts as Facts
-from chronicle.logged import Fault as Fault
-from chronicle.logged import Floats as Floats
-from chronicle.logged import Role as Role
-from chronicle.logged import Series as Series
-from chronicle.logged import Steps as Steps
-from chronicle.stitched import Change as Change
-from chronicle.stitched import Join as Join
-from chronicle.stitched import JoinKind as JoinKind
-from chronicle.stitched import StepBack as StepBack
-from chronicle.stitched import Timeline as Timeline
-from chronicle.stitched import Track as Track
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Steps = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Facts = Mapping[str, Any]
+
+
+class Role(StrEnum):
+    """What a metric is, whatever it is called in the log."""
+
+    LOSS = "loss"
+    DATASET_LOSS = "dataset-loss"
+    VALIDATION_LOSS = "validation-loss"
+    GRAD_NORM = "grad-norm"
+    LEARNING_RATE = "learning-rate"
+    THROUGHPUT = "throughput"
+    STEP_TIME = "step-time"
+    LOSS_SCALE = "loss-scale"
+    RATIO = "ratio"
+    ATTENTION_LOGIT = "attention-logit"
+    OUTPUT_LOGIT = "output-logit"
+    TOKENS = "tokens"
+    SAMPLES = "samples"
+    BATCH_SIZE = "batch-size"
+    EPOCH = "epoch"
+    SCORE = "score"
+    VALIDATION_SCORE = "validation-score"
+    UPDATE_NORM = "update-norm"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One metric as logged by one attempt: three arrays of one length, in the order of the log.
+
+    ``unit`` is None where nobody declared one (pages then say "unit not declared").
+    ``dataset`` names the data set of a DATASET_LOSS, and is empty for every other role.
+    """
+
+    metric: str
+    role: Role
+    steps: Steps
+    values: Floats
+    times: Floats
+    unit: str | None = None
+    dataset: str = ""
+
+    def __post_init__(self) -> None:
+        if not len(self.steps) == len(self.values) == len(self.times):
+            raise ValueError(f"series {self.metric!r}: steps, values and times differ in length")
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing in a log that could not be used, or that speaks of a fault of the machine.
+
+    ``where`` is ``file``, ``file:line`` or ``file@byte``; ``what`` says what is wrong and what
+    became of it; ``count`` is how many records it stands for. ``kind`` is "read" for what could not be
+    used, else what failed beside the curves: "xid", "nccl", "out-of-memory", "preemption", ... (see
+    `chronicle.readers.console.fault_kinds`); those have the ``host`` where the log names one, and the
+    step the log was at.
+    """
+
+    where: str
+    what: str
+    count: int = 1
+    at_time: float = float("nan")
+    kind: str = "read"
+    host: str = ""
+    at_step: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """What one log says, whole: one uninterrupted process of a run.
+
+    ``name`` is the path of the log relative to what was read; ``sources`` are the files it came from.
+    ``axis`` is what ``steps`` count: "step", "epoch", "sample", "token" or "row" (none was logged).
+    ``truncated`` is true where the last record is cut: a live log, or a process that was killed.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    series: Mapping[str, Series]
+    facts: Facts = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    truncated: bool = False
+    axis: str = "step"
+
+    def by_role(self, role: Role) -> list[Series]:
+        """All series of a role, in the order of the log."""
+        return [s for s in self.series.values() if s.role is role]
+
+
+class JoinKind(StrEnum):
+    """How one attempt follows another."""
+
+    RESUME = "resume"  # the step goes on
+    ROLLBACK = "rollback"  # the step goes back: what was overtaken is dead
+    RELAUNCH = "relaunch"  # the step goes back to the very start
+
+
+@dataclass(frozen=True)
+class Change:
+    """One quantity that is not the same before and after a join.
+
+    ``before`` and ``after`` are what both attempts say of it (None: that one says nothing), ``unit`` is None
+    where nobody declared one, ``at_step`` is the step at which both were compared (None: facts of a process,
+    which hold for the whole of it).
+    """
+
+    quantity: str
+    before: Any
+    after: Any
+    unit: str | None = None
+    at_step: int | None = None
+
+
+@dataclass(frozen=True)
+class Join:
+    """Where attempt ``after`` (an index into Timeline.attempts) takes over from attempt ``before``.
+
+    ``from_step`` is the last step of the earlier attempt, ``to_step`` the first of the later one;
+    ``discarded_steps`` were trained and then overtaken; ``gap_s`` is the wall clock between the two
+    (None where the log has no times); ``evidence`` says why these two were joined and what it cost, and
+    ``changes`` what is not the same on both sides.
+    """
+
+    kind: JoinKind
+    before: int
+    after: int
+    from_step: int
+    to_step: int
+    discarded_steps: int
+    gap_s: float | None = None
+    at_time: float | None = None
+    evidence: Facts = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Track(Series):
+    """One metric over all attempts: the points of every attempt one after the other.
+
+    ``attempt`` (int32[n]) is the index of the attempt a point comes from; ``live`` (bool[n]) is False
+    for points that a later attempt overtook.
+    """
+
+    attempt: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+
+
+@dataclass(frozen=True)
+class StepBack:
+    """Where the step goes back or stays, and no restart is the cause; restarts are joins.
+
+    ``cause``: "disorder" (rows out of order), "repeats" (a step logged again), or "seeds" (trainings of their
+    own). ``attempts`` are the names concerned, ``count`` is rows, or 1 for two trainings; ``evidence`` says
+    what speaks for it, by step, wall clock, process and values.
+    """
+
+    cause: str
+    attempts: tuple[str, ...]
+    count: int
+    evidence: Facts = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """One training from its first launch to its end: attempts in order, joins, stitched tracks.
+
+    ``copies`` are attempts that hold the same values at the same steps as another one (one run logged
+    in two formats); they are named here and judged once. ``doubts`` say in a sentence each what the
+    stitching could not decide, and which key of run.toml decides it. ``faults`` are those beside the curves
+    (every kind but "read"), dated and placed at a step where time or log tell it, in the order they happened.
+    ``step_backs`` are the places where the step goes back or stays for another reason than a restart.
+    """
+
+    run_id: str
+    attempts: tuple[Attempt, ...]
+    joins: tuple[Join, ...]
+    series: Mapping[str, Track]
+    copies: tuple[Attempt, ...] = ()
+    doubts: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    step_backs: tuple[StepBack, ...] = ()
+
+    def by_role(self, role: Role) -> list[Track]:
+        """All tracks of a role, in the order of the log."""
+        return [s for s in self.series.values() if s.role is role]
+
+    def frame(self) -> pd.DataFrame:
+        """Long form, one row a point: run, attempt (name), metric, role, live, step, value, time (UTC)."""
+        import pandas as pd
+
+        names = np.array([a.name for a in self.attempts], dtype=object)
+        columns = [
+            {
+                "run": self.run_id,
+                "attempt": names[t.attempt],
+                "metric": t.metric,
+                "role": t.role.value,
+                "live": t.live,
+                "step": t.steps,
+                "value": t.values,
+                "time": pd.to_datetime(t.times, unit="s", utc=True),
+            }
+            for t in self.series.values()
+            if len(t)
+        ]
+        empty = dict.fromkeys(("run", "attempt", "metric", "role", "live", "step", "value", "time"), ())
+        return pd.concat(map(pd.DataFrame, columns), ignore_index=True) if columns else pd.DataFrame(empty)
 
 
 class Verdict(StrEnum):

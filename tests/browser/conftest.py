@@ -19,10 +19,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.pages.samples import healthy, many, rollback, site
 from tests.pages.test_hostile import poisoned, told
 
+from chronicle.build.engines import write_tree
 from chronicle.model import Entry
 from chronicle.pages import assets, pages
-from chronicle.shipped import shipped
-from chronicle.write import write_tree
+from chronicle.workspace.locations import shipped
 
 FLAGS = [
     "--headless",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from chronicle.build.produce import thresholds
 from chronicle.classify import DEFAULTS, Thresholds, calibration, confidence
 from chronicle.classify.confidence import calibrated, share_right
 from chronicle.classify.thresholds import LIMITS, TAILS
-from chronicle.config import WorkspaceConfig
 from chronicle.errors import ConfigError
 from chronicle.model import Finding
-from chronicle.produce import thresholds
+from chronicle.workspace.config import WorkspaceConfig
 
 
 @pytest.mark.parametrize("name", (*LIMITS, *TAILS))

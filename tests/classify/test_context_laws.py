@@ -23,11 +23,11 @@ from tests.curves.series import (
     datasets as with_datasets,
 )
 
+from chronicle.classify.patterns import BY_ID
 from chronicle.classify.rules import RULES
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import View, look
 from chronicle.model import Attempt, Role, Series
-from chronicle.patterns import BY_ID
 from chronicle.timeline import stitch
 
 FAMILIES = {rule.__name__.rsplit(".", 1)[1]: rule for rule in RULES}

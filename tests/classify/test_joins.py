@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.timeline_logs import HOUR, log
+from tests.timeline.timeline_logs import HOUR, log
 
 from chronicle.classify import DEFAULTS, joins
 from chronicle.classify.joins import AS_SURE, LEAST, PARENTS, resumes

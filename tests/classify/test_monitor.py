@@ -18,8 +18,8 @@ from chronicle.classify import DEFAULTS, Monitor, classify
 from chronicle.classify.detect import detect
 from chronicle.classify.spool import KEPT
 from chronicle.errors import UsageError
+from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
-from chronicle.roles import assign
 from chronicle.timeline import stitch
 
 RUNS = {

@@ -16,10 +16,10 @@ from benchmarks.curves.cases import Case, contexts, shaped
 from benchmarks.curves.kinds import SCALED, SHAPES, Kind
 
 from chronicle.classify import Monitor, classify
+from chronicle.classify.patterns import BY_ID
 from chronicle.classify.rules import RULES
+from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
-from chronicle.patterns import BY_ID
-from chronicle.roles import assign
 from chronicle.timeline import stitch
 
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.timeline_logs import HOUR, log, series
+from tests.timeline.timeline_logs import HOUR, log, series
 
 from chronicle.classify import DEFAULTS, classify
 from chronicle.classify.pairing import alike, noise, period
 from chronicle.classify.reread import rereads
+from chronicle.classify.restarts import restart
 from chronicle.classify.view import look
 from chronicle.model import Role
-from chronicle.restarts import restart
 from chronicle.timeline import stitch
 
 BATCHES = 0.04 * np.random.default_rng(7).standard_normal(20_000)  # how hard each batch of the data is

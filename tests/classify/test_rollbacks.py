@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.timeline_logs import HOUR, log
+from tests.timeline.timeline_logs import HOUR, log
 
 from chronicle.classify import classify
 from chronicle.timeline import stitch

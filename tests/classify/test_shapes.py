@@ -11,9 +11,9 @@ from tests.classify.asking import diagnosis, findings, patterns
 from tests.curves import Curve, runs
 
 from chronicle.classify import classify
+from chronicle.classify.patterns import BY_ID
 from chronicle.classify.rules import shapes
 from chronicle.model import Diagnosis
-from chronicle.patterns import BY_ID
 from chronicle.timeline import stitch
 
 UNITS = ("_log", "_steps", "_samples", "_loss", "_scales", "_share")

@@ -13,11 +13,11 @@ from tests.curves import Curve, Run, runs
 from tests.curves.series import datasets, grad_norm, learning_rate, ratio, throughput, validation
 
 from chronicle.classify import DEFAULTS, Thresholds, classify
+from chronicle.classify.patterns import BY_ID
 from chronicle.classify.rules import RULES, healthy
 from chronicle.classify.thresholds import table
 from chronicle.classify.view import look
 from chronicle.model import Attempt, Role, Series, Verdict
-from chronicle.patterns import BY_ID
 from chronicle.timeline import stitch
 
 DOCS = Path(__file__).parents[2] / "docs" / "classifier.md"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from chronicle.classify.patterns import PATTERNS
 from chronicle.model import (
     Change,
     Criterion,
@@ -23,8 +24,7 @@ from chronicle.model import (
 )
 from chronicle.pages import PatternPage, SiteData, load
 from chronicle.pages.data import Cause, Condition, Lookalike, Source
-from chronicle.patterns import PATTERNS
-from chronicle.shipped import shipped
+from chronicle.workspace.locations import shipped
 
 
 def picture(name: str, alt: str, caption: str = "") -> Figure:
@@ -169,7 +169,7 @@ def gallery() -> tuple[PatternPage, ...]:
 
 
 def _varied(i: int, pattern: str) -> Entry:
-    from chronicle.patterns import BY_ID
+    from chronicle.classify.patterns import BY_ID
 
     base, verdict = rollback(), BY_ID[pattern].verdict
     findings = tuple(

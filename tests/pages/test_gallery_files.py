@@ -11,7 +11,7 @@ from chronicle.model import Verdict
 from chronicle.pages import load, load_gallery
 from chronicle.pages.data import Cause, Condition, Lookalike, Source
 from chronicle.pages.gallery import parse
-from chronicle.shipped import shipped
+from chronicle.workspace.locations import shipped
 
 GOOD = """---
 id: our-own

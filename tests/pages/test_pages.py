@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, site, small
 
+from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Verdict
 from chronicle.pages import SiteData, assets, pages
 from chronicle.pages.browse import LISTED
-from chronicle.patterns import PATTERNS
 
 HOME = """\
 ---

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.pages.samples import many, site
 
+from chronicle.build.engines import write_tree
 from chronicle.pages import assets, pages
-from chronicle.shipped import shipped
-from chronicle.write import write_tree
+from chronicle.workspace.locations import shipped
 
 RUNS = 1000
 PAGE_BYTES = 100_000

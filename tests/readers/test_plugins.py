@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.docs_text import DOCS
+from tests.docs.docs_text import DOCS
 from tests.readers.writers import csv_log
 
 from chronicle.errors import BadLog

@@ -20,13 +20,13 @@ from tests.readers.gold import EXAMPLES, as_json
 from tests.readers.tracker_writers import wandb_log
 from tests.readers.writers import csv_log, event_log, json_log
 
-from chronicle.addresses import address_of, is_address, mirror_of, shown
+from chronicle.build.produce import Product, diagnose
+from chronicle.build.sources import expand, spread
 from chronicle.cli import cli
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
-from chronicle.produce import Product, diagnose
 from chronicle.readers import read, read_all, runs_below
-from chronicle.sources import expand, spread
-from chronicle.workspace import Workspace
+from chronicle.workspace.folders import Workspace
+from chronicle.workspace.locations import address_of, is_address, mirror_of, shown
 
 LOSS = {"loss": [(step, 2.5 - step / 1000) for step in range(200)]}
 

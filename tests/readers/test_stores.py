@@ -11,12 +11,12 @@ import pytest
 from tests.readers.tracker_writers import wandb_log
 from tests.readers.writers import csv_log
 
-from chronicle.config import WorkspaceConfig
+from chronicle.build.produce import read_run
+from chronicle.build.sources import expand, spread
 from chronicle.errors import NothingToRead
-from chronicle.produce import read_run
 from chronicle.readers import dispatch, read_all, runs_below
-from chronicle.sources import expand, spread
-from chronicle.workspace import Workspace
+from chronicle.workspace.config import WorkspaceConfig
+from chronicle.workspace.folders import Workspace
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
 

@@ -17,8 +17,8 @@ from chronicle.classify.kernel.compiled import compiled
 from chronicle.classify.spool import ROW, Column, Rows, Spool
 from chronicle.classify.thresholds import DEFAULTS, Thresholds
 from chronicle.errors import UsageError
+from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
-from chronicle.roles import assign
 
 JUDGED = (Role.LOSS, Role.DATASET_LOSS)
 STATE = "chronicle/monitor/1"

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from chronicle.classify.numbering import drawn
 from chronicle.classify.pairing import alike, noise
 from chronicle.classify.report import tidy
 from chronicle.classify.view import View
 from chronicle.model import Finding, Join, JoinKind
-from chronicle.numbering import drawn
 
 DISTURBANCES = frozenset(
     {

@@ -10,12 +10,13 @@ import numpy as np
 
 from chronicle.classify.confidence import calibrated
 from chronicle.classify.measure import positive
+from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern
 from chronicle.classify.rollbacks import judged
 from chronicle.classify.rules import RULES, healthy, restart
-from chronicle.classify.view import MIN_POINTS, View
+from chronicle.classify.view import View
+from chronicle.metrics.judged import MIN_POINTS
+from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Verdict
-from chronicle.patterns import BY_ID, PATTERNS, Pattern
-from chronicle.words import count, plural
 
 WHOLE_RUN = frozenset({"failed-run", "near-perfect", "noisy-healthy", "repeat-data"})
 PROPERTIES = frozenset({"quantised-loss"})  # of the log, not of the run: they leave a good run good

@@ -16,12 +16,10 @@ import numpy as np
 from chronicle.classify.detect import Event, detect, engine_for
 from chronicle.classify.medians import median
 from chronicle.classify.thresholds import Thresholds
+from chronicle.metrics.judged import LOSSES, MIN_POINTS, judged_loss
 from chronicle.model import Attempt, Finding, Floats, Join, Role, Series, Timeline
 
 T = TypeVar("T")
-
-MIN_POINTS = 8  # fewer points than this are no series to judge
-LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +47,8 @@ class AttemptView:
 
     @cached_property
     def loss(self) -> Series | None:
-        """The judged loss: the training loss with most points, then shortest name; else validation loss."""
-        for role in LOSSES:
-            found = [s for s in self.by_role(role) if len(s) >= MIN_POINTS]
-            if found:
-                most = max(map(len, found))
-                return min((s for s in found if len(s) >= 0.9 * most), key=lambda s: len(s.metric))
-        return None
+        """The loss that is judged, see `chronicle.metrics.judged`."""
+        return judged_loss(self.series.values())
 
     @cached_property
     def dataset_losses(self) -> list[Series]:

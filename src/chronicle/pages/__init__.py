@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle import tokens
+from chronicle.figures import tokens
 from chronicle.pages import browse, home, patterns, run, unreadable
 from chronicle.pages.data import Page, PatternPage, SiteData
 from chronicle.pages.gallery import load, load_gallery

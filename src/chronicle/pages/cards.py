@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from chronicle.classify.numbering import gravest
+from chronicle.metrics.values import count, plural
 from chronicle.model import Entry, Figure, Verdict
-from chronicle.numbering import gravest
 from chronicle.pages.data import SiteData
 from chronicle.pages.escape import address, plain
 from chronicle.pages.words import measure
-from chronicle.words import count, plural
 
 CALM = ("near-perfect", "noisy-healthy")  # patterns of a whole run in which nothing happened
 ALIKE = 4  # cards of similar runs on a page

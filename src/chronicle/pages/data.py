@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from chronicle.classify.patterns import BY_ID
 from chronicle.model import Entry, Verdict
-from chronicle.patterns import BY_ID
 
 Render = Callable[[str, Mapping[str, Any]], str]
 """Renders the template of a name with the values given."""

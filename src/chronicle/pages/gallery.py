@@ -8,11 +8,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from chronicle.config import unknown
+from chronicle.classify.patterns import PATTERNS
 from chronicle.errors import ConfigError
 from chronicle.model import Verdict
 from chronicle.pages.data import Cause, Condition, Lookalike, PatternPage, Source
-from chronicle.patterns import PATTERNS
+from chronicle.workspace.config import unknown
 
 EVIDENCE = ("proved", "reported", "guess")
 

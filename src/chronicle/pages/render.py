@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import ConfigError
+from chronicle.metrics.values import count, plural
 from chronicle.pages.data import VERDICTS, Render
 from chronicle.pages.escape import as_html, lines, linked, plain, yaml_string
-from chronicle.words import count, plural
 
 
 def renderer(folders: Sequence[Path]) -> Render:

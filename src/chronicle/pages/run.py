@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from chronicle.classify.numbering import gravest, lettered, numbered
+from chronicle.classify.patterns import PATTERNS
+from chronicle.classify.restarts import restart
 from chronicle.model import Criterion, Entry, Figure, Finding, MachineFault, Verdict
-from chronicle.numbering import gravest, lettered, numbered
 from chronicle.pages import words
 from chronicle.pages.cards import card, figure, similar
 from chronicle.pages.data import Page, PatternPage, Render, SiteData
 from chronicle.pages.escape import slug
-from chronicle.patterns import PATTERNS
-from chronicle.restarts import restart
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, TABLES, ROWS, NOTES, CAUSES = 40, 6, 60, 20, 3

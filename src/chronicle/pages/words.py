@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
+from chronicle.classify.restarts import gap as gap
+from chronicle.classify.restarts import join_words as join_words
+from chronicle.metrics.values import count, fault_words, level
 from chronicle.model import Criterion, Fact, Finding, Join, MachineFault, Role
-from chronicle.restarts import gap as gap
-from chronicle.restarts import join_words as join_words
-from chronicle.words import count, fault_words, level
 
 # How the last word of an evidence key says its unit (see Finding.evidence), and how it is written.
 _UNITS = {

@@ -16,9 +16,8 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from chronicle import roles
-from chronicle.addresses import address_of, is_address
 from chronicle.errors import LogError, NothingToRead, UnknownFormat
+from chronicle.metrics import roles
 from chronicle.model import Attempt, Role
 from chronicle.readers.arrange import arrange
 from chronicle.readers.dispatch import (
@@ -36,6 +35,7 @@ from chronicle.readers.files import RunSource, runs_in, scan, stored_runs
 from chronicle.readers.packed import plain_name
 from chronicle.readers.protocol import plugins
 from chronicle.readers.text import clean
+from chronicle.workspace.locations import address_of, is_address
 
 __all__ = [
     "READERS",

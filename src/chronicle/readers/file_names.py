@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from chronicle.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.roles import names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Role
 from chronicle.readers import tables
 from chronicle.readers.cells import number
 from chronicle.readers.tables import Column
-from chronicle.roles import names_a_loss, plain, role_of, says_nothing
 
 _SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 _TOLD = (*_SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is told by, beside losses

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from chronicle.aliases import COMPONENTS
-from chronicle.roles import names_a_loss
+from chronicle.metrics.aliases import COMPONENTS
+from chronicle.metrics.roles import names_a_loss
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(

@@ -22,6 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers import golden, json_lines, tables, trainer_state
 from chronicle.readers.file_names import loss_of
@@ -30,7 +31,6 @@ from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.json_text import parsed, whole_document
 from chronicle.readers.runs_in_table import attempts_of, runs_of
 from chronicle.readers.text import clean, head_lines
-from chronicle.roles import role_of
 
 NAME = "json"
 SUFFIXES: tuple[str, ...] = ()

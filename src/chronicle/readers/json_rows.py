@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import tables
 from chronicle.readers.blocks import Cells, Scan, scanned, split
@@ -20,7 +21,6 @@ from chronicle.readers.json_shapes import Shapes, scan_block
 from chronicle.readers.runs_in_table import attempts_of
 from chronicle.readers.tables import Column
 from chronicle.readers.text import Line, clean
-from chronicle.roles import role_of
 
 MAX_EVENTS, MAX_DEPTH, MAX_LIST = 1000, 8, 16
 MOST_FAULTS = 100  # lines that are listed one by one; the rest is one line with a count

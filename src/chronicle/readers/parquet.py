@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog, LogError
+from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import tables, trackio
 from chronicle.readers.parquet_footer import BYTE_ARRAY, NUMBERS, leaves_of
@@ -26,7 +27,6 @@ from chronicle.readers.runs_in_table import (
     runs_of,
 )
 from chronicle.readers.tables import STEP_NAMES, TIME_NAMES, Column
-from chronicle.roles import role_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

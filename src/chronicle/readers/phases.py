@@ -13,10 +13,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from chronicle.metrics.roles import role_of
 from chronicle.model import Role, Steps
 from chronicle.readers import tables
 from chronicle.readers.tables import Column
-from chronicle.roles import role_of
 
 PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
 TRAINING = {"train", "training"}

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chronicle.addresses import cache, mirror_of, spelled
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers.text import head
+from chronicle.workspace.locations import cache, mirror_of, spelled
 
 LIMIT = "CHRONICLE_FETCH_LIMIT_GB"  # environment variable: the most that is fetched from one address
 LIMIT_GB = 32.0

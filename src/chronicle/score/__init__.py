@@ -24,7 +24,7 @@ from chronicle.score import table as _table
 from chronicle.score.labels import LABEL_FILES, Event, Label, label_file, labelled, load_label
 from chronicle.score.match import CaseResult, EventResult, FalsePositive, judge
 from chronicle.score.totals import EventTotals, NameTotals, PatternTotals, Totals, VerdictTotals, total
-from chronicle.workspace import NOTES
+from chronicle.workspace.folders import NOTES
 
 __all__ = [
     "CaseResult",

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chronicle.classify.patterns import BY_ID
 from chronicle.errors import ConfigError, NothingToRead
 from chronicle.model import Verdict
-from chronicle.patterns import BY_ID
-from chronicle.workspace import OUR_FILES
+from chronicle.workspace.folders import OUR_FILES
 
 LABEL_FILES = ("label.toml", "label.json")
 

@@ -20,11 +20,11 @@ from chronicle.timeline.inputs import attempts_from
 from chronicle.timeline.order import in_order
 from chronicle.timeline.seeds import by_seed
 from chronicle.timeline.split import split
-from chronicle.timeline.tracks import discarded, frame, live, thin, tracks, within
+from chronicle.timeline.tracks import discarded, live, thin, tracks, within
 from chronicle.timeline.trainings import relate
 from chronicle.timeline.whole import without_wholes
 
-__all__ = ["OnAxis", "discarded", "frame", "live", "on_axis", "stitch", "thin"]
+__all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch", "thin"]
 
 _RELATIONS = ("attempts", "seeds")
 

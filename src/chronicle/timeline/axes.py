@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chronicle.config import AXES
 from chronicle.errors import UsageError
 from chronicle.model import Attempt, Fault, Finding, Floats, Join, Role, Series, Steps, Timeline, Track
 from chronicle.timeline.clock import clock
+from chronicle.workspace.config import AXES
 
 _WORDS = {"step": "step", "samples": "sample", "tokens": "token", "time": "second"}
 _BATCHES = ("global_batch_size", "train_batch_size", "total_batch_size", "effective_batch_size")

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.metrics.judged import shown_loss
 from chronicle.model import Attempt, Floats, Role, Series, Steps
 
 Index = NDArray[np.intp]
@@ -21,7 +22,6 @@ SCHEDULES = frozenset(
 )  # planned before the run: equal in two attempts, whatever happened in them
 
 _EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
-_JUDGED = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _DENSE = 0.5  # a series this much as long as the clock tells the attempt's span too
 _HOLE = 0.1  # share of an attempt that may be missing at its end
 _BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
@@ -94,11 +94,7 @@ def clock(attempt: Attempt) -> Series | None:
     if not filled:
         return None
     worth = _WORTH * max(map(len, filled))
-    for role in _JUDGED:
-        found = [s for s in filled if s.role is role and len(s) >= worth]
-        if found:
-            return min(found, key=_rank)
-    return min(filled, key=_rank)
+    return shown_loss(s for s in filled if len(s) >= worth) or min(filled, key=_rank)
 
 
 def _rank(series: Series) -> tuple[bool, int, int, str]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from chronicle.metrics.clocks import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Floats, Steps, Timeline, Track
-from chronicle.timeline.years import has_year, in_year_of
 
 MACHINE_LOG = "machine-log"  # the format of a log without curves
 _BEFORE_END_S = 60.0  # clocks of hosts differ, and a record may be written late

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
+from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Floats, Role, Series, Steps
-from chronicle.roles import assign
 
 STEP_NAMES = ("step", "steps", "global_step", "_step", "iteration", "iter", "epoch")
 _FILLED = 0.5  # share of rows from which on a column is one that every row fills

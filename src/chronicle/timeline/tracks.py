@@ -14,7 +14,7 @@ from chronicle.timeline.clock import Mask, clock
 from chronicle.timeline.lineage import Training
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
@@ -181,26 +181,3 @@ def _dead_seconds(timeline: Timeline, k: int) -> float | None:
         return None
     start = alive[alive <= dead.min()]
     return float(dead.max() - (start.max() if len(start) else dead.min()))
-
-
-def frame(timeline: Timeline) -> pd.DataFrame:
-    """Long form, one row a point: run, attempt (name), metric, role, live, step, value, time (UTC)."""
-    import pandas as pd
-
-    names = np.array([a.name for a in timeline.attempts], dtype=object)
-    columns = [
-        {
-            "run": timeline.run_id,
-            "attempt": names[t.attempt],
-            "metric": t.metric,
-            "role": t.role.value,
-            "live": t.live,
-            "step": t.steps,
-            "value": t.values,
-            "time": pd.to_datetime(t.times, unit="s", utc=True),
-        }
-        for t in timeline.series.values()
-        if len(t)
-    ]
-    empty = dict.fromkeys(("run", "attempt", "metric", "role", "live", "step", "value", "time"), ())
-    return pd.concat(map(pd.DataFrame, columns), ignore_index=True) if columns else pd.DataFrame(empty)

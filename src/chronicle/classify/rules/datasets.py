@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from chronicle.classify.measure import departure
 from chronicle.classify.report import criterion, found
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES
-from chronicle.classify.view import MIN_POINTS, AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.metrics.judged import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
 PATTERNS = ("multi-dataset-spike",)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers import tables
 from chronicle.readers.cells import number
@@ -20,7 +21,6 @@ from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair, pairs
 from chronicle.readers.console.prefix import Prefix
 from chronicle.readers.console.records import Record, Told, as_bar, counts, is_judged
-from chronicle.roles import role_of
 
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(

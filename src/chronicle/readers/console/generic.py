@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
 
+from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.gather import MAYBE, records
 from chronicle.readers.console.log import Line, Log, text_of
@@ -24,7 +25,6 @@ from chronicle.readers.console.pairs import Pair
 from chronicle.readers.console.prefix import Prefix, split
 from chronicle.readers.console.records import Course, Record, Told, counted, is_known, key_of
 from chronicle.readers.hyperparameters import Scalar, config_facts
-from chronicle.roles import role_of
 
 NAME = "key-value"
 SUFFIXES: tuple[str, ...] = ()

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from chronicle.metrics.clocks import has_year, in_year_of
 from chronicle.model import Attempt, Fault
 from chronicle.readers.console.fault_lines import RANK, WORDS, fault_in, quoted
 from chronicle.readers.console.hosts import canonical
 from chronicle.readers.console.marks import may_be_log
 from chronicle.readers.console.stamps import Stamp, boot_time, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Lines, clean, encoding_of, head, head_lines
-from chronicle.timeline.years import has_year, in_year_of
 
 NAME = "machine-log"
 SUFFIXES: tuple[str, ...] = ()

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from chronicle.metrics.clocks import has_year
 from chronicle.readers.console.stamps import stamp
-from chronicle.timeline.years import has_year
 
 NAN = float("nan")
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
+from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers import tables
 from chronicle.readers.console.counters import Epochs
@@ -16,7 +17,6 @@ from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair
 from chronicle.readers.console.prefix import Prefix
 from chronicle.readers.phases import OF_BOTH
-from chronicle.roles import role_of
 
 NONE = 1 << 30  # the rank of no counter
 _IN_EPOCH = re.findall(

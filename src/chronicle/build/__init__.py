@@ -1,0 +1,222 @@
+"""chronicle build: every run to its entry (cached, in parallel), then all entries to one site.
+
+work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
+  build/entries/<run>/    entry.json, figures, series.csv, key    the cache and the durable product
+  build/docs/             what the site engine reads
+out/                      the site
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from chronicle.build.engines import build_site, claim, write_tree
+from chronicle.build.fingerprint import newest
+from chronicle.build.machines import only_machines, remedy, runs_told_of
+from chronicle.build.produce import Outcome, Product, produce, read_run
+from chronicle.errors import ConfigError, MissingExtra
+from chronicle.model import Entry
+from chronicle.pages import SiteData, assets, load_gallery, pages
+from chronicle.workspace.config import WorkspaceConfig
+from chronicle.workspace.folders import RunFolder, Workspace
+from chronicle.workspace.locations import shipped
+
+Progress = Callable[[Outcome, int], None]
+_FEW = 3  # so few runs are read sooner than a pool of processes has started
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build did. ``unreadable`` holds (log or run, what is wrong with it)."""
+
+    outcomes: tuple[Outcome, ...]
+    site: Path
+    pages_changed: int
+    engine_said: str
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [o.entry for o in self.outcomes if o.entry]
+
+    @property
+    def unreadable(self) -> list[tuple[str, str]]:
+        return [(o.run_id, p) for o in self.outcomes for p in o.problems]
+
+    @property
+    def reused(self) -> int:
+        return sum(o.cached for o in self.outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `chronicle build --json` prints."""
+        runs = [
+            {"run": e.run_id, "verdict": e.verdict, "patterns": list(e.diagnosis.patterns)}
+            for e in self.entries
+        ]
+        unreadable = [{"run": run, "problem": problem} for run, problem in self.unreadable]
+        return {"schema": "chronicle/build/1", "site": str(self.site), "runs": runs, "unreadable": unreadable}
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a build works: ``root`` holds mkdocs.yml; the site goes to ``out``."""
+
+    root: Path
+    out: Path
+
+    @property
+    def mkdocs(self) -> Path:
+        return self.root / "mkdocs.yml"
+
+    @property
+    def entries(self) -> Path:
+        return self.root / "build" / "entries"
+
+    @property
+    def docs(self) -> Path:
+        return self.root / "build" / "docs"
+
+
+def places(workspace: Workspace | None, out: Path | None) -> Places:
+    """A workspace works in itself; bare paths work in a hidden folder beside the site they make.
+
+    Raises:
+        ConfigError: the workspace has no mkdocs.yml.
+    """
+    if workspace is None:
+        site = (out or Path("chronicle-site")).resolve()
+        claim(site)
+        work = site.with_name(f".{site.name}-cache")
+        work.mkdir(exist_ok=True)
+        shutil.copyfile(shipped("mkdocs.yml"), work / "mkdocs.yml")
+        return Places(work, site)
+    if not (workspace.root / "mkdocs.yml").is_file():
+        raise ConfigError("mkdocs.yml", "", f"is missing in {workspace.root}. Remedy: chronicle init .")
+    return Places(workspace.root, (out or workspace.root / workspace.config.out).resolve())
+
+
+def build(
+    workspace: Workspace,
+    runs: Sequence[RunFolder],
+    where: Places,
+    *,
+    engine: str,
+    strict: bool,
+    jobs: int,
+    progress: Progress = lambda outcome, total: None,
+) -> Report:
+    """Reads, classifies and draws what changed, writes all pages and runs the site engine.
+
+    Raises:
+        MissingExtra: the packages of a site are not installed.
+        SiteError: the engine failed. Whatever is wrong with one run is in the report instead.
+    """
+    _needs_site()
+    outcomes = make_entries(runs, workspace.config, where.entries, jobs, progress)
+    outcomes = with_machines(runs, outcomes, workspace.config, where.entries)
+    _forget(where.entries, {run.run_id for run in runs} | {o.folder.name for o in outcomes})
+    data = SiteData(
+        entries=[o.entry for o in outcomes if o.entry],
+        patterns=load_gallery(workspace.galleries),
+        unreadable=[(o.run_id, p) for o in outcomes for p in o.problems],
+        title=workspace.config.title,
+        templates=workspace.templates,
+    )
+    changed = write_tree(where.docs, _site_files(data, where, outcomes))
+    said = build_site(engine, where.mkdocs, where.out, strict=strict, epoch=newest(runs))
+    return Report(tuple(outcomes), where.out, changed, said)
+
+
+def make_entries(
+    runs: Sequence[RunFolder], config: WorkspaceConfig, store: Path, jobs: int, progress: Progress
+) -> list[Outcome]:
+    """The map step: the outcome of every run, in the order given; runs are independent of each other."""
+    products = [Product(run, config, store / run.run_id) for run in runs]
+    fresh = {p.run.run_id: o for p in products if (o := p.cached()) is not None}
+    todo = [p for p in products if p.run.run_id not in fresh]
+    for outcome in fresh.values():
+        progress(outcome, len(runs))
+    for outcome in _map(todo, jobs):
+        fresh[outcome.run_id] = outcome
+        progress(outcome, len(runs))
+    return [fresh[run.run_id] for run in runs]
+
+
+def _map(todo: list[Product], jobs: int) -> Iterator[Outcome]:
+    workers = min(jobs or os.cpu_count() or 1, len(todo))
+    if workers <= 1 or len(todo) <= _FEW:
+        yield from map(produce, todo)
+        return
+    # spawn: a forked child would inherit the locks of threads that numba or BLAS may have started
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from _completed(pool, todo)
+
+
+def _completed(pool: Executor, todo: list[Product]) -> Iterator[Outcome]:
+    for future in as_completed([pool.submit(produce, product) for product in todo]):
+        yield future.result()
+
+
+def with_machines(
+    runs: Sequence[RunFolder], outcomes: list[Outcome], config: WorkspaceConfig, store: Path
+) -> list[Outcome]:
+    """The outcomes, with machine logs that lay apart given to the runs they tell of, which are made again.
+
+    Those that tell of none are problems. Where there is no training at all, all is left as it is.
+    """
+    entries = {o.run_id: o.entry for o in outcomes if o.entry}
+    apart = {run_id for run_id, entry in entries.items() if only_machines(entry)}
+    trained = [entry for run_id, entry in entries.items() if run_id not in apart]
+    if not apart or not trained:
+        return outcomes
+    beside: dict[str, list[Path]] = {}
+    problems: dict[str, str] = {}
+    for run in [run for run in runs if run.run_id in apart]:
+        logs, _ = read_run(run, config)
+        told_of = runs_told_of(logs, trained)
+        for run_id in told_of:
+            beside.setdefault(run_id, []).extend(run.logs)
+        problems |= {} if told_of else {run.run_id: remedy(logs, trained)}
+    again = {
+        run.run_id: Product(replace(run, beside=tuple(paths)), config, store / f"{run.run_id}+machines")
+        for run in runs
+        if (paths := beside.get(run.run_id))
+    }
+    made = {run_id: product.cached() or produce(product) for run_id, product in again.items()}
+    made |= {run_id: Outcome(run_id, store / run_id, None, (what,)) for run_id, what in problems.items()}
+    left = [o for o in outcomes if o.run_id not in apart or o.run_id in problems]
+    return [made.get(o.run_id, o) for o in left]
+
+
+def _forget(store: Path, kept: set[str]) -> None:
+    """Entries of runs that are gone: their logs were removed, so their pages go too."""
+    for folder in store.iterdir() if store.is_dir() else []:
+        if folder.name not in kept:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _site_files(
+    data: SiteData, where: Places, outcomes: Iterable[Outcome]
+) -> Iterator[tuple[str, str | bytes | Path]]:
+    yield from ((page.path, page.text) for page in pages(data))
+    yield from assets(data)
+    for outcome in outcomes:
+        for file in outcome.files:
+            yield f"runs/{outcome.run_id}/{file}", outcome.folder / file
+    guide = shipped("docs")
+    for page in sorted([*guide.rglob("*.md"), *guide.rglob("*.webp")]):
+        yield f"guide/{page.relative_to(guide).as_posix()}", page
+
+
+def _needs_site() -> None:
+    import importlib.util
+
+    for module, package in [("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")]:
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtra("chronicle build", "site", package)

@@ -1,0 +1,164 @@
+"""The site engine: one row a engine, called as a process of its own over a folder of Markdown.
+
+The default is mkdocs with the Material theme, whose end of life is announced for May 2027: the same folder
+and the same mkdocs.yml are therefore kept buildable with properdocs and zensical.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from chronicle.errors import MissingExtra, SiteError, UsageError
+
+MARKER = ".chronicle-site"  # a folder without it is not ours, and an engine would empty it
+
+
+@dataclass(frozen=True)
+class Engine:
+    """``command(config, out)`` gives the arguments after ``python -m module``."""
+
+    module: str
+    extra: str
+    command: Callable[[Path, Path], list[str]]
+
+
+def _mkdocs(config: Path, out: Path) -> list[str]:
+    return ["build", "--config-file", str(config), "--site-dir", str(out)]
+
+
+def _zensical(config: Path, out: Path) -> list[str]:
+    return ["build", "--clean", "--config-file", str(config)]  # writes to site_dir of the config
+
+
+ENGINES = {
+    "mkdocs": Engine("mkdocs", "site", _mkdocs),
+    "properdocs": Engine("properdocs", "engines", _mkdocs),
+    "zensical": Engine("zensical", "engines", _zensical),
+}
+
+
+def build_site(engine: str, config: Path, out: Path, *, strict: bool, epoch: int) -> str:
+    """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
+
+    ``epoch`` (Unix seconds) stands for the time of the build, so that the same input gives the same bytes.
+
+    Raises:
+        MissingExtra: the engine is not installed.
+        UsageError: ``out`` holds files that chronicle did not make.
+        SiteError: the engine failed; its last words are in the message.
+    """
+    row = ENGINES[engine]
+    if importlib.util.find_spec(row.module) is None:
+        raise MissingExtra(f"--engine {engine}", row.extra, row.module)
+    claim(out)
+    command = [sys.executable, "-m", row.module, *row.command(config, out), *(["--strict"] if strict else [])]
+    environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=config.parent)
+    said = (done.stdout + done.stderr).strip()
+    if done.returncode:
+        tail = "\n".join(said.splitlines()[-15:])
+        raise SiteError(f"{engine} failed (exit {done.returncode}):\n{tail}")
+    _collect(config.parent / "build" / "site", out)
+    return said
+
+
+def claim(out: Path) -> None:
+    """Makes ``out`` a folder of ours; refuses one with files in it that chronicle did not make."""
+    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
+        raise UsageError(
+            f"{out} is not empty and was not made by chronicle, and a site engine empties its folder. "
+            "Remedy: name another --out, or remove the folder yourself"
+        )
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file. Name a folder with --out")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MARKER).touch()
+
+
+def _collect(made: Path, out: Path) -> None:
+    """Moves the site of an engine that takes no --site-dir to where it was asked for."""
+    if (out / "index.html").exists() or made == out or not (made / "index.html").exists():
+        return
+    shutil.copytree(made, out, dirs_exist_ok=True)
+    shutil.rmtree(made)
+
+
+def inside(folder: Path, relative: str) -> Path:
+    """The path ``relative`` below ``folder``; UsageError if it would lead out of it."""
+    target = Path(os.path.normpath(folder / relative))
+    if not target.is_relative_to(folder) or "\0" in relative:
+        raise UsageError(f"{relative!r} leads out of {folder}: nothing is written there")
+    return target
+
+
+def write_bytes(file: Path, data: bytes) -> bool:
+    """Writes a file unless it already holds ``data``; true if it was written.
+
+    The content appears at once or not at all, so that an interrupted build leaves no half page.
+    """
+    try:
+        if file.read_bytes() == data:
+            return False
+    except OSError:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f".{file.name}.part")
+    part.write_bytes(data)
+    part.replace(file)
+    return True
+
+
+def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path]]) -> int:
+    """Makes ``folder`` hold exactly ``files`` (relative path, text or bytes or a file to copy).
+
+    Files that are not among them are removed. Returns how many files were written or removed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder.resolve()
+    wanted: set[Path] = set()
+    changed = 0
+    for relative, content in files:
+        target = inside(folder, relative)
+        wanted.add(target)
+        changed += _put(target, content)
+    return changed + _prune(folder, wanted)
+
+
+def _put(target: Path, content: str | bytes | Path) -> bool:
+    if not isinstance(content, Path):
+        return write_bytes(target, content.encode() if isinstance(content, str) else content)
+    if _same(content, target):
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(content, target)  # a thousand runs have ten thousand figures: no need to hold them twice
+    except OSError:
+        shutil.copy2(content, target)  # keeps the time, which is what `_same` compares next time
+    return True
+
+
+def _same(source: Path, target: Path) -> bool:
+    try:
+        ours, theirs = source.stat(), target.stat()
+    except OSError:
+        return False
+    return (ours.st_size, ours.st_mtime_ns) == (theirs.st_size, theirs.st_mtime_ns)
+
+
+def _prune(folder: Path, wanted: set[Path]) -> int:
+    removed = 0
+    for path in sorted(folder.rglob("*"), reverse=True):  # children before their folder
+        if path.is_dir() and not path.is_symlink():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path not in wanted:
+            path.unlink()
+            removed += 1
+    return removed

@@ -1,0 +1,197 @@
+"""What a join says in words: what changed at it, what it cost, and what speaks for it. Plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chronicle.classify.patterns import BY_ID
+from chronicle.metrics.values import count, level, plural
+from chronicle.model import Change, Join, JoinKind, StepBack
+from chronicle.timeline.endings import Ending
+
+_OUTCOMES = {
+    "in NaN": "ended in NaN",
+    "rolled back": "back to",
+    "empty": "logged no point",
+    "apart": "a training of its own",
+    "evaluation": "an evaluation",
+}
+# Why it is a training of its own, where neither the time nor the ends say it.
+_BECAUSE = {
+    "told": "run.toml says so",
+    "evaluation": "an evaluation",
+    "finished": "the one before had finished",
+    "seed": "another seed",
+    "sweep": "of the same sweep",
+    "goes on": "the loss or the data go on",
+    "undecided": "nothing tells which it begins again",
+}
+_LONGEST = 40  # characters of a changed value: a configuration may hold whole prompts
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One join as pages and the command line tell it, a phrase an item."""
+
+    changes: tuple[str, ...]
+    costs: tuple[str, ...]
+    why: tuple[str, ...]
+
+
+def restart(join: Join, gpus: float = 0, tokens_per_step: float = 0.0) -> Restart:
+    """The words of a join; ``gpus`` and ``tokens_per_step`` are those of run.toml (0: not stated)."""
+    return Restart(
+        tuple(change_words(c) for c in join.changes),
+        tuple(_costs(join, gpus, tokens_per_step)),
+        tuple(_why(join)),
+    )
+
+
+def outcome(ending: Ending) -> str:
+    """What became of an attempt: ``crashed, back to 800, 199 steps discarded, after 42 min``."""
+    join, then = ending.join, _OUTCOMES.get(ending.then, ending.then)
+    words = [_OUTCOMES.get(ending.how, ending.how), then]
+    if join is not None:
+        seen = join.evidence.get("left_pattern") or join.evidence.get("inside_pattern")
+        words[0] = words[0] or (_title(seen) if seen else "")
+        words[0] = words[0][:1].lower() + words[0][1:] if words[0][1:2].islower() else words[0]
+        words[1] += f" {count(join.to_step)}" if then == "back to" else ""
+        lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps  # a branch that is left is its own
+        words += [f"{plural(lost, 'step')} discarded" if lost else ""]
+        words += [gap(join.gap_s)]
+    return ", ".join(word for word in words if word)
+
+
+def step_back_words(back: StepBack) -> str:
+    """What a step that goes back or stays is, and what speaks for it."""
+    told, where = back.evidence, " beside ".join(reversed(back.attempts))
+    if back.cause == "disorder":
+        far = told.get("farthest_rows")
+        how = "put in order by wall clock" if "mended_by_wall_clock" in told else "sorted by step"
+        place = f", at most {plural(far, 'row')} from their place" if far else ""
+        return f"{where}: {count(back.count)} of {count(told['rows'])} rows out of order{place}; {how}"
+    if back.cause == "repeats":
+        same = f", {count(told['equal_values'])} of them with an equal value"
+        return f"{where}: {plural(back.count, 'row')} at the step of the row before{same}; kept"
+    what = "overtakes nothing" if told["because"] == "evaluation" else "a training of its own"
+    return f"{where}: {', '.join(_apart(told))}; {what}"
+
+
+def _apart(told: Mapping[str, Any]) -> Iterator[str]:
+    if told["because"] in _BECAUSE:
+        yield _BECAUSE[told["because"]]
+    if told.get("together_s"):
+        yield f"both ran for {duration(told['together_s'])}"
+    yield f"ends {plural(told['ends_apart_steps'], 'step')} apart"
+    if "values_apart_share" in told:
+        equal = plural(told["common_samples"], "equal step")
+        yield f"values {100 * told['values_apart_share']:.2g} % apart at {equal}"
+    if "same_process" in told:
+        yield "the same process" if told["same_process"] else "another process"
+
+
+def join_words(join: Join) -> str:
+    """Where a restart took over: ``61 400 → 56 000, 5 400 steps discarded``; ``at step 500``."""
+    if not join.discarded_steps and join.to_step >= join.from_step:
+        return f"at step {count(join.to_step)}"
+    if join.kind is JoinKind.RESUME:
+        return f"at step {count(join.to_step)}, a branch of {plural(join.discarded_steps, 'step')} given up"
+    lost = f", {plural(join.discarded_steps, 'step')} discarded" if join.discarded_steps else ""
+    return f"{count(join.from_step)} → {count(join.to_step)}{lost}"
+
+
+def gap(seconds: float | None) -> str:
+    """A wall-clock gap: ``after 42 s``, ``after 7.5 h``; empty where the log has no times."""
+    if seconds is None or not math.isfinite(seconds) or abs(seconds) < 1:
+        return ""
+    return f"after {duration(seconds)}" if seconds > 0 else f"{duration(-seconds)} before that one ended"
+
+
+def duration(seconds: float) -> str:
+    """``42 s``, ``7.5 h``, ``3 days``."""
+    for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if abs(seconds) >= 2 * size:
+            number = seconds / size
+            return f"{f'{number:.1f}'.removesuffix('.0') if number < 99.95 else count(number)} {unit}"
+    return f"{count(seconds)} s"
+
+
+def change_words(change: Change) -> str:
+    """``learning rate 0.0003 → 0.00015 at step 800``; ``seed 1 → 2``."""
+    unit = f" {change.unit}" if change.unit else ""
+    at = f" at step {count(change.at_step)}" if change.at_step is not None else ""
+    moved = f"{change.quantity} {_value(change.before)} → {_value(change.after)}{unit}{at}"
+    if change.quantity.endswith(" read"):
+        off = change.after - change.before
+        moved += f": {_value(abs(off))} {'left out' if off > 0 else 'read again'}"
+    return moved
+
+
+def _costs(join: Join, gpus: float, tokens_per_step: float) -> Iterator[str]:
+    lost, told = join.discarded_steps, join.evidence
+    if lost:
+        yield plural(lost, "step")
+    tokens = told.get("discarded_tokens", lost * tokens_per_step)
+    if tokens:
+        yield f"{_value(float(tokens))} tokens"
+    seconds = told.get("discarded_s") or 0.0
+    if seconds >= 1:
+        yield duration(seconds)
+        if gpus:
+            yield f"{level(seconds / 3600 * gpus)} GPU hours"
+
+
+def _why(join: Join) -> Iterator[str]:
+    told = join.evidence
+    if "inside_pattern" in told:
+        yield (
+            f"did not go back far enough: step {count(join.to_step)} lies inside "
+            f"“{_title(told['inside_pattern'])}” from step {count(told['inside_start_step'])}"
+        )
+    if "left_pattern" in told:
+        margin = plural(told["margin_steps"], "step")
+        yield f"went back to {margin} before “{_title(told['left_pattern'])}”"
+    if "again_step" in told:
+        yield f"it came again at step {count(told['again_step'])}"
+    yield from _levels(told)
+    yield from _processes(told)
+
+
+def _levels(told: Mapping[str, Any]) -> Iterator[str]:
+    if "metric" in told:
+        equal = told.get("common_samples", 0)
+        where = f"at {plural(equal, 'equal step')}" if equal else "at the seam"
+        yield f"{told['metric']} {level(told['loss_before'])} → {level(told['loss_after'])} {where}"
+    if "noise_alike_share" in told:
+        share, pairs = told["noise_alike_share"], plural(told.get("noise_pairs", 0), "equal step")
+        yield f"the same data at the same steps (noise alike to {100 * share:.0f} % at {pairs})"
+    if "lr_ratio" in told and abs(told["lr_ratio"] - 1) < 0.01:
+        yield "learning rate as before"
+
+
+def _processes(told: Mapping[str, Any]) -> Iterator[str]:
+    if "same_process" in told:
+        host = "the same host" if told.get("same_host") else "another host"
+        yield "the same process" if told["same_process"] else f"another process on {host}"
+    for name in ("run", "seed"):
+        if told.get(f"same_{name}"):
+            yield f"the same {name}"
+
+
+def _title(pattern: str) -> str:
+    return BY_ID[pattern].title if pattern in BY_ID else pattern
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "not stated"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        whole = float(value).is_integer() and abs(value) < 1e15
+        return count(value) if whole else level(value)
+    text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,220 @@
+"""The ordered alias table behind `chronicle.metrics.roles`: names of metrics as real logs spell them.
+
+A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`): lower case, words parted
+by one blank. Order matters: what is logged of an evaluation, for example, comes before the same word alone.
+docs/formats.md prints the table; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chronicle.model import Role
+
+EVALUATED = (
+    r"\b(val|vali|valid|validate|validating|validation|eval|evaluating|evaluation|test|testing|tst|dev"
+    r"|held ?out|hold ?out|tel)\b"
+)
+PER_SECOND = r"(per|/|p) ?(s|sec|secs|second|gpu|device|day)\b"
+A_LOSS = (
+    r"\b(loss|losses|nll|cross ?entropy|xent|m?logloss|ce mean|neg(ative)? elbo|objective|bpb|bpc|bpd"
+    r"|bits per (byte|character|dim))\b"
+)
+# What a training is judged by where it logs no loss: the whole name says that it is an error.
+_OF = r"(train|training|trn|val|valid|validation|eval|test|dev|mean|avg|average|s|\d+)"
+AN_ERROR = (
+    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance)"
+    rf"|({_OF} )+(err(or)?|l[12]))( {_OF})*$"
+    r"|^l( pix| total)?$|^learn$"
+)
+A_SCORE = (
+    r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr|fid|em|precision"
+    r"|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score|spearman|pearson"
+    r"|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi)\b"
+)
+
+
+# What other languages call it, and words that are written as one; searched in lower-case names.
+SPELLED = {
+    r"entra[iî]nement|entrenamiento|treino|trainings?(?=verlust)|обучени[ея]|训练|訓練|学習|훈련": "train",
+    r"validaci[oó]n|valida[cç][aã]o|validierungs?|validazione|валидаци[ия]|验证|検証|검증": "validation",
+    r"(?<![a-z])(?:p[eé]rdidas?|pertes?|perdas?|perdita)(?![a-z])|verluste?|потер[яи]|损失|損失|손실": "loss",
+    r"genauigkeit|exactitude?|acur[aá]cia|准确率|正解率|정확도|точность": "accuracy",
+    r"(?<![a-z])trn?(?=loss|acc)": "train",
+    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v)(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
+    r"(?<=loss)(?=\d)|(?<=acc)(?=\d)": "",
+    r"(?<![a-z])(err|loss)(?=[gd](?![a-z]))": r"\1",
+    r"(?<![a-z])([gd])(?=loss(?![a-z]))": r"\1",
+}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
+COMPONENTS = _words("""
+    box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg
+    regression seg dice focal centerness kpt pose angle depth mtp load balancing balance aux auxiliary moe
+    router gate gating expert kl kld vf value policy pg entropy unsuper cri critic rec recon
+    reconstruction commit commitment vq codebook perceptual adv adversarial gan gen generator disc
+    discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
+    kd student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
+    regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
+    rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
+    magnitude spec spectral diffusion rl
+""")
+# The parts among them that tell how far from its target the output is.
+DISTANCES = _words("""
+    l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
+    content wave waveform mag magnitude spec spectral
+""")
+# Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
+GENERATORS = _words("g gan gen generator")
+OPPONENTS = _words("cri critic disc discriminator d real fake")
+# Words beside the players in names that do not speak of a loss: `cycle_A`, `errD`.
+BESIDE_PLAYERS = _words("a b x y err error")
+# Words beside "loss" that name no part: the whole loss, averaged or spelled out.
+TOTALS = _words("""
+    all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
+    smoothed running raw reduced lm language model token text vs tokens samples steps time final last
+    interval window local rank main current cur tr trn trl nats bits per dim neg negative act actor s binary
+    multi
+""")
+# Names that only say whose value they are: of the training where one of the others stands beside it.
+OF_TRAINING = frozenset(("train", "training", "trn", "t loss"))
+OF_EVALUATION = frozenset(("val", "valid", "validation", "eval", "test", "tst", "dev", "holdout", "v loss"))
+# Words that name data wherever they stand.
+CORPORA = _words("""
+    dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code
+    books book arxiv stackexchange commoncrawl cc web webtext refinedweb fineweb dolma math python java lisp
+    javascript rust cpp news starcoder redpajama slimpajama oscar reddit pubmed patents openwebtext owt logs
+    english french german chinese multilingual dclm proofpile gutenberg europarl law legal medical
+""")
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A row of the table: a role, what the plain name must contain, and names it was seen under."""
+
+    role: Role
+    pattern: str
+    seen: str
+
+
+ALIASES: tuple[Alias, ...] = (
+    Alias(
+        Role.ATTENTION_LOGIT,
+        r"\b(attn|attention|qk)\b.*\b(logits?|max)\b|\blogits?\b.*\b(attn|attention|qk)\b",
+        "max_attention_logit, attn/logits_max, qk_max",
+    ),
+    Alias(
+        Role.OUTPUT_LOGIT,
+        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|\blogits?\b",
+        "z_loss, log Z, logsumexp, logits_mean, max_logit",
+    ),
+    Alias(
+        Role.LOSS_SCALE,
+        r"\b(loss|grad|gradient|amp) scale\b|\bgrad scaler\b",
+        "loss scale, loss_scale, dynamic loss scale, grad_scale",
+    ),
+    Alias(
+        Role.OTHER,
+        r"\bnum (examples|samples|zeros|tokens in batch)\b|\bskipped\b|\bnan iterations\b|\bsparsity\b",
+        "validation/num_examples, num-zeros, number of skipped iterations",
+    ),
+    Alias(
+        Role.OTHER,
+        rf"(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|std|stdev|stddev|var|variance|weights?|coeff?)\b",
+        "best_val_loss, train_loss_std, loss_weight",
+    ),
+    Alias(
+        Role.UPDATE_NORM,
+        r"\b(update|delta|step)s? (l2 )?(norm|rms)\b|\bupdate ratio\b",
+        "update_norm, optim/update_rms",
+    ),
+    Alias(
+        Role.GRAD_NORM,
+        r"\bgrad(ient)?s?\b.*\bnorm\b|\bnorm\b.*\bgrad(ient)?s?\b|\bg ?norm\b|\bglobal norm\b|^norm$",
+        "grad_norm, grad norm, gnorm, norm, hidden_gradient_norm",
+    ),
+    Alias(
+        Role.OTHER,
+        EVALUATED
+        + r".*\b(runtime|time|per (second|sec|s)|steps|duration|samples|step)$|\beta\b|\bdata time\b",
+        "eval_runtime, eval_samples_per_second, eta_seconds, data_time",
+    ),
+    Alias(
+        Role.LEARNING_RATE,
+        r"\b(l ?r|learning rate)\b",
+        "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, L.r.",
+    ),
+    Alias(
+        Role.STEP_TIME,
+        r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b|\btime per (step|iteration|iter|batch)\b"
+        r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
+        r"|^(dt|time)( (ms|s|sec|seconds))?$",
+        "elapsed time per iteration (ms), train_step_time, step_avg, ms/batch, dt, time",
+    ),
+    Alias(
+        Role.THROUGHPUT,
+        r"\b(tokens?|toks?|samples?|examples?|sequences?|seqs?|images?|imgs?|frames?|words?|steps?|its?|iters?|iterations?"
+        r"|batches|batch)( \w+)? " + PER_SECOND + r"|\b(tokens?|tok|samples?|it|iter|steps?) (sec|s)\b"
+        r"|\bthroughput\b|\b(wps|tps|fps|ups|mfu|hfu)\b|\btflops?\b|\bflops\b",
+        "tokens_per_sec, tok/sec, samples per second, wps, throughput, TFLOPs per gpu, mfu",
+    ),
+    Alias(
+        Role.RATIO,
+        r"^(?!.*\b(clip|clipped|compression|acceptance|win|lr)\b).*\b(ratio|share|proportion)s?\b"
+        r"|\b(mix|mixture|data|dataset|sampling)\b.*\b(weight|prob|fraction)s?\b",
+        "image_to_text_ratio.all, data/share/code, mixture_weight/web",
+    ),
+    Alias(
+        Role.BATCH_SIZE,
+        r"\bbatch ?size\b|\b(bsz|gbs)\b|\bglobal batch\b",
+        "global batch size, batch_size, bsz",
+    ),
+    Alias(
+        Role.TOKENS,
+        r"\b(consumed|seen|trained|total|num|n|input|processed) (\w+ )?tokens\b"
+        r"|(?<!vs )\btokens( seen| consumed| trained)?$",
+        "consumed tokens, tokens_seen, num_input_tokens_seen, tokens",
+    ),
+    Alias(
+        Role.SAMPLES,
+        r"\b(consumed|seen|trained|total|processed) (samples|examples)\b|^(samples|examples)( seen| count)?$",
+        "consumed samples, samples_seen, samples_count",
+    ),
+    Alias(Role.EPOCH, r"^((train|trainer|training|current) )?epochs?( num)?$", "epoch, train/epoch"),
+    Alias(
+        Role.VALIDATION_LOSS,
+        EVALUATED + ".*" + A_LOSS + "|" + A_LOSS + ".*" + EVALUATED + "|^(val|tel)$"
+        r"|\b(te|ts|va|cv) loss\b|\bloss (te|ts|va|cv)$",
+        "val_loss, validation/loss, eval_loss, test/loss, tel, validation/ctc_loss, val_bpb, va_loss",
+    ),
+    Alias(
+        Role.VALIDATION_SCORE,
+        EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED,
+        "val_accuracy, eval/bleu, test_acc, validation/wer",
+    ),
+    Alias(
+        Role.DATASET_LOSS,
+        r"\bper token loss\b|\bloss\b.*\b(dataset|source|domain|subset|corpus)\b"
+        r"|\b(dataset|source|domain|subset|corpus)\b.*\bloss\b",
+        "per_token_loss.cm4, loss/dataset_code, train_loss_source_web",
+    ),
+    Alias(
+        Role.LOSS,
+        A_LOSS + "|^(trl|train)$",
+        "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, act_loss, trl, "
+        "objective",
+    ),
+    Alias(
+        Role.VALIDATION_LOSS,
+        rf"^(?=.*{EVALUATED})(?:{AN_ERROR})",
+        "eval-rmse, val_mae, valid ppl",
+    ),
+    Alias(Role.LOSS, AN_ERROR, "train-rmse, Cost, perplexity, l_pix, error_rate (where no loss is logged)"),
+    Alias(Role.OTHER, r"^score$", "score"),
+    Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, reward"),
+)

@@ -1,0 +1,284 @@
+"""What a metric is, by its name, and by its neighbours where the name alone does not tell.
+
+`role_of` looks a name up in the ordered alias table; `assign` sees all series of a log, and decides what one
+name cannot tell: is ``loss_python`` a data set, or a part of the loss?
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from chronicle.errors import UsageError
+from chronicle.metrics.aliases import (
+    A_LOSS,
+    ALIASES,
+    AN_ERROR,
+    BESIDE_PLAYERS,
+    COMPONENTS,
+    CORPORA,
+    DISTANCES,
+    EVALUATED,
+    GENERATORS,
+    OF_EVALUATION,
+    OF_TRAINING,
+    OPPONENTS,
+    SPELLED,
+    TOTALS,
+)
+from chronicle.model import Role, Series
+
+_COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in ALIASES)
+_SPELLED = re.compile("|".join(SPELLED))
+_LOSSES = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS}
+_ERROR_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total learn",
+    )
+)
+_LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
+_LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
+_UNITS = (
+    (r"\btflops?\b", "TFLOP/s"),
+    (r"\b(tokens?|toks?)\b", "tokens/s"),
+    (r"\b(words?|wps)\b", "words/s"),
+    (r"\b(samples?|examples?)\b", "samples/s"),
+    (r"\b(its?|iters?|iterations?|steps?)\b", "steps/s"),
+)
+
+
+@lru_cache(maxsize=4096)
+def plain(metric: str) -> str:
+    """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", metric).lower()
+    for spelled, word in SPELLED.items() if _SPELLED.search(words) else ():
+        words = re.sub(spelled, f" {word} ", words)
+    return " ".join(re.findall(r"[^\W_]+", words))
+
+
+@lru_cache(maxsize=4096)
+def role_of(metric: str) -> Role:
+    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown name."""
+    name = plain(metric)
+    role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
+    if role not in (Role.LOSS, Role.DATASET_LOSS):
+        return role
+    parts = set(words_of(name))
+    if not parts or not re.search(A_LOSS, name):
+        return Role.LOSS
+    if role is Role.LOSS and parts & COMPONENTS:
+        return Role.OTHER
+    return Role.DATASET_LOSS if parts & CORPORA else role
+
+
+def names_a_loss(metric: str) -> bool:
+    """Whether the name is that of a loss, or of a part of one."""
+    role = role_of(metric)
+    return role in _LOSSES or (role is Role.OTHER and is_part(plain(metric)))
+
+
+def says_nothing(word: str) -> bool:
+    """Whether a word beside "loss" would be none that is known: no part, no data, no phase of a training."""
+    beside = f"{word} loss"
+    parts = set(words_of(plain(beside)))
+    return role_of(beside) is Role.LOSS and bool(parts) and not parts & COMPONENTS
+
+
+def dataset_of(metric: str) -> str:
+    """The data set that a loss is named after, as it is spelled: "train/per_token_loss/code" gives "code"."""
+    match = _LOSS_NAME.fullmatch(metric)
+    for side in reversed(match.groups() if match else ()):
+        side = side.strip("/_. -")
+        while lead := _LEAD.match(side):
+            side = side[lead.end() :].strip("/_. -")
+        if set(plain(side).split()) - TOTALS:
+            return side
+    return metric
+
+
+@lru_cache(maxsize=4096)
+def unit_of(metric: str, role: Role) -> str | None:
+    """The unit that the name states, for times, rates and counts; None where it states none."""
+    name = plain(metric)
+    if role is Role.STEP_TIME:
+        words = set(name.split())
+        return "ms" if "ms" in words else "s" if words & {"s", "sec", "secs", "seconds"} else None
+    if role is Role.THROUGHPUT and re.search(r"\b(s|sec|secs|second|wps|tflops?)\b", name):
+        return next((unit for pattern, unit in _UNITS if re.search(pattern, name)), None)
+    return {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}.get(role)
+
+
+def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] = ()) -> dict[str, Series]:
+    """The series of one log with role, data set and unit set.
+
+    ``overrides`` are (regular expression of the whole name, role); the first that matches wins over
+    the table, and so does a role that the reader gave, because its format says what the metric is.
+
+    Raises:
+        UsageError: an override is no regular expression.
+    """
+    given: dict[str, Role] = {name: one.role for name, one in series.items() if one.role is not Role.OTHER}
+    given |= {name: role for name in series if (role := _override(name, overrides)) is not None}
+    roles = dict(_by_names(tuple(series), tuple(given.items())))
+    for name, one in series.items():
+        if roles[name] is Role.STEP_TIME and plain(name) == "time" and _only_grows(one):
+            roles[name] = Role.OTHER
+    roles |= dict.fromkeys(_parts_left(series, roles), Role.OTHER)
+    roles |= given
+    return {
+        name: replace(
+            one,
+            role=roles[name],
+            unit=one.unit or unit_of(name, roles[name]),
+            dataset=dataset_of(name) if roles[name] is Role.DATASET_LOSS else "",
+        )
+        for name, one in series.items()
+    }
+
+
+@lru_cache(maxsize=16)  # the many files of a run log the same names
+def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
+    """The roles that the names of a whole log tell, beside those that are given."""
+    known = dict(given)
+    told = _phases({name: role_of(name) for name in names} | known)
+    return _grad_norms(_losses(_errors(told, known), known) | known)
+
+
+def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None:
+    for pattern, role in overrides:
+        try:
+            if re.fullmatch(pattern, metric):
+                return Role(role)
+        except re.error as err:
+            raise UsageError(f"roles: {pattern!r} is no regular expression ({err})") from err
+    return None
+
+
+def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
+    """Decides by the whole log what the losses with an unknown word in their name are.
+
+    Beside parts of a loss such a one is a part; several of them, or one beside a known data set, are data
+    sets; one alone beside a total is a part. Where no total is logged, the parts are all there is to judge.
+    """
+    roles = dict(roles)
+    losses = [name for name, role in roles.items() if role is Role.LOSS and name not in given]
+    unknown = [name for name in losses if set(words_of(plain(name))) - COMPONENTS]
+    others = [name for name, role in roles.items() if role is Role.OTHER and name not in given]
+    parts = [name for name in others if is_part(plain(name))]
+    total = len(unknown) < sum(role is Role.LOSS for role in roles.values())
+    known = sum(role is Role.DATASET_LOSS for role in roles.values())
+    if not parts and len(unknown) + known > 1:
+        roles |= dict.fromkeys(unknown, Role.DATASET_LOSS)
+    elif total:
+        roles |= dict.fromkeys(unknown, Role.OTHER)
+    if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()):
+        roles |= dict.fromkeys(parts or _players(others), Role.LOSS)
+    if not _LOSSES & set(roles.values()):
+        roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
+    return roles
+
+
+def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
+    """`train` beside `valid`, and `t_loss` beside `v_loss`, are losses where no other name speaks of one.
+
+    Beside a loss of the training, `train` and `valid` are of something else: scores mostly.
+    """
+    ours = {name for name in roles if plain(name) in OF_TRAINING}
+    theirs = {name for name in roles if plain(name) in OF_EVALUATION}
+    others = {role for name, role in roles.items() if name not in ours | theirs}
+    if ours and theirs and Role.LOSS in others:
+        return dict(roles) | {name: Role.OTHER for name in ours | theirs if "loss" not in plain(name)}
+    if not ours or not theirs or others & _LOSSES:
+        return dict(roles)
+    return dict(roles) | dict.fromkeys(ours, Role.LOSS) | dict.fromkeys(theirs, Role.VALIDATION_LOSS)
+
+
+def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
+    """Without the errors that stand beside a loss: the loss is what the training is judged by.
+
+    One that says it is of the training stays beside a loss of the validation alone. Of several kinds of
+    errors the one that is logged first stands for the loss.
+    """
+    judged = [name for name, role in roles.items() if role in (Role.LOSS, Role.VALIDATION_LOSS)]
+    errors = [name for name in judged if re.search(AN_ERROR, plain(name)) and name not in given]
+    beside = {role for name, role in roles.items() if name not in errors} & _LOSSES
+    if beside == {Role.VALIDATION_LOSS}:
+        kept = [name for name in errors if OF_TRAINING & set(plain(name).split())]
+    else:
+        kept = [] if beside else errors
+    kinds = {name: set(plain(name).split()) & _ERROR_WORDS for name in kept}
+    first = next(iter(kinds.values()), set())
+    return dict(roles) | {name: Role.OTHER for name in errors if kinds.get(name) != first}
+
+
+def _players(names: Sequence[str]) -> list[str]:
+    told = players(set(map(plain, names)))
+    return [name for name in names if plain(name) in told]
+
+
+def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list[str]:
+    """Where only parts of a loss are logged, all but the one that stands for it.
+
+    That is the first of those logged most often, one that tells a distance before others, an opponent's last.
+    """
+    losses = [name for name, role in roles.items() if role is Role.LOSS]
+    if any(role_of(name) is not Role.OTHER or plain(name) in ("error", "err") for name in losses):
+        return []
+    enough = 0.9 * max((len(series[name]) for name in losses), default=0)
+    longest = [name for name in losses if len(series[name]) >= enough]
+    first = min(longest, key=lambda name: rank(plain(name)), default="")
+    return [name for name in losses if name != first]
+
+
+def _grad_norms(roles: Mapping[str, Role]) -> dict[str, Role]:
+    """Of several gradient norms those with the fewest words are the global ones, the others one layer's."""
+    n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is Role.GRAD_NORM}
+    fewest = min(n_words.values(), default=0)
+    return dict(roles) | {name: Role.OTHER for name, n in n_words.items() if n > fewest}
+
+
+def _only_grows(series: Series) -> bool:
+    """Whether this is a clock since the start, not a duration: it never falls, and rises."""
+    values = series.values[np.isfinite(series.values)]
+    return len(values) > 2 and bool(np.all(np.diff(values) >= 0)) and bool(values[-1] > values[0])
+
+
+_OF_PLAYERS = COMPONENTS | BESIDE_PLAYERS
+_TOLD_APART = GENERATORS | OPPONENTS | DISTANCES | {"idt", "identity"}
+
+
+def words_of(name: str) -> list[str]:
+    """The words beside "loss" that are not merely another way to say the whole loss."""
+    words = re.sub(r"\b(loss|objective) values?\b", "loss", name.replace("cross entropy", "loss")).split()
+    return [w for w in words if w not in TOTALS and not w.isdigit() and not re.fullmatch(A_LOSS, w)]
+
+
+def is_part(name: str) -> bool:
+    """Whether a name is that of a part of a training's loss: `box loss`, `g loss`."""
+    is_loss = re.search(A_LOSS, name) and not re.search(EVALUATED, name)
+    return bool(is_loss) and not COMPONENTS.isdisjoint(words_of(name))
+
+
+def players(names: Collection[str]) -> set[str]:
+    """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
+
+    None where either side is missing; letters alone are none among other letters.
+    """
+    told = {name: set(name.split()) for name in names}
+    found = {name for name, words in told.items() if words <= _OF_PLAYERS and words & _TOLD_APART}
+    if any(len(name) == 1 and name not in found for name in names):
+        found = {name for name in found if len(name) > 1}
+    both = all(any(told[name] & side for name in found) for side in (GENERATORS, OPPONENTS))
+    return found if both else set()
+
+
+def rank(name: str) -> int:
+    """How well a part stands for the whole loss, 0 best: a distance from the target has a direction, the loss
+    of an opponent has none."""
+    words = set(words_of(name))
+    return 2 if words & OPPONENTS else 0 if words & DISTANCES else 1

@@ -1,0 +1,219 @@
+"""A workspace: the folder that holds chronicle.toml and runs/, and the runs in it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chronicle.errors import ChronicleError, ConfigError, UsageError
+from chronicle.workspace.config import RunConfig, WorkspaceConfig, load
+from chronicle.workspace.locations import address_of, is_address, mirror_of, shipped
+
+CONFIG = "chronicle.toml"
+RUN_CONFIG = "run.toml"
+NOTES = "notes.md"
+LABEL = "label.toml"
+OUR_FILES = (RUN_CONFIG, NOTES, LABEL)
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run to read: where its logs are, and what people say of it.
+
+    ``folder`` is None for a bare path that belongs to no workspace; ``only`` is the name of one run in a
+    store of several; ``beside`` are machine logs from elsewhere that tell of it.
+    """
+
+    run_id: str
+    logs: tuple[Path, ...]
+    folder: Path | None = None
+    config: RunConfig = field(default_factory=RunConfig)
+    problem: ChronicleError | None = None
+    only: str = ""
+    beside: tuple[Path, ...] = ()
+
+    @property
+    def own_files(self) -> list[Path]:
+        """run.toml, notes.md and label.toml, as far as they exist."""
+        return [f for f in (self.folder / n for n in OUR_FILES) if f.is_file()] if self.folder else []
+
+    def told(self, text: str) -> str:
+        """A text as it is published: its own logs by their place in the run, not on this machine."""
+        places = (log if log.is_dir() else log.parent for log in (*self.logs, *self.beside))
+        for root in filter(None, (self.folder, *places)):
+            if root.is_absolute() and root.name:
+                path = rf"(?<![\w./-]){re.escape(str(root))}(?:(/)|(?![\w-]|\.\w))"
+                text = re.sub(path, lambda found: "" if found[1] else self.run_id, text)
+        return text
+
+    @property
+    def notes_file(self) -> Path | None:
+        """Where notes on this run are kept, if it has a folder of its own."""
+        return self.folder / NOTES if self.folder else None
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """``root`` is the folder of chronicle.toml; every path of the configuration is relative to it."""
+
+    root: Path
+    config: WorkspaceConfig = field(default_factory=WorkspaceConfig)
+
+    @classmethod
+    def find(cls, start: Path) -> Workspace | None:
+        """The workspace that ``start`` lies in: the nearest folder upwards with a chronicle.toml."""
+        start = start.resolve()
+        for folder in [start, *start.parents]:
+            if (folder / CONFIG).is_file():
+                return cls(folder, load(WorkspaceConfig, folder / CONFIG, CONFIG))
+        return None
+
+    @property
+    def runs_folder(self) -> Path:
+        return self.root / self.config.runs
+
+    @property
+    def templates(self) -> list[Path]:
+        """Template folders, the first one that has a file wins."""
+        return _existing(self.root / self.config.templates, shipped("templates"))
+
+    @property
+    def galleries(self) -> list[Path]:
+        """Folders of pattern pages, the first one that has a page wins."""
+        return _existing(self.root / self.config.gallery, shipped("gallery"))
+
+    def runs(self) -> list[RunFolder]:
+        """All runs, in the order of their ids; a bad run.toml is kept as that run's problem."""
+        if not self.runs_folder.is_dir():
+            return []
+        folders = [f for f in sorted(self.runs_folder.iterdir()) if f.is_dir() and not f.name.startswith(".")]
+        return [run_in(folder) for folder in folders]
+
+    def run(self, run_id: str) -> RunFolder:
+        """One run by its id; UsageError with the nearest id if there is none."""
+        runs = {r.run_id: r for r in self.runs()}
+        if run_id not in runs:
+            raise UsageError(f"no run {run_id!r} in {self.runs_folder}. {_nearest(run_id, list(runs))}")
+        return runs[run_id]
+
+
+def run_in(folder: Path) -> RunFolder:
+    """The run that a folder below runs/ holds: its own logs, and those that run.toml points at."""
+    run_id = safe_id(folder.name)
+    try:
+        config = load(RunConfig, folder / RUN_CONFIG, f"{folder.name}/{RUN_CONFIG}")
+    except ConfigError as err:
+        return RunFolder(run_id, (folder,), folder, problem=err)
+    elsewhere = tuple(_elsewhere(folder, path) for path in config.paths)
+    own = any(f.name not in OUR_FILES and not f.name.startswith(".") for f in folder.iterdir())
+    return RunFolder(run_id, ((folder,) if own or not elsewhere else ()) + elsewhere, folder, config)
+
+
+def _elsewhere(folder: Path, path: str) -> Path:
+    """A path of a run.toml: as it stands, relative to the file, or the mirror of an address."""
+    return mirror_of(path) if is_address(path) else (folder / Path(path).expanduser()).resolve()
+
+
+def safe_id(name: str) -> str:
+    """A run id that is safe as a file name and in an address: letters, digits, dot, dash, underscore.
+
+    A name that holds anything else is spelled with dashes and ends in a few digits of its hash, so that
+    two odd names never meet.
+    """
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name) and name.lower() not in (
+        "index",
+        "con",
+        "nul",
+    ):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
+    return f"{plain}-{digest}" if plain else f"run-{digest}"
+
+
+def init(folder: Path) -> list[Path]:
+    """Makes a workspace in ``folder``; returns the files it made. What exists is left as it is."""
+    files = {
+        CONFIG: shipped("templates") / "workspace" / CONFIG,
+        "mkdocs.yml": shipped("mkdocs.yml"),
+        ".gitignore": shipped("templates") / "workspace" / "gitignore",
+    }
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file. Name a folder that is to become the workspace")
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    made = []
+    for name, source in files.items():
+        target = folder / name
+        if not target.exists():
+            shutil.copyfile(source, target)
+            made.append(target)
+    return made
+
+
+def add(workspace: Workspace, logs: Sequence[Path], name: str, facts: Mapping[str, str], link: bool) -> Path:
+    """Makes runs/<name>/ from logs, copied in, or pointed at by run.toml when ``link`` is true.
+
+    Raises:
+        UsageError: a log that does not exist, or a run of that name that exists.
+    """
+    missing = [str(log) for log in logs if not log.exists()]
+    if missing:
+        raise UsageError(f"no such file or folder: {', '.join(missing)}")
+    folder = workspace.runs_folder / safe_id(name or logs[0].resolve().stem)
+    if folder.exists():
+        raise UsageError(f"{folder} exists. Choose another --name, or put the logs into that folder yourself")
+    folder.mkdir(parents=True)
+    if not link:
+        for log in logs:
+            _copy(log, folder)
+    text = _run_toml([log.resolve() for log in logs] if link else [], facts)
+    if text:
+        (folder / RUN_CONFIG).write_text(text, "utf-8")
+    return folder
+
+
+def _copy(log: Path, folder: Path) -> None:
+    if log.is_dir():
+        shutil.copytree(log, folder if not any(folder.iterdir()) else folder / log.name, dirs_exist_ok=True)
+    else:
+        shutil.copy2(log, folder / log.name)
+
+
+def _run_toml(paths: list[Path], facts: Mapping[str, str]) -> str:
+    own = {k: v for k, v in facts.items() if k in ("title", "project", "description", "source", "licence")}
+    lines = [f"{k} = {_quoted(v)}" for k, v in own.items()]
+    lines += [f"paths = [{', '.join(_quoted(address_of(p) or str(p)) for p in paths)}]"] if paths else []
+    rest = [f"{_quoted(k)} = {_quoted(v)}" for k, v in facts.items() if k not in own]
+    lines += ["", "[facts]", *rest] if rest else []
+    return "\n".join(lines).lstrip("\n") + "\n" if lines else ""
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string: quotes, backslashes and control characters escaped."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in plain) + '"'
+
+
+def _existing(*folders: Path) -> list[Path]:
+    """Those that exist, each once (in this repository the workspace's folder is the shipped one)."""
+    return list(dict.fromkeys(f.resolve() for f in folders if f.is_dir()))
+
+
+def _nearest(word: str, valid: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word, valid, 1, 0.4)
+    return f"Did you mean {near[0]!r}?" if near else "`chronicle list` shows the runs there are"
+
+
+def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
+    """``["project=demo"]`` as a dict; UsageError for one without an equals sign."""
+    for pair in pairs:
+        if "=" not in pair:
+            raise UsageError(f"--fact {pair!r} must look like key=value")
+    return dict(pair.split("=", 1) for pair in pairs)

@@ -1,0 +1,161 @@
+"""From logs to a site, end to end, and what a second build does."""
+
+from __future__ import annotations
+
+import html
+import json
+
+import jsonschema
+import pytest
+from tests.cli.test_cli import healthy
+
+from chronicle.build.schema import json_schema
+
+
+def snapshot(folder):
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A site of three runs, one of them unreadable, made by the real command."""
+    import subprocess
+    import sys
+
+    work = tmp_path_factory.mktemp("a folder with spaces")
+    logs = work / "logs"
+    for number, name in enumerate(["one", "two & <b>three</b>"]):
+        (logs / name).mkdir(parents=True)
+        healthy(logs / name / "log.csv", seed=number)
+    (logs / "broken").mkdir()
+    (logs / "broken" / "log.csv").write_bytes(b"")
+    command = [sys.executable, "-m", "chronicle", "build", "logs", "--jobs", "1"]
+    ran = subprocess.run(command, cwd=work, capture_output=True, text=True)
+    return work, ran
+
+
+def test_bare_paths_make_a_site(built):
+    work, ran = built
+    assert ran.returncode == 1, ran.stderr  # one log could not be read
+    assert ran.stdout.splitlines()[0] == "2 runs: 2 good"
+    assert ran.stdout.splitlines()[-1] == f"Open {work.resolve() / 'chronicle-site' / 'index.html'}"
+    assert ran.stderr.startswith("error: ") and "broken" in ran.stderr
+    site = work / "chronicle-site"
+    for page in ["index.html", "browse.html", "runs/one/index.html", "unreadable.html", "guide/index.html"]:
+        assert (site / page).is_file(), page
+    assert "broken" in (site / "unreadable.html").read_text("utf-8")
+
+
+def test_every_entry_fits_the_published_schema(built):
+    work, _ = built
+    entries = list((work / "chronicle-site" / "runs").glob("*/entry.json"))
+    assert len(entries) == 2
+    for file in entries:
+        jsonschema.validate(json.loads(file.read_text("utf-8")), json_schema("entry"))
+
+
+def test_no_markup_comes_out_of_a_name(built):
+    work, _ = built
+    for page in (work / "chronicle-site").rglob("*.html"):
+        assert "<b>three</b>" not in page.read_text("utf-8")
+
+
+def test_logs_and_notes_are_only_read(built):
+    work, _ = built
+    assert sorted(p.name for p in work.iterdir()) == [".chronicle-site-cache", "chronicle-site", "logs"]
+    assert sorted(p.name for p in (work / "logs" / "one").iterdir()) == ["log.csv"]
+
+
+def test_a_second_build_changes_no_byte_and_a_new_run_is_the_only_one_read(chronicle, tmp_path, monkeypatch):
+    chronicle("init", ".")
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    assert chronicle("build", "-v").code == 0
+    site = tmp_path / "build"
+    before = snapshot(site)
+    again = chronicle("build", "-v")
+    assert "a: unchanged" in again.err
+    assert snapshot(site) == before
+    chronicle("add", healthy(tmp_path / "b.csv", seed=9), "--name", "b")
+    assert chronicle("build", "-v").err.splitlines()[:2] == ["a: unchanged", "b: read"]
+    drawn = {k: v for k, v in snapshot(site).items() if k.startswith("entries/a/")}
+    assert drawn == {k: v for k, v in before.items() if k.startswith("entries/a/")}
+
+
+def test_a_changed_note_a_removed_run_and_a_spoiled_cache(chronicle, tmp_path):
+    chronicle("init", ".")
+    for name in "ab":
+        chronicle("add", healthy(tmp_path / f"{name}.csv"), "--name", name)
+    chronicle("build")
+    chronicle("note", "a", "seen <i>it</i> before")
+    (tmp_path / "build" / "entries" / "b" / "entry.json").write_text("{")
+    ran = chronicle("build", "-v")
+    assert sorted(ran.err.splitlines()[:2]) == ["a: read", "b: read"]
+    page = (tmp_path / "build" / "site" / "runs" / "a" / "index.html").read_text("utf-8")
+    assert "<i>it</i>" not in page
+    assert "seen <i>it</i> before" in html.unescape(page)
+    (tmp_path / "runs" / "b" / "b.csv").unlink()
+    (tmp_path / "runs" / "b").rmdir()
+    chronicle("build")
+    assert not (tmp_path / "build" / "site" / "runs" / "b").exists()
+
+
+def test_an_out_folder_that_is_not_ours_is_left_alone(chronicle, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.tex").write_text("years of work")
+    ran = chronicle("build", healthy(tmp_path / "a.csv"), "--out", "home")
+    assert ran.code == 2
+    assert "is not empty and was not made by chronicle" in ran.err
+    assert (tmp_path / "home" / "thesis.tex").read_text() == "years of work"
+
+
+def test_build_prints_json(chronicle, tmp_path):
+    ran = chronicle("build", healthy(tmp_path / "a.csv"), "--json")
+    report = json.loads(ran.out)
+    assert report["schema"] == "chronicle/build/1"
+    assert report["runs"] == [{"run": "a.csv", "verdict": "good", "patterns": ["near-perfect"]}]
+    assert report["unreadable"] == []
+
+
+def test_quiet_prints_nothing(chronicle, tmp_path):
+    ran = chronicle("build", healthy(tmp_path / "a.csv"), "-q")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+def test_a_workspace_template_wins(chronicle, tmp_path):
+    chronicle("init", ".")
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "home.md.j2").write_text("# Ours\n")
+    assert chronicle("build").code == 0
+    assert "Ours" in (tmp_path / "build" / "site" / "index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("engine", ["properdocs", "zensical"])
+def test_other_engines_build_the_same_folder(chronicle, tmp_path, engine):
+    ran = chronicle("build", healthy(tmp_path / "a.csv"), "--engine", engine, "--out", "site")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "site" / "index.html").is_file()
+    assert (tmp_path / "site" / "runs" / "a.csv" / "index.html").is_file()
+
+
+def test_no_page_tells_a_place_on_this_machine(chronicle, tmp_path, monkeypatch):
+    chronicle("init", "team")
+    monkeypatch.chdir(tmp_path / "team")
+    folder = tmp_path / "team" / "runs" / "r"
+    folder.mkdir()
+    healthy(folder / "a.csv")
+    with (folder / "a.csv").open("a") as log:
+        log.write("7,x,y,z,9,9,9\n8\n")
+    (folder / "slurm.out").write_text("2026-03-02T09:00:00 slurmstepd: error: Detected 1 oom_kill event\n")
+    (folder / "b.csv").write_bytes(b"")
+    ran = chronicle("build", "--json")
+    assert ran.code == 1 and json.loads(ran.out)["unreadable"][0]["problem"].startswith("b.csv: is empty")
+    entry = json.loads(
+        (tmp_path / "team" / "build" / "site" / "runs" / "r" / "entry.json").read_text("utf-8")
+    )
+    assert [fault["where"] for fault in entry["faults"]] == ["slurm.out:1"]
+    assert any(warning.startswith("a.csv:") for warning in entry["warnings"])
+    site = snapshot(tmp_path / "team" / "build" / "site")
+    assert [name for name, content in site.items() if str(tmp_path).encode() in content] == []

@@ -1,0 +1,140 @@
+"""The sentence on top of a page, the facts and the costs, from a timeline whose numbers are known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from chronicle.build.entry import headline, make_entry
+from chronicle.build.facts import costs, facts
+from chronicle.model import Attempt, Diagnosis, Fact, Fault, Finding, Role, Series, Verdict
+from chronicle.timeline import stitch
+from chronicle.workspace.config import RunConfig
+
+
+def attempt(name, first, last, level, start_s):
+    steps = np.arange(first, last + 1, 10)
+    values = np.full(len(steps), level)
+    times = start_s + (steps - first) * 1.0
+    return Attempt(name, (name,), {"loss": Series("loss", Role.LOSS, steps, values, times, "nats/token")})
+
+
+def rolled_back():
+    first = attempt("a.csv", 0, 1000, 2.0, 0.0)
+    first.series["loss"].values[80:] = 3.0
+    return stitch([first, attempt("b.csv", 500, 2000, 1.9, 5000.0)], run_id="r")
+
+
+def diagnosis(timeline, *findings, verdict=Verdict.BAD):
+    patterns = tuple(sorted({f.pattern for f in findings}))
+    return Diagnosis(verdict, patterns, findings, timeline.joins, (), "No loss was logged.")
+
+
+def test_headline_of_a_rollback():
+    timeline = rolled_back()
+    found = Finding("spike-no-full-recovery", "loss", "a.csv", 800, 800, None, 0.8, 0.9)
+    assert headline(timeline, diagnosis(timeline, found)) == (
+        "Spike, not fully recovered: loss went 2.00 → 3.00 nats/token at step 800, "
+        "not over when the log ends. "
+        "2 attempts, 1 rollback, 500 steps discarded."
+    )
+
+
+def test_headline_names_the_gravest_finding():
+    timeline = stitch([attempt("a.csv", 0, 1000, 2.0, 0.0)])
+    mild = Finding("spike-fast-recovery", "loss", "a.csv", 100, 110, 130, 0.9, 0.9)
+    grave = Finding("nan-inf", "loss", "a.csv", 900, None, None, 0.1, 0.9)
+    said = headline(timeline, diagnosis(timeline, mild, grave))
+    assert said == "NaN or Inf from step 900, not over when the log ends."
+
+
+def test_headline_without_findings():
+    timeline = stitch([attempt("a.csv", 0, 1000, 2.0, 0.0)])
+    assert headline(timeline, diagnosis(timeline)) == "No loss was logged."
+
+
+def test_headline_of_a_good_run():
+    timeline = stitch([attempt("a.csv", 0, 1000, 2.0, 0.0)])
+    found = Finding("near-perfect", "loss", "a.csv", 0, None, 1000, 0.0, 0.9)
+    assert headline(timeline, diagnosis(timeline, found, verdict=Verdict.GOOD)) == (
+        "Near-perfect run: 101 points of loss, steps 0 to 1\u202f000, without a lasting disturbance."
+    )
+
+
+def test_facts_in_full():
+    config = RunConfig(gpus=8, tokens_per_step=1000.0, facts={"corpus": "web"})
+    assert list(facts(rolled_back(), config)) == [
+        Fact("Points logged", 252, "points", "counted, 1 metric"),
+        Fact("First and last step", "0 – 2\u202f000", "steps", "as logged"),
+        Fact("Attempts", 2, "attempts", "a.csv, b.csv"),
+        Fact("loss, first and last", "2.00, 1.90", "nats/token", "live points"),
+        Fact("loss, lowest", "1.90", "nats/token", "at step 500"),
+        Fact("Wall clock", 1.81, "h", "first to last time in the log, gaps included"),
+        Fact("Tokens", 2_000_000.0, "tokens", "last step × tokens_per_step of run.toml"),
+        Fact("Accelerators", 8, "accelerators", "run.toml"),
+        Fact("corpus", "web", "", "run.toml"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("step_s", "value", "unit"), [(36.0, 1.0, "h"), (3.0, 5.0, "min"), (0.25, 25.0, "s"), (np.nan, None, "h")]
+)
+def test_the_wall_clock_has_a_unit_of_its_size(step_s, value, unit):
+    steps = np.arange(101)
+    series = Series("loss", Role.LOSS, steps, 2.0 + 0.001 * steps, 1.7e9 + step_s * steps)
+    told = {f.quantity: f for f in facts(stitch([Attempt("a.csv", (), {"loss": series})]), RunConfig())}
+    how = "" if value is None else "first to last time in the log, gaps included"
+    assert told["Wall clock"] == Fact("Wall clock", value, unit, how)
+
+
+def test_what_logs_state_is_readable_and_said_once():
+    stated = {
+        "config/lr": 0.0006,
+        "config/nothing": "",
+        "started_at": 1_700_000_000.25,
+        "finished_at": 1_700_003_600_000,
+        "git_commit": "2f1e6cda4b1f0e9d8c7b6a5f4e3d2c1b0a998877",
+        "world_size": 8,
+        "summary": {"loss": 1.0},
+        "argv": "x" * 300,
+    }
+    first = replace(attempt("a.csv", 0, 1000, 2.0, 0.0), facts={**stated, "job": "1"})
+    second = replace(attempt("b.csv", 1010, 2000, 2.0, 9000.0), facts={**stated, "job": "2"})
+    told = [f for f in facts(stitch([first, second]), RunConfig()) if f.how in ("a.csv", "b.csv")]
+    assert told == [
+        Fact("Started at", "2023-11-14T22:13:20Z", "", "a.csv"),
+        Fact("Finished at", "2023-11-14T23:13:20Z", "", "a.csv"),
+        Fact("Git commit", "2f1e6cda4b1f0e9d8c7b6a5f4e3d2c1b0a998877", "", "a.csv"),
+        Fact("World size", 8, "processes", "a.csv"),
+        Fact("Argv", "x" * 199 + "…", "", "a.csv"),
+        Fact("Job", "1", "", "a.csv"),
+        Fact("Job", "2", "", "b.csv"),
+        Fact("config/lr", 0.0006, "", "a.csv"),
+    ]
+
+
+def test_costs_in_full():
+    config = RunConfig(gpus=8, tokens_per_step=1000.0)
+    told = {fact.quantity: (fact.value, fact.unit) for fact in costs(rolled_back(), config)}
+    assert told["Steps discarded"] == (500, "steps")
+    assert told["Tokens discarded"] == (500_000.0, "tokens")
+    assert told["GPU hours discarded"] == (1.13, "GPU h")
+
+
+def test_nothing_derivable_is_not_guessed():
+    told = {fact.quantity: fact.value for fact in costs(rolled_back(), RunConfig())}
+    assert (told["Tokens discarded"], told["GPU hours discarded"]) == (None, None)
+
+
+def test_an_entry_says_what_could_not_be_used():
+    first = attempt("a.csv", 0, 1000, 2.0, 0.0)
+    faulty = Attempt(
+        first.name, first.sources, first.series, faults=(Fault("a.csv:7", "no number", 3),), truncated=True
+    )
+    timeline = stitch([faulty], run_id="r")
+    entry = make_entry("r", timeline, diagnosis(timeline), RunConfig(title="T"))
+    assert entry.title == "T"
+    assert entry.warnings == (
+        "a.csv:7: no number (3 times)",
+        "a.csv: the last record is cut (a live log, or a process that was killed)",
+    )

@@ -1,0 +1,50 @@
+import os
+
+import pytest
+
+from chronicle.build.engines import write_bytes, write_tree
+from chronicle.errors import UsageError
+
+
+def tree(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_the_folder_holds_just_what_was_given(tmp_path):
+    source = tmp_path / "figure.webp"
+    source.write_bytes(b"picture")
+    out = tmp_path / "out"
+    assert write_tree(out, [("a/b.md", "text"), ("c", b"bytes"), ("d/f.webp", source)]) == 3
+    assert tree(out) == {"a/b.md": b"text", "c": b"bytes", "d/f.webp": b"picture"}
+    assert write_tree(out, [("a/b.md", "text"), ("d/f.webp", source)]) == 1
+    assert tree(out) == {"a/b.md": b"text", "d/f.webp": b"picture"}
+
+
+def test_what_did_not_change_is_not_written(tmp_path):
+    write_tree(tmp_path, [("page.md", "text")])
+    before = (tmp_path / "page.md").stat().st_mtime_ns
+    os.utime(tmp_path / "page.md", ns=(before - 10**9, before - 10**9))
+    assert write_tree(tmp_path, [("page.md", "text")]) == 0
+    assert (tmp_path / "page.md").stat().st_mtime_ns == before - 10**9
+
+
+def test_a_figure_that_changed_is_copied_again(tmp_path):
+    source, out = tmp_path / "f.webp", tmp_path / "out"
+    source.write_bytes(b"one")
+    write_tree(out, [("f.webp", source)])
+    source.unlink()
+    source.write_bytes(b"three")
+    assert write_tree(out, [("f.webp", source)]) == 1
+    assert tree(out) == {"f.webp": b"three"}
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "a\0b"])
+def test_nothing_leaves_the_folder(tmp_path, name):
+    with pytest.raises(UsageError, match="leads out of"):
+        write_tree(tmp_path / "out", [(name, "x")])
+    assert list(tmp_path.rglob("x")) == []
+
+
+def test_a_file_appears_at_once(tmp_path):
+    assert write_bytes(tmp_path / "new" / "f", b"x")
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["f"]

@@ -1,0 +1,101 @@
+"""What a join says in words, and what the overtaken steps of a run cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.timeline.timeline_logs import HOUR, log, series
+
+from chronicle.build.facts import costs
+from chronicle.classify.restarts import Restart, change_words, duration, gap, restart
+from chronicle.model import Change, Join, JoinKind
+from chronicle.timeline import stitch
+from chronicle.workspace.config import RunConfig
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (Change("learning rate", 3e-4, 1.5e-4, None, 800), "learning rate 3.00e-04 → 1.50e-04 at step 800"),
+        (
+            Change("samples read", 512_000.0, 0.0, "samples", 1000),
+            "samples read 512\u202f000 → 0 samples at step 1\u202f000: 512\u202f000 read again",
+        ),
+        (
+            Change("epochs read", 1.0, 2.5, "epochs", 10),
+            "epochs read 1 → 2.50 epochs at step 10: 1.50 left out",
+        ),
+        (Change("config/warm", None, True), "config/warm not stated → yes"),
+        (Change("world size", 64, 32, "processes"), "world size 64 → 32 processes"),
+        (Change("config/prompt", "x" * 200, "y"), f"config/prompt {'x' * 39}… → y"),
+    ],
+)
+def test_changes(change, said):
+    assert change_words(change) == said
+
+
+def test_a_join_in_full():
+    evidence = {
+        "metric": "loss", "loss_before": 2.31, "loss_after": 2.33, "common_samples": 200,
+        "lr_before": 3e-4, "lr_after": 3e-4, "lr_ratio": 1.0,
+        "same_process": False, "same_host": True, "same_run": True, "same_seed": False,
+        "inside_pattern": "divergence-no-spike", "inside_start_step": 900, "again_step": 1200,
+        "discarded_s": 7200.0,
+    }  # fmt: skip
+    join = Join(
+        JoinKind.ROLLBACK, 0, 1, 2000, 1000, 1000, 60.0, evidence=evidence, changes=(Change("seed", 1, 2),)
+    )
+    assert restart(join, gpus=64, tokens_per_step=1e6) == Restart(
+        ("seed 1 → 2",),
+        ("1\u202f000 steps", "1\u202f000\u202f000\u202f000 tokens", "2 h", "128 GPU hours"),
+        (
+            "did not go back far enough: step 1\u202f000 lies inside “Divergence without a spike” "
+            "from step 900",
+            "it came again at step 1\u202f200",
+            "loss 2.31 → 2.33 at 200 equal steps",
+            "learning rate as before",
+            "another process on the same host",
+            "the same run",
+        ),
+    )
+
+
+def test_durations_and_gaps():
+    assert [duration(s) for s in (59, 600, 6708, 7200, 3 * 86_400)] == [
+        "59 s",
+        "10 min",
+        "112 min",
+        "2 h",
+        "3 days",
+    ]
+    assert [gap(s) for s in (None, float("nan"), 0.5, 42, -7200)] == [
+        "",
+        "",
+        "",
+        "after 42 s",
+        "2 h before that one ended",
+    ]
+
+
+def told(config=None, **facts):
+    steps = range(1000), range(800, 1600)
+    attempts = [
+        replace(log(n, s, 0, t, tokens=series("tokens_seen", s, [1e3 * k for k in s], t)), facts=facts)
+        for n, s, t in zip("ab", steps, (0, HOUR), strict=True)
+    ]
+    return {f.quantity: (f.value, f.how) for f in costs(stitch(attempts), config or RunConfig())}
+
+
+def test_costs_come_from_the_logs_where_they_count():
+    assert told(world_size=36) == {
+        "Steps discarded": (199, "of 1\u202f798 trained, sum over joins"),
+        "Hours discarded": (0.0556, "wall clock of the discarded steps"),
+        "Tokens discarded": (200_000.0, "counted by the logs"),
+        "GPU hours discarded": (2.0, "hours × world_size of the log"),
+    }
+
+
+def test_run_toml_says_how_many_accelerators_there_were():
+    assert told(RunConfig(gpus=72), world_size=36)["GPU hours discarded"] == (4.0, "hours × gpus of run.toml")
+    assert told()["GPU hours discarded"] == (None, "")

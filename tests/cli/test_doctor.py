@@ -1,0 +1,148 @@
+"""`chronicle doctor`: what it shows of a log, in full; and that it works for every format."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import pytest
+from tests.readers.gold import EXAMPLES, examples
+
+from chronicle.cli.doctor import examine
+from chronicle.readers import read
+
+LOG = """using world size: 8, data-parallel-size: 8
+building
+ [2025-04-13 23:41:12] iteration       10/     100 | lm loss: 4.5E+00 | grad norm: 1.5 |
+ [2025-04-13 23:41:13] iteration       20/     100 | lm loss: 3.5E+00 | grad norm: 1.0 |
+  successfully saved checkpoint at iteration      20 to checkpoints
+
+node7: NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.
+ [2025-04-13 23:41:14] iteration       30/     100 | lm loss: 3.0E+00 | grad norm: 0.9 |
+ [2025-04-13 23:41:15] iteration       40/     100 | lm lo"""
+
+SHOWN = """\
+train.out
+  523 bytes, ASCII, LF
+  format: megatron, known by its content; none of the other {others} readers claims it
+  lines: 3 records, 1 events, 1 faults, 1 cut, 1 known otherwise, 1 not understood, 1 blank
+  records, 3 lines: lm loss, grad norm
+          3  [2025-04-13 23:41:12] iteration       10/     100 | lm loss: 4.5E+00 | grad norm: 1.5 |
+          4  [2025-04-13 23:41:13] iteration       20/     100 | lm loss: 3.5E+00 | grad norm: 1.0 |
+          8  [2025-04-13 23:41:14] iteration       30/     100 | lm loss: 3.0E+00 | grad norm: 0.9 |
+  events, 1 line: checkpoint-saved
+          5  successfully saved checkpoint at iteration      20 to checkpoints
+  faults, 1 line
+          7  node7: NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.
+  cut, 1 line
+          9  [2025-04-13 23:41:15] iteration       40/     100 | lm lo
+  known otherwise, 1 line
+          1  using world size: 8, data-parallel-size: 8
+  not understood, 1 line
+          2  building
+  attempt train.out: steps 10 – 30, 2 metrics, 4 facts, its end is cut or still to come
+    lm loss    loss              unit not declared          3 points  4.50 … 3.00
+    grad norm  grad-norm         unit not declared          3 points  1.50 … 0.9
+  train.out:7: Xid 79: {xid} (step 20)
+"""
+
+
+def test_what_it_shows_of_a_log(chronicle, tmp_path):
+    (tmp_path / "train.out").write_text(LOG)
+    report = examine(Path("train.out"))
+    ran = chronicle("doctor", "train.out")
+    xid = report.faults[0].what.partition(": ")[2]
+    assert ran.out == SHOWN.format(others=report.n_readers - 1, xid=xid)
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_packed_log_shows_the_same_lines(chronicle, tmp_path):
+    (tmp_path / "train.out").write_text(LOG)
+    plain = json.loads(chronicle("doctor", "--json", "train.out").out)
+    (tmp_path / "train.out.gz").write_bytes(gzip.compress(LOG.encode()))
+    packed = json.loads(chronicle("doctor", "--json", "train.out.gz").out)
+    assert packed["path"] == "train.out.gz"
+    assert [packed[key] for key in ("kinds", "lines", "format")] == [
+        plain[key] for key in ("kinds", "lines", "format")
+    ]
+
+
+def test_a_damaged_archive_is_told(chronicle, tmp_path):
+    (tmp_path / "train.out.gz").write_bytes(b"\x1f\x8b\x08\x00 no archive at all")
+    ran = chronicle("doctor", "train.out.gz")
+    assert ran.code == 1
+    assert "train.out.gz" in ran.out
+
+
+def test_json_says_the_same(chronicle, tmp_path):
+    (tmp_path / "train.out").write_text(LOG)
+    said = json.loads(chronicle("doctor", "--json", "train.out").out)
+    assert said["lines"]["records"] == 3
+    assert said["kinds"][0]["fields"] == ["lm loss", "grad norm"]
+    assert said["kinds"][0]["first"][0][0] == 3
+    assert said["claimed_by"] == ["megatron"]
+    assert [metric["role"] for metric in said["attempts"][0]["metrics"]] == [
+        "loss",
+        "grad-norm",
+    ]
+    assert said["faults"][0]["step"] == 20
+
+
+def test_a_text_that_is_no_log_is_shown_by_the_pairs_in_its_lines(chronicle, tmp_path):
+    (tmp_path / "notes.txt").write_text("the rate was 3\nloss: 2.5\nloss: 2.4\n")
+    ran = chronicle("doctor", "notes.txt")
+    assert ran.code == 1
+    assert "nothing was read" in ran.out
+    assert "no reader knows this format" in ran.out
+    assert "  not understood, 2 lines: loss\n          2  loss: 2.5\n          3  loss: 2.4\n" in ran.out
+
+
+def test_a_table_of_other_data_is_shown_with_a_doubt(chronicle, tmp_path):
+    rows = "".join(f"5.{i},3.{i},1.{i},setosa\n" for i in range(9))
+    (tmp_path / "iris.csv").write_text("sepal_length,sepal_width,petal_length,species\n" + rows)
+    ran = chronicle("doctor", "iris.csv")
+    assert (
+        "  doubt: no metric is known for a loss, a score, a norm or a learning rate: is this the log of a"
+        " training? If it is, say so with `roles` in run.toml\n"
+        "  doubt: nothing in it counts the steps: its rows are counted\n"
+    ) in ran.out
+    (tmp_path / "log.csv").write_text("step,loss\n1,2.5\n2,2.25\n")
+    assert "doubt" not in chronicle("doctor", "log.csv").out
+    assert json.loads(chronicle("doctor", "--json", "log.csv").out)["doubts"] == []
+
+
+def test_nothing_to_read_ends_with_three(chronicle, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert chronicle("doctor", "empty").code == 3
+
+
+@pytest.mark.parametrize("command", ["doctor", "classify", "explain"])
+def test_every_command_says_the_same_of_a_path_that_leads_nowhere(chronicle, command):
+    ran = chronicle(command, "nowhere")
+    assert (ran.code, ran.out, ran.err) == (2, "", "error: no such file or folder: nowhere\n")
+    ran = chronicle(command, "s3://")
+    assert (ran.code, ran.err) == (2, "error: s3://: names no place. Remedy: go on, as in s3://bucket/run\n")
+
+
+def test_hostile_text_is_printed_harmlessly(chronicle, tmp_path):
+    lines = "".join(f"step {i} loss\x07: {10 - i} \x1b[2Jevil: 1\n" for i in range(9))
+    (tmp_path / "log.txt").write_text(lines)
+    assert not {"\x07", "\x1b"} & set(chronicle("doctor", "log.txt").out)
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name[:30])
+def test_it_works_for_every_format(example, tmp_path):
+    path = EXAMPLES / example
+    report, attempts = examine(path), read(path)
+    assert not report.problem
+    assert [one.name for one in report.attempts] == [one.name for one in attempts]
+    assert [len(one.metrics) for one in report.attempts] == [len(one.series) for one in attempts]
+    json.dumps(report.to_json(), allow_nan=False)
+    if report.lines:
+        assert sum(report.lines.values()) >= path.read_bytes().count(b"\n")
+    for told, one in zip(report.attempts, attempts, strict=True):
+        for metric, series in zip(told.metrics, one.series.values(), strict=True):
+            assert metric.points == len(series)
+            assert metric.first == series.values[0] or math.isnan(metric.first)

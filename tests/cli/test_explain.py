@@ -1,0 +1,143 @@
+"""`chronicle explain` and `--preset`: the words, in full."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chronicle.classify import classify
+from chronicle.classify.presets import PRESETS
+from chronicle.cli.compare import compare, told
+from chronicle.cli.explain import explain
+from chronicle.cli.look import PRESETS as CHOICES
+from chronicle.errors import UsageError
+from chronicle.timeline import stitch
+
+STEPS = np.arange(400)
+SPIKED = 1.5 + 2 * (STEPS + 1.0) ** -0.4 + 0.01 * np.random.default_rng(1).standard_normal(400)
+SPIKED[200:204] = [7.0, 5.0, 4.0, 3.0]
+TIMELINE = stitch({"loss": (STEPS, SPIKED)})
+DIAGNOSIS = classify(TIMELINE)
+
+
+def test_a_finding_is_explained_by_its_criteria() -> None:
+    assert list(explain(DIAGNOSIS, "1")) == [
+        "1  spike-fast-recovery (good), step 200 to 204, in loss · data",
+        "   severity 0.24, confidence 1.00",
+        "   ✓ height over the trend  1.39 log units         ≥ 0.025",
+        "   ✓ evidence               154.9 noise scales     ≥ 15 or two samples beyond the tail",
+        "   ✓ gained in one jump     0.996 of the height    ≥ 0.6",
+        "   ✓ left of the height     0.00586 of the height  "
+        "≤ 0.15, at most 0.03 log units; or 0.8 noise scales",
+        "   ✓ recovery               4 steps                ≤ 150, or 10 samples",
+        "   evidence: 1.74 → 7.00; height 1.39 log units; residual 0.00812 log units; noise 0.0106 "
+        "log units; score noise 154.9 scales; scale 1 samples; rise 0 samples; recovery 4 steps",
+        "   otherwise spike-slow-recovery, if it had taken more than 150 steps",
+        "",
+    ]
+
+
+def test_a_pattern_that_was_not_named_says_why() -> None:
+    assert list(explain(DIAGNOSIS, "overfitting")) == [
+        "overfitting was not assessed. Not logged: validation loss",
+    ]
+    assert list(explain(DIAGNOSIS, "spike-slow-recovery")) == [
+        "spike-slow-recovery was looked for and not found",
+        "   nearest: spike-fast-recovery, step 200 to 204; it would be spike-slow-recovery, "
+        "if it had taken more than 150 steps",
+    ]
+
+
+def test_no_such_finding() -> None:
+    with pytest.raises(UsageError) as err:
+        list(explain(DIAGNOSIS, "9"))
+    assert str(err.value) == "no finding '9'. Findings of this run: 1 spike-fast-recovery, 2 near-perfect"
+
+
+def test_without_a_choice_everything_is_told() -> None:
+    lines = list(explain(DIAGNOSIS))
+    assert DIAGNOSIS.because in lines
+    assert "not assessed: hang. Not logged: step time" in lines
+    assert sum(line[:1].isdigit() for line in lines) == len(DIAGNOSIS.findings)
+
+
+def test_a_preset_is_compared_with_the_findings() -> None:
+    said = [
+        line
+        for c in compare(TIMELINE, DIAGNOSIS, ["olmo-128-6", "olmo2-spike-score"])
+        for line in told(c, DIAGNOSIS)
+    ]
+    assert said == [
+        "olmo-128-6 on loss · data: 2 of 400 samples flagged (0.5 %)",
+        "olmo2-spike-score on loss · data: 0 of 400 samples flagged",
+        "  the rule judges nothing before 1 000 samples are logged",
+        "  no sample of spike-fast-recovery from step 200",
+    ]
+
+
+def test_flags_outside_the_findings_are_listed() -> None:
+    hard = np.delete(SPIKED, slice(200, 204))
+    hard[296] = 1.9  # a hard batch, sixteen noise scales high: no event where every step is logged
+    timeline = stitch({"loss": (STEPS[:396], hard)})
+    diagnosis = classify(timeline)
+    (one,) = compare(timeline, diagnosis, ["olmo-128-6"])
+    assert (one.flagged_steps, one.outside_steps) == ((296,), (296,))
+    assert list(told(one, diagnosis))[1] == "  outside chronicle's findings: 1, at 296"
+
+
+def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, monkeypatch) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    ran = chronicle("explain", log, "2")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[:2] == ["a.csv", "2  near-perfect (good), step 0 to 399, in loss · a.csv"]
+    assert chronicle("explain", log, "hang").out == "a.csv\nhang was not assessed. Not logged: step time\n"
+    wrong = chronicle("explain", log, "7")
+    assert wrong.code == 2 and "Findings of this run: 1 spike-fast-recovery, 2 near-perfect" in wrong.err
+    (tmp_path / "team" / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "team" / "chronicle.toml").touch()
+    log.rename(tmp_path / "team" / "runs" / "one" / "a.csv")
+    monkeypatch.chdir(tmp_path / "team")
+    assert chronicle("explain", "one").out.startswith("one\n1  spike-fast-recovery")
+
+
+def test_the_command_compares_presets(chronicle, tmp_path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    ran = chronicle("classify", log, "--preset", "olmo-128-6", "--preset", "lightning-spike")
+    assert ran.out.splitlines()[-2:] == [
+        "  olmo-128-6 on loss · a.csv: 2 of 400 samples flagged (0.5 %)",
+        "  lightning-spike on loss · a.csv: 1 of 400 samples flagged (0.25 %)",
+    ]
+    assert "olmo2-spike-score" in chronicle("classify", log, "--preset", "none").err
+
+
+def test_presets_are_printed_as_json_too(chronicle, tmp_path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    said = json.loads(chronicle("classify", "--json", log, "--preset", "lightning-spike").out)
+    spike = said["findings"][0]
+    assert (spike["pattern"], spike["id"]) == ("spike-fast-recovery", "loss:rise@201")
+    assert said["presets"] == [
+        {
+            "preset": "lightning-spike",
+            "series": "loss",
+            "attempt": "a.csv",
+            "samples": 400,
+            "flagged_steps": [200],
+            "outside_steps": [],
+            "seen": ["loss:rise@201"],
+            "missed": [],
+        }
+    ]
+    assert json.loads(chronicle("classify", "--json", log).out) == {**said, "presets": []}
+
+
+def test_every_preset_is_a_choice_and_in_the_guide() -> None:
+    assert list(PRESETS) == list(CHOICES.choices)
+    guide = (Path(__file__).parents[2] / "docs" / "classifier.md").read_text("utf-8")
+    for preset in PRESETS.values():
+        assert f"`{preset.name}`" in guide and preset.source in guide and preset.rule in guide

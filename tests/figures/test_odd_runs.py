@@ -1,0 +1,146 @@
+"""Nothing that a log may hold makes a figure fail: neither values, nor steps, nor names, nor findings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
+
+from chronicle.classify.patterns import PATTERNS
+from chronicle.figures.captions import whole_alt, whole_caption, zoom_alt
+from chronicle.figures.curves import Segment
+from chronicle.figures.paint import paint
+from chronicle.figures.scale import body_scale, full_scale
+from chronicle.figures.style import NARROW, WIDE, save, theme
+from chronicle.figures.subject import subject
+from chronicle.figures.thumb import thumb
+from chronicle.figures.tokens import LIGHT
+from chronicle.figures.whole import whole
+from chronicle.figures.zoom import zoom, zooms
+from chronicle.model import Role
+from chronicle.timeline import stitch
+
+NAN, INF = float("nan"), float("inf")
+LEVEL = falling(400)
+
+
+def painted(timeline, told, folder):
+    """Every figure of a run once, in one theme; the plan of the whole."""
+    drawn = subject(timeline, told)
+    plans = [whole(drawn, width) for width in (WIDE, NARROW)]
+    shown = [zoom(drawn, *item, WIDE) for item in zooms(drawn)]
+    with theme(LIGHT):
+        for i, plan in enumerate([*plans, *shown]):
+            save(paint(plan, LIGHT), folder / f"{i}.webp")
+        save(thumb(drawn), folder / "thumb.webp", transparent=True)
+    assert whole_alt("run", plans[0], list(drawn.marks.findings), 0) and whole_caption(plans[0], 0)
+    assert all(zoom_alt(*item, plan) for item, plan in zip(zooms(drawn), shown, strict=True))
+    return plans[0]
+
+
+ODD = {
+    "one point": ([5], [1.0]),
+    "two points": ([5, 6], [1.0, 2.0]),
+    "one step again and again": ([7] * 50, LEVEL[:50]),
+    "steps backwards": (np.arange(400)[::-1], LEVEL),
+    "constant": (np.arange(400), np.full(400, 2.5)),
+    "zero": (np.arange(400), np.zeros(400)),
+    "negative": (np.arange(400), -50 * LEVEL),
+    "all NaN": (np.arange(400), np.full(400, NAN)),
+    "all Inf": (np.arange(400), np.full(400, INF)),
+    "every other NaN": (np.arange(400), np.where(np.arange(400) % 2, LEVEL, NAN)),
+    "one huge": (np.arange(400), np.where(np.arange(400) == 200, 1e30, LEVEL)),
+    "one hugely negative": (np.arange(400), np.where(np.arange(400) == 200, -1e308, LEVEL)),
+    "largest and smallest": (np.arange(4), [1.7e308, -1.7e308, 5e-324, 0]),
+    "tiny": (np.arange(400), 1e-300 * LEVEL),
+    "huge": (np.arange(400), 1e300 * LEVEL),
+    "huge steps": (np.arange(400) + 2**53, LEVEL),
+    "negative steps": (np.arange(400) - 10**9, LEVEL),
+    "a hole": (np.r_[0:200, 10**9 : 10**9 + 200], LEVEL),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_values_and_steps_are_drawn(name, tmp_path):
+    steps, values = ODD[name]
+    lowest, highest = int(min(steps)), int(max(steps))
+    told = diagnosis(
+        finding("nan-inf", (lowest + highest) // 2, (lowest + highest) // 2),
+        finding("frozen-metric", lowest, None),
+        finding("plateau", lowest - 100, highest + 100),
+    )
+    painted(run(steps, values), told, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<script>alert(1)</script>",
+        "$\\frac{1}{0}$",
+        "$x_{1$",
+        "../../etc/passwd",
+        "漢字 \u202e𝕏\u0301\x00\n\r\t\x1b[31m",
+        "\ud800",
+        "%s {0} \\n",
+        "a" * 5000,
+        " ",
+        "_",
+    ],
+)
+def test_names_out_of_logs_are_drawn_as_they_are(name, tmp_path):
+    timeline = stitch([attempt(name, series(name, range(100), LEVEL[:100], unit=name), axis=name)])
+    painted(timeline, diagnosis(finding("spike-fast-recovery", 50, 60, name, name)), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"0.webp", "1.webp", "2.webp", "thumb.webp"}
+
+
+def test_a_hundred_attempts_are_drawn(tmp_path):
+    parts = [
+        attempt(f"{i:03}", series("loss", range(3 * i, 3 * i + 5), LEVEL[3 * i : 3 * i + 5]))
+        for i in range(100)
+    ]
+    timeline = stitch(parts)
+    plan = painted(timeline, diagnosis(joins=timeline.joins), tmp_path)
+    assert len(plan.letters) == 24 and plan.height < 650
+
+
+def test_points_that_are_overtaken_one_by_one_are_drawn(tmp_path):
+    first = attempt("a", series("loss", np.arange(400), LEVEL))
+    second = attempt("b", series("loss", np.arange(0, 400, 2), LEVEL[::2]))
+    painted(stitch([first, second]), diagnosis(), tmp_path)
+
+
+def test_forty_findings_of_every_pattern_are_drawn(tmp_path):
+    told = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 30 * (n % 3)) for n in range(40)]
+    plan = painted(run(np.arange(400), LEVEL), diagnosis(*told), tmp_path)
+    assert len(plan.badges) == 30
+
+
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=st.lists(st.floats(allow_subnormal=True), min_size=1, max_size=80),
+    first=st.integers(-(2**40), 2**40),
+    gap=st.integers(0, 2**20),
+    spans=st.lists(st.tuples(st.integers(-5, 90), st.none() | st.integers(0, 90)), max_size=4),
+)
+def test_any_run_is_drawn(values, first, gap, spans, tmp_path):
+    steps = first + gap * np.arange(len(values))
+    told = [
+        finding("level-shift", first + gap * a, None if length is None else first + gap * (a + length))
+        for a, length in spans
+    ]
+    painted(run(steps, values), diagnosis(*told), tmp_path)
+
+
+@given(
+    values=st.lists(st.floats(-1e290, 1e290), min_size=1, max_size=60),
+    role=st.sampled_from([Role.LOSS, Role.GRAD_NORM, Role.LEARNING_RATE]),
+    peaks=st.lists(st.floats(), max_size=3),
+)
+def test_every_scale_is_a_proper_interval(values, role, peaks):
+    segments = [Segment(np.arange(len(values), dtype=float), np.array(values), True)]
+    for scale in (body_scale(segments, role, peaks), full_scale(segments, role)):
+        assert np.isfinite([scale.low, scale.high]).all() and scale.low < scale.high
+        assert scale.low > 0 or not scale.log
+    assert full_scale(segments, role).low <= min(values) and max(values) <= full_scale(segments, role).high

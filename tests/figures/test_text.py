@@ -1,0 +1,123 @@
+"""Words out of logs, and numbers on axes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chronicle.figures.text import label, literal, text_px, true_value
+from chronicle.figures.ticks import log_ticks, step_labels, value_labels
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("train/loss", "train/loss"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+        ("$x_{1$", "$x_{1$"),
+        ("a\nb\tc\x00d", "a b c d"),
+        ("a\u202eb\u200bc", "abc"),
+        ("漢", "□"),
+        ("\ud800", "□"),
+        ("", "□"),
+        ("a" * 30 + "b" * 90, "a" * 30 + "b" * 22 + "…" + "b" * 27),
+    ],
+)
+def test_words_out_of_a_log_are_one_line_that_the_font_can_draw(raw, shown):
+    assert literal(raw) == shown
+
+
+@given(st.text(max_size=200), st.integers(9, 80))
+def test_no_word_is_longer_than_allowed(text, longest):
+    assert 1 <= len(literal(text, longest)) <= longest
+
+
+@given(name=st.text(max_size=100), unit=st.none() | st.text(max_size=40), log=st.booleans())
+def test_a_label_fits_its_panel_on_a_phone(name, unit, log):
+    said = label(name, unit, log, 286)
+    assert text_px(said) <= 286 or len(said.split(" · ")[0]) == 9
+
+
+@pytest.mark.parametrize(
+    ("unit", "log", "said"),
+    [
+        ("nats/token", False, "loss  ·  nats/token"),
+        (None, False, "loss  ·  unit not declared"),
+        (None, True, "loss  ·  unit not declared, log scale"),
+    ],
+)
+def test_a_label_says_metric_unit_and_scale(unit, log, said):
+    assert label("loss", unit, log, 800) == said
+
+
+@pytest.mark.parametrize(
+    ("ticks", "shown"),
+    [
+        ([0, 5, 10], ["0", "5", "10"]),
+        ([0, 2000, 4000], ["0", "2\u202f000", "4\u202f000"]),
+        ([0, 15_000, 30_000], ["0", "15 k", "30 k"]),
+        ([0, 500_000, 1_000_000], ["0", "0.5 M", "1 M"]),
+        ([1_000_000, 1_000_001], ["1\u202f000\u202f000", "1\u202f000\u202f001"]),
+        ([16_150, 16_175], ["16\u202f150", "16\u202f175"]),
+        ([], []),
+    ],
+)
+def test_steps_are_short_unless_that_would_repeat_a_label(ticks, shown):
+    assert step_labels(ticks) == shown
+
+
+@pytest.mark.parametrize(
+    ("ticks", "shown"),
+    [
+        ([2, 2.5, 3], ["2.0", "2.5", "3.0"]),
+        ([2.25, 2.5, 2.75], ["2.25", "2.50", "2.75"]),
+        ([-60, -57], ["−60", "−57"]),
+        ([0, 1e-4, 2e-4], ["0", "1e−4", "2e−4"]),
+        ([0, 1.5e-4, 3e-4], ["0", "1.5e−4", "3e−4"]),
+        ([9.9e5, 1.02e6], ["9.9e5", "1.02e6"]),
+        ([0, 5e29, 1e30], ["0", "5e29", "1e30"]),
+        ([0, 50_000], ["0", "50\u202f000"]),
+        ([], []),
+    ],
+)
+def test_values_have_as_many_digits_as_tell_them_apart(ticks, shown):
+    assert value_labels(ticks) == shown
+
+
+@given(st.floats(-1e12, 1e12), st.sampled_from([1, 2, 2.5, 5]), st.integers(-6, 9), st.integers(2, 6))
+def test_value_labels_never_repeat(start, lead, power, number):
+    gap = lead * 10.0**power
+    first = round(start / gap)
+    ticks = [(first + i) * gap for i in range(number)]
+    if gap > 1e-4 * max(map(abs, ticks)):
+        assert len(set(value_labels(ticks))) == number
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.05, 3, [0.1, 0.3, 1, 3]),
+        (0.08, 0.7, [0.1, 0.2, 0.5]),
+        (0.5, 2000, [1, 10, 100, 1000]),
+        (1e-3, 1e32, [1, 1e8, 1e16, 1e24, 1e32]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis(low, high, ticks):
+    assert log_ticks(low, high) == pytest.approx(ticks)
+
+
+@given(st.floats(-290, 290), st.floats(0.5, 500))
+def test_a_logarithmic_axis_has_one_to_six_ticks_inside(power, decades):
+    low = 10.0**power
+    high = 10.0 ** min(power + decades, 299)
+    ticks = log_ticks(low, high)
+    assert 1 <= len(ticks) <= 6 and all(low <= tick <= high for tick in ticks)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(4.817, "4.82"), (1e30, "1e30"), (-1.234e-7, "−1.23e−7"), (123_456.0, "1.23e5"), (0.0, "0")],
+)
+def test_the_true_value_beside_a_clip(value, said):
+    assert true_value(value) == said

@@ -1,0 +1,30 @@
+import math
+
+import pytest
+
+from chronicle.metrics.values import count, instant, level, plural
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2.2649, "2.26"), (0.01312, "0.0131"), (1.2e-5, "1.20e-05"), (0.0, "0"), (412.66, "412.7"),
+        (58897, "58\u202f897"), (4.5e6, "4.50e+06"), (-3.14159, "−3.14"), (math.nan, "NaN"), (None, "NaN"),
+        (math.inf, "∞"), (-math.inf, "−∞"),
+    ],
+)  # fmt: skip
+def test_level(value, text):
+    assert level(value) == text
+
+
+def test_count_and_plural():
+    assert count(1234567) == "1\u202f234\u202f567"
+    assert (plural(1, "attempt"), plural(3, "attempt")) == ("1 attempt", "3 attempts")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "1970-01-01T00:00:00Z"), (math.nan, ""), (None, ""), (1e300, ""), (math.inf, "")],
+)
+def test_instant(seconds, text):
+    assert instant(seconds) == text

@@ -1,0 +1,130 @@
+"""Thresholds that pages of the gallery state.
+
+`python -m tests.pages.gallery_thresholds` brings them up to date.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from chronicle.classify.patterns import BY_ID
+from chronicle.classify.thresholds import DEFAULTS
+
+GALLERY = Path(__file__).resolve().parents[2] / "gallery"
+
+# Page, name in Thresholds, and how the criteria of the page say it; {} stands for the number.
+SAID = [
+    ("spike-fast-recovery", "rise", "≥ {} %"),
+    ("spike-fast-recovery", "cusum", "over {} noise scales"),
+    ("spike-fast-recovery", "back", "≤ {} %, at most"),
+    ("spike-fast-recovery", "back_cap", "at most {} %,"),
+    ("spike-fast-recovery", "back_noise", "within {} noise scales"),
+    ("spike-fast-recovery", "fast_steps", "≤ {} steps, or"),
+    ("spike-fast-recovery", "fast_samples", "steps, or {} samples"),
+    ("level-shift", "step_t", "≥ {} standard errors, ≥"),
+    ("level-shift", "step_noise", "≥ {} noise scales and"),
+    ("level-shift", "step_least", "and ≥ {} % over 64"),
+    ("failed-run", "knowing", "samples differ by ≤ {} %, in 16"),
+    ("spike-slow-recovery", "fast_steps", "over {} steps,"),
+    ("spike-no-full-recovery", "back", "more than {} % of the height"),
+    ("spike-no-full-recovery", "lost", "< {} % of the height"),
+    ("spike-no-full-recovery", "grown", "≤ {} % of the height"),
+    ("divergence-after-spike", "spike_rise", "within {} samples"),
+    ("divergence-after-spike", "spike_height", "≥ {} in log loss"),
+    ("divergence-after-spike", "dip", "by ≥ {} % of the height"),
+    ("divergence-after-spike", "lost", "≥ {} % of it, or twice"),
+    ("divergence-after-spike", "grown", "more than {} % of the height"),
+    ("divergence-no-spike", "jump", "< {} % of the height"),
+    ("divergence-no-spike", "lost", "≥ {} % of the height left"),
+    ("level-shift", "jump", "≥ {} % of it within"),
+    ("level-shift", "twice", "≤ {} in log loss"),
+    ("near-perfect", "spike_rate", "≤ {} in 10\u202f000"),
+    ("near-perfect", "noisy", "≤ {} %"),
+    ("noisy-healthy", "noisy", "> {} %"),
+    ("failed-run", "dying", "≥ {} % of them"),
+    ("failed-run", "learned", "not {} % below"),
+    ("quantised-loss", "quantised", "< {} %"),
+    ("grokking", "drop", "≥ {} % below"),
+    ("multi-dataset-spike", "same_time", "within {} samples"),
+    ("multi-dataset-spike", "other_t", "≥ {} standard errors off"),
+    ("resume-ratio-skew", "known_t", "≥ {} standard errors"),
+    ("resume-ratio-skew", "ratio_bump", "≥ {} %"),
+    ("grad-norm-precursor", "lead_most", "1 to {} samples"),
+    ("grad-norm-precursor", "lead_chance", "probability < {}"),
+    ("rising-spike-rate", "rate_events", "≥ {}"),
+    ("rising-spike-rate", "rate_p", "second half, p < {}"),
+    ("rising-spike-rate", "rate_p", "twice as tall, p < {}"),
+    ("loss-scale-collapse", "halvings", "≥ {}"),
+    ("attention-logit-growth", "logit_high", "> {}"),
+    ("attention-logit-growth", "logit_growth", "factor of {}"),
+    ("output-logit-drift", "drift", "≥ {} nats"),
+    ("resume-spike", "join_t", "≥ {} standard errors and"),
+    ("resume-spike", "joint_t", "each of them over {} standard errors"),
+    ("resume-spike", "joint_t", '≥ {} standard errors", needs: "training loss, learning rate'),
+    ("resume-spike", "moved", "≥ {} %"),
+    ("repeat-data", "join_t", "≥ {} standard errors and ≥"),
+    ("repeat-data", "moved", "≥ {} %, half"),
+    ("repeat-data", "known_t", "≥ {} standard errors and half"),
+    ("spike-no-full-recovery", "bad_end", "≥ {} in log loss"),
+    ("lr-not-restored", "lr_differs", "more than {} %"),
+    ("lr-decay-drop", "lr_falls", "factor of {}"),
+    ("lr-decay-drop", "known_t", "≥ {} standard errors"),
+    ("reinitialised", "first_level", "within {} %"),
+    ("plateau", "flat_t", "≥ {} standard errors"),
+    ("overfitting", "moved", "≥ {} % and"),
+    ("overfitting", "overfit_few", "≥ {} % in all"),
+    ("grokking", "lag", "≥ {} times the steps"),
+    ("throughput-drop", "slower", "≥ {} %"),
+    ("throughput-drop", "slow_steps", "≥ {} steps"),
+    ("throughput-drop", "slow_samples", "≥ {} samples"),
+    ("hang", "hang_times", "≥ {} times"),
+    ("hang", "hang_s", "≥ {} s"),
+    ("resume-spike", "same_time", "within {} samples"),
+    ("repeat-data", "alike_share", "a correlation ≥ {}"),
+    ("lr-not-restored", "lr_falls", "{} times the first value"),
+    ("plateau", "lr_falls", "by a factor of {} around the knee"),
+    ("plateau", "idle", "≤ {} % of its highest value"),
+    ("plateau", "moved", "loss falls < {} %"),
+    ("lr-decay-drop", "moved", "and ≥ {} %"),
+    ("batch-ramp", "single_t", "≥ {} standard errors and a third"),
+    ("batch-ramp", "known_t", "≥ {} standard errors and ≥"),
+    ("batch-ramp", "moved", "standard errors and ≥ {} %"),
+    ("grad-norm-precursor", "other_t", "≥ {} against"),
+    ("loss-scale-collapse", "halvings_within", "within {} samples"),
+    ("output-logit-drift", "drift_noise", "≥ {} noise scales"),
+    ("output-logit-drift", "drift_late", "≥ {} % of the way"),
+    ("overfitting", "join_t", "≥ {} standard errors"),
+]
+
+
+def path_of(pattern_id: str) -> Path:
+    return GALLERY / BY_ID[pattern_id].verdict.value / f"{pattern_id}.md"
+
+
+def criteria_of(text: str) -> str:
+    """The lines of a page's front matter that hold its criteria."""
+    return text.split("\ncriteria:\n", 1)[1].split("\nlookalikes:\n", 1)[0]
+
+
+def pattern(words: str) -> str:
+    """``words`` as a regular expression, any number in the place of {}."""
+    return re.escape(words).replace(r"\{\}", r"(\d[\d.]*)") + r"(?![\d.]\d*)"
+
+
+def restated(text: str, threshold: str, words: str) -> str:
+    """A page with the value that the classifier uses."""
+    value = getattr(DEFAULTS, threshold)
+    shown = f"{100 * value:g}" if "{} %" in words else f"{value:g}"
+    old = criteria_of(text)
+    return text.replace(old, re.sub(pattern(words), words.format(shown), old))
+
+
+def main() -> None:
+    for pattern_id, threshold, words in SAID:
+        path = path_of(pattern_id)
+        path.write_text(restated(path.read_text("utf-8"), threshold, words), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Stitching by example: one log whose step goes back, for each of the five reasons."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.timeline.timeline_logs import HOUR, alive, course, joins, log, names, series
+
+from chronicle.model import Attempt, Series
+from chronicle.timeline import stitch
+from chronicle.timeline.split import starts
+
+UP = range(1000)
+NONE: list[object] = []
+
+
+def one_file(*parts: range, start: float | None = None, **more: Series) -> Attempt:
+    """A log that holds attempts over ``parts`` one after the other, each with noise of its own."""
+    whole = log("f", [s for part in parts for s in part], start=start, **more)
+    whole.series["loss"].values[:] = np.concatenate([course(part, seed) for seed, part in enumerate(parts)])
+    return whole
+
+
+def test_a_rollback_in_one_file():
+    timeline = stitch(one_file(UP, range(800, 1600)))
+    assert joins(timeline) == [("rollback", "f#1", "f#2", 999, 800, 199)]
+    assert alive(timeline) == [("f#1", 0, 799), ("f#2", 800, 1599)]
+
+
+def test_four_seeds_in_one_file():
+    timeline = stitch(one_file(UP, UP, UP, UP))
+    assert (names(timeline), joins(timeline)) == (["f#1", "f#2", "f#3", "f#4"], NONE)
+    assert timeline.doubts == (
+        "f#1, f#2, f#3 and f#4 cover the same steps and end at the same step: taken as separate trainings, "
+        'all live. `relation = "attempts"` in run.toml makes them attempts of one training.',
+    )
+
+
+def test_a_relaunch_in_one_file():
+    assert joins(stitch(one_file(range(200), UP))) == [("relaunch", "f#1", "f#2", 199, 0, 199)]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [1, 2, 3, 5, 4, 6, 7, 8],  # two rows changed places
+        [1, 2, 3, 4, 5, 6, 7, 8, 9, 3, 10, 11],  # a row much too late
+        [1, 2, 9, 3, 4, 5, 6, 7, 8, 10, 11],  # a row much too early
+        [5, 3, 8, 1, 2, 7, 6, 4],  # no order at all
+    ],
+)
+def test_rows_out_of_order_are_sorted(steps):
+    timeline = stitch({"loss": (steps, np.arange(len(steps)))})
+    assert (names(timeline), joins(timeline)) == (["data"], NONE)
+    assert timeline.series["loss"].steps.tolist() == sorted(steps)
+    assert timeline.series["loss"].values.tolist() == np.argsort(steps, kind="stable").tolist()
+
+
+def test_rows_of_one_process_are_ordered_by_wall_clock():
+    steps = [*range(500, 1000), *range(500)]
+    times = np.asarray(steps, float)
+    loss = Series("loss", stitch({"loss": [1.0]}).series["loss"].role, np.array(steps), course(steps), times)
+    timeline = stitch(Attempt("f", ("f",), {"loss": loss}))
+    assert (names(timeline), timeline.doubts) == (["f"], ())
+    assert timeline.series["loss"].times.tolist() == list(range(1000))
+
+
+def test_blocks_out_of_order_are_sorted_with_a_doubt():
+    timeline = stitch(one_file(range(500, 1000), range(500)))
+    assert (names(timeline), joins(timeline), alive(timeline)) == (["f"], NONE, [("f", 0, 999)])
+    assert timeline.doubts == (
+        "f: blocks of rows are out of order, and no step is in two of them: taken as one attempt, sorted. "
+        '`relation = "attempts"` in run.toml cuts the log where the step goes back.',
+    )
+    cut = stitch(one_file(range(500, 1000), range(500)), relation="attempts")
+    assert names(cut) == ["f#1", "f#2"]
+
+
+def test_equal_steps_are_sub_samples():
+    steps = np.repeat(np.arange(30), 55)
+    timeline = stitch({"loss": (steps, np.arange(len(steps)))})
+    assert (names(timeline), len(timeline.series["loss"]), timeline.doubts) == (["data"], 30 * 55, ())
+
+
+def test_a_short_return_with_other_values_is_a_restart():
+    steps = [*range(100), 98, 99, *range(100, 200)]
+    timeline = stitch({"loss": (steps, course(steps))})
+    assert joins(timeline) == [("rollback", "data#1", "data#2", 99, 98, 1)]
+
+
+def test_a_short_return_with_the_same_values_is_a_repetition():
+    steps = [*range(100), 98, 99, *range(100, 200)]
+    timeline = stitch({"loss": (steps, np.sqrt(steps))})
+    assert (names(timeline), len(timeline.series["loss"])) == (["data"], 202)
+
+
+def test_ranks_that_write_one_log_together_are_sorted_with_a_doubt():
+    steps = [s for k in range(0, 400, 4) for s in [*range(k, k + 4)] * 2]
+    timeline = stitch({"loss": (steps, course(steps))})
+    assert names(timeline) == ["data"]
+    assert timeline.doubts == (
+        "data: the step goes back in 100 of 800 rows: taken as rows out of order and sorted. If several "
+        "processes wrote this log, name the log of one of them in `paths` of run.toml.",
+    )
+
+
+VAL = [0, 250, 500, 750, 1000, 800, 1000, 1250, 1500]
+
+
+@pytest.mark.parametrize("wall_clock", [True, False])
+def test_a_sparse_series_is_cut_where_the_clock_is(wall_clock):
+    parts = (range(1010), range(800, 1600))
+    times = np.array([0, 250, 500, 750, 1000, 1009.9, 1210, 1460, 1710.0])
+    val = series("val_loss", VAL, np.arange(9))
+    val = Series(val.metric, val.role, val.steps, val.values, times if wall_clock else val.times)
+    timeline = stitch(one_file(*parts, start=0 if wall_clock else None, val=val))
+    assert timeline.series["val_loss"].attempt.tolist() == [0] * 5 + [1] * 4
+    assert timeline.series["val_loss"].live.tolist() == [True] * 4 + [False] + [True] * 4
+
+
+def test_a_sparse_series_without_a_fall_of_its_own_is_cut_at_a_repeated_step():
+    val = series("val_loss", [0, 500, 1000, 1000, 1500], np.arange(5))
+    timeline = stitch(one_file(range(1010), range(800, 1600), val=val))
+    assert timeline.series["val_loss"].attempt.tolist() == [0, 0, 0, 1, 1]
+    assert timeline.series["val_loss"].live.tolist() == [True, True, False, True, True]
+
+
+def test_a_bookkeeping_value_at_step_0_makes_no_relaunch():
+    logs = [
+        log(name, steps, start=start, hp=series("hp_metric", [0], [-1.0], start))
+        for name, steps, start in (("a", UP, 0), ("b", range(1000, 2000), HOUR))
+    ]
+    timeline = stitch(logs)
+    assert joins(timeline) == [("resume", "a", "b", 999, 1000, 0)]
+    assert timeline.series["hp_metric"].live.tolist() == [False, True]
+
+
+@st.composite
+def untidy(draw):
+    """Rows of one log as they come: attempts, rows that swapped places, steps that were logged twice."""
+    steps: list[int] = []
+    for _ in range(draw(st.integers(1, 4))):
+        first = draw(st.integers(0, max(steps, default=0)))
+        steps += range(first, first + draw(st.integers(1, 60)))
+    for k in draw(st.lists(st.integers(0, max(len(steps) - 2, 0)), max_size=12)):
+        steps[k : k + 2] = steps[k : k + 2][::-1]
+    values = draw(st.lists(st.sampled_from([1.0, 1.001, 2.0, np.nan]), min_size=1, max_size=5))
+    return series("loss", steps, [values[k % len(values)] for k in range(len(steps))])
+
+
+@given(untidy())
+def test_the_glance_at_all_falls_at_once_says_what_a_look_at_each_says(one):
+    fast = starts(one)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[starts.__module__], "_quiet", lambda series, down: [False] * len(down))
+        assert starts(one) == fast
+
+
+def test_time_grows_with_the_rows_and_not_with_the_falls():
+    """A hundred thousand swapped neighbours took ten seconds when each was looked at by itself."""
+    rows = np.arange(200_000)
+    rows[1:-1:10], rows[2::10] = rows[2::10].copy(), rows[1:-1:10].copy()
+    began = time.process_time()
+    timeline = stitch({"loss": (rows, course(rows))})
+    assert (len(timeline.attempts), len(timeline.doubts)) == (1, 1)
+    assert time.process_time() - began < 1.0

@@ -1,0 +1,66 @@
+import pytest
+
+from chronicle.errors import ConfigError
+from chronicle.workspace.config import RunConfig, WorkspaceConfig, from_table, load
+
+
+def test_a_missing_file_gives_the_defaults(tmp_path):
+    assert load(WorkspaceConfig, tmp_path / "chronicle.toml") == WorkspaceConfig()
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"titel": "x"}, "chronicle.toml: titel: unknown key. Did you mean 'title'?"),
+        (
+            {"zzz": 1},
+            "chronicle.toml: zzz: unknown key. Valid keys: engine, fail_on, false_alarms, gallery, jobs, "
+            "out, roles, runs, strict, templates, thresholds, title, units, x",
+        ),
+        ({"jobs": "two"}, "chronicle.toml: jobs: must be a whole number, not 'two'"),
+        ({"jobs": True}, "chronicle.toml: jobs: must be a whole number, not True"),
+        (
+            {"engine": "hugo"},
+            "chronicle.toml: engine: 'hugo' is none of 'mkdocs', 'properdocs', 'zensical'",
+        ),
+        (
+            {"fail_on": "awful"},
+            "chronicle.toml: fail_on: 'awful' is none of '', 'good', 'unexpected', 'worrying', 'bad'",
+        ),
+        ({"units": {"loss": 3}}, "chronicle.toml: units.loss: must be a string, not 3"),
+        ({"thresholds": {"h": "high"}}, "chronicle.toml: thresholds.h: must be a number, not 'high'"),
+        ({"roles": []}, "chronicle.toml: roles: must be a table, not []"),
+    ],
+)
+def test_what_is_wrong_is_named(table, message):
+    with pytest.raises(ConfigError) as err:
+        from_table(WorkspaceConfig, table, "chronicle.toml")
+    assert str(err.value) == message
+
+
+def test_a_role_that_does_not_exist():
+    with pytest.raises(ConfigError, match=r"run.toml: roles: 'los' is none of 'loss', 'dataset-loss', "):
+        from_table(RunConfig, {"roles": {"x": "los"}}, "run.toml")
+
+
+def test_a_list_holds_strings():
+    with pytest.raises(ConfigError) as err:
+        from_table(RunConfig, {"tags": ["a", 1]}, "run.toml")
+    assert str(err.value) == "run.toml: tags: must be a list of strings"
+
+
+def test_a_whole_number_is_good_enough_for_a_number():
+    assert from_table(RunConfig, {"tokens_per_step": 4096}, "run.toml").tokens_per_step == 4096
+
+
+def test_no_toml(tmp_path):
+    (tmp_path / "run.toml").write_text("title = \n")
+    with pytest.raises(
+        ConfigError, match=r"^run.toml: is not valid TOML: Invalid value \(at line 1, column 9\)"
+    ):
+        load(RunConfig, tmp_path / "run.toml")
+
+
+def test_a_byte_order_mark_is_no_matter(tmp_path):
+    (tmp_path / "run.toml").write_bytes(b'\xef\xbb\xbftitle = "x"\n')
+    assert load(RunConfig, tmp_path / "run.toml").title == "x"

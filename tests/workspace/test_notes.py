@@ -1,0 +1,79 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chronicle.errors import UsageError
+from chronicle.model import Note
+from chronicle.workspace.notes import KINDS, iso_time, line_of, read_notes, write_note
+
+PAGE = """\
+# Notes on run 7
+
+Started on the new cluster.
+Two nodes were replaced.
+
+- 2026-11-18T22:41+01:00 · ada · decision · step 58900: Back to 56 000, rate × 0.75.
+  Not 58 500: too near the onset.
+- 2026-11-20T09:30+01:00: plain
+- a list item of somebody's own
+"""
+
+
+def test_reads_lines_and_free_text(tmp_path):
+    (tmp_path / "notes.md").write_text(PAGE, "utf-8")
+    assert read_notes(tmp_path / "notes.md") == (
+        Note("Started on the new cluster.\nTwo nodes were replaced."),
+        Note(
+            "Back to 56 000, rate × 0.75.\nNot 58 500: too near the onset.",
+            "2026-11-18T22:41+01:00",
+            "decision",
+            58900,
+            "ada",
+        ),
+        Note("plain", "2026-11-20T09:30+01:00"),
+        Note("- a list item of somebody's own"),
+    )
+
+
+def test_no_file_no_notes(tmp_path):
+    assert read_notes(tmp_path / "notes.md") == ()
+
+
+def test_adding_leaves_what_stands_there(tmp_path):
+    file = tmp_path / "notes.md"
+    file.write_bytes(b"by hand, no line end")
+    write_note(file, Note("kept", "2026-11-20T09:30+01:00", "lesson"))
+    assert file.read_text("utf-8") == "by hand, no line end\n- 2026-11-20T09:30+01:00 · lesson: kept\n"
+
+
+words = st.text(st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1).filter(
+    lambda t: t == t.strip() and t.isprintable()
+)
+
+
+@given(text=words, kind=st.sampled_from(["", *KINDS]), step=st.none() | st.integers(-9, 10**18))
+def test_a_note_comes_back_as_it_was(tmp_path_factory, text, kind, step):
+    file = tmp_path_factory.mktemp("notes") / "notes.md"
+    note = Note(text, "2026-11-20T09:30+01:00", kind, step, "ada")
+    write_note(file, note)
+    assert read_notes(file) == (note,)
+
+
+def test_several_lines_come_back():
+    assert line_of(Note("one\ntwo", "2026-11-20T09:30Z")) == "- 2026-11-20T09:30Z: one\n  two"
+
+
+@pytest.mark.parametrize("given_time", ["2026-11-20", "2026-11-20T09:30", "2026-11-20T09:30+01:00"])
+def test_times_get_a_zone(given_time):
+    assert iso_time(given_time)[16:] != ""
+
+
+def test_a_time_that_is_none():
+    with pytest.raises(UsageError) as err:
+        iso_time("yesterday")
+    assert str(err.value) == "--at 'yesterday' is not ISO 8601. Example: 2026-11-18T22:41+01:00"
+
+
+def test_bytes_that_are_no_text_do_not_raise(tmp_path):
+    (tmp_path / "notes.md").write_bytes(b"\xff\xfe- 2026\n")
+    assert len(read_notes(tmp_path / "notes.md")) == 1
