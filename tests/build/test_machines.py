@@ -10,9 +10,8 @@ import pytest
 
 from chronicle.build import make_entries, with_machines
 from chronicle.build.entry import make_entry
-from chronicle.build.machines import only_machines, remedy, runs_told_of
 from chronicle.build.produce import Outcome
-from chronicle.build.sources import expand
+from chronicle.build.sources import expand, only_machines, remedy, runs_told_of
 from chronicle.classify import classify
 from chronicle.model import Attempt, Entry, Fault, Role, Series
 from chronicle.timeline import stitch

@@ -13,7 +13,7 @@ from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, si
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Verdict
 from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.browse import LISTED
+from chronicle.pages.lists import LISTED
 
 HOME = """\
 ---

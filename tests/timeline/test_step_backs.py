@@ -11,7 +11,7 @@ from tests.timeline.test_one_log import one_file
 from tests.timeline.test_timeline_laws import RUNS
 from tests.timeline.timeline_logs import HOUR, log, series
 
-from chronicle.build.facts import facts
+from chronicle.build.entry import facts
 from chronicle.classify.restarts import step_back_words
 from chronicle.timeline import stitch
 from chronicle.timeline.clock import clock

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from chronicle.errors import UsageError
 from chronicle.model import Note
-from chronicle.workspace.notes import KINDS, iso_time, line_of, read_notes, write_note
+from chronicle.workspace.folders import KINDS, iso_time, line_of, read_notes, write_note
 
 PAGE = """\
 # Notes on run 7

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.build.engines import build_site, claim, write_tree
-from chronicle.build.fingerprint import newest
-from chronicle.build.machines import only_machines, remedy, runs_told_of
-from chronicle.build.produce import Outcome, Product, produce, read_run
+from chronicle.build.produce import Outcome, Product, newest, produce, read_run
+from chronicle.build.sources import only_machines, remedy, runs_told_of
 from chronicle.errors import ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages

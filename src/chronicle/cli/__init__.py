@@ -11,22 +11,22 @@ import os
 import click
 
 import chronicle
-from chronicle.cli import keep, look, make, tools
+from chronicle.cli import commands
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 COMMANDS: tuple[click.Command, ...] = (
-    keep.init,
-    keep.add,
-    make.build,
-    look.classify,
-    look.explain,
-    look.doctor,
-    keep.list_runs,
-    keep.note,
-    make.serve,
-    tools.score,
-    tools.schema,
-    tools.completion,
+    commands.init,
+    commands.add,
+    commands.build,
+    commands.classify,
+    commands.explain,
+    commands.doctor,
+    commands.list_runs,
+    commands.note,
+    commands.serve,
+    commands.score,
+    commands.schema,
+    commands.completion,
 )
 
 

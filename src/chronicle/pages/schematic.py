@@ -13,8 +13,7 @@ from functools import cache
 from html import escape
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.pages.curves import Curve, Label, Point, Sketch
-from chronicle.pages.shapes import NEUTRAL, SHAPES
+from chronicle.pages.sketches import NEUTRAL, SHAPES, Curve, Label, Point, Sketch
 
 STYLES = {
     "second": "stroke:var(--c-second);stroke-width:1.8;stroke-dasharray:7 2.5",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from chronicle.model import VERDICTS
 from chronicle.score.match import CaseResult
-from chronicle.score.totals import VERDICTS, Totals, share
+from chronicle.score.totals import Totals, share
 
 
 def table(results: Sequence[CaseResult], totals: Totals, *, cases: bool = True) -> str:

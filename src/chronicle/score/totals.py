@@ -6,11 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chronicle.model import Verdict
+from chronicle.model import VERDICTS
 from chronicle.score.match import ALARMS, CaseResult, EventResult
-
-# The order in which tables show verdicts.
-VERDICTS = (Verdict.GOOD, Verdict.WORRYING, Verdict.BAD, Verdict.UNEXPECTED)
 
 
 @dataclass(frozen=True)

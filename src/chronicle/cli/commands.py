@@ -1,0 +1,330 @@
+"""What several commands need: kinds of arguments, the workspace around, one line of JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
+
+if TYPE_CHECKING:
+    from chronicle.model import Diagnosis, Timeline
+    from chronicle.workspace.folders import RunFolder, Workspace
+
+
+class _Path(click.Path):
+    """A path, or an address (`s3://bucket/run`), which is fetched."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from chronicle.workspace.locations import is_address
+
+        if isinstance(value, str) and is_address(value):
+            from chronicle.readers import local
+
+            return local(value)
+        return super().convert(value, param, ctx)
+
+
+PATH = _Path(path_type=Path)
+VERDICTS = click.Choice(["good", "unexpected", "worrying", "bad"])
+ENGINES = click.Choice(["mkdocs", "properdocs", "zensical"])
+
+
+def here() -> Workspace:
+    """The workspace around the current folder. Raises UsageError."""
+    from chronicle.workspace.folders import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    if workspace is None:
+        raise UsageError("no chronicle.toml here or above. Remedy: chronicle init DIR")
+    return workspace
+
+
+def line(value: Any) -> str:
+    """A value as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+NOTE_KINDS = click.Choice(["hypothesis", "tried", "decision", "lesson"])
+
+
+@click.command(short_help="Make a workspace.")
+@click.argument("folder", type=PATH)
+def init(folder: Path) -> None:
+    """Make a workspace in FOLDER. Files that exist are left as they are."""
+    from chronicle.workspace import folders
+
+    for file in folders.init(folder):
+        click.echo(f"made {file}")
+    click.echo(f"Next: chronicle add LOG, in {folder}")
+
+
+@click.command(short_help="Add logs to the workspace as one run.")
+@click.argument("logs", nargs=-1, required=True, type=PATH)
+@click.option("--name", default="", help="Id of the run; by default the name of the first log.")
+@click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="A line of run.toml; repeatable.")
+@click.option("--link", is_flag=True, help="Leave the logs where they are; run.toml gets their paths.")
+def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool) -> None:
+    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
+    from chronicle.workspace import folders
+
+    folder = folders.add(here(), logs, name, folders.facts_of(facts), link)
+    click.echo(f"added {folder}\nNext: chronicle build")
+
+
+@click.command("list", short_help="List the runs and what the last build said.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a run and line.")
+def list_runs(as_json: bool) -> None:
+    """List the runs of the workspace with what the last build said of them."""
+    from chronicle.build.produce import last_entry
+    from chronicle.build.sources import only_machines
+    from chronicle.cli.terminal import list_lines
+
+    folders = here()
+    built = [(run.run_id, *last_entry(folders.root, run.run_id)) for run in folders.runs()]
+    rows = [
+        (run_id, None, "machine logs") if entry and only_machines(entry) else (run_id, entry, state)
+        for run_id, entry, state in built
+    ]
+    if not rows:
+        raise NothingToRead(f"no run in {folders.runs_folder}. Remedy: chronicle add LOG")
+    if not as_json:
+        click.echo("\n".join(list_lines(rows)))
+        return
+    for run_id, entry, state in rows:
+        known = {"verdict": entry.verdict, "patterns": entry.diagnosis.patterns} if entry else {}
+        click.echo(line({"run": run_id, "state": state, **known}))
+
+
+@click.command(short_help="Add a note to a run.")
+@click.argument("run")
+@click.argument("text")
+@click.option("--step", type=int, help="Step the note speaks of.")
+@click.option("--at", help="Time the note speaks of, ISO 8601. [default: now]")
+@click.option("--kind", type=NOTE_KINDS, help="What it is.")
+@click.option("--author", default="", help="Who says so.")
+def note(run: str, text: str, step: int | None, at: str | None, kind: str | None, author: str) -> None:
+    """Add the note TEXT to RUN, at the end of runs/RUN/notes.md. Build reads notes and never writes them."""
+    from chronicle.model import Note
+    from chronicle.workspace.folders import iso_time, write_note
+
+    folder = here().run(run).folder
+    assert folder is not None  # runs of a workspace have one
+    write_note(folder / "notes.md", Note(text, iso_time(at), kind or "", step, author))
+    click.echo(f"noted in {folder / 'notes.md'}")
+
+
+PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
+
+
+@click.command(short_help="Diagnose runs without building anything.")
+@click.argument("paths", nargs=-1, required=True, type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a run, as `chronicle schema` says.")
+@click.option("--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one.")
+@click.option(
+    "--preset", "presets", type=PRESETS, multiple=True, help="Compare with a published rule; repeatable."
+)
+def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
+    """Diagnose the runs in PATHS (log files or folders) without building anything."""
+    from chronicle.cli import terminal
+
+    verdicts, unreadable = [], False
+    for run, made, problems in _diagnosed(paths):
+        if made is not None:
+            verdicts.append(made[1].verdict)
+            click.echo(_answer(run.run_id, *made, presets, as_json))
+        for problem in problems:
+            terminal.complain(problem)
+            unreadable = True
+    sys.exit(terminal.exit_code(verdicts, fail_on or "", unreadable))
+
+
+def _answer(
+    run_id: str, timeline: Timeline, diagnosis: Diagnosis, presets: tuple[str, ...], as_json: bool
+) -> str:
+    """What `chronicle classify` prints of one run."""
+    from chronicle.build.entry import machine_faults
+    from chronicle.build.schema import diagnosis_json
+    from chronicle.cli import terminal
+    from chronicle.cli.compare import compare, told
+
+    compared = [*compare(timeline, diagnosis, presets)]
+    if as_json:
+        return line(diagnosis_json(run_id, diagnosis, machine_faults(timeline), compared))
+    beside = (words for comparison in compared for words in told(comparison, diagnosis))
+    return "\n".join(
+        (*terminal.told_run(run_id, timeline, diagnosis), *(f"  {terminal.printable(w)}" for w in beside))
+    )
+
+
+@click.command(short_help="Explain a diagnosis, or one finding of it.")
+@click.argument("run", type=PATH)
+@click.argument("finding", default="")
+def explain(run: Path, finding: str) -> None:
+    """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
+
+    Each finding with its criteria (what was measured, against what, met or not), its evidence, and the
+    pattern it would be otherwise. FINDING is its number, or a pattern: also one that was not found.
+    """
+    from chronicle.cli import terminal
+    from chronicle.cli.explain import explain as explained
+    from chronicle.workspace.folders import Workspace
+
+    home = Workspace.find(Path.cwd())
+    known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
+    unreadable = False
+    for folder, made, problems in _diagnosed((known.get(str(run)) or run,)):
+        if made is not None:
+            click.echo("\n".join(map(terminal.printable, (folder.run_id, *explained(made[1], finding)))))
+        for problem in problems:
+            terminal.complain(problem)
+            unreadable = True
+    sys.exit(int(unreadable))
+
+
+def _diagnosed(
+    paths: tuple[Path, ...],
+) -> Iterator[tuple[RunFolder, tuple[Timeline, Diagnosis] | None, list[str]]]:
+    """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
+    from chronicle.build.produce import diagnose
+    from chronicle.build.sources import expand
+    from chronicle.workspace.config import WorkspaceConfig
+    from chronicle.workspace.folders import Workspace
+
+    home = Workspace.find(Path.cwd())
+    config = home.config if home else WorkspaceConfig()
+    for run in expand(paths):
+        try:
+            timeline, diagnosis, problems = diagnose(run, config)
+        except (ConfigError, UsageError):
+            raise
+        except ChronicleError as err:
+            yield run, None, [str(err)]
+        else:
+            yield run, (timeline, diagnosis), problems
+
+
+@click.command(short_help="Show what was understood of a log, and what not.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...", type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a log.")
+def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Show what chronicle understood of each LOG, and what not.
+
+    Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
+    each metric, the lines not understood, attempts and faults. A folder is read as one run.
+    """
+    from chronicle.build.sources import must_exist
+    from chronicle.cli.doctor import examine, told
+
+    for path in paths:
+        must_exist(path)
+    reports = [examine(path) for path in paths]
+    for report in reports:
+        click.echo(line(report.to_json()) if as_json else "\n".join(told(report)))
+    if not any(report.attempts or report.problem for report in reports):
+        raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
+    sys.exit(int(any(report.problem or not report.attempts for report in reports)))
+
+
+@click.command(short_help="Build the gallery of the workspace, or of any logs.")
+@click.argument("paths", nargs=-1, type=PATH)
+@click.option(
+    "--out", type=PATH, help="Folder of the site. [default: chronicle-site; in a workspace build/site]"
+)
+@click.option("--engine", type=ENGINES, help="Site engine.")
+@click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one a core.")
+@click.option("--strict", is_flag=True, help="A warning of the site engine fails the build.")
+@click.option("--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was built as one JSON object.")
+@click.option("-v", "--verbose", is_flag=True, help="A line for every run, and the engine's own words.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Build the gallery: of the workspace, or of any log files and folders (PATHS) without set-up."""
+    from chronicle.build import build as build_all
+    from chronicle.build import places
+    from chronicle.build.sources import expand, spread
+    from chronicle.cli import terminal
+    from chronicle.workspace.folders import Workspace
+
+    home = Workspace.find(Path.cwd())
+    if not paths and home is None:
+        raise UsageError("no chronicle.toml here or above. Name logs to build, or: chronicle init DIR")
+    workspace = home or Workspace(Path.cwd())
+    runs = expand(paths) if paths else list(spread(workspace.runs()))
+    if not runs:
+        raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
+    config = workspace.config
+    with terminal.progress(len(runs), options["verbose"], quiet or as_json) as progress:
+        report = build_all(
+            workspace,
+            runs,
+            places(None if paths else workspace, out),
+            engine=options["engine"] or config.engine,
+            strict=options["strict"] or config.strict,
+            jobs=config.jobs if options["jobs"] is None else options["jobs"],
+            progress=progress,
+        )
+    for run_id, problem in report.unreadable:
+        terminal.complain(f"{run_id}: {problem}")
+    if options["verbose"] and report.engine_said:
+        click.echo(report.engine_said, err=True)
+    if as_json:
+        click.echo(line(report.to_json()))
+    elif not quiet:
+        click.echo("\n".join(terminal.told_build(report)))
+    verdicts = [entry.verdict for entry in report.entries]
+    sys.exit(terminal.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
+
+
+@click.command(short_help="Serve the site here, built again on changes.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
+)
+@click.option("--engine", type=ENGINES, help="Site engine.")
+def serve(port: int, engine: str | None) -> None:
+    """Build the workspace, serve it on this machine alone, and build again when a log or note changes."""
+    from chronicle.cli.serve import serve as serve_site
+
+    serve_site(here(), port, engine, click.echo)
+
+
+SHELLS = click.Choice(["bash", "zsh", "fish"])
+
+
+@click.command(short_help="Score the classifier on labelled runs.")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="The score as one JSON object.")
+def score(folder: Path, as_json: bool) -> None:
+    """Score the classifier on labelled runs: FOLDER holds one folder a run, each with a label."""
+    from chronicle.build.produce import predict
+    from chronicle.score import score_folder
+
+    result = score_folder(folder, predict)
+    click.echo(line(result.to_json()) if as_json else result.table())
+
+
+@click.command(short_help="Print the JSON Schema of a diagnosis or an entry.")
+@click.argument("what", type=click.Choice(["diagnosis", "entry"]), default="diagnosis")
+def schema(what: str) -> None:
+    """Print the JSON Schema of a diagnosis (classify --json) or of an entry (entry.json)."""
+    from chronicle.build.schema import json_schema
+
+    click.echo(json.dumps(json_schema(what), indent=2))
+
+
+@click.command(short_help="Print the completion script of a shell.")
+@click.argument("shell", type=SHELLS)
+def completion(shell: str) -> None:
+    """Print the completion script of a shell: chronicle completion bash >> ~/.bashrc"""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None  # the choices above are those that click has
+    click.echo(
+        kind(click.get_current_context().find_root().command, {}, "chronicle", "_CHRONICLE_COMPLETE").source()
+    )
