@@ -13,7 +13,7 @@ from chronicle.build.entry import make_entry
 from chronicle.build.produce import Outcome
 from chronicle.build.sources import expand, only_machines, remedy, runs_told_of
 from chronicle.classify import classify
-from chronicle.model import Attempt, Entry, Fault, Role, Series
+from chronicle.model import Attempt, Entry, Fault, Place, Role, Series
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig, WorkspaceConfig
 
@@ -39,7 +39,7 @@ def machine(*faults: Fault, **facts: str) -> Attempt:
 
 
 def fault(seconds: float, host: str = "") -> Fault:
-    return Fault("dmesg:1", "Xid 79", at_time=START + seconds, kind="xid", host=host)
+    return Fault(Place("dmesg", 1), "Xid 79", at_time=START + seconds, kind="xid", host=host)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
     reading = read_all("logs/")       # the same, and what could not be read
     runs_below("experiments/")        # which runs there are, and which files belong to each
 
-A reader is a module with ``NAME``, ``SUFFIXES`` (a hint only), ``identify(path) -> bool`` and
+A reader is a module with ``NAME``, ``SUFFIXES`` (a hint only), ``identify(head) -> bool`` and
 ``read(path) -> list[Attempt]``. Other packages add theirs as entry points of the group "chronicle.readers".
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from chronicle.errors import LogError, NothingToRead, UnknownFormat
 from chronicle.metrics import roles
-from chronicle.model import Attempt, Role
+from chronicle.model import Attempt, Role, relocated
 from chronicle.readers.arrange import arrange
 from chronicle.readers.dispatch import (
     READERS,
@@ -148,17 +148,18 @@ def _named(attempt: Attempt, name: str) -> Attempt:
         attempt,
         name=clean(name),
         sources=tuple(map(clean, attempt.sources)),
-        faults=tuple(replace(fault, where=clean(fault.where)) for fault in attempt.faults),
+        faults=tuple(relocated(fault, clean) for fault in attempt.faults),
     )
 
 
 def _told(attempt: Attempt, mirror: str, address: str) -> Attempt:
     """What was read of a mirror, under its address."""
-    return replace(
-        attempt,
-        sources=tuple(source.replace(mirror, address) for source in attempt.sources),
-        faults=tuple(replace(one, where=one.where.replace(mirror, address)) for one in attempt.faults),
-    )
+
+    def published(source: str) -> str:
+        return source.replace(mirror, address)
+
+    faults = tuple(relocated(fault, published) for fault in attempt.faults)
+    return replace(attempt, sources=tuple(map(published, attempt.sources)), faults=faults)
 
 
 def _told_problem(problem: LogError, mirror: str, address: str) -> LogError:

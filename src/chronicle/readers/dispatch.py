@@ -19,7 +19,7 @@ from chronicle.readers.console.marks import may_be_log
 from chronicle.readers.on_demand import OnDemand
 from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
 from chronicle.readers.protocol import Reader, plugins
-from chronicle.readers.text import head
+from chronicle.readers.text import Head, head
 
 _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
@@ -57,9 +57,9 @@ def all_readers() -> tuple[Reader, ...]:
 
 def claims(path: Path) -> list[Reader]:
     """The readers that recognise the file: a FALLBACK is asked only where no other does. Raises OSError."""
-    ranked = sorted(all_readers(), key=_rank)
+    start, ranked = Head.of(path), sorted(all_readers(), key=_rank)
     for _, readers in groupby(ranked, key=_rank):
-        if found := [reader for reader in readers if reader.identify(path)]:
+        if found := [reader for reader in readers if reader.identify(start)]:
             return found
     return []
 
@@ -117,11 +117,12 @@ def runs_of(path: Path) -> list[str]:
         if not path.is_file():
             return []
         with unpacked(path, begin_only=True) as begin:  # of a store that is no text, the rest is needed too
-            start = head(begin.path)
-            if b"\0" not in start and not any(reader.identify(begin.path) for reader in stores):
+            start = Head.of(begin.path)
+            if b"\0" not in start.start and not any(reader.identify(start) for reader in stores):
                 return []
         with unpacked(path) as file:
-            found = [reader for reader in stores if reader.identify(file.path)]
+            whole = Head.of(file.path)
+            found = [reader for reader in stores if reader.identify(whole)]
             return list(_hook(found[0], "runs", list)(file.path)) if len(found) == 1 else []
     except (LogError, OSError):
         return []

@@ -23,11 +23,12 @@ from typing import Any, Protocol, cast
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
+from chronicle.readers.text import Head
 
 GROUP = "chronicle.readers"  # of entry points
 
 # What it means when one of these fails.
-_LOOKS: dict[str, Any] = {"identify": False, "identify_folder": False, "runs": [], "run_key": "", "lacks": ""}
+_LOOKS: dict[str, Any] = {"identify_folder": False, "runs": [], "run_key": "", "lacks": ""}
 _READS = ("read", "read_folder")
 
 
@@ -37,7 +38,7 @@ class Reader(Protocol):
     NAME: str
     SUFFIXES: tuple[str, ...]
 
-    def identify(self, path: Path) -> bool:
+    def identify(self, head: Head) -> bool:
         """Whether the content of the file (a few KB of it) is of this format. Raises nothing but OSError."""
 
     def read(self, path: Path) -> list[Attempt]:
@@ -65,10 +66,12 @@ def guarded(reader: Reader) -> Reader:
     """
     made = SimpleNamespace(NAME=str(reader.NAME), SUFFIXES=tuple(reader.SUFFIXES))
     made.FALLBACK = getattr(reader, "FALLBACK", 0)
-    made.identify, made.read = reader.identify, reader.read
+    made.read = reader.read
     for hook, otherwise in _LOOKS.items():
         if hasattr(reader, hook):
             setattr(made, hook, _looking(getattr(reader, hook), otherwise))
+    looks = _looking(cast(Any, reader.identify), False)
+    made.identify = lambda head: looks(head.path)  # readers of other packages are shown the file itself
     for hook in _READS:
         if hasattr(reader, hook):
             setattr(made, hook, _reading(getattr(reader, hook), made.NAME))
