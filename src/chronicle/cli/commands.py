@@ -219,13 +219,13 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     each metric, the lines not understood, attempts and faults. A folder is read as one run.
     """
     from chronicle.build.sources import must_exist
-    from chronicle.cli.doctor import examine, told
+    from chronicle.cli.doctor import examine, report_lines
 
     for path in paths:
         must_exist(path)
     reports = [examine(path) for path in paths]
     for report in reports:
-        click.echo(line(report.to_json()) if as_json else "\n".join(told(report)))
+        click.echo(line(report.to_json()) if as_json else "\n".join(report_lines(report)))
     if not any(report.attempts or report.problem for report in reports):
         raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
     sys.exit(int(any(report.problem or not report.attempts for report in reports)))
