@@ -1,4 +1,7 @@
-"""What several commands need: kinds of arguments, the workspace around, one line of JSON."""
+"""The commands: their arguments and options, and which part of chronicle each of them calls.
+
+Everything heavy is imported when a command runs: `chronicle --help` loads neither numpy nor pandas.
+"""
 
 from __future__ import annotations
 
@@ -33,24 +36,14 @@ class _Path(click.Path):
 PATH = _Path(path_type=Path)
 VERDICTS = click.Choice(["good", "unexpected", "worrying", "bad"])
 ENGINES = click.Choice(["mkdocs", "properdocs", "zensical"])
-
-
-def here() -> Workspace:
-    """The workspace around the current folder. Raises UsageError."""
-    from chronicle.workspace.folders import Workspace
-
-    workspace = Workspace.find(Path.cwd())
-    if workspace is None:
-        raise UsageError("no chronicle.toml here or above. Remedy: chronicle init DIR")
-    return workspace
-
-
-def line(value: Any) -> str:
-    """A value as JSON on one line."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
 NOTE_KINDS = click.Choice(["hypothesis", "tried", "decision", "lesson"])
+PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
+SHELLS = click.Choice(["bash", "zsh", "fish"])
+
+FAIL_ON = click.option(
+    "--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one."
+)
+ENGINE = click.option("--engine", type=ENGINES, help="Site engine.")
 
 
 @click.command(short_help="Make a workspace.")
@@ -73,7 +66,7 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool) -
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
     from chronicle.workspace import folders
 
-    folder = folders.add(here(), logs, name, folders.facts_of(facts), link)
+    folder = folders.add(_workspace(), logs, name, folders.facts_of(facts), link)
     click.echo(f"added {folder}\nNext: chronicle build")
 
 
@@ -85,20 +78,20 @@ def list_runs(as_json: bool) -> None:
     from chronicle.build.sources import only_machines
     from chronicle.cli.terminal import list_lines
 
-    folders = here()
-    built = [(run.run_id, *last_entry(folders.root, run.run_id)) for run in folders.runs()]
-    rows = [
-        (run_id, None, "machine logs") if entry and only_machines(entry) else (run_id, entry, state)
-        for run_id, entry, state in built
-    ]
+    workspace = _workspace()
+    rows = []
+    for run in workspace.runs():
+        entry, state = last_entry(workspace.root, run.run_id)
+        machines = entry is not None and only_machines(entry)
+        rows.append((run.run_id, None, "machine logs") if machines else (run.run_id, entry, state))
     if not rows:
-        raise NothingToRead(f"no run in {folders.runs_folder}. Remedy: chronicle add LOG")
+        raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     if not as_json:
         click.echo("\n".join(list_lines(rows)))
         return
     for run_id, entry, state in rows:
         known = {"verdict": entry.verdict, "patterns": entry.diagnosis.patterns} if entry else {}
-        click.echo(line({"run": run_id, "state": state, **known}))
+        _echo_json({"run": run_id, "state": state, **known})
 
 
 @click.command(short_help="Add a note to a run.")
@@ -113,53 +106,39 @@ def note(run: str, text: str, step: int | None, at: str | None, kind: str | None
     from chronicle.model import Note
     from chronicle.workspace.folders import iso_time, write_note
 
-    folder = here().run(run).folder
-    assert folder is not None  # runs of a workspace have one
-    write_note(folder / "notes.md", Note(text, iso_time(at), kind or "", step, author))
-    click.echo(f"noted in {folder / 'notes.md'}")
-
-
-PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
+    file = _workspace().run(run).notes_file
+    assert file is not None  # runs of a workspace have a folder
+    write_note(file, Note(text, iso_time(at), kind or "", step, author))
+    click.echo(f"noted in {file}")
 
 
 @click.command(short_help="Diagnose runs without building anything.")
 @click.argument("paths", nargs=-1, required=True, type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a run, as `chronicle schema` says.")
-@click.option("--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one.")
+@FAIL_ON
 @click.option(
     "--preset", "presets", type=PRESETS, multiple=True, help="Compare with a published rule; repeatable."
 )
 def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
     """Diagnose the runs in PATHS (log files or folders) without building anything."""
-    from chronicle.cli import terminal
-
-    verdicts, unreadable = [], False
-    for run, made, problems in _diagnosed(paths):
-        if made is not None:
-            verdicts.append(made[1].verdict)
-            click.echo(_answer(run.run_id, *made, presets, as_json))
-        for problem in problems:
-            terminal.complain(problem)
-            unreadable = True
-    sys.exit(terminal.exit_code(verdicts, fail_on or "", unreadable))
-
-
-def _answer(
-    run_id: str, timeline: Timeline, diagnosis: Diagnosis, presets: tuple[str, ...], as_json: bool
-) -> str:
-    """What `chronicle classify` prints of one run."""
     from chronicle.build.entry import machine_faults
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
     from chronicle.cli.compare import compare, told
 
-    compared = [*compare(timeline, diagnosis, presets)]
-    if as_json:
-        return line(diagnosis_json(run_id, diagnosis, machine_faults(timeline), compared))
-    beside = (words for comparison in compared for words in told(comparison, diagnosis))
-    return "\n".join(
-        (*terminal.told_run(run_id, timeline, diagnosis), *(f"  {terminal.printable(w)}" for w in beside))
-    )
+    verdicts, unreadable = [], False
+    for run, timeline, diagnosis, problems in _diagnosed(paths):
+        if timeline is not None and diagnosis is not None:
+            verdicts.append(diagnosis.verdict)
+            compared = [*compare(timeline, diagnosis, presets)]
+            if as_json:
+                _echo_json(diagnosis_json(run.run_id, diagnosis, machine_faults(timeline), compared))
+            else:
+                beside = (terminal.printable(line) for c in compared for line in told(c, diagnosis))
+                lines = terminal.run_lines(run.run_id, timeline, diagnosis)
+                click.echo("\n".join((*lines, *(f"  {line}" for line in beside))))
+        unreadable |= terminal.complain(*problems)
+    sys.exit(terminal.exit_code(verdicts, fail_on or "", unreadable))
 
 
 @click.command(short_help="Explain a diagnosis, or one finding of it.")
@@ -172,41 +151,18 @@ def explain(run: Path, finding: str) -> None:
     pattern it would be otherwise. FINDING is its number, or a pattern: also one that was not found.
     """
     from chronicle.cli import terminal
-    from chronicle.cli.explain import explain as explained
+    from chronicle.cli.explain import explain as explanation
     from chronicle.workspace.folders import Workspace
 
     home = Workspace.find(Path.cwd())
     known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
     unreadable = False
-    for folder, made, problems in _diagnosed((known.get(str(run)) or run,)):
-        if made is not None:
-            click.echo("\n".join(map(terminal.printable, (folder.run_id, *explained(made[1], finding)))))
-        for problem in problems:
-            terminal.complain(problem)
-            unreadable = True
+    for folder, _, diagnosis, problems in _diagnosed((known.get(str(run)) or run,)):
+        if diagnosis is not None:
+            lines = (folder.run_id, *explanation(diagnosis, finding))
+            click.echo("\n".join(map(terminal.printable, lines)))
+        unreadable |= terminal.complain(*problems)
     sys.exit(int(unreadable))
-
-
-def _diagnosed(
-    paths: tuple[Path, ...],
-) -> Iterator[tuple[RunFolder, tuple[Timeline, Diagnosis] | None, list[str]]]:
-    """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
-    from chronicle.build.produce import diagnose
-    from chronicle.build.sources import expand
-    from chronicle.workspace.config import WorkspaceConfig
-    from chronicle.workspace.folders import Workspace
-
-    home = Workspace.find(Path.cwd())
-    config = home.config if home else WorkspaceConfig()
-    for run in expand(paths):
-        try:
-            timeline, diagnosis, problems = diagnose(run, config)
-        except (ConfigError, UsageError):
-            raise
-        except ChronicleError as err:
-            yield run, None, [str(err)]
-        else:
-            yield run, (timeline, diagnosis), problems
 
 
 @click.command(short_help="Show what was understood of a log, and what not.")
@@ -225,7 +181,10 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
         must_exist(path)
     reports = [examine(path) for path in paths]
     for report in reports:
-        click.echo(line(report.to_json()) if as_json else "\n".join(report_lines(report)))
+        if as_json:
+            _echo_json(report.to_json())
+        else:
+            click.echo("\n".join(report_lines(report)))
     if not any(report.attempts or report.problem for report in reports):
         raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
     sys.exit(int(any(report.problem or not report.attempts for report in reports)))
@@ -236,10 +195,10 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
 @click.option(
     "--out", type=PATH, help="Folder of the site. [default: chronicle-site; in a workspace build/site]"
 )
-@click.option("--engine", type=ENGINES, help="Site engine.")
+@ENGINE
 @click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one a core.")
 @click.option("--strict", is_flag=True, help="A warning of the site engine fails the build.")
-@click.option("--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one.")
+@FAIL_ON
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as one JSON object.")
 @click.option("-v", "--verbose", is_flag=True, help="A line for every run, and the engine's own words.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -264,19 +223,18 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             workspace,
             runs,
             places(None if paths else workspace, out),
-            engine=options["engine"] or config.engine,
+            engine=options["engine"],
             strict=options["strict"] or config.strict,
-            jobs=config.jobs if options["jobs"] is None else options["jobs"],
+            jobs=options["jobs"],
             progress=progress,
         )
-    for run_id, problem in report.unreadable:
-        terminal.complain(f"{run_id}: {problem}")
+    terminal.complain(*(f"{run_id}: {problem}" for run_id, problem in report.unreadable))
     if options["verbose"] and report.engine_said:
         click.echo(report.engine_said, err=True)
     if as_json:
-        click.echo(line(report.to_json()))
+        _echo_json(report.to_json())
     elif not quiet:
-        click.echo("\n".join(terminal.told_build(report)))
+        click.echo("\n".join(terminal.build_lines(report)))
     verdicts = [entry.verdict for entry in report.entries]
     sys.exit(terminal.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
 
@@ -285,15 +243,12 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
 )
-@click.option("--engine", type=ENGINES, help="Site engine.")
+@ENGINE
 def serve(port: int, engine: str | None) -> None:
     """Build the workspace, serve it on this machine alone, and build again when a log or note changes."""
     from chronicle.cli.serve import serve as serve_site
 
-    serve_site(here(), port, engine, click.echo)
-
-
-SHELLS = click.Choice(["bash", "zsh", "fish"])
+    serve_site(_workspace(), port, engine, click.echo)
 
 
 @click.command(short_help="Score the classifier on labelled runs.")
@@ -301,11 +256,13 @@ SHELLS = click.Choice(["bash", "zsh", "fish"])
 @click.option("--json", "as_json", is_flag=True, help="The score as one JSON object.")
 def score(folder: Path, as_json: bool) -> None:
     """Score the classifier on labelled runs: FOLDER holds one folder a run, each with a label."""
-    from chronicle.build.produce import predict
     from chronicle.score import score_folder
 
     result = score_folder(folder, predict)
-    click.echo(line(result.to_json()) if as_json else result.table())
+    if as_json:
+        _echo_json(result.to_json())
+    else:
+        click.echo(result.table())
 
 
 @click.command(short_help="Print the JSON Schema of a diagnosis or an entry.")
@@ -325,6 +282,58 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None  # the choices above are those that click has
-    click.echo(
-        kind(click.get_current_context().find_root().command, {}, "chronicle", "_CHRONICLE_COMPLETE").source()
-    )
+    root = click.get_current_context().find_root().command
+    click.echo(kind(root, {}, "chronicle", "_CHRONICLE_COMPLETE").source())
+
+
+def predict(folder: Path) -> dict[str, Any]:
+    """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
+    from chronicle.build.produce import diagnose
+    from chronicle.build.schema import diagnosis_json
+    from chronicle.build.sources import expand
+    from chronicle.score import one_answer, unlabelled
+    from chronicle.workspace.config import WorkspaceConfig
+
+    with unlabelled(folder) as copy:
+        try:
+            runs = expand([copy])
+            return one_answer(
+                [diagnosis_json(run.run_id, diagnose(run, WorkspaceConfig())[1]) for run in runs]
+            )
+        except ChronicleError as err:
+            raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
+
+
+def _diagnosed(
+    paths: tuple[Path, ...],
+) -> Iterator[tuple[RunFolder, Timeline | None, Diagnosis | None, list[str]]]:
+    """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
+    from chronicle.build.produce import diagnose
+    from chronicle.build.sources import expand
+    from chronicle.workspace.config import WorkspaceConfig
+    from chronicle.workspace.folders import Workspace
+
+    home = Workspace.find(Path.cwd())
+    config = home.config if home else WorkspaceConfig()
+    for run in expand(paths):
+        try:
+            yield run, *diagnose(run, config)
+        except (ConfigError, UsageError):
+            raise
+        except ChronicleError as err:
+            yield run, None, None, [str(err)]
+
+
+def _workspace() -> Workspace:
+    """The workspace around the current folder. Raises UsageError."""
+    from chronicle.workspace.folders import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    if workspace is None:
+        raise UsageError("no chronicle.toml here or above. Remedy: chronicle init DIR")
+    return workspace
+
+
+def _echo_json(value: Any) -> None:
+    """Prints a value as JSON on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))

@@ -82,12 +82,4 @@ def _stat(file: Path) -> os.stat_result | None:
 
 
 def _build(workspace: Workspace, engine: str | None) -> Report:
-    config = workspace.config
-    return build(
-        workspace,
-        list(spread(workspace.runs())),
-        places(workspace, None),
-        engine=engine or config.engine,
-        strict=False,
-        jobs=config.jobs,
-    )
+    return build(workspace, list(spread(workspace.runs())), places(workspace, None), engine=engine)

@@ -39,7 +39,7 @@ def badge(verdict: Verdict) -> str:
     return click.style(f"{SHAPES[verdict]} {verdict}", fg=COLOURS[verdict])
 
 
-def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[str]:
+def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[str]:
     """The lines of `chronicle classify` for one run."""
     yield f"{click.style(printable(run_id), bold=True)}  {badge(diagnosis.verdict)}"
     yield f"  {printable(headline(timeline, diagnosis))}"
@@ -50,7 +50,7 @@ def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[
         yield f"  {printable(join_line(letter, join))}"
     if len(joins) > _JOINS:
         yield f"  {plural(len(joins) - _JOINS, 'more join')}, all with --json"
-    yield from _faults_told(timeline)
+    yield from _fault_lines(timeline)
     if timeline.series and diagnosis.not_assessed:
         wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
         text = f"not assessed, for what was not logged: {', '.join(wants)}"
@@ -59,7 +59,7 @@ def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[
         yield f"  in doubt: {printable(doubt)}"
 
 
-def _faults_told(timeline: Timeline) -> Iterator[str]:
+def _fault_lines(timeline: Timeline) -> Iterator[str]:
     """The first faults beside the curves, a line each, and how many more there are."""
     for fault in timeline.faults[:_MOST_FAULTS]:
         step = "" if fault.at_step is None else f"step {count(fault.at_step)}"
@@ -115,7 +115,7 @@ def tally(entries: Iterable[Entry]) -> str:
     return f"{total}: {', '.join(parts)}" if parts else total
 
 
-def told_build(report: Report) -> Iterator[str]:
+def build_lines(report: Report) -> Iterator[str]:
     """The last lines of `chronicle build`."""
     yield tally(report.entries) + (f" ({count(report.reused)} unchanged)" if report.reused else "")
     if report.unreadable:
@@ -123,9 +123,11 @@ def told_build(report: Report) -> Iterator[str]:
     yield f"Open {report.site / 'index.html'}"
 
 
-def complain(problem: str) -> None:
-    """One problem on stderr."""
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem)}", err=True)
+def complain(*problems: str) -> bool:
+    """Problems on stderr, a line each; whether there is any."""
+    for problem in problems:
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem)}", err=True)
+    return bool(problems)
 
 
 def exit_code(verdicts: Iterable[Verdict], fail_on: str, unreadable: bool) -> int:

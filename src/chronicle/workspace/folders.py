@@ -44,7 +44,7 @@ class RunFolder:
         """run.toml, notes.md and label.toml, as far as they exist."""
         return [f for f in (self.folder / n for n in OUR_FILES) if f.is_file()] if self.folder else []
 
-    def told(self, text: str) -> str:
+    def published(self, text: str) -> str:
         """A text as it is published: its own logs by their place in the run, not on this machine."""
         places = (log if log.is_dir() else log.parent for log in (*self.logs, *self.beside))
         for root in filter(None, (self.folder, *places)):
