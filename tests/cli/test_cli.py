@@ -20,6 +20,17 @@ def healthy(file, points=400, seed=1):
     return file
 
 
+def plain_engine(workspace):
+    """An engine without theme and search, and only the pages of runs: for what does not depend on those."""
+    pages = "index.md\n  !browse.md\n  !runs/**\n  !assets/**"
+    (workspace / "mkdocs.yml").write_text(
+        "site_name: x\ntheme: {name: null, custom_dir: theme}\nplugins: []\nuse_directory_urls: false\n"
+        f"docs_dir: build/docs\nsite_dir: build/site\nexclude_docs: |\n  *.md\n  !{pages}\n"
+    )
+    (workspace / "theme").mkdir()
+    (workspace / "theme" / "main.html").write_text("{{ page.content }}")
+
+
 @pytest.mark.parametrize("command", cli.commands)
 def test_every_command_has_help(chronicle, command):
     ran = chronicle(command, "--help")

@@ -260,8 +260,17 @@ def inputs(run: RunFolder) -> list[Path]:
 
 def newest(runs: Iterable[RunFolder]) -> int:
     """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
-    times = [_mtime(file) for run in runs for file in inputs(run) if file.name != NOTES]
-    return int(max(times, default=0))
+    files = [file for run in runs for file in inputs(run) if file.name != NOTES]
+    return max((stamp[1] // 10**9 for file in files if (stamp := stamp_of(file))), default=0)
+
+
+def stamp_of(file: Path) -> tuple[int, int] | None:
+    """Size and time (ns) of a file, by which a change is seen; None for one that is gone."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _below(log: Path) -> Iterator[Path]:
@@ -298,10 +307,3 @@ def _recall(memory: Path) -> dict[str, list[object]]:
 def _relative(run: RunFolder, file: Path) -> str:
     roots = [r for r in (run.folder, *run.logs, *run.beside) if r]
     return next((file.relative_to(r).as_posix() for r in roots if file.is_relative_to(r)), file.name)
-
-
-def _mtime(file: Path) -> float:
-    try:
-        return file.stat().st_mtime
-    except OSError:
-        return 0.0

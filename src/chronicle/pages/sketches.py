@@ -1,8 +1,9 @@
-"""Curves of the schematics: sums of small functions of x, drawn on a unit square.
+"""The sketch of every pattern: what its curve looks like, and the parts to read in order.
 
-A sketch is idealised and carries no scale, so it can never be mistaken for a measured run. x runs from
-0 to 1 (steps), y from 0 to 1 inside its panel. ``shapes`` holds one sketch a pattern, ``schematic``
-turns a sketch into SVG.
+Curves are sums of small functions of x, drawn on a unit square: x runs from 0 to 1 (steps), y from 0 to 1
+inside its panel. A sketch is idealised and carries no scale, so it can never be mistaken for a measured run.
+Where two patterns are often taken for each other, the sketches differ in just what tells them apart.
+`chronicle.pages.schematic` turns a sketch into SVG.
 """
 
 from __future__ import annotations
@@ -59,15 +60,14 @@ def bend(start: float, by: float, power: float = 2.0) -> Term:
 class Curve:
     """One line of a sketch: y(x) is the sum of ``terms`` over ``span``, and ends where it leaves the panel.
 
-    ``kind`` is how it is drawn: live, val, dead, second, trend. ``rough`` is the height of its noise and
-    ``rough_until`` the x after which there is none; ``grid`` rounds y to multiples.
+    ``kind`` is how it is drawn: live, val, dead, second, trend. ``rough`` is the height of its noise;
+    ``grid`` rounds y to multiples.
     """
 
     terms: tuple[Term, ...]
     kind: str = "live"
     span: tuple[float, float] = (0.02, 0.98)
     rough: float = 0.012
-    rough_until: float = 1.0
     grid: float = 0.0
 
     def points(self, seed: int = 0) -> list[Point]:
@@ -78,8 +78,7 @@ class Curve:
         points = []
         for i in range(count):
             x = first + (last - first) * i / (count - 1)
-            wobble = self.rough * (noise.random() + noise.random() - 1) if x < self.rough_until else 0.0
-            y = sum(term(x) for term in self.terms) + wobble
+            y = sum(term(x) for term in self.terms) + self.rough * (noise.random() + noise.random() - 1)
             if y > 1:
                 break
             points.append((x, round(y / self.grid) * self.grid if self.grid else y))
@@ -114,7 +113,6 @@ class Sketch:
     joins: tuple[float, ...] = ()
     cross: tuple[Point, ...] = ()
     rule: float | None = None
-    y_name: str = "loss"
     x_name: str = "steps"
     strip_name: str = ""
 

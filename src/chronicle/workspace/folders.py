@@ -1,12 +1,22 @@
-"""A workspace: the folder that holds chronicle.toml and runs/, and the runs in it."""
+"""A workspace: the folder that holds chronicle.toml and runs/, the runs in it, and what people add to them.
+
+A line that `chronicle note` adds to runs/<id>/notes.md looks like this, and may be edited by hand:
+
+    - 2026-11-18T22:41+01:00 · ada · decision · step 58900: Back to 56 000, learning rate × 0.75.
+
+Everything else in the file is a note too, one a paragraph, without a date. Build reads notes and never writes
+them. They are plain text: nothing in them is ever interpreted, neither as Markdown nor as HTML.
+"""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +31,12 @@ RUN_CONFIG = "run.toml"
 NOTES = "notes.md"
 LABEL = "label.toml"
 OUR_FILES = (RUN_CONFIG, NOTES, LABEL)
+NOTE_KINDS = ("hypothesis", "tried", "decision", "lesson")
+_RESERVED = ("index", "con", "nul")  # names that a site, or Windows, keeps for itself
+_NOTE = re.compile(
+    r"- (?P<at>\d{4}-\d\d-\d\dT\S+)(?: · (?!step \d)(?P<author>[^·:\n]+?))??"
+    rf"(?: · (?P<kind>{'|'.join(NOTE_KINDS)}))?(?: · step (?P<step>-?\d+))?: (?P<text>.*)"
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +116,9 @@ class Workspace:
         """One run by its id; UsageError with the nearest id if there is none."""
         runs = {r.run_id: r for r in self.runs()}
         if run_id not in runs:
-            raise UsageError(f"no run {run_id!r} in {self.runs_folder}. {_nearest(run_id, list(runs))}")
+            near = difflib.get_close_matches(run_id, runs, 1, 0.4)
+            hint = f"Did you mean {near[0]!r}?" if near else "`chronicle list` shows the runs there are"
+            raise UsageError(f"no run {run_id!r} in {self.runs_folder}. {hint}")
         return runs[run_id]
 
 
@@ -127,11 +145,7 @@ def safe_id(name: str) -> str:
     A name that holds anything else is spelled with dashes and ends in a few digits of its hash, so that
     two odd names never meet.
     """
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name) and name.lower() not in (
-        "index",
-        "con",
-        "nul",
-    ):
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name) and name.lower() not in _RESERVED:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
@@ -140,11 +154,8 @@ def safe_id(name: str) -> str:
 
 def init(folder: Path) -> list[Path]:
     """Makes a workspace in ``folder``; returns the files it made. What exists is left as it is."""
-    files = {
-        CONFIG: shipped("templates") / "workspace" / CONFIG,
-        "mkdocs.yml": shipped("mkdocs.yml"),
-        ".gitignore": shipped("templates") / "workspace" / "gitignore",
-    }
+    stock = shipped("templates") / "workspace"
+    files = {CONFIG: stock / CONFIG, "mkdocs.yml": shipped("mkdocs.yml"), ".gitignore": stock / "gitignore"}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder that is to become the workspace")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
@@ -196,21 +207,13 @@ def _run_toml(paths: list[Path], facts: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string: quotes, backslashes and control characters escaped."""
-    plain = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in plain) + '"'
+    """A TOML basic string, which is one of JSON but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _existing(*folders: Path) -> list[Path]:
     """Those that exist, each once (in this repository the workspace's folder is the shipped one)."""
     return list(dict.fromkeys(f.resolve() for f in folders if f.is_dir()))
-
-
-def _nearest(word: str, valid: list[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(word, valid, 1, 0.4)
-    return f"Did you mean {near[0]!r}?" if near else "`chronicle list` shows the runs there are"
 
 
 def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
@@ -221,33 +224,28 @@ def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-KINDS = ("hypothesis", "tried", "decision", "lesson")
-
-_LINE = re.compile(
-    r"- (?P<at>\d{4}-\d\d-\d\dT\S+)(?: · (?!step \d)(?P<author>[^·:\n]+?))??"
-    rf"(?: · (?P<kind>{'|'.join(KINDS)}))?(?: · step (?P<step>-?\d+))?: (?P<text>.*)"
-)
-
-
 def read_notes(file: Path) -> tuple[Note, ...]:
     """The notes of a file in its order; none where there is no file. Bytes that are no UTF-8 are replaced."""
     if not file.is_file():
         return ()
     text = file.read_text("utf-8-sig", errors="replace")
-    found: list[Note] = []
-    free: list[str] = []
+    notes: list[Note] = []
+    paragraph: list[str] = []
     for line in [*text.splitlines(), ""]:
-        match = _LINE.fullmatch(line)
-        if (match or not line.strip()) and free:
-            found.append(Note("\n".join(free)))
-            free = []
+        match = _NOTE.fullmatch(line)
+        if (match or not line.strip()) and paragraph:
+            notes.append(Note("\n".join(paragraph)))
+            paragraph = []
         if match:
-            found.append(_note(match))
-        elif line.startswith("  ") and found and not free:
-            found[-1] = _continued(found[-1], line)
+            step, author = match["step"], (match["author"] or "").strip()
+            notes.append(
+                Note(match["text"], match["at"], match["kind"] or "", int(step) if step else None, author)
+            )
+        elif line.startswith("  ") and notes and not paragraph:
+            notes[-1] = replace(notes[-1], text=f"{notes[-1].text}\n{line[2:]}")
         elif line.strip() and not line.startswith("# "):
-            free.append(line)
-    return tuple(found)
+            paragraph.append(line)
+    return tuple(notes)
 
 
 def write_note(file: Path, note: Note) -> None:
@@ -278,18 +276,3 @@ def iso_time(at: str | None) -> str:
     except ValueError:
         raise UsageError(f"--at {at!r} is not ISO 8601. Example: 2026-11-18T22:41+01:00") from None
     return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="minutes")
-
-
-def _note(match: re.Match[str]) -> Note:
-    step = match["step"]
-    return Note(
-        text=match["text"],
-        at_time=match["at"],
-        kind=match["kind"] or "",
-        step=int(step) if step else None,
-        author=(match["author"] or "").strip(),
-    )
-
-
-def _continued(note: Note, line: str) -> Note:
-    return Note(f"{note.text}\n{line[2:]}", note.at_time, note.kind, note.step, note.author)
