@@ -70,18 +70,6 @@ class Places:
     root: Path
     out: Path
 
-    @property
-    def mkdocs(self) -> Path:
-        return self.root / "mkdocs.yml"
-
-    @property
-    def entries(self) -> Path:
-        return self.root / "build" / "entries"
-
-    @property
-    def docs(self) -> Path:
-        return self.root / "build" / "docs"
-
 
 def places(workspace: Workspace | None, out: Path | None) -> Places:
     """A workspace works in itself; bare paths work in a hidden folder beside the site they make.
@@ -122,20 +110,21 @@ def build(
     for module, package in [("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")]:
         if importlib.util.find_spec(module) is None:
             raise MissingExtra("chronicle build", "site", package)
-    config = workspace.config
-    outcomes = make_entries(runs, config, where.entries, config.jobs if jobs is None else jobs, progress)
-    outcomes = with_machines(runs, outcomes, config, where.entries)
-    _forget(where.entries, {run.run_id for run in runs} | {o.folder.name for o in outcomes})
+    config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
+    outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress)
+    outcomes = with_machines(runs, outcomes, config, store)
+    kept = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
+    for folder in store.iterdir() if store.is_dir() else []:
+        if folder.name not in kept:  # its logs were removed, so its pages go too
+            shutil.rmtree(folder, ignore_errors=True)
     report = Report(tuple(outcomes), where.out, "")
     galleries = load_gallery(workspace.galleries)
     data = SiteData(report.entries, galleries, report.unreadable, config.title, workspace.templates)
-    write_tree(where.docs, _site_files(data, outcomes))
-    return replace(
-        report,
-        engine_said=build_site(
-            engine or config.engine, where.mkdocs, where.out, strict=strict, epoch=newest(runs)
-        ),
+    write_tree(docs, _site_files(data, outcomes))
+    printed = build_site(
+        engine or config.engine, where.root / "mkdocs.yml", where.out, strict=strict, epoch=newest(runs)
     )
+    return replace(report, engine_said=printed)
 
 
 def make_entries(
@@ -190,13 +179,6 @@ def with_machines(
         product = Product(with_logs, config, store / f"{run.run_id}+machines")
         remade[run.run_id] = product.cached() or produce(product)
     return [remade.get(o.run_id, o) for o in left]
-
-
-def _forget(store: Path, kept: set[str]) -> None:
-    """Entries of runs that are gone: their logs were removed, so their pages go too."""
-    for folder in store.iterdir() if store.is_dir() else []:
-        if folder.name not in kept:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _site_files(data: SiteData, outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str | bytes | Path]]:

@@ -6,6 +6,7 @@ Everything heavy is imported when a command runs: `chronicle --help` loads neith
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import chronicle
 from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
 
 if TYPE_CHECKING:
@@ -40,13 +42,29 @@ NOTE_KINDS = click.Choice(["hypothesis", "tried", "decision", "lesson"])
 PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
 SHELLS = click.Choice(["bash", "zsh", "fish"])
 
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FAIL_ON = click.option(
     "--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one."
 )
 ENGINE = click.option("--engine", type=ENGINES, help="Site engine.")
 
 
-@click.command(short_help="Make a workspace.")
+@click.group(context_settings=CONTEXT)
+@click.version_option(chronicle.__version__, prog_name="chronicle")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Reads the logs of training runs, names what happened, and keeps it as a searchable gallery.
+
+    \b
+    chronicle build logs/            a site of any logs, no set-up
+    chronicle classify logs/         the diagnosis alone
+    chronicle init my-team           a workspace that keeps every run
+    """
+    if os.environ.get("NO_COLOR"):
+        context.color = False
+
+
+@cli.command(short_help="Make a workspace.")
 @click.argument("folder", type=PATH)
 def init(folder: Path) -> None:
     """Make a workspace in FOLDER. Files that exist are left as they are."""
@@ -57,7 +75,7 @@ def init(folder: Path) -> None:
     click.echo(f"Next: chronicle add LOG, in {folder}")
 
 
-@click.command(short_help="Add logs to the workspace as one run.")
+@cli.command(short_help="Add logs to the workspace as one run.")
 @click.argument("logs", nargs=-1, required=True, type=PATH)
 @click.option("--name", default="", help="Id of the run; by default the name of the first log.")
 @click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="A line of run.toml; repeatable.")
@@ -70,7 +88,7 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool) -
     click.echo(f"added {folder}\nNext: chronicle build")
 
 
-@click.command("list", short_help="List the runs and what the last build said.")
+@cli.command("list", short_help="List the runs and what the last build said.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a run and line.")
 def list_runs(as_json: bool) -> None:
     """List the runs of the workspace with what the last build said of them."""
@@ -94,7 +112,7 @@ def list_runs(as_json: bool) -> None:
         _echo_json({"run": run_id, "state": state, **known})
 
 
-@click.command(short_help="Add a note to a run.")
+@cli.command(short_help="Add a note to a run.")
 @click.argument("run")
 @click.argument("text")
 @click.option("--step", type=int, help="Step the note speaks of.")
@@ -112,7 +130,7 @@ def note(run: str, text: str, step: int | None, at: str | None, kind: str | None
     click.echo(f"noted in {file}")
 
 
-@click.command(short_help="Diagnose runs without building anything.")
+@cli.command(short_help="Diagnose runs without building anything.")
 @click.argument("paths", nargs=-1, required=True, type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a run, as `chronicle schema` says.")
 @FAIL_ON
@@ -141,7 +159,7 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     sys.exit(terminal.exit_code(verdicts, fail_on or "", unreadable))
 
 
-@click.command(short_help="Explain a diagnosis, or one finding of it.")
+@cli.command(short_help="Explain a diagnosis, or one finding of it.")
 @click.argument("run", type=PATH)
 @click.argument("finding", default="")
 def explain(run: Path, finding: str) -> None:
@@ -165,7 +183,7 @@ def explain(run: Path, finding: str) -> None:
     sys.exit(int(unreadable))
 
 
-@click.command(short_help="Show what was understood of a log, and what not.")
+@cli.command(short_help="Show what was understood of a log, and what not.")
 @click.argument("paths", nargs=-1, required=True, metavar="LOG...", type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a log.")
 def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
@@ -190,7 +208,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     sys.exit(int(any(report.problem or not report.attempts for report in reports)))
 
 
-@click.command(short_help="Build the gallery of the workspace, or of any logs.")
+@cli.command(short_help="Build the gallery of the workspace, or of any logs.")
 @click.argument("paths", nargs=-1, type=PATH)
 @click.option(
     "--out", type=PATH, help="Folder of the site. [default: chronicle-site; in a workspace build/site]"
@@ -239,7 +257,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     sys.exit(terminal.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
 
 
-@click.command(short_help="Serve the site here, built again on changes.")
+@cli.command(short_help="Serve the site here, built again on changes.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
 )
@@ -251,7 +269,7 @@ def serve(port: int, engine: str | None) -> None:
     serve_site(_workspace(), port, engine, click.echo)
 
 
-@click.command(short_help="Score the classifier on labelled runs.")
+@cli.command(short_help="Score the classifier on labelled runs.")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="The score as one JSON object.")
 def score(folder: Path, as_json: bool) -> None:
@@ -265,7 +283,7 @@ def score(folder: Path, as_json: bool) -> None:
         click.echo(result.table())
 
 
-@click.command(short_help="Print the JSON Schema of a diagnosis or an entry.")
+@cli.command(short_help="Print the JSON Schema of a diagnosis or an entry.")
 @click.argument("what", type=click.Choice(["diagnosis", "entry"]), default="diagnosis")
 def schema(what: str) -> None:
     """Print the JSON Schema of a diagnosis (classify --json) or of an entry (entry.json)."""
@@ -274,7 +292,7 @@ def schema(what: str) -> None:
     click.echo(json.dumps(json_schema(what), indent=2))
 
 
-@click.command(short_help="Print the completion script of a shell.")
+@cli.command(short_help="Print the completion script of a shell.")
 @click.argument("shell", type=SHELLS)
 def completion(shell: str) -> None:
     """Print the completion script of a shell: chronicle completion bash >> ~/.bashrc"""

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from chronicle.build import Report
     from chronicle.build.produce import Outcome
 
-SHAPES = {Verdict.GOOD: "●", Verdict.UNEXPECTED: "◆", Verdict.WORRYING: "▲", Verdict.BAD: "■"}
-_JOINS, _CHANGES = 20, 4  # joins of a run, and changes at one, that a terminal has room for
-_MOST_FAULTS = 8
-_KEPT = " \n\u202f"
-COLOURS = {
-    Verdict.GOOD: "green",
-    Verdict.UNEXPECTED: "magenta",
-    Verdict.WORRYING: "yellow",
-    Verdict.BAD: "red",
+# The shape and the colour of each verdict.
+LOOKS = {
+    Verdict.GOOD: ("●", "green"),
+    Verdict.UNEXPECTED: ("◆", "magenta"),
+    Verdict.WORRYING: ("▲", "yellow"),
+    Verdict.BAD: ("■", "red"),
 }
+_MOST_JOINS, _MOST_CHANGES, _MOST_FAULTS = 20, 4, 8  # that a terminal has room for
+_KEPT = " \n\u202f"
 
 
 def badge(verdict: Verdict) -> str:
     """The verdict as shape, word and colour."""
-    return click.style(f"{SHAPES[verdict]} {verdict}", fg=COLOURS[verdict])
+    shape, colour = LOOKS[verdict]
+    return click.style(f"{shape} {verdict}", fg=colour)
 
 
 def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[str]:
@@ -46,10 +46,10 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator
     for finding in diagnosis.findings:
         yield f"  {printable(finding_line(finding))}"
     joins = lettered(diagnosis)
-    for letter, join in joins[:_JOINS]:
+    for letter, join in joins[:_MOST_JOINS]:
         yield f"  {printable(join_line(letter, join))}"
-    if len(joins) > _JOINS:
-        yield f"  {plural(len(joins) - _JOINS, 'more join')}, all with --json"
+    if len(joins) > _MOST_JOINS:
+        yield f"  {plural(len(joins) - _MOST_JOINS, 'more join')}, all with --json"
     yield from _fault_lines(timeline)
     if timeline.series and diagnosis.not_assessed:
         wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
@@ -72,7 +72,7 @@ def _fault_lines(timeline: Timeline) -> Iterator[str]:
 
 def finding_line(finding: Finding) -> str:
     """One finding: shape, pattern, where, how sure."""
-    shape = SHAPES[BY_ID[finding.pattern].verdict]
+    shape = LOOKS[BY_ID[finding.pattern].verdict][0]
     end = "…" if finding.end_step is None else count(finding.end_step)
     where = [finding.metric or "", finding.attempt or ""]
     place = " · ".join(w for w in where if w)
@@ -85,9 +85,9 @@ def finding_line(finding: Finding) -> str:
 def join_line(letter: str, join: Join) -> str:
     """One join: letter, kind, steps, gap, and what changed; of very many changes the first."""
     told = restart(join)
-    changed = [*told.changes[:_CHANGES]]
-    if len(told.changes) > _CHANGES:
-        changed.append(plural(len(told.changes) - _CHANGES, "more change"))
+    changed = [*told.changes[:_MOST_CHANGES]]
+    if len(told.changes) > _MOST_CHANGES:
+        changed.append(plural(len(told.changes) - _MOST_CHANGES, "more change"))
     far = [w for w in told.why if w.startswith(("did not go back", "went back", "it came again"))]
     return " · ".join(
         w for w in (f"{letter} {join.kind} {join_words(join)}", gap(join.gap_s), *far, *changed) if w
