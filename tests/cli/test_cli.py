@@ -49,6 +49,25 @@ def test_help_is_fast():
     assert ran.stdout == "[]\n"
 
 
+SITE_PACKAGES = (
+    "import sys; sys.modules.update(dict.fromkeys(['matplotlib', 'jinja2', 'yaml', 'PIL', 'tensorboard']));"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", [["classify", "a.csv"], ["explain", "a.csv"], ["doctor", "a.csv"], ["schema"]]
+)
+def test_a_base_installation_can_do_all_but_build(tmp_path, command):
+    healthy(tmp_path / "a.csv")
+    code = (
+        f"{SITE_PACKAGES} sys.argv = {['chronicle', *command]}; from chronicle.__main__ import main; main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout
+
+
 def test_a_mistyped_command(chronicle):
     ran = chronicle("clasify", "x")
     assert ran.code == 2

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle.figures import tokens
 from chronicle.pages import lists
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
 from chronicle.pages.markup import renderer
@@ -33,6 +32,8 @@ def pages(site: SiteData) -> Iterator[Page]:
 
 def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     """Style sheets, scripts and data of the pages: path below build/docs, and the content or a file."""
+    from chronicle.figures import tokens  # needs matplotlib, and `chronicle explain` does not
+
     yield "assets/tokens.css", tokens.css()
     yield "assets/entries.js", lists.entries_js(site)
     files: dict[str, Path] = {}
