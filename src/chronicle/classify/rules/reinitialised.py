@@ -19,7 +19,7 @@ import numpy as np
 
 from chronicle.classify.joins import LEAST, learned_before
 from chronicle.classify.measure import positive, running, wiggle
-from chronicle.classify.report import At, Rule, at_least, each_attempt, finding, noted, renamed
+from chronicle.classify.report import At, Rule, at_least, finding, noted, renamed
 from chronicle.classify.rules.loss_shapes import RISES, typed_findings
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats
@@ -132,4 +132,4 @@ def lost_weights(
     return finding("reinitialised", at, checks, severity=0.8, confidence=0.85, runner_up=runner_up)
 
 
-RULE = Rule("reinitialised", ("reinitialised",), each_attempt(find), replaces=RISES)
+RULE = Rule.of_attempts("reinitialised", ("reinitialised",), find, replaces=RISES)

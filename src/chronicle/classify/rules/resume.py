@@ -34,7 +34,7 @@ import numpy as np
 from chronicle.classify.joins import FIRST, LEAST, Resume, resumes, seams
 from chronicle.classify.measure import Excess, departure, sure
 from chronicle.classify.medians import medians
-from chronicle.classify.report import At, Check, Rule, at_least, each_attempt, finding, noted, renamed
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, renamed
 from chronicle.classify.rules import reinitialised
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
 from chronicle.classify.view import AttemptView, View, step_gap
@@ -227,4 +227,4 @@ def warms_up(rate: Series, factor: float) -> bool:
 
 
 RESUME = Rule("resume", (SPIKE, SHIFT), find, replaces=RISES)
-RESTORED = Rule("restored", (NOT_RESTORED,), each_attempt(restored))
+RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), restored)
