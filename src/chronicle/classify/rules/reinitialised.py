@@ -48,7 +48,8 @@ def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
         learned = learned_before(view, attempt)
         times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
         if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
-            yield lost_weights(view, At(attempt, attempt.loss, steps[0], steps[0]), None, early[0], learned, y[0])
+            at = At(attempt, attempt.loss, steps[0], steps[0])
+            yield lost_weights(view, at, None, early[0], learned, y[0])
             return
     for shape in typed_findings(view, attempt.loss):
         if shape.pattern not in RISES or shape.start_step <= soon:
