@@ -14,7 +14,7 @@ import numpy as np
 
 from chronicle.build.schema import ENTRY
 from chronicle.classify.numbering import gravest
-from chronicle.classify.patterns import BY_ID
+from chronicle.classify.patterns import BY_ID, Trait
 from chronicle.classify.restarts import outcome, step_back_words
 from chronicle.metrics.judged import shown_loss
 from chronicle.metrics.values import clipped, count, instant, level, plural
@@ -96,7 +96,7 @@ def headline(timeline: Timeline, diagnosis: Diagnosis) -> str:
 def _finding_sentence(timeline: Timeline, finding: Finding) -> str:
     """A finding in half a sentence: ``train/loss went 2.26 → 4.17 nats/token at step 58 897, …``."""
     title, start = BY_ID[finding.pattern].title, f"step {count(finding.start_step)}"
-    if finding.pattern in ("near-perfect", "noisy-healthy"):
+    if Trait.CALM in BY_ID[finding.pattern].traits:
         return _course_sentence(timeline, finding, title)
     measured = _before_and_peak(timeline, finding)
     if measured is None:

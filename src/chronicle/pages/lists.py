@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from chronicle.classify.numbering import gravest
+from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import VERDICTS, Entry, Figure, Verdict
 from chronicle.pages import schematic
@@ -18,7 +19,7 @@ from chronicle.pages.markup import Html, address, plain
 from chronicle.pages.sketches import SHAPES
 from chronicle.pages.words import measure
 
-CALM = ("near-perfect", "noisy-healthy")  # patterns of a whole run in which nothing happened
+CALM = having(Trait.CALM)
 ALIKE = 4  # cards of similar runs on a page
 LOOKED = 60
 CARDS = 8  # cards of other runs on a pattern's page
