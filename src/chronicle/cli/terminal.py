@@ -64,7 +64,7 @@ def _fault_lines(timeline: Timeline) -> Iterator[str]:
     for fault in timeline.faults[:_MOST_FAULTS]:
         step = "" if fault.at_step is None else f"step {count(fault.at_step)}"
         times = f"{count(fault.count)} times" if fault.count > 1 else ""
-        place = " · ".join(word for word in (step, instant(fault.at_time), fault.host, times) if word)
+        place = " · ".join(filter(None, (step, instant(fault.at_time), fault.host, times)))
         yield printable(f"  × {fault.what}" + (f"  ({place})" if place else ""))
     if len(timeline.faults) > _MOST_FAULTS:
         yield f"  × {plural(len(timeline.faults) - _MOST_FAULTS, 'more fault')} beside the curves"
@@ -74,8 +74,7 @@ def finding_line(finding: Finding) -> str:
     """One finding: shape, pattern, where, how sure."""
     shape = LOOKS[BY_ID[finding.pattern].verdict][0]
     end = "…" if finding.end_step is None else count(finding.end_step)
-    where = [finding.metric or "", finding.attempt or ""]
-    place = " · ".join(w for w in where if w)
+    place = " · ".join(filter(None, (finding.metric, finding.attempt)))
     return (
         f"{shape} {finding.pattern:<24} steps {count(finding.start_step)} – {end}  "
         f"severity {finding.severity:.2f}  confidence {finding.confidence:.2f}  {place}"
@@ -84,14 +83,13 @@ def finding_line(finding: Finding) -> str:
 
 def join_line(letter: str, join: Join) -> str:
     """One join: letter, kind, steps, gap, and what changed; of very many changes the first."""
-    told = restart(join)
-    changed = [*told.changes[:_MOST_CHANGES]]
-    if len(told.changes) > _MOST_CHANGES:
-        changed.append(plural(len(told.changes) - _MOST_CHANGES, "more change"))
-    far = [w for w in told.why if w.startswith(("did not go back", "went back", "it came again"))]
-    return " · ".join(
-        w for w in (f"{letter} {join.kind} {join_words(join)}", gap(join.gap_s), *far, *changed) if w
-    )
+    words = restart(join)
+    changes = [*words.changes[:_MOST_CHANGES]]
+    if len(words.changes) > _MOST_CHANGES:
+        changes.append(plural(len(words.changes) - _MOST_CHANGES, "more change"))
+    far = [w for w in words.why if w.startswith(("did not go back", "went back", "it came again"))]
+    where = f"{letter} {join.kind} {join_words(join)}"
+    return " · ".join(filter(None, (where, gap(join.gap_s), *far, *changes)))
 
 
 def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
