@@ -15,7 +15,7 @@ from chronicle.classify.restarts import restart
 from chronicle.errors import UsageError
 from chronicle.model import Change, Role
 from chronicle.timeline import on_axis, stitch
-from chronicle.timeline.changes import expected
+from chronicle.timeline.joins import expected
 from chronicle.workspace.config import AXES
 
 UP, AGAIN, ON = range(1000), range(800, 1600), range(1000, 1500)

@@ -14,9 +14,9 @@ from tests.timeline.timeline_logs import HOUR, course, log, series
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt
 from chronicle.timeline import copies, stitch
-from chronicle.timeline.clock import Course, process, reached, side_by_side
-from chronicle.timeline.clock import course as course_of
-from chronicle.timeline.homes import Tips
+from chronicle.timeline.courses import Course, process, reached, side_by_side
+from chronicle.timeline.courses import course as course_of
+from chronicle.timeline.trainings import Tips
 
 
 def some(rng, *options):

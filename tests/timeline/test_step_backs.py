@@ -14,7 +14,7 @@ from tests.timeline.timeline_logs import HOUR, log, series
 from chronicle.build.facts import facts
 from chronicle.classify.restarts import step_back_words
 from chronicle.timeline import stitch
-from chronicle.timeline.clock import clock
+from chronicle.timeline.courses import clock
 from chronicle.workspace.config import RunConfig
 
 UP = range(1000)

@@ -9,7 +9,7 @@ from tests.timeline.timeline_logs import HOUR, alive, course, joins, log, names,
 
 from chronicle.errors import UsageError
 from chronicle.timeline import stitch
-from chronicle.timeline.clock import natural
+from chronicle.timeline.courses import natural
 
 UP = range(1000)
 NONE: list[object] = []

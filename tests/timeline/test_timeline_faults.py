@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from chronicle.metrics.clocks import has_year, in_year_of
+from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Role, Series
 from chronicle.timeline import stitch
 from chronicle.timeline.endings import endings

@@ -13,16 +13,13 @@ from typing import Any
 from chronicle.errors import UsageError
 from chronicle.model import Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
-from chronicle.timeline.clock import course, natural
-from chronicle.timeline.copies import one_of_each
-from chronicle.timeline.faults import beside, happened
-from chronicle.timeline.inputs import attempts_from
-from chronicle.timeline.order import in_order
-from chronicle.timeline.seeds import by_seed
+from chronicle.timeline.copies import one_of_each, without_wholes
+from chronicle.timeline.courses import course, in_order, natural
+from chronicle.timeline.endings import beside, happened
+from chronicle.timeline.inputs import attempts_from, by_seed
 from chronicle.timeline.split import split
 from chronicle.timeline.tracks import discarded, live, thin, tracks, within
 from chronicle.timeline.trainings import relate
-from chronicle.timeline.whole import without_wholes
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch", "thin"]
 

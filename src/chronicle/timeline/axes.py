@@ -14,7 +14,7 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.model import Attempt, Fault, Finding, Floats, Join, Role, Series, Steps, Timeline, Track
-from chronicle.timeline.clock import clock
+from chronicle.timeline.courses import clock
 from chronicle.workspace.config import AXES
 
 _WORDS = {"step": "step", "samples": "sample", "tokens": "token", "time": "second"}

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Series, StepBack, Steps
-from chronicle.timeline.clock import Index, clock, step_gap
-from chronicle.timeline.step_backs import disorder, repeats
+from chronicle.timeline.courses import Course, Index, clock, common, process, step_gap
+from chronicle.timeline.joins import compared
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
@@ -232,3 +232,62 @@ def _by_own_falls(steps: Steps, ticks: Series, cuts: list[int]) -> Iterator[int]
                 k += 1
         before = step
         yield k
+
+
+def disorder(logged: Attempt, happened: Attempt, cuts: int) -> StepBack | None:
+    """Rows of a log that were out of order; ``happened`` is the log in the order of its wall clock, which was
+    then cut at so many places."""
+    before, after = clock(logged), clock(happened)
+    if before is None or after is None:
+        return None
+    falls = _falls(before)
+    if not falls or falls <= cuts:
+        return None
+    mended = falls - _falls(after)
+    evidence: dict[str, Any] = {"rows": len(before), "falls": falls, "cuts": cuts}
+    if mended > 0:
+        evidence["mended_by_wall_clock"] = mended
+    else:
+        place = np.argsort(before.steps, kind="stable")
+        evidence["farthest_rows"] = int(np.abs(place - np.arange(len(place))).max()) if not cuts else None
+    return StepBack("disorder", (logged.name,), falls - cuts, evidence)
+
+
+def repeats(attempt: Attempt) -> StepBack | None:
+    """Rows of an attempt whose step is that of the row before."""
+    ticks = clock(attempt)
+    if ticks is None:
+        return None
+    again = ticks.steps[1:] == ticks.steps[:-1]
+    count = int(np.count_nonzero(again))
+    if not count:
+        return None
+    a, b = ticks.values[1:][again], ticks.values[:-1][again]
+    equal = int(np.count_nonzero((a == b) | (np.isnan(a) & np.isnan(b))))
+    return StepBack("repeats", (attempt.name,), count, {"rows": len(ticks), "equal_values": equal})
+
+
+def apart(before: Course, after: Course, because: str) -> StepBack:
+    """Two trainings over the same steps, and why they are two: a key of `trainings.APART`."""
+    evidence: dict[str, Any] = {"because": because, "ends_apart_steps": abs(before.last - after.last)}
+    shared_s = np.minimum(before.ended, after.ended) - np.maximum(before.started, after.started)
+    if np.isfinite(shared_s):
+        evidence["together_s"] = max(float(shared_s), 0.0)
+    writers = [process(c.attempt) for c in (before, after)]
+    if all(writers):
+        evidence["same_process"] = writers[0] == writers[1]
+    pair = compared(before, after)
+    i, j = common(*pair) if pair else (np.empty(0, int), np.empty(0, int))
+    if pair and len(i):
+        a, b = pair[0].values[i], pair[1].values[j]
+        ok = np.isfinite(a) & np.isfinite(b) & ((a != 0) | (b != 0))
+        with np.errstate(over="ignore"):  # values may be as large as floats get
+            off = np.abs(a[ok] - b[ok]) / np.maximum(np.abs(a[ok]), np.abs(b[ok]))
+        if len(off):
+            evidence["common_samples"] = len(off)
+            evidence["values_apart_share"] = float(np.median(off))
+    return StepBack("seeds", (before.name, after.name), 1, evidence)
+
+
+def _falls(series: Series) -> int:
+    return int(np.count_nonzero(series.steps[1:] < series.steps[:-1]))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Series, Steps, Timeline, Track
-from chronicle.timeline.clock import Mask, clock
-from chronicle.timeline.lineage import Training
+from chronicle.timeline.courses import Mask, clock
+from chronicle.timeline.trainings import Training
 
 if TYPE_CHECKING:
     pass

@@ -21,7 +21,7 @@ from chronicle.classify.measure import at_least
 from chronicle.classify.report import found
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, JoinKind, Series
-from chronicle.timeline.changes import expected
+from chronicle.timeline.joins import expected
 
 PATTERNS = ("lr-not-restored",)
 
