@@ -1,28 +1,37 @@
-"""What stitching asks of an attempt: its clock series, the steps it spans, when it ran."""
+"""What stitching asks of an attempt, and the order in which attempts ran.
+
+A `Course` is an attempt with its clock series, the steps it spans and when it ran. The order is what run.toml
+says, else that of the wall clock, else that of steps and names.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
+from chronicle.metrics.counters import step_gap
 from chronicle.metrics.judged import shown_loss
-from chronicle.model import Attempt, Floats, Role, Series, Steps
+from chronicle.metrics.values import natural
+from chronicle.model import Attempt, Role, Series, Steps
 
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Log = list["Course"]  # the attempts of one file, in the order of its rows
 
 PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log, see `split`
 SCHEDULES = frozenset(
     (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
 )  # planned before the run: equal in two attempts, whatever happened in them
+SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
 
 _EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
 _DENSE = 0.5  # a series this much as long as the clock tells the attempt's span too
@@ -63,32 +72,23 @@ class Course:
         return _HOLE * (self.last - self.first)
 
 
-@dataclass(frozen=True, eq=False)
-class Spans:
-    """Of many attempts what `reached` and `side_by_side` ask of one, float64[n] each."""
-
-    started: Floats
-    ended: Floats
-    last: Floats
-    gap: Floats
-    slack: Floats
-
-
 def course(attempt: Attempt) -> Course | None:
     """The course of an attempt whose rows are in step order, or None without points."""
     ticks = clock(attempt)
     if ticks is None:
         return None
     dense = [s.steps for s in attempt.series.values() if len(s) >= max(1.0, _DENSE * len(ticks))]
+    started, ended = wall_clock(attempt)
+    first, last = min(int(s[0]) for s in dense), max(int(s[-1]) for s in dense)
+    return Course(attempt, ticks, first, last, started, ended)
+
+
+def wall_clock(attempt: Attempt) -> tuple[float, float]:
+    """First and last time that any series logged [Unix s]; NaN where there is none."""
     times = [t for s in attempt.series.values() if len(t := s.times[np.isfinite(s.times)])]
-    return Course(
-        attempt,
-        ticks,
-        first=min(int(s[0]) for s in dense),
-        last=max(int(s[-1]) for s in dense),
-        started=min((float(t.min()) for t in times), default=math.nan),
-        ended=max((float(t.max()) for t in times), default=math.nan),
-    )
+    if not times:
+        return math.nan, math.nan
+    return min(float(t.min()) for t in times), max(float(t.max()) for t in times)
 
 
 def clock(attempt: Attempt) -> Series | None:
@@ -104,24 +104,31 @@ def _rank(series: Series) -> tuple[bool, int, int, str]:
     return (series.role in SCHEDULES, -len(series), len(series.metric), series.metric)
 
 
-def step_gap(series: Series) -> float:
-    """Median distance of two logged steps (1 where there is nothing to measure)."""
-    gaps = np.diff(series.steps.astype(np.float64))
-    gaps = gaps[gaps > 0]
-    return float(np.median(gaps)) if len(gaps) else 1.0
+def reached(before: Any, after: Course) -> Mask:
+    """Whether an attempt got as far as another one begins, but for two logging intervals or its slack.
 
-
-def reached(before: Course | Spans, after: Course) -> Mask:
-    """Whether an attempt got as far as another one begins, but for two logging intervals or its slack."""
+    ``before`` is a `Course`, or a record array with its fields, and then the answer is one for each record.
+    """
     missing = np.maximum(np.maximum(2 * before.gap, before.slack), 2 * after.gap)
     return np.asarray(before.last + missing >= float(after.first))
 
 
-def side_by_side(a: Course | Spans, b: Course) -> Mask:
-    """Whether both processes ran at the same time; not where one of the clocks is unknown."""
+def side_by_side(a: Any, b: Course) -> Mask:
+    """Whether both processes ran at the same time; not where one of the clocks is unknown. ``a`` is a
+    `Course`, or a record array with its fields."""
     shorter = np.minimum(a.ended - a.started, b.ended - b.started)
     together = np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
     return np.asarray((shorter > 0) & (together > _BESIDE * shorter))
+
+
+def pick(series: Series, rows: Mask | Index) -> Series:
+    """Some rows of a series."""
+    return replace(series, steps=series.steps[rows], values=series.values[rows], times=series.times[rows])
+
+
+def same(a: Any, b: Any) -> Mask:
+    """Whether two values are one value, as far as the rounding of logs goes; NaN is NaN."""
+    return np.asarray(np.isclose(a, b, rtol=SAME, atol=0.0, equal_nan=True))
 
 
 def common(a: Series, b: Series) -> tuple[Index, Index]:
@@ -149,13 +156,9 @@ def process(attempt: Attempt) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
-def natural(name: str) -> tuple[list[tuple[int, str]], str]:
-    """Sort key with numbers by value: run-2 before run-10. Of two numbers the longer one is the larger."""
-    numbers = ((w.isdecimal(), w.lstrip("0")) for w in re.split(r"(\d+)", name) if w)
-    return [(len(digits), digits) if is_number else (-1, digits) for is_number, digits in numbers], name
-
-
-Log = list[Course]  # the attempts of one file, in the order of its rows
+def by_name(name: str) -> tuple[Any, ...]:
+    """Sort key of attempts: natural order, but what begins with a number is last."""
+    return name[:1].isdecimal(), natural(name)
 
 
 def in_order(
@@ -165,11 +168,11 @@ def in_order(
 
     ``order`` may also name ``others``, copies and attempts without points, which have no place in it.
     """
-    found, doubts = _found_out(sorted(courses, key=lambda c: natural(c.name)))
-    return (_as_told(found, others, order), []) if order else (found, doubts)
+    ordered, doubts = _by_evidence(sorted(courses, key=lambda c: by_name(c.name)))
+    return (_by_word(ordered, others, order), []) if order else (ordered, doubts)
 
 
-def _as_told(courses: Sequence[Course], others: Sequence[Attempt], order: Sequence[str]) -> list[Course]:
+def _by_word(courses: Sequence[Course], others: Sequence[Attempt], order: Sequence[str]) -> list[Course]:
     names = [c.name for c in courses] + [a.name for a in others]
     place: dict[str, int] = {}
     for k, word in enumerate(order):
@@ -180,21 +183,22 @@ def _as_told(courses: Sequence[Course], others: Sequence[Attempt], order: Sequen
     return sorted(courses, key=lambda c: place.get(c.name, len(order)))
 
 
-def _found_out(by_name: Sequence[Course]) -> tuple[list[Course], list[str]]:
-    logs = _by_log(by_name)
-    by_step = sorted(logs, key=lambda log: min(c.first for c in log))
-    if not any(math.isnan(c.started) for c in by_name):
-        by_clock = sorted(by_name, key=lambda c: c.started)
-        chain = _flat(by_step)
-        late = [(a, b) for a, b in pairwise(chain) if a.started > b.started]
-        if not late or _nothing_twice(by_clock) or not _abut(chain):
+def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
+    logs = _by_log(courses)
+    logs_by_step = sorted(logs, key=lambda log: min(c.first for c in log))
+    by_step = _flat(logs_by_step)
+    if not any(math.isnan(c.started) for c in courses):
+        by_clock = sorted(courses, key=lambda c: c.started)
+        late = [(a, b) for a, b in pairwise(by_step) if a.started > b.started]
+        if not late or _nothing_twice(by_clock) or not _abut(by_step):
             return by_clock, []
-        return chain, [_clock_doubt(*late[0])]
-    if len(logs) == 1 or _nothing_twice(_flat(by_step)):
-        return _flat(by_step), []
-    numbered = _numbered(logs)
-    doubts = [] if numbered and logs == by_step else [_doubt(numbered)]
-    return _flat(logs if numbered else by_step), doubts
+        return by_step, [_clock_doubt(*late[0])]
+    if len(logs) == 1 or _nothing_twice(by_step):
+        return by_step, []
+    if not _numbered(logs):
+        return by_step, [_overlap_doubt("their first steps")]
+    by = "the numbers in their names, against the order of their first steps"
+    return _flat(logs), [] if logs == logs_by_step else [_overlap_doubt(by)]
 
 
 def _by_log(courses: Sequence[Course]) -> list[Log]:
@@ -225,19 +229,14 @@ def _flat(logs: Sequence[Log]) -> list[Course]:
     return [one for log in logs for one in log]
 
 
-def _clock_doubt(one: Course, other: Course) -> str:
+def _clock_doubt(late: Course, early: Course) -> str:
     return (
-        f"By wall clock {one.name} ran after {other.name}, which begins where it ends: a clock was off, and "
+        f"By wall clock {late.name} ran after {early.name}, which begins where it ends: a clock was off, and "
         f"the steps give the order. `order` in run.toml decides."
     )
 
 
-def _doubt(numbered: bool) -> str:
-    by = (
-        "the numbers in their names, against the order of their first steps"
-        if numbered
-        else "their first steps"
-    )
+def _overlap_doubt(by: str) -> str:
     return (
         f"Logs overlap in steps and not all have wall clock times: the order of the attempts is taken from "
         f"{by}. `order` in run.toml decides."

@@ -1,4 +1,7 @@
-"""What became of each attempt: how its process ended, as far as logs tell, and what came after it."""
+"""What became of each attempt, as far as logs tell, and the faults beside the curves that may have ended it.
+
+Of the faults: which are of this run, when they happened, and at which step the run was then.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,22 @@ import numpy as np
 
 from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Floats, Join, JoinKind, Steps, Timeline, Track
-from chronicle.timeline.courses import clock
+from chronicle.timeline.courses import clock, wall_clock
 
 HOWS = ("finished", "crashed", "killed", "aborted")  # what logs say of an end, see facts["ended"]
 DIED = ("crashed", "killed", "aborted", "in NaN")
-_THEN = {
-    JoinKind.RESUME: "resumed",
-    JoinKind.ROLLBACK: "rolled back",
-    JoinKind.RELAUNCH: "started again",
-}
+MACHINE_LOG = "machine-log"  # the format of a log without curves
+_BEFORE_END_S = 60.0  # clocks of hosts differ, and a record may be written late
+# What ends a process, the most telling first.
+_ENDS = {
+    "preemption": "preempted", "time-limit": "time limit", "node": "node failure",
+    "loss-scale": "loss scale gave up", "out-of-memory": "out of memory", "xid": "GPU failed",
+    "gpu": "GPU failed", "pcie": "GPU failed",
+    "ecc": "memory error", "disk": "no storage", "cuda": "CUDA error", "nccl": "NCCL error",
+    "cancelled": "cancelled", "exception": "crashed", "signal": "killed", "exit": "crashed",
+}  # fmt: skip
+AROUND_S = 3600.0  # a host's log lasts for months: what it says this long before or after a run may be of it
+_THEN = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind.RELAUNCH: "started again"}
 
 
 @dataclass(frozen=True)
@@ -78,40 +88,23 @@ def how_ended(attempt: Attempt, fault: str = "") -> str:
     return fault or ("cut off" if attempt.truncated else "")
 
 
-MACHINE_LOG = "machine-log"  # the format of a log without curves
-_BEFORE_END_S = 60.0  # clocks of hosts differ, and a record may be written late
-# What ends a process, the most telling first.
-_ENDS = {
-    "preemption": "preempted", "time-limit": "time limit", "node": "node failure",
-    "loss-scale": "loss scale gave up", "out-of-memory": "out of memory", "xid": "GPU failed",
-    "gpu": "GPU failed", "pcie": "GPU failed",
-    "ecc": "memory error", "disk": "no storage", "cuda": "CUDA error", "nccl": "NCCL error",
-    "cancelled": "cancelled", "exception": "crashed", "signal": "killed", "exit": "crashed",
-}  # fmt: skip
-AROUND_S = 3600.0  # a host's log lasts for months: what it says this long before or after a run may be of it
-
-
 def beside(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
     """Attempts, and the machine logs beside them, whose facts go to the attempts that ran at the time.
 
     Where there is nothing but machine logs they are attempts themselves.
     """
-    machines = [one for one in attempts if is_machine_log(one)]
-    trained = [one for one in attempts if not is_machine_log(one)]
+    machines = [one for one in attempts if not one.series and one.facts.get("format") == MACHINE_LOG]
+    trained = [one for one in attempts if one not in machines]
     if not trained or not machines:
         return list(attempts), []
-    spans = [_span(one) for one in trained]
+    spans = [wall_clock(one) for one in trained]
     for machine in machines:
-        at = _nearest(spans, _moments(machine.faults))
+        moments = [fault.at_time for fault in machine.faults if math.isfinite(fault.at_time)]
+        at = _nearest(spans, moments)
         if at is not None and _of_job(machine):
-            told = {name: value for name, value in machine.facts.items() if name in ("nodes", "job")}
-            trained[at] = replace(trained[at], facts={**told, **trained[at].facts})
+            facts = {name: value for name, value in machine.facts.items() if name in ("nodes", "job")}
+            trained[at] = replace(trained[at], facts={**facts, **trained[at].facts})
     return trained, machines
-
-
-def is_machine_log(attempt: Attempt) -> bool:
-    """Whether an attempt is a log of a machine or a job, without a series."""
-    return not attempt.series and attempt.facts.get("format") == MACHINE_LOG
 
 
 def happened(
@@ -129,7 +122,7 @@ def happened(
     for machine in machines:
         dated = [_dated(fault, last) for fault in machine.faults if fault.kind != "read"]
         around = (first - AROUND_S, last + AROUND_S)
-        near += dated if _of_job(machine) else [f for f in dated if not _outside(f.at_time, *around)]
+        near += dated if _of_job(machine) else [f for f in dated if not _is_outside(f.at_time, *around)]
     placed = [_placed(fault, clock, steps) for fault in near]
     return tuple(sorted(dict.fromkeys(placed), key=_order))
 
@@ -142,7 +135,7 @@ def ended_by(timeline: Timeline) -> list[str]:
     """
     if not timeline.faults:
         return [""] * len(timeline.attempts)
-    spans = [_span(attempt) for attempt in timeline.attempts]
+    spans = [wall_clock(attempt) for attempt in timeline.attempts]
     starts = np.sort([first for first, _ in spans])  # those that are not known are the last
     at = np.array([fault.at_time for fault in timeline.faults])
     found = []
@@ -159,7 +152,7 @@ def ended_by(timeline: Timeline) -> list[str]:
     return found
 
 
-def _outside(time: float, first: float, last: float) -> bool:
+def _is_outside(time: float, first: float, last: float) -> bool:
     return time < first or time > last  # False where one of them is not known
 
 
@@ -197,16 +190,6 @@ def _clock(tracks: Iterable[Track]) -> tuple[Floats, Steps]:
 def _dated(fault: Fault, near: float) -> Fault:
     """The fault with its time in the year that brings it next to ``near``."""
     return fault if has_year(fault.at_time) else replace(fault, at_time=in_year_of(fault.at_time, near))
-
-
-def _span(attempt: Attempt) -> tuple[float, float]:
-    times = [s.times[np.isfinite(s.times)] for s in attempt.series.values()]
-    every = np.concatenate(times) if times else np.empty(0)
-    return (float(every.min()), float(every.max())) if len(every) else (math.nan, math.nan)
-
-
-def _moments(faults: Iterable[Fault]) -> list[float]:
-    return [fault.at_time for fault in faults if math.isfinite(fault.at_time)]
 
 
 def _nearest(spans: Sequence[tuple[float, float]], moments: Sequence[float]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from chronicle.model import Attempt, Floats, Series, Steps, Timeline, Track
 from chronicle.timeline.courses import Mask, clock
 from chronicle.timeline.trainings import Training
-
-if TYPE_CHECKING:
-    pass
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:

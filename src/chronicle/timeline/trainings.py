@@ -1,31 +1,34 @@
-"""Which attempts are parts of one training, and which are trainings of their own."""
+"""Which attempts are parts of one training, which are trainings of their own, and what lives of each.
+
+A training is a tree. An attempt goes on from the latest earlier one that reached its first step; the path
+from the root to the latest attempt is the live course, and branches that were left are dead.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import PurePosixPath
 
 import numpy as np
 
 from chronicle.model import Join, JoinKind, Role, Series, StepBack
-from chronicle.timeline.courses import PART, Course, Index, Mask, Spans, process, reached, side_by_side
+from chronicle.timeline.courses import PART, Course, Index, Mask, process, reached, side_by_side
 from chronicle.timeline.endings import DIED, how_ended
 from chronicle.timeline.joins import (
     COSTS,
     SEAM_SAMPLES,
     Piece,
     agree,
-    changes,
     costs,
-    evidence,
+    join_of,
     median,
     pairs,
     seam_levels,
+    training_beside,
 )
-from chronicle.timeline.split import apart
 
 _SAME_END = 0.02  # share of the length within which two trainings end at the same step
 _SHORT_SAMPLES = 8  # of a shorter log one sample is its level, and its end must be equal
@@ -33,14 +36,15 @@ _GOES_ON = 0.25  # share of the way back to the first level within which the los
 _FAR = 4.0  # times the noise of a loss that has gone somewhere
 _MOST_NAMES = 3  # of the attempts that a doubt is about
 _COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
-_TRAINED = {
-    Role.LOSS,
-    Role.DATASET_LOSS,
-    Role.GRAD_NORM,
-    Role.LOSS_SCALE,
-    Role.LEARNING_RATE,
-    Role.BATCH_SIZE,
-}
+_TRAINED = frozenset(
+    (Role.LOSS, Role.DATASET_LOSS, Role.GRAD_NORM, Role.LOSS_SCALE, Role.LEARNING_RATE, Role.BATCH_SIZE)
+)
+_START_SAMPLES = 8  # the first steps are as far apart as these many on average
+_CLEARLY = 3.0  # times farther at the seam is the loss of the other training
+_LEAST_APART = 0.02  # relative difference of the loss at a seam that tells anything
+_SPAN = ("started", "ended", "last", "gap", "slack")  # what is asked of a `Course`
+_NAMED = ("kind", "run", "seed", "folder", "host")  # see `Tips._numbers_of`
+_NO_TRIAL = ("evaluation", "goes on")  # why a training is apart that no sweep or seed began
 
 # Why attempts over the same steps are taken as trainings of their own: what a doubt says of it; "" is none.
 APART = {
@@ -64,8 +68,8 @@ def relate(courses: Sequence[Course], relation: str | None, told: bool) -> tuple
     trainings = _related(courses, relation, told, several=False)
     if not relation and any(t.relaunches for t in trainings) and any(map(_is_trial, trainings)):
         trainings = _related(courses, relation, told, several=True)
-    found = [] if relation else [*_doubts(trainings)]
-    return trainings, found + [doubt for training in trainings for doubt in training.doubts]
+    doubts = [] if relation else [*_doubts(trainings)]
+    return trainings, doubts + [doubt for training in trainings for doubt in training.doubts]
 
 
 def _related(courses: Sequence[Course], relation: str | None, told: bool, several: bool) -> list[Training]:
@@ -81,7 +85,7 @@ def _related(courses: Sequence[Course], relation: str | None, told: bool, severa
             before = trainings[home].tip
             sure = decided and (not several or len(trainings) > 1 or how_ended(before.attempt) in DIED)
             why = next(_reasons(trainings[home], after, relation, sure), None)
-            beside = apart(before, after, why) if why else None
+            beside = training_beside(before, after, why) if why else None
         if home is None or beside is not None:
             home = len(trainings)
             trainings.append(Training(after, beside=beside))
@@ -95,10 +99,7 @@ def _related(courses: Sequence[Course], relation: str | None, told: bool, severa
 
 def _is_trial(training: Training) -> bool:
     """Whether it was begun beside or after another one of its kind: a seed, a trial of a sweep."""
-    return training.beside is not None and training.beside.evidence["because"] not in (
-        "evaluation",
-        "goes on",
-    )
+    return training.beside is not None and training.beside.evidence["because"] not in _NO_TRIAL
 
 
 def _home(trainings: Sequence[Training], tips: Tips, after: Course) -> tuple[int | None, bool]:
@@ -117,7 +118,7 @@ def _reasons(training: Training, after: Course, relation: str | None, sure: bool
     ``sure`` is whether the logs tell that it is this training that begins again, if one does.
     """
     before = training.tip
-    if trains(before) and not trains(after):
+    if _trains(before) and not _trains(after):
         yield "evaluation"
     if relation == "attempts" or after.first >= before.last:
         return
@@ -146,9 +147,9 @@ def _starts_another(training: Training, after: Course, sure: bool) -> Iterator[s
         yield "undecided"
 
 
-def trains(course: Course) -> bool:
+def _trains(course: Course) -> bool:
     """Whether an attempt logs what only a training does. An evaluation does not, and it overtakes nothing."""
-    return any(one.role in _TRAINED for one in course.attempt.series.values())
+    return any(series.role in _TRAINED for series in course.attempt.series.values())
 
 
 def _goes_on(training: Training, after: Course) -> bool:
@@ -160,9 +161,8 @@ def _goes_on(training: Training, after: Course) -> bool:
         noise = median(np.abs(np.diff(before.clock.values)))
     fell = len(before.clock) >= _SHORT_SAMPLES and abs(end - first) > _FAR * noise
     counters = (two for role in _COUNTERS for two in pairs(before.attempt, after.attempt, role))
-    return (fell and abs(now - end) < _GOES_ON * abs(now - first)) or any(
-        _counts_on(*two) for two in counters
-    )
+    on_with_loss = fell and abs(now - end) < _GOES_ON * abs(now - first)
+    return on_with_loss or any(_counts_on(*two) for two in counters)
 
 
 def _level(course: Course, way: int) -> float:
@@ -187,9 +187,9 @@ def _end_together(training: Training, after: Course) -> bool:
 
 def _doubts(trainings: Sequence[Training]) -> Iterator[str]:
     """What `relation` in run.toml decides: trainings of their own, and attempts that began at the start."""
-    found = [one.beside for one in trainings if one.beside is not None]
+    backs = [training.beside for training in trainings if training.beside is not None]
     for why, words in APART.items():
-        names = [name for one in found if one.evidence["because"] == why for name in one.attempts]
+        names = [name for back in backs if back.evidence["because"] == why for name in back.attempts]
         if names and words:
             both = "both" if len(set(names)) == 2 else "all"
             yield (
@@ -198,14 +198,12 @@ def _doubts(trainings: Sequence[Training]) -> Iterator[str]:
             )
     again = [(t.courses[j.before].name, t.courses[j.after].name) for t in trainings for j in t.relaunches]
     if again:
-        what = (
-            f"a relaunch that replaces {again[0][0]}"
-            if len(again) == 1
-            else "relaunches, each in place of the one before"
-        )
+        what, both = "relaunches, each in place of the one before", "all"
+        if len(again) == 1:
+            what, both = f"a relaunch that replaces {again[0][0]}", "both"
         yield (
             f"{_listed([after for _, after in again])}: the step starts again; taken as {what}. "
-            f'`relation = "seeds"` in run.toml keeps {"both" if len(again) == 1 else "all"} live.'
+            f'`relation = "seeds"` in run.toml keeps {both} live.'
         )
 
 
@@ -225,33 +223,31 @@ def _home_doubt(before: Course, after: Course) -> str:
     )
 
 
-_IDENTITIES = ("run", "seed")
-_SPAN = [f.name for f in fields(Spans)]
-_CLEARLY = 3.0  # times farther at the seam is the loss of the other training
-_LEAST_APART = 0.02  # relative difference of the loss at a seam that tells anything
-
-
 class Tips:
-    """The latest attempts of up to ``most`` trainings, a column each, so that all are asked at once."""
+    """The latest attempts of up to ``most`` trainings, a record each, so that all are asked at once.
+
+    What speaks for a training, strongest first: its latest process was not running while this one ran; both
+    log a loss of one kind; both state the same run and seed; they lie in one folder; it had reached this
+    attempt's first step; both ran on one host; its loss at the seam is the nearer one. Where all of it is
+    equal the latest training is taken, and a doubt says so.
+    """
 
     def __init__(self, most: int) -> None:
         self._tips: dict[int, Course] = {}
-        self._spans = np.empty((len(_SPAN), most))
-        self._names = np.empty((len(_IDENTITIES) + 3, most))  # see `_named`
+        self._records = np.recarray((most,), dtype=[(name, float) for name in (*_SPAN, *_NAMED)])
         self._numbers: dict[str, float] = {}
 
     def __setitem__(self, training: int, tip: Course) -> None:
         self._tips[training] = tip
-        self._spans[:, training] = [getattr(tip, name) for name in _SPAN]
-        self._names[:, training] = self._named(tip)
+        self._records[training] = (*(getattr(tip, name) for name in _SPAN), *self._numbers_of(tip))
 
     def home(self, among: Sequence[int], after: Course) -> tuple[int, bool]:
         """Which of these trainings (one at least) ``after`` belongs to, and whether the logs decide it."""
         if len(among) == 1:
             return among[0], True
         best = np.arange(len(among))
-        for said in self._speaks_for(among, after):
-            best = best[said[best] == said[best].max()]
+        for evidence in self._speaks_for(among, after):
+            best = best[evidence[best] == evidence[best].max()]
         equal = [among[k] for k in best.tolist()]
         if len(equal) == 1:
             return equal[0], True
@@ -260,22 +256,20 @@ class Tips:
 
     def _speaks_for(self, among: Sequence[int], after: Course) -> Iterator[Index | Mask]:
         """What speaks for each of these trainings, the strongest evidence first: more is better."""
-        tips = Spans(*self._spans[:, among])
-        kind, *stated, folder, host = (
-            self._names[:, among] - np.array([self._named(after)]).T
-        )  # 0 where equal
+        tips, numbers = self._records[among], self._numbers_of(after)
+        kind, *stated, folder, host = (tips[name] - n for name, n in zip(_NAMED, numbers, strict=True))
         yield ~side_by_side(tips, after)
-        yield kind == 0
+        yield kind == 0  # the difference of equal words
         yield np.where(np.isnan(stated), 0, np.where(stated, -1, 1)).sum(axis=0)
         yield folder == 0
         yield reached(tips, after)
         yield host == 0
 
-    def _named(self, one: Course) -> list[float]:
+    def _numbers_of(self, tip: Course) -> list[float]:
         """Kind of loss, run, seed, folder, host of an attempt, equal numbers for equal words; NaN: none."""
-        facts, writer = one.attempt.facts, process(one.attempt)
-        words = [one.clock.role, *(str(facts[name]) if name in facts else None for name in _IDENTITIES)]
-        words += [str(PurePosixPath(PART.sub("", one.name)).parent), writer and writer[0]]
+        facts, writer = tip.attempt.facts, process(tip.attempt)
+        words = [tip.clock.role, *(str(facts[name]) if name in facts else None for name in ("run", "seed"))]
+        words += [str(PurePosixPath(PART.sub("", tip.name)).parent), writer and writer[0]]
         return [np.nan if w is None else self._numbers.setdefault(w, len(self._numbers)) for w in words]
 
 
@@ -293,9 +287,6 @@ def _by_level(tips: Sequence[Course], after: Course) -> int | None:
     nearest, second = np.argsort(away, kind="stable")[:2].tolist()
     clear = away[second] > max(_CLEARLY * away[nearest], _LEAST_APART)
     return nearest if clear else None
-
-
-_START_SAMPLES = 8  # the first steps are as far apart as these many on average
 
 
 @dataclass
@@ -345,22 +336,24 @@ class Training:
         before = self.tip if chain else self._source_of(after)
         if before is not self.tip:
             self.doubts.append(_left_doubt(after, self.tip))
-        if (
-            not chain
-            and after.first < self.root.first - self._start(after)
-            and after.started > self.root.started
-        ):
-            self.doubts.append(_early_doubt(after, self.root))
-        if not chain and not reached(before, after):
-            self.doubts.append(_missing_doubt(after, before))
+        if not chain:
+            self.doubts += self._missing(before, after)
         lost, pieces = self._leave(before)
         kind = self._kind(before, after)
         again = kind is JoinKind.RELAUNCH
         lost += max(0, before.last - (min(self.root.first, after.first) if again else after.first))
         if kind is not JoinKind.RESUME:
             pieces += self._overtaken(None if again else after.first)
-        self.joins[after.index] = _join(kind, before, after, lost, costs(pieces))
+        self.joins[after.index] = join_of(kind, before, after, lost, costs(pieces))
         self._add(after, root=after if again else self.root)
+
+    def _missing(self, before: Course, after: Course) -> Iterator[str]:
+        """Doubts about logs that seem to be missing."""
+        early = after.first < self.root.first - self._start(after)
+        if early and after.started > self.root.started:
+            yield _early_doubt(after, self.root)
+        if not reached(before, after):
+            yield _missing_doubt(after, before)
 
     def _source_of(self, after: Course) -> Course:
         node: Course | None = self.tip
@@ -416,22 +409,6 @@ class Training:
 def _first_gap(series: Series) -> float:
     steps = series.steps[: _START_SAMPLES + 1]
     return max(1.0, (float(steps[-1]) - float(steps[0])) / max(1, len(steps) - 1))
-
-
-def _join(kind: JoinKind, before: Course, after: Course, discarded: int, lost: Mapping[str, float]) -> Join:
-    gap_s = after.started - before.ended
-    return Join(
-        kind=kind,
-        before=before.index,
-        after=after.index,
-        from_step=before.last,
-        to_step=after.first,
-        discarded_steps=discarded,
-        gap_s=None if math.isnan(gap_s) else gap_s,
-        at_time=None if math.isnan(after.started) else after.started,
-        evidence={**evidence(before, after), **lost},
-        changes=changes(before, after),
-    )
 
 
 def _left_doubt(after: Course, tip: Course) -> str:
