@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Series
-from chronicle.readers.files import WRITERS
+from chronicle.readers.find import WRITERS
 
 
 def arrange(attempts: Sequence[Attempt]) -> list[Attempt]:

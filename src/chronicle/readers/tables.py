@@ -22,7 +22,7 @@ from chronicle.metrics.counters import EPOCH_NAMES as EPOCH_NAMES
 from chronicle.metrics.counters import IN_EPOCH_NAMES as IN_EPOCH_NAMES
 from chronicle.metrics.counters import STEP_NAMES as STEP_NAMES
 from chronicle.metrics.counters import TIME_NAMES as TIME_NAMES
-from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.epoch_steps import across_epochs, counts_up, steps_per_epoch
 
 _RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
@@ -196,7 +196,7 @@ def _steps(
     source = np.maximum.accumulate(source)
     steps = np.where(whole, column.values, 0).astype(np.int64)[source]
     said = "step is no whole number; taken from the row before"
-    faults = (Fault(str(path), said, broken),) if broken else ()
+    faults = (Fault(Place(str(path)), said, broken),) if broken else ()
     return steps, source >= 0, faults
 
 

@@ -137,19 +137,18 @@ def ended_by(timeline: Timeline) -> list[str]:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]
     starts = np.sort([first for first, _ in spans])  # those that are not known are the last
-    at = np.array([fault.at_time for fault in timeline.faults])
-    found = []
+    words = []
     for attempt, (_, ended) in zip(timeline.attempts, spans, strict=True):
-        later = starts[starts > ended]
-        then = (at >= ended - _BEFORE_END_S) & (at <= (later[0] if len(later) else math.inf))
-        kinds = {timeline.faults[k].kind for k in np.flatnonzero(then)}
         if math.isnan(ended):
             last = max((int(s.steps[-1]) for s in attempt.series.values() if len(s)), default=None)
-            kinds = {
-                f.kind for f in timeline.faults if f.at_step == last and f.where.startswith(attempt.sources)
-            }
-        found.append(next((words for kind, words in _ENDS.items() if kind in kinds), ""))
-    return found
+            own = [f for f in timeline.faults if f.place.source.startswith(attempt.sources)]
+            kinds = {fault.kind for fault in own if fault.at_step == last}
+        else:
+            until = min(starts[starts > ended], default=math.inf)
+            around = (fault for fault in timeline.faults if ended - _BEFORE_END_S <= fault.at_time <= until)
+            kinds = {fault.kind for fault in around}
+        words.append(next((word for kind, word in _ENDS.items() if kind in kinds), ""))
+    return words
 
 
 def _is_outside(time: float, first: float, last: float) -> bool:
@@ -171,16 +170,14 @@ def _order(fault: Fault) -> tuple[bool, float, float, str, int, str]:
     """By time, and by step where there is no time; then as in the log."""
     step = math.inf if fault.at_step is None else float(fault.at_step)
     timeless = not math.isfinite(fault.at_time)
-    file, _, line = fault.where.rpartition(":")
-    number = int(line) if line.isdecimal() and len(line) < 19 else 0
-    return timeless, step if timeless else fault.at_time, step, file, number, fault.what
+    place = fault.place
+    return timeless, step if timeless else fault.at_time, step, place.source, place.line or 0, fault.what
 
 
 def _clock(tracks: Iterable[Track]) -> tuple[Floats, Steps]:
     """Times and steps of all points of the longest track that has times, in the order of the time."""
-    timed = [(int(np.isfinite(track.times).sum()), track) for track in tracks]
-    count, longest = max(timed, key=lambda item: item[0], default=(0, None))
-    if longest is None or not count:
+    longest = max(tracks, key=lambda track: np.isfinite(track.times).sum(), default=None)
+    if longest is None:
         return np.empty(0), np.empty(0, np.int64)
     known = np.isfinite(longest.times)
     order = np.argsort(longest.times[known], kind="stable")
