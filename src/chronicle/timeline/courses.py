@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -37,6 +37,14 @@ _EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
 _DENSE = 0.5  # a series this much as long as the clock tells the attempt's span too
 _HOLE = 0.1  # share of an attempt that may be missing at its end
 _BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
+_CLOCK_OFF = (
+    "By wall clock {late} ran after {early}, which begins where it ends: a clock was off, and the steps give "
+    "the order. `order` in run.toml decides."
+)
+_OVERLAP = (
+    "Logs overlap in steps and not all have wall clock times: the order of the attempts is taken from {by}. "
+    "`order` in run.toml decides."
+)
 _WORTH = 0.05  # a loss with a smaller share of the points than this is a remark, no clock
 
 
@@ -184,28 +192,23 @@ def _by_word(courses: Sequence[Course], others: Sequence[Attempt], order: Sequen
 
 
 def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
-    logs = _by_log(courses)
-    logs_by_step = sorted(logs, key=lambda log: min(c.first for c in log))
-    by_step = _flat(logs_by_step)
+    logs: dict[tuple[tuple[str, ...], str], Log] = {}
+    for one in courses:
+        logs.setdefault((one.attempt.sources, PART.sub("", one.name)), []).append(one)
+    by_step = _flat(sorted(logs.values(), key=lambda log: min(c.first for c in log)))
     if not any(math.isnan(c.started) for c in courses):
         by_clock = sorted(courses, key=lambda c: c.started)
         late = [(a, b) for a, b in pairwise(by_step) if a.started > b.started]
         if not late or _nothing_twice(by_clock) or not _abut(by_step):
             return by_clock, []
-        return by_step, [_clock_doubt(*late[0])]
+        return by_step, [_CLOCK_OFF.format(late=late[0][0].name, early=late[0][1].name)]
     if len(logs) == 1 or _nothing_twice(by_step):
         return by_step, []
-    if not _numbered(logs):
-        return by_step, [_overlap_doubt("their first steps")]
+    if not _numbered([log[0].name for log in logs.values()]):
+        return by_step, [_OVERLAP.format(by="their first steps")]
+    by_number = _flat(logs.values())
     by = "the numbers in their names, against the order of their first steps"
-    return _flat(logs), [] if logs == logs_by_step else [_overlap_doubt(by)]
-
-
-def _by_log(courses: Sequence[Course]) -> list[Log]:
-    logs: dict[tuple[tuple[str, ...], str], Log] = {}
-    for one in courses:
-        logs.setdefault((one.attempt.sources, PART.sub("", one.name)), []).append(one)
-    return list(logs.values())
+    return by_number, [] if by_number == by_step else [_OVERLAP.format(by=by)]
 
 
 def _nothing_twice(courses: Sequence[Course]) -> bool:
@@ -218,26 +221,12 @@ def _abut(courses: Sequence[Course]) -> bool:
     return all(0 <= b.first - a.last <= 2 * max(a.gap, b.gap) for a, b in pairwise(courses))
 
 
-def _numbered(logs: Sequence[Log]) -> bool:
+def _numbered(names: Sequence[str]) -> bool:
     """Whether what sets the names apart is a number: run-5-blue, run-6. People count what they launch."""
-    words = [re.split(r"(\d+)", log[0].name) for log in logs]
+    words = [re.split(r"(\d+)", name) for name in names]
     apart = next((k for k in range(min(map(len, words))) if len({w[k] for w in words}) > 1), None)
-    return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(logs)
+    return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(names)
 
 
-def _flat(logs: Sequence[Log]) -> list[Course]:
+def _flat(logs: Iterable[Log]) -> list[Course]:
     return [one for log in logs for one in log]
-
-
-def _clock_doubt(late: Course, early: Course) -> str:
-    return (
-        f"By wall clock {late.name} ran after {early.name}, which begins where it ends: a clock was off, and "
-        f"the steps give the order. `order` in run.toml decides."
-    )
-
-
-def _overlap_doubt(by: str) -> str:
-    return (
-        f"Logs overlap in steps and not all have wall clock times: the order of the attempts is taken from "
-        f"{by}. `order` in run.toml decides."
-    )

@@ -44,7 +44,6 @@ _CLEARLY = 3.0  # times farther at the seam is the loss of the other training
 _LEAST_APART = 0.02  # relative difference of the loss at a seam that tells anything
 _SPAN = ("started", "ended", "last", "gap", "slack")  # what is asked of a `Course`
 _NAMED = ("kind", "run", "seed", "folder", "host")  # see `Tips._numbers_of`
-_NO_TRIAL = ("evaluation", "goes on")  # why a training is apart that no sweep or seed began
 
 # Why attempts over the same steps are taken as trainings of their own: what a doubt says of it; "" is none.
 APART = {
@@ -58,6 +57,25 @@ APART = {
     "same end": "end at the same step",
     "undecided": "nothing tells which training begins again",
 }
+_NO_TRIAL = ("evaluation", "goes on")  # reasons that speak of no seed and no trial of a sweep
+_ANY_HOME = (
+    "{after.name} may belong to any of several trainings: no process, seed, folder or level of the loss "
+    "tells; taken as going on from {before.name}, the latest. Give each training a run of its own and name "
+    "its logs in `paths` of run.toml."
+)
+_LEFT = (
+    "{after.name} starts later than {before.name} ended: taken as going on from an earlier attempt that "
+    "reached its first step, which leaves {before.name} dead. `order` in run.toml makes each attempt follow "
+    "the one before."
+)
+_MISSING = (
+    "{after.name} begins {steps} steps after {before.name} ended: logs between them are missing, or steps "
+    "are counted in another way. `paths` in run.toml names all logs."
+)
+_EARLY = (
+    "{after.name} begins at step {after.first}, and {before.name}, which ran earlier, at {before.first}: "
+    "logs are missing, or a clock was off. `order` in run.toml decides."
+)
 
 
 def relate(courses: Sequence[Course], relation: str | None, told: bool) -> tuple[list[Training], list[str]]:
@@ -66,7 +84,9 @@ def relate(courses: Sequence[Course], relation: str | None, told: bool) -> tuple
     ``told`` is whether run.toml gave the order: then each attempt follows the one before.
     """
     trainings = _related(courses, relation, told, several=False)
-    if not relation and any(t.relaunches for t in trainings) and any(map(_is_trial, trainings)):
+    # A training begun beside or after another one of its kind: a seed, a trial of a sweep.
+    trials = any(t.beside and t.beside.evidence["because"] not in _NO_TRIAL for t in trainings)
+    if not relation and trials and any(t.relaunches for t in trainings):
         trainings = _related(courses, relation, told, several=True)
     doubts = [] if relation else [*_doubts(trainings)]
     return trainings, doubts + [doubt for training in trainings for doubt in training.doubts]
@@ -91,15 +111,10 @@ def _related(courses: Sequence[Course], relation: str | None, told: bool, severa
             trainings.append(Training(after, beside=beside))
         else:
             if not decided:
-                trainings[home].doubts.append(_home_doubt(trainings[home].tip, after))
+                trainings[home].doubts.append(_ANY_HOME.format(before=trainings[home].tip, after=after))
             trainings[home].follow(after, chain=told)
         tips[home] = after
     return trainings
-
-
-def _is_trial(training: Training) -> bool:
-    """Whether it was begun beside or after another one of its kind: a seed, a trial of a sweep."""
-    return training.beside is not None and training.beside.evidence["because"] not in _NO_TRIAL
 
 
 def _home(trainings: Sequence[Training], tips: Tips, after: Course) -> tuple[int | None, bool]:
@@ -215,14 +230,6 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(some)} and {last}" if some else last
 
 
-def _home_doubt(before: Course, after: Course) -> str:
-    return (
-        f"{after.name} may belong to any of several trainings: no process, seed, folder or level of the "
-        f"loss tells; taken as going on from {before.name}, the latest. Give each training a run of its own "
-        f"and name its logs in `paths` of run.toml."
-    )
-
-
 class Tips:
     """The latest attempts of up to ``most`` trainings, a record each, so that all are asked at once.
 
@@ -335,9 +342,12 @@ class Training:
         """Joins the next attempt in time to the one it comes from (with ``chain``: to the latest)."""
         before = self.tip if chain else self._source_of(after)
         if before is not self.tip:
-            self.doubts.append(_left_doubt(after, self.tip))
-        if not chain:
-            self.doubts += self._missing(before, after)
+            self.doubts.append(_LEFT.format(before=self.tip, after=after))
+        early = after.first < self.root.first - self._start(after) and after.started > self.root.started
+        if early and not chain:
+            self.doubts.append(_EARLY.format(before=self.root, after=after))
+        if not chain and not reached(before, after):
+            self.doubts.append(_MISSING.format(before=before, after=after, steps=after.first - before.last))
         lost, pieces = self._leave(before)
         kind = self._kind(before, after)
         again = kind is JoinKind.RELAUNCH
@@ -346,14 +356,6 @@ class Training:
             pieces += self._overtaken(None if again else after.first)
         self.joins[after.index] = join_of(kind, before, after, lost, costs(pieces))
         self._add(after, root=after if again else self.root)
-
-    def _missing(self, before: Course, after: Course) -> Iterator[str]:
-        """Doubts about logs that seem to be missing."""
-        early = after.first < self.root.first - self._start(after)
-        if early and after.started > self.root.started:
-            yield _early_doubt(after, self.root)
-        if not reached(before, after):
-            yield _missing_doubt(after, before)
 
     def _source_of(self, after: Course) -> Course:
         node: Course | None = self.tip
@@ -403,31 +405,5 @@ class Training:
 
     def _start(self, after: Course) -> float:
         """How many steps the start of the training is, two logging intervals of it."""
-        return 2 * max(_first_gap(self.root.clock), _first_gap(after.clock))
-
-
-def _first_gap(series: Series) -> float:
-    steps = series.steps[: _START_SAMPLES + 1]
-    return max(1.0, (float(steps[-1]) - float(steps[0])) / max(1, len(steps) - 1))
-
-
-def _left_doubt(after: Course, tip: Course) -> str:
-    return (
-        f"{after.name} starts later than {tip.name} ended: taken as going on from an earlier attempt that "
-        f"reached its first step, which leaves {tip.name} dead. `order` in run.toml makes each attempt "
-        f"follow the one before."
-    )
-
-
-def _missing_doubt(after: Course, before: Course) -> str:
-    return (
-        f"{after.name} begins {after.first - before.last} steps after {before.name} ended: logs between them "
-        f"are missing, or steps are counted in another way. `paths` in run.toml names all logs."
-    )
-
-
-def _early_doubt(after: Course, root: Course) -> str:
-    return (
-        f"{after.name} begins at step {after.first}, and {root.name}, which ran earlier, at {root.first}: "
-        f"logs are missing, or a clock was off. `order` in run.toml decides."
-    )
+        starts = (course.clock.steps[: _START_SAMPLES + 1] for course in (self.root, after))
+        return 2 * max(max(1.0, (float(s[-1]) - float(s[0])) / max(1, len(s) - 1)) for s in starts)
