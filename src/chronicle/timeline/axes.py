@@ -140,10 +140,8 @@ def _tables(
         sizes = {"tokens_per_step": tokens_per_step}
     else:
         role, how = Role.BATCH_SIZE, "{}, cumulated"
-        stated = {name: attempt.facts.get(f"config/{name}") for name in _BATCHES}
-        sizes = {
-            n: float(size) for n, size in stated.items() if isinstance(size, int | float) and size < 1e12
-        }
+        stated = ((name, attempt.facts.get(f"config/{name}")) for name in _BATCHES)
+        sizes = {n: float(size) for n, size in stated if isinstance(size, int | float) and 0 < size < 1e12}
     for series in attempt.by_role(role):
         yield from _cumulated(series, before, how.format(series.metric))
     for name, size in sizes.items():
