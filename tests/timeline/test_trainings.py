@@ -9,58 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.timeline.timeline_logs import HOUR, course, log, series
+from tests.timeline.test_copies import some
+from tests.timeline.test_timeline_laws import log_of
+from tests.timeline.timeline_logs import HOUR, alive, joins, log
 
-from chronicle.metrics.roles import assign
 from chronicle.model import Attempt
-from chronicle.timeline import copies, stitch
+from chronicle.timeline import stitch
 from chronicle.timeline.courses import Course, process, reached, side_by_side
 from chronicle.timeline.courses import course as course_of
 from chronicle.timeline.trainings import Tips
 
-
-def some(rng, *options):
-    return options[rng.integers(len(options))]
-
-
-def log_of_two(rng, number: int) -> Attempt:
-    """A log of one of two processes as several loggers write it: some of its steps, rounded, cut, with wrong
-    values here and there and steps logged again, with a clock of its own."""
-    steps = np.arange(rng.integers(30), rng.integers(50, 90), some(rng, 1, 1, 2, 5))
-    values = np.round(course(range(90), rng.integers(2)), some(rng, 3, 16))[steps]
-    values[rng.integers(len(steps), size=rng.integers(5))] = some(rng, 7.0, np.nan, np.inf)
-    rows = np.sort(np.append(np.arange(len(steps)), rng.integers(len(steps), size=rng.integers(3))))
-    metric = some(rng, "loss", "loss", "loss", "loss", "train_loss", "val_loss", "lr")
-    loss = series(metric, steps[rows], values[rows], some(rng, None, None, 0.0, 30.0, 300.0))
-    facts = some(rng, {}, {}, {}, {"host": "a", "pid": 1}, {"host": "a", "pid": 2})
-    return Attempt(some(rng, "a/", "b/") + str(number), (str(number),), assign({metric: loss}), facts=facts)
-
-
-def slow_one_of_each(courses: list[Course]) -> tuple[list[str], list[str]]:
-    """Each log against each of those kept."""
-    kept: list[Course] = []
-    found: list[str] = []
-    for one in sorted(courses, key=copies._worth):
-        twins = ((i, copies.shift(other, one)) for i, other in enumerate(kept))
-        twin, by = next(((i, by) for i, by in twins if by is not None), (None, 0))
-        parts = (i for i, other in enumerate(kept) if copies.is_part(other, one))
-        home = next(parts, None) if twin is None else twin
-        if twin is not None:
-            found.append(one.name)
-        if home is None:
-            kept.append(one)
-        else:
-            more = copies.with_series_of(kept[home].attempt, copies._shifted(one.attempt, by))
-            kept[home] = course_of(more)
-    return [one.name for one in kept], found
-
-
-@given(st.integers(0, 2**32), st.integers(2, 30))
-def test_copies_are_those_that_a_look_at_each_pair_finds(seed, number):
-    rng = np.random.default_rng(seed)
-    courses = [course_of(log_of_two(rng, k)) for k in range(number)]
-    kept, found = copies.without_copies(courses)
-    assert ([one.name for one in kept], [one.name for one in found]) == slow_one_of_each(courses)
+UP = range(1000)
 
 
 def slow_speaks_for(tip: Course, after: Course) -> tuple[bool, int, bool, bool, bool]:
@@ -120,3 +79,70 @@ def test_time_grows_with_the_attempts_and_not_with_their_pairs(kind):
     timeline = stitch(logs)
     assert (len(timeline.attempts), timeline.copies) == (1000, ())
     assert time.process_time() - began < 4.0
+
+
+def facts(attempt, **stated):
+    return replace(attempt, facts=stated)
+
+
+def scaled(one, factor):
+    return replace(one, values=one.values * factor)
+
+
+def seeds(how):
+    """Two seeds side by side, both killed and both rolled back, a little later each."""
+    logs = [
+        log("a1", UP, 0, 0), log("b1", range(900), 1, 10),
+        log("a2", range(600, 1600), 2, HOUR), log("b2", range(500, 1500), 3, HOUR + 10),
+    ]  # fmt: skip
+    return [how(one, k % 2) for k, one in enumerate(logs)]
+
+
+WAYS = {
+    "run": lambda one, k: facts(one, run=f"run-{k}"),
+    "seed": lambda one, k: facts(one, seed=k),
+    "folder": lambda one, k: replace(one, name=f"seed-{k}/{one.name}"),
+    "host": lambda one, k: facts(one, host=f"node-{k}", pid=one.name),
+    "level": lambda one, k: log_of(one.name, [scaled(one.series["loss"], 1 + k)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_restarts_of_two_seeds_that_interleave_go_each_to_their_own(way):
+    timeline = stitch(seeds(WAYS[way]))
+    pairs = [(b[-2:], a[-2:], lost) for _, b, a, _, _, lost in joins(timeline)]
+    assert pairs == [("a1", "a2", 399), ("b1", "b2", 399)]
+    assert [(n[-2:], a, b) for n, a, b in alive(timeline)] == [
+        ("a1", 0, 599),
+        ("b1", 0, 499),
+        ("a2", 600, 1599),
+        ("b2", 500, 1499),
+    ]
+    assert not any("may belong to any" in doubt for doubt in timeline.doubts)
+
+
+def test_seeds_that_nothing_tells_apart_are_a_doubt():
+    doubts = stitch(seeds(lambda one, k: one)).doubts
+    assert [d for d in doubts if "may belong to any" in d] == [
+        "a2 may belong to any of several trainings: no process, seed, folder or level of the loss tells; "
+        "taken as going on from b1, the latest. Give each training a run of its own and name its logs in "
+        "`paths` of run.toml."
+    ]
+
+
+def test_seeds_by_word_of_run_toml_keep_their_rollbacks():
+    """One after the other, each killed and rolled back: the word says what those at step 0 are."""
+    logs = [log("a1", UP, 0, 0), log("a2", range(600, 1600), 1, HOUR), log("b1", range(900), 2, 2 * HOUR),
+            log("b2", range(500, 1500), 3, 3 * HOUR)]  # fmt: skip
+    timeline = stitch(logs, relation="seeds")
+    assert joins(timeline) == [
+        ("rollback", "a1", "a2", 999, 600, 399),
+        ("rollback", "b1", "b2", 899, 500, 399),
+    ]
+    assert [back.attempts for back in timeline.step_backs] == [("a2", "b1")]
+
+
+def test_a_process_cannot_go_on_from_one_that_still_runs():
+    """Seed b runs through; a dies and resumes meanwhile."""
+    logs = [log("a1", range(500), 0, 0), log("b1", range(3000), 1, 10), log("a2", range(400, 1400), 2, 600)]
+    assert joins(stitch(logs)) == [("rollback", "a1", "a2", 499, 400, 99)]
