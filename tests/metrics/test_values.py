@@ -32,5 +32,5 @@ def test_instant(seconds, text):
 
 def test_names_are_sorted_by_the_value_of_their_numbers():
     names = ["", "2", "02x", "10", "a", "a1", "a2b", "a10", "b"]
-    assert sorted(names[::-1], key=natural) == names
+    assert sorted(set(names), key=natural) == names
     assert sorted(["run-1", "run-01"], key=natural) == ["run-01", "run-1"]

@@ -46,13 +46,13 @@ def stitch(
     if relation and relation not in _RELATIONS:
         raise UsageError(f"relation must be one of {', '.join(map(repr, _RELATIONS))}, not {relation!r}")
     logs, machines = beside(attempts_from(what))
-    parts, split_doubts, backs = split(logs, told=bool(relation))
+    parts, split_doubts, backs = split(logs, relation_given=bool(relation))
     kept, wholes = without_logs_of_the_whole([c for part in parts if (c := course(part))])
     kept, copies = without_copies(kept)
     copies += wholes
     empty = sorted((part for part in parts if not course(part)), key=lambda part: by_name(part.name))
     courses, order_doubts = in_order(kept, [*copies, *empty], order or ())
-    trainings, join_doubts = relate(courses, relation or None, told=bool(order))
+    trainings, join_doubts = relate(courses, relation or None, order_given=bool(order))
     attempts = [*(c.attempt for c in courses), *empty]
     series = tracks(attempts, trainings)
     return Timeline(

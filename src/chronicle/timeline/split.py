@@ -1,6 +1,6 @@
 """One log that holds several attempts, cut apart where its step goes back for good.
 
-A step goes back for five reasons. Rows out of order and repeated steps are put in order and told here; a
+A step goes back for five reasons. Rows out of order and repeated steps are put in order and told of here; a
 rollback, a relaunch and another seed begin an attempt of their own, and `trainings` tells which it is.
 """
 
@@ -37,12 +37,14 @@ _SORTED = (
 )
 
 
-def split(attempts: Sequence[Attempt], *, told: bool) -> tuple[list[Attempt], list[str], list[StepBack]]:
+def split(
+    attempts: Sequence[Attempt], *, relation_given: bool
+) -> tuple[list[Attempt], list[str], list[StepBack]]:
     """All attempts in the logs, each with its rows in the order of its steps, the doubts, and where rows were
     out of order or a step was logged again.
 
     One attempt keeps its name; several of one log are called ``name#1``, ``name#2`` in the order of the
-    rows. ``told`` is whether run.toml says how attempts relate: then a step that goes back cuts.
+    rows. ``relation_given`` is whether run.toml says how attempts relate: then a step that goes back cuts.
     """
     parts: list[Attempt] = []
     doubts: list[str] = []
@@ -54,7 +56,7 @@ def split(attempts: Sequence[Attempt], *, told: bool) -> tuple[list[Attempt], li
             parts.append(attempt)
             continue
         cuts = starts(ticks)
-        if not told and _separate_blocks(ticks.steps, cuts):
+        if not relation_given and _separate_blocks(ticks.steps, cuts):
             cuts = []
             doubts.append(_BLOCKS.format(name=attempt.name))
         elif not cuts and (down := len(falls(ticks.steps))) > _rare(ticks):
@@ -145,13 +147,13 @@ def _quiet(series: Series, down: Index) -> list[bool]:
         np.count_nonzero(windows[some] >= steps[some, None], axis=1) <= _SHORT_SAMPLES
         for some in np.array_split(down, len(down) // _AT_ONCE + 1)
     ]
-    told_twice = np.concatenate([[0], np.cumsum(_told_twice(series))])
+    logged_twice = np.concatenate([[0], np.cumsum(_logged_twice(series))])
     ends = np.append(down[1:], len(steps))
-    quiet: list[bool] = (np.concatenate(few) & (told_twice[ends] == told_twice[down])).tolist()
+    quiet: list[bool] = (np.concatenate(few) & (logged_twice[ends] == logged_twice[down])).tolist()
     return quiet
 
 
-def _told_twice(series: Series) -> Mask:
+def _logged_twice(series: Series) -> Mask:
     """Rows whose step was logged with values that differ."""
     _, first, step = np.unique(series.steps, return_index=True, return_inverse=True)
     differs = np.bincount(step, ~same(series.values, series.values[first][step])) > 0

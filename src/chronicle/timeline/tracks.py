@@ -156,8 +156,8 @@ def _dead_seconds(timeline: Timeline, k: int) -> float | None:
     if ticks is None:
         return None
     track = timeline.series[ticks.metric]
-    mine = (track.attempt == k) & np.isfinite(track.times)
-    dead, alive = track.times[mine & ~track.live], track.times[mine & track.live]
+    timed = (track.attempt == k) & np.isfinite(track.times)
+    dead, alive = track.times[timed & ~track.live], track.times[timed & track.live]
     if not len(dead):
         return None
     start = alive[alive <= dead.min()]

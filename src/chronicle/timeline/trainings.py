@@ -78,21 +78,25 @@ _EARLY = (
 )
 
 
-def relate(courses: Sequence[Course], relation: str | None, told: bool) -> tuple[list[Training], list[str]]:
+def relate(
+    courses: Sequence[Course], relation: str | None, order_given: bool
+) -> tuple[list[Training], list[str]]:
     """The trainings in the attempts (in the order they ran), and the doubts about them.
 
-    ``told`` is whether run.toml gave the order: then each attempt follows the one before.
+    ``order_given`` is whether run.toml gave the order: then each attempt follows the one before.
     """
-    trainings = _related(courses, relation, told, several=False)
+    trainings = _related(courses, relation, order_given, several=False)
     # A training begun beside or after another one of its kind: a seed, a trial of a sweep.
     trials = any(t.beside and t.beside.evidence["because"] not in _NO_TRIAL for t in trainings)
     if not relation and trials and any(t.relaunches for t in trainings):
-        trainings = _related(courses, relation, told, several=True)
+        trainings = _related(courses, relation, order_given, several=True)
     doubts = [] if relation else [*_doubts(trainings)]
     return trainings, doubts + [doubt for training in trainings for doubt in training.doubts]
 
 
-def _related(courses: Sequence[Course], relation: str | None, told: bool, several: bool) -> list[Training]:
+def _related(
+    courses: Sequence[Course], relation: str | None, order_given: bool, several: bool
+) -> list[Training]:
     """Puts each attempt to its training. Where there turned out to be ``several``, the second one to begin at
     the start is one of them, unless the first had died."""
     trainings: list[Training] = []
@@ -112,7 +116,7 @@ def _related(courses: Sequence[Course], relation: str | None, told: bool, severa
         else:
             if not decided:
                 trainings[home].doubts.append(_ANY_HOME.format(before=trainings[home].tip, after=after))
-            trainings[home].follow(after, chain=told)
+            trainings[home].follow(after, chain=order_given)
         tips[home] = after
     return trainings
 
