@@ -15,12 +15,12 @@ from datetime import datetime
 from pathlib import Path
 
 from chronicle.errors import ChronicleError, NothingToRead, UsageError
-from chronicle.metrics.clocks import has_year, in_year_of
+from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, runs_below, runs_of_store, what_to_do
 from chronicle.readers.console import hosts
-from chronicle.timeline.faults import AROUND_S, MACHINE_LOG
+from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 from chronicle.workspace.folders import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
 from chronicle.workspace.locations import address_of, shown
 
