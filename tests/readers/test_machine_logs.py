@@ -12,10 +12,17 @@ from hypothesis.strategies import from_regex, lists
 from tests.readers.gold import EXAMPLES
 
 from chronicle.readers import read, read_all, runs_below
-from chronicle.readers.console.fault_kinds import KINDS
-from chronicle.readers.console.hosts import MOST_HOSTS, canonical, expand, fold
-from chronicle.readers.console.machine import MOST_FAULTS, Faults, identify
-from chronicle.readers.console.stamps import stamp
+from chronicle.readers.console.fault_lines import KINDS
+from chronicle.readers.console.machine import (
+    MOST_FAULTS,
+    MOST_HOSTS,
+    Faults,
+    canonical,
+    expand,
+    fold,
+    identify,
+)
+from chronicle.readers.console.prefixes import stamp
 from chronicle.readers.text import Head
 from chronicle.timeline import stitch
 
@@ -183,7 +190,7 @@ def test_stamps(line: str, time: float, host: str) -> None:
 
 
 def test_the_guide_describes_every_kind_and_every_xid() -> None:
-    from chronicle.readers.console.xids import XIDS
+    from chronicle.readers.console.fault_lines import XIDS
 
     page = (Path(__file__).parents[2] / "docs" / "formats" / "machine-log.md").read_text("utf-8")
     assert [kind for kind, what in KINDS.items() if f"| `{kind}` | {what} |" not in page] == []

@@ -13,7 +13,7 @@ from datetime import datetime
 from chronicle.metrics.clocks import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, plural
 from chronicle.model import Attempt, Entry, Fault
-from chronicle.readers.console.hosts import expand
+from chronicle.readers.console.machine import expand
 from chronicle.timeline.faults import AROUND_S, MACHINE_LOG
 
 _NAMED = 3  # runs that a remedy names

@@ -6,10 +6,7 @@ import time
 
 import pytest
 
-from chronicle.readers.console.fault_kinds import KINDS
-from chronicle.readers.console.fault_lines import LONGEST, fault_in
-from chronicle.readers.console.fault_table import ROWS, Row
-from chronicle.readers.console.xids import XIDS
+from chronicle.readers.console.fault_lines import KINDS, LONGEST, ROWS, XIDS, Row, fault_in
 
 # line -> kind, host, what
 FAULTS = {

@@ -10,7 +10,7 @@ import pytest
 
 from chronicle.errors import BadLog
 from chronicle.readers.console import FORMATS
-from chronicle.readers.console.marks import MARKS
+from chronicle.readers.console.chunks import MARKS
 from chronicle.readers.text import Head
 
 # Beginnings of records that never come to their end.

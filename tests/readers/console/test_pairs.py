@@ -9,7 +9,7 @@ import pytest
 from tests.readers.console.test_traps import points, read_text
 
 from chronicle.readers.console import generic
-from chronicle.readers.console.counters import Epochs
+from chronicle.readers.console.line_records import Epochs
 from chronicle.readers.console.nanotron import short_number
 from chronicle.readers.console.pairs import pairs
 from chronicle.readers.text import Head

@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from chronicle.model import Fault, Steps
-from chronicle.readers.console.chunks import chunks
-from chronicle.readers.console.log import Log, text_of
-from chronicle.readers.console.marks import sample
+from chronicle.readers.console.chunks import chunks, sample
+from chronicle.readers.console.log import Log, Rows, text_of
 from chronicle.readers.console.pairs import pairs
-from chronicle.readers.console.prefix import split
-from chronicle.readers.console.rows import Rows
+from chronicle.readers.console.prefixes import split
 
 MOST_KINDS, MOST_SHOWN, MOST_UNREAD, MOST_CHARACTERS, MOST_LINES = 12, 3, 10, 200, 20_000
 RECORD, EVENT, FAULT, UNUSABLE = "records", "events", "faults", "unusable"

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from chronicle.model import Attempt
 from chronicle.readers.cells import number
-from chronicle.readers.console.arguments import MARK, argument
-from chronicle.readers.console.counters import Epochs
+from chronicle.readers.console.chunks import owner
+from chronicle.readers.console.line_records import Epochs
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.pairs import pairs
+from chronicle.readers.console.pairs import ARGUMENT as MARK
+from chronicle.readers.console.pairs import argument, pairs
 from chronicle.readers.hyperparameters import Scalar, config_facts
 from chronicle.readers.text import Head
 

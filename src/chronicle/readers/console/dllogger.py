@@ -13,10 +13,10 @@ from typing import Any
 
 from chronicle.model import Attempt
 from chronicle.readers.cells import number
-from chronicle.readers.console.counters import Epochs
+from chronicle.readers.console.chunks import owner
+from chronicle.readers.console.line_records import Epochs
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.console.pairs import NUMBER, numbers
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head
 

@@ -18,12 +18,20 @@ from pathlib import Path
 
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Role
-from chronicle.readers.console.gather import MAYBE, records
+from chronicle.readers.console.chunks import may_be_log, owner, sample
+from chronicle.readers.console.line_records import (
+    MAYBE,
+    Course,
+    Record,
+    Told,
+    counted,
+    is_known,
+    key_of,
+    records,
+)
 from chronicle.readers.console.log import Line, Log, text_of
-from chronicle.readers.console.marks import may_be_log, owner, sample
 from chronicle.readers.console.pairs import Pair
-from chronicle.readers.console.prefix import Prefix, split
-from chronicle.readers.console.records import Course, Record, Told, counted, is_known, key_of
+from chronicle.readers.console.prefixes import Prefix, split
 from chronicle.readers.hyperparameters import Scalar, config_facts
 from chronicle.readers.text import Head
 

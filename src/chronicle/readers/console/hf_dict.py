@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chronicle.model import Attempt, Fault, Place
+from chronicle.readers.console.chunks import owner
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.numerals import numbers
+from chronicle.readers.console.pairs import numbers
 from chronicle.readers.text import Head
 
 NAME = "hf-console"

@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, islice, product
 from pathlib import Path
 
 from chronicle.metrics.clocks import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Place
+from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.console.fault_lines import RANK, WORDS, fault_in, quoted
-from chronicle.readers.console.hosts import canonical
-from chronicle.readers.console.marks import may_be_log
-from chronicle.readers.console.stamps import Stamp, boot_time, moment, stamp
+from chronicle.readers.console.prefixes import Stamp, boot_time, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of, head, head_lines
 
 NAME = "machine-log"
@@ -211,3 +211,58 @@ def _tail_lines(path: Path) -> Iterator[str]:
             return
         file.seek(size - HEAD_BYTES)
         yield from file.read().decode(encoding_of(head(path)), errors="replace").splitlines()[1:]
+
+
+MOST_HOSTS = 4096
+
+_NUMBERED = re.compile(r"(.*?)(\d{1,18})", re.DOTALL)
+_PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
+_BRACKET = re.compile(r"\[([\d,\-]+)\]")
+
+
+def expand(text: str) -> list[str]:
+    """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
+    parts = (found[0] for found in _PART.finditer(text) if found[0])
+    return list(islice(chain.from_iterable(map(_expanded, parts)), MOST_HOSTS))
+
+
+def canonical(text: str) -> str:
+    """A node list in one spelling, however it was spelled: the shortest that keeps the order."""
+    return fold(expand(text))
+
+
+def fold(hosts: Iterable[str]) -> str:
+    """The short form of hosts, in their order: what `expand` gives back."""
+    groups: list[tuple[str, list[list[str]]]] = []  # a name without its number, and ranges of such numbers
+    for host in hosts:
+        found = _NUMBERED.fullmatch(host)
+        name, number = found.groups() if found else (host, "")
+        ranges = groups[-1][1] if groups and groups[-1][0] == name and number and groups[-1][1] else []
+        if not ranges:
+            groups.append((name, [[number]] if number else []))
+        elif number == str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][0])):
+            ranges[-1][1:] = [number]
+        else:
+            ranges.append([number])
+    return ",".join(_folded(name, ["-".join(ends) for ends in ranges]) for name, ranges in groups)
+
+
+def _folded(name: str, ranges: list[str]) -> str:
+    one_host = len(ranges) < 2 and "-" not in "".join(ranges)
+    return name + "".join(ranges) if one_host else f"{name}[{','.join(ranges)}]"
+
+
+def _expanded(part: str) -> Iterator[str]:
+    """The hosts of one part: every number of a bracket with every one of the others."""
+    pieces = _BRACKET.split(part)
+    choices = [list(islice(_numbers(one), MOST_HOSTS)) if i % 2 else [one] for i, one in enumerate(pieces)]
+    return map("".join, product(*choices))
+
+
+def _numbers(text: str) -> Iterator[str]:
+    for item in filter(None, text.split(",")):
+        first, _, last = item.partition("-")
+        if not first.isdecimal() or len(item) > 40:
+            continue
+        for number in range(int(first), int(last if last.isdecimal() else first) + 1):
+            yield str(number).zfill(len(first))

@@ -18,8 +18,8 @@ from typing import Any
 
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers.cells import number
+from chronicle.readers.console.chunks import owner
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head, clean
 

@@ -14,9 +14,9 @@ import re
 from pathlib import Path
 
 from chronicle.model import Attempt
+from chronicle.readers.console.chunks import owner
 from chronicle.readers.console.log import NAN, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.console.pairs import NUMBER, numbers
 from chronicle.readers.text import Head
 
 NAME = "nanogpt"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from chronicle.model import Attempt
 from chronicle.readers.cells import number
+from chronicle.readers.console.chunks import owner
 from chronicle.readers.console.log import Log
-from chronicle.readers.console.marks import owner
 from chronicle.readers.text import Head
 
 NAME = "nanotron"
