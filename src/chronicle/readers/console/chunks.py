@@ -2,7 +2,7 @@
 
 What terminals and operating systems leave in a log is taken out here, once: byte order marks, UTF-16,
 ``\r\n``, colours (ANSI escapes). A progress bar that redraws itself with ``\r`` becomes lines; line
-numbers stay those that an editor shows.
+numbers stay those that an editor shows. `sample` is what a format is known by.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import codecs
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
-from chronicle.readers.text import encoding_of
+from chronicle.readers.text import HEAD_BYTES, encoding_of
+
+T = TypeVar("T")
 
 CHUNK_BYTES = 1 << 21
 MAX_LINE_BYTES = 1 << 20
@@ -101,31 +104,7 @@ def _chunk(data: bytes, first: int, cut: int, *, last: bool = False) -> Chunk:
     return Chunk(data.replace(b"\r", b"\n"), numbers, unfinished, cut)
 
 
-HEAD_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
-
-MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
-    (name, re.compile(mark))
-    for name, mark in (
-        ("megatron", rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|"),
-        ("nanotron", rb"iteration: \d+ / \d+ \| "),
-        ("mlperf", rb':::MLL(?:OG)? (?:\{"|\d{9,11}\.\d+ \w+: \{)'),
-        ("llm.c", rb"(?m)^s:\d+ t[er]l:-?[\dni]"),
-        ("modded-nanogpt", rb"\bstep:\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d"),
-        ("dllogger", rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni]'),
-        ("fairseq", rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)|\bnum_updates=\d+, '),
-        ("fairseq", rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)'),
-        ("torchtitan", rb"\bstep: *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): "),
-        # its files of expected losses, which begin as a model that knows nothing does: at ln(vocabulary)
-        ("torchtitan", rb"\A1 +(?:[5-9]|1[0-5])\.\d+\n2 +(?:\d|1[0-5])\.\d+\n3 +(?:\d|1[0-5])\.\d+\n"),
-        ("nanogpt", rb"\biter \d+: loss [-\dni]\S{0,30}, time |\bstep \d+: train loss [-\dni]"),
-        ("nanogpt", rb"\bstep +\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni]"),
-        ("nanogpt", rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$|^\d+ \| loss [-\dni]\S{0,30} \| lr \d"),
-        ("mlx", rb"\bIter \d+: (?:Train|Val) loss [-\dni]"),
-        ("hf-console", rb"\{'[^{}\n]{0,4000}?'epoch': '?\d"),
-        ("keras-console", rb"\b(\d+)/\1 (?:\[=+\]|(?:\xe2\x94\x81)+) [^\n]{0,300} - \w{0,40}loss: [-\dni]"),
-        ("deepspeed", rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|"),
-    )
-)  # fmt: skip
+SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
 _MOST_CONTROLS = 0.01  # of a text
 # Documents and programs may quote the lines of a log; then these are not most of the lines.
@@ -141,38 +120,35 @@ _BLANKS = re.compile(rb"[-+\s]+")
 _FEWEST, _LONGEST = 4, 1000  # lines of one shape; characters of a line that tell its shape
 
 
+def per_version(look: Callable[[Path], T], most: int = 256) -> Callable[[Path], T]:
+    """``look``, called anew only where a file has another size or time than before. It raises OSError."""
+
+    @lru_cache(maxsize=most)
+    def of_version(path: Path, size: int, mtime_ns: int) -> T:
+        return look(path)
+
+    def looked(path: Path) -> T:
+        info = path.stat()
+        return of_version(path, info.st_size, info.st_mtime_ns)
+
+    return looked
+
+
 def may_be_log(path: Path) -> bool:
     """Whether the name does not say that it is a document or a program, or the lines say otherwise.
 
     Raises OSError.
     """
-    if _NO_LOGS.fullmatch(path.suffix):
-        info = path.stat()
-        return _is_all_records(path, info.st_size, info.st_mtime_ns)
-    return not _DATA.fullmatch(path.suffix)
+    return _is_all_records(path) if _NO_LOGS.fullmatch(path.suffix) else not _DATA.fullmatch(path.suffix)
 
 
-@lru_cache(maxsize=256)
-def _is_all_records(path: Path, size: int, mtime_ns: int) -> bool:
+@per_version
+def _is_all_records(path: Path) -> bool:
     """Whether more lines come again and again with other numbers than stand alone."""
     lines = [line for line in sample(path).split(b"\n") if line.strip()]
     shapes = Counter(_BLANKS.sub(b" ", _NUMBER.sub(b"0", line[:_LONGEST])).strip() for line in lines)
     records = sum(n for shape, n in shapes.items() if n >= _FEWEST and b"0" in shape)
     return records > sum(n for n in shapes.values() if n < _FEWEST)
-
-
-def owner(path: Path) -> str:
-    """The NAME of the format whose record the file holds; "" where it holds none. Raises OSError."""
-    if not may_be_log(path):
-        return ""
-    info = path.stat()
-    return _owner(path, info.st_size, info.st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _owner(path: Path, size: int, mtime_ns: int) -> str:
-    text = sample(path)
-    return next((name for name, mark in MARKS if mark.search(text)), "")
 
 
 def _is_binary(head: bytes) -> bool:
@@ -185,23 +161,25 @@ def _is_binary(head: bytes) -> bool:
     return b"\0" in head and (not written or n_controls > _MOST_CONTROLS * len(written))
 
 
-def sample(path: Path) -> bytes:
-    """What a format is known by: the first MB and pieces of the rest, without what `chunks.plain` takes out.
-
-    Empty where the file is no text. Raises OSError.
-    """
+def _sample(path: Path) -> bytes:
+    """The first MB of a text and pieces of the rest, for a record may come late."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        head = file.read(8192)
-        encoding = encoding_of(head)
-        if encoding != "utf-16" and _is_binary(head):
+        start = file.read(HEAD_BYTES)
+        encoding = encoding_of(start)
+        if encoding != "utf-16" and _is_binary(start):
             return b""
-        parts = [head + file.read(HEAD_BYTES - len(head))]
-        beyond = max(size - HEAD_BYTES - PIECE_BYTES, 0)
-        for piece in range(1, N_PIECES + 1) if size > HEAD_BYTES else ():
-            file.seek(HEAD_BYTES + beyond * piece // N_PIECES // 2 * 2)  # UTF-16 has two bytes a character
+        parts = [start + file.read(SAMPLE_BYTES - len(start))]
+        beyond = max(size - SAMPLE_BYTES - PIECE_BYTES, 0)
+        for piece in range(1, N_PIECES + 1) if size > SAMPLE_BYTES else ():
+            file.seek(SAMPLE_BYTES + beyond * piece // N_PIECES // 2 * 2)  # UTF-16: two bytes a character
             parts.append(file.read(PIECE_BYTES))
     if encoding == "utf-16":
-        big = head.startswith(b"\xfe\xff")
+        big = start.startswith(b"\xfe\xff")
         parts = [part.decode("utf-16-be" if big else "utf-16-le", "replace").encode() for part in parts]
     return plain(b"\n".join(parts)).replace(b"\r", b"\n")
+
+
+# What a format is known by, without what `plain` takes out; empty where the file is no text. All formats
+# are asked of one file in turn: its sample is kept till the next.
+sample = per_version(_sample, most=1)

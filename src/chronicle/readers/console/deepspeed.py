@@ -13,16 +13,14 @@ from pathlib import Path
 
 from chronicle.model import Attempt
 from chronicle.readers.cells import number
-from chronicle.readers.console.chunks import owner
 from chronicle.readers.console.line_records import Epochs
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import ARGUMENT as MARK
 from chronicle.readers.console.pairs import argument, pairs
 from chronicle.readers.hyperparameters import Scalar, config_facts
-from chronicle.readers.text import Head
 
 NAME = "deepspeed"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|",)
 
 _TOLD = re.compile(
     rb"step=\d|/\d+, \w{0,20}SamplesPerSec=|tep: \d|steps: \d|Attempted loss scale: |reward score: "
@@ -45,16 +43,10 @@ UNITS = dict.fromkeys(_SECONDS, "s") | {"MemAllocated": "GB", "MaxMemAllocated":
 _EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
 
 
-def identify(head: Head) -> bool:
-    """A line of the engine or of its timer, or one of DeepSpeed-Chat's PPO."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
     """One attempt, arguments as facts.
 
-    Raises:
-        BadLog: no record holds a number.
+    Raises BadLog where no record holds a number.
     """
     log, arguments = Log(path), dict[str, Scalar]()
     records = _Records(log)

@@ -13,15 +13,13 @@ from typing import Any
 
 from chronicle.model import Attempt
 from chronicle.readers.cells import number
-from chronicle.readers.console.chunks import owner
 from chronicle.readers.console.line_records import Epochs
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import NUMBER, numbers
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import Head
 
 NAME = "dllogger"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni]',)
 
 _LINE = re.compile(rb"\bDLLL? (?:\d{4}-|\{)")
 _TEXT = re.compile(r"\bDLL (?P<time>\S+ \S+) - (?P<rest>.*)")
@@ -31,16 +29,10 @@ _PAIR = re.compile(rf"([\w./-][\w./ -]{{0,80}}?) : ({NUMBER})(?=\s|$)")
 _JSON = re.compile(r"\bDLLL (\{.*\})\s*$")
 
 
-def identify(head: Head) -> bool:
-    """A line of DLLogger with a step and a number."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
     """One attempt; parameters are facts, and totals without a step too (``summary/...``).
 
-    Raises:
-        BadLog: no record holds a number.
+    Raises BadLog where no record holds a number.
     """
     log, parameters, counter = Log(path), dict[str, Any](), Epochs()
     for line in log.lines(_LINE):

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.model import Attempt
-from chronicle.readers.console.chunks import owner
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import NUMBER, numbers
-from chronicle.readers.text import Head
 
 NAME = "fairseq"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (
+    rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)|\bnum_updates=\d+, ',
+    rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)',
+)
 
 _TAG = r"train_inner|train|(?:valid|test)\w{0,40}"
 _LINE = re.compile(
@@ -34,16 +35,10 @@ _STEP = "num_updates"
 _LOSS = re.compile(r"(?:^|_)(?:nll_)?loss$")
 
 
-def identify(head: Head) -> bool:
-    """A line of statistics in one of fairseq's log formats (json, simple)."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
     """One attempt, overflows as events.
 
-    Raises:
-        BadLog: no record holds a number.
+    Raises BadLog where no record holds a number.
     """
     log = Log(path)
     for line in log.lines(_LINE):

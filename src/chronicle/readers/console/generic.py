@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
 
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Role
-from chronicle.readers.console.chunks import may_be_log, owner, sample
+from chronicle.readers.console.chunks import may_be_log, per_version, sample
 from chronicle.readers.console.line_records import (
     MAYBE,
     Course,
@@ -62,17 +61,12 @@ class Plan:
 
 def identify(head: Head) -> bool:
     """Records of one shape, with a metric that is known by its name, at steps that grow."""
-    return may_be_log(head.path) and not owner(head.path) and plan_of(head.path).is_log
+    return may_be_log(head.path) and plan_of(head.path).is_log
 
 
+@per_version
 def plan_of(path: Path) -> Plan:
     """How a log is to be read. Raises OSError."""
-    info = path.stat()
-    return _plan(path, info.st_size, info.st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _plan(path: Path, size: int, time_ns: int) -> Plan:
     whole, _, _ = sample(path).rpartition(b"\n")  # what follows may be cut
     raw = islice(filter(MAYBE.search, whole.split(b"\n")), _MOST_LINES)
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))

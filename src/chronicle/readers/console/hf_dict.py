@@ -13,13 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.console.chunks import owner
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import numbers
-from chronicle.readers.text import Head
 
 NAME = "hf-console"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb"\{'[^{}\n]{0,4000}?'epoch': '?\d",)
 
 _LINE = re.compile(rb"\{'[\w./ -]+': |^ *\d+%\|[^|]*\| *\d+/\d+ \[")
 _DICT = re.compile(r"\{('[^{}]*)\}")
@@ -89,16 +87,10 @@ class Bars:
         return epochs if abs(n * epochs / total - epoch) <= _ROUNDED else 0
 
 
-def identify(head: Head) -> bool:
-    """A dictionary of the Trainer, as Python prints it."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
     """One attempt.
 
-    Raises:
-        BadLog: no line holds a number.
+    Raises BadLog where no line holds a number.
     """
     log, bars, n_rows, filtered = Log(path), Bars(), 0, 0
     log.axis = "row"

@@ -16,7 +16,7 @@ import numpy as np
 
 from chronicle.model import Attempt, Floats, Steps
 from chronicle.readers.cells import number
-from chronicle.readers.console.chunks import Chunk, owner
+from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import ARGUMENT as MARK
 from chronicle.readers.console.pairs import argument
@@ -24,10 +24,9 @@ from chronicle.readers.console.prefixes import time_in
 from chronicle.readers.digits import Bytes, Mask, floats
 from chronicle.readers.hyperparameters import Scalar, config_facts
 from chronicle.readers.tables import step_rank
-from chronicle.readers.text import Head
 
 NAME = "megatron"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|",)
 
 _TOLD = re.compile(
     rb"iteration +\d+ */ *\d+ *\||(?:validation|test) loss at |world size: \d|training is done\]"
@@ -49,16 +48,10 @@ _MOST_TEMPLATES, _FEWEST = 16, 4
 _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 
-def identify(head: Head) -> bool:
-    """A line with an iteration of how many, and fields between bars."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
     """One attempt, with arguments and sizes as facts, checkpoints as events.
 
-    Raises:
-        BadLog: no record holds a number.
+    Raises BadLog where no record holds a number.
     """
     log, arguments, templates = Log(path), dict[str, Scalar](), list[Template]()
     for chunk in log.chunks():

@@ -18,13 +18,12 @@ from typing import Any
 
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers.cells import number
-from chronicle.readers.console.chunks import owner
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import Head, clean
+from chronicle.readers.text import clean
 
 NAME = "mlperf"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb':::MLL(?:OG)? (?:\{"|\d{9,11}\.\d+ \w+: \{)',)
 
 _LINE = re.compile(rb":::MLL(?:OG)? ")
 _OLD = re.compile(r":::MLL (?P<time>\d{9,11}\.\d+) (?P<key>\w+): (?P<json>\{.*\})\s*$")
@@ -66,16 +65,10 @@ class State:
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-def identify(head: Head) -> bool:
-    """A record of the MLPerf logger."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
     """One attempt. Hyperparameters, seed and status of the run are facts.
 
-    Raises:
-        BadLog: no record holds a number of a step.
+    Raises BadLog where no record holds a number of a step.
     """
     log, state = Log(path), State(_counter(path))
     log.axis = _COUNTERS[state.counter]

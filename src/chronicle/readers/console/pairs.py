@@ -15,6 +15,34 @@ from typing import NamedTuple
 from chronicle.readers.cells import number
 from chronicle.readers.hyperparameters import Scalar
 
+NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
+ARGUMENT = rb" \.{3,} "  # finds a line that may hold an argument of a program
+_ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
+_TRUTHS = {"True": True, "False": False}
+
+
+def comma_number(text: str) -> float | None:
+    """The number in a text, in which commas may keep thousands apart; None where it holds none."""
+    return number(text.replace(",", ""))
+
+
+def numbers(cells: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """The cells whose text is a number; the last of equal names stays."""
+    read = ((name.strip(), comma_number(text)) for name, text in cells)
+    return {name: value for name, value in read if value is not None}
+
+
+def argument(text: str) -> tuple[str, Scalar] | None:
+    """Name and value of ``name ........ value``; None where a line holds none, or its value is None."""
+    match = _ARGUMENT.search(text)
+    if match is None or (cell := match["value"].strip()) == "None":
+        return None
+    value = number(cell)
+    if value is None:
+        return match["name"], _TRUTHS.get(cell, cell)
+    return match["name"], int(value) if re.fullmatch(r"[+-]?\d{1,15}", cell) else value
+
+
 _NUMBER = (
     r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?|nan\b|inf(?:inity)?\b)"
 )
@@ -92,21 +120,10 @@ def _ungrouped(match: re.Match[str]) -> str:
     return f"{group if group.endswith(name) else f'{group}/{name}'}={value} "
 
 
-NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
-
-
-def numbers(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
-    """The pairs whose text is a number; thousands may be apart by commas. The last of equal names stays."""
-    read = ((name.strip(), number(text.replace(",", ""))) for name, text in pairs)
-    return {name: value for name, value in read if value is not None}
-
-
-def pattern(separator: str) -> re.Pattern[str]:
-    """Finds (name, number) where ``separator`` (an expression) stands between them."""
-    return re.compile(rf"([A-Za-z_][\w./ -]*?){separator}({NUMBER})(?![\w.])")
-
-
 _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
+# Lines that name their numbers in a way of their own: a text that they hold, a pattern, and what it becomes,
+# named as the trainer names it wherever the line has a name for it. A row stands here only where a trainer in
+# wide use writes so, and no general rule of `pairs` can know it.
 _WORDINGS = tuple(
     (literal, re.compile(pattern), into)
     for literal, pattern, into in (
@@ -165,33 +182,19 @@ _LEVANTER = re.compile(r"Progress on:(?P<what>\w+) (?P<n>[\d.]{1,12})(?P<unit>[k
 
 
 def reworded(text: str) -> str:
-    """The line in pairs; one that needs no other words is given as it is."""
+    """The line in pairs; one that needs no other words is given as it is.
+
+    >>> reworded("Ep. 1 : Up. 1000 : Sen. 70,000 : Cost 7.95 : L.r. 1.0e-05")
+    'epoch 1 update 1000 : sentences 70,000 : Cost 7.95 : L.r = 1.0e-05'
+    """
     for literal, pattern, into in _WORDINGS:
         if literal in text:
             text = pattern.sub(into, text, count=1)
-    if "postfix:" in text and (found := _LEVANTER.search(text)):
-        what = "" if found["what"] == "train" else f"{found['what']}: "
+    if "postfix:" in text and (match := _LEVANTER.search(text)):
+        what = "" if match["what"] == "train" else f"{match['what']}: "
         try:
-            step = round(float(found["n"]) * _THOUSANDS[found["unit"]])
+            step = round(float(match["n"]) * _THOUSANDS[match["unit"]])
         except ValueError:
             return text
-        text = f"{what}step {step} {text[found.end() :]}"
+        text = f"{what}step {step} {text[match.end() :]}"
     return text
-
-
-# As bytes this finds a line that may hold one.
-ARGUMENT = rb" \.{3,} "
-_ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
-_TRUTHS = {"True": True, "False": False}
-
-
-def argument(text: str) -> tuple[str, Scalar] | None:
-    """Name and value of the argument in a line; None where it holds none, or its value is None."""
-    found = _ARGUMENT.search(text)
-    if found is None or (cell := found["value"].strip()) == "None":
-        return None
-    value = number(cell)
-    if value is None:
-        return found["name"], _TRUTHS.get(cell, cell)
-    whole = re.fullmatch(r"[+-]?\d{1,15}", cell)
-    return found["name"], int(value) if whole else value
