@@ -94,8 +94,8 @@ class Fault:
 
     ``place`` says where it stands; ``what`` says what is wrong and what became of it; ``count`` is how many
     records it stands for. ``kind`` is "read" for what could not be used, else what failed beside the curves:
-    "xid", "nccl", "out-of-memory", "preemption", ... (see `chronicle.readers.console.fault_lines.KINDS`); those
-    have the ``host`` where the log names one, and the step the log was at.
+    "xid", "nccl", "out-of-memory", "preemption", ... (`KINDS` of `chronicle.readers.console.fault_lines`);
+    those have the ``host`` where the log names one, and the step the log was at.
     """
 
     place: Place

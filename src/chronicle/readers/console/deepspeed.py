@@ -13,8 +13,7 @@ from pathlib import Path
 
 from chronicle.model import Attempt
 from chronicle.readers.cells import number
-from chronicle.readers.console.line_records import Epochs
-from chronicle.readers.console.log import Line, Log
+from chronicle.readers.console.log import Epochs, Line, Log
 from chronicle.readers.console.pairs import ARGUMENT as MARK
 from chronicle.readers.console.pairs import argument, pairs
 from chronicle.readers.hyperparameters import Scalar, config_facts

@@ -13,8 +13,7 @@ from typing import Any
 
 from chronicle.model import Attempt
 from chronicle.readers.cells import number
-from chronicle.readers.console.line_records import Epochs
-from chronicle.readers.console.log import Line, Log
+from chronicle.readers.console.log import Epochs, Line, Log
 from chronicle.readers.console.pairs import NUMBER, numbers
 from chronicle.readers.hyperparameters import config_facts
 

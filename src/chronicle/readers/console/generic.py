@@ -9,6 +9,7 @@ all, but a loss is told again and again, the rows are counted.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +20,8 @@ from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import may_be_log, per_version, sample
 from chronicle.readers.console.line_records import (
+    LOSSES,
     MAYBE,
-    Course,
     Record,
     Told,
     counted,
@@ -28,7 +29,7 @@ from chronicle.readers.console.line_records import (
     key_of,
     records,
 )
-from chronicle.readers.console.log import Line, Log, text_of
+from chronicle.readers.console.log import Epochs, Line, Log, text_of
 from chronicle.readers.console.pairs import Pair
 from chronicle.readers.console.prefixes import Prefix, split
 from chronicle.readers.hyperparameters import Scalar, config_facts
@@ -41,7 +42,8 @@ FALLBACK = True
 _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
-_LOSSES = frozenset({Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS})
+_NO_RANK = 1 << 30
+_WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def _repeats(found: Iterable[Record], course: Course) -> bool:
 def _fewest(record: Record) -> int:
     """How often a record must come: less often where it tells the loss of each epoch."""
     counts = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-    return _FEWEST_EPOCHS if counts and _LOSSES & set(map(role_of, record.shape)) else _FEWEST_LINES
+    return _FEWEST_EPOCHS if counts and LOSSES & set(map(role_of, record.shape)) else _FEWEST_LINES
 
 
 def _tells_losses(found: Sequence[Record]) -> bool:
@@ -140,6 +142,59 @@ def _grows(steps: list[int]) -> bool:
     rises = sum(later > before for before, later in pairwise(steps))
     falls = sum(later < before for before, later in pairwise(steps))
     return rises >= _FEWEST_STEPS - 1 and rises > 4 * falls
+
+
+class Course:
+    """Where a log is: the step of each of its records, given in their order.
+
+    Only what counts in several records of the log (``known``, as `key_of` has it) is taken for a counter.
+    Where ``phases`` are told apart, an evaluation stands where the training is. ``twofold`` counters tell
+    the epoch and the batch in it (``Batch 3/100``, where no batch is the last).
+    """
+
+    def __init__(self, known: frozenset[str], phases: bool, twofold: frozenset[str]) -> None:
+        self.counter, self.axis = "", "step"
+        self.last: int | None = None
+        self._known, self._phases, self._twofold = known, phases, twofold
+        self._rank = _NO_RANK
+        self._epoch, self._epochs, self._passes = 0.0, Epochs(), False
+        self._count = Pair("", -1.0)
+
+    def step(self, record: Record) -> tuple[int | None, bool]:
+        """The step of a record, None before the first, and whether it holds what counts in this log."""
+        evaluation, epoch = self._phases and bool(record.evaluation), record.epoch
+        if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
+            self._epoch, self._passes = epoch.value, False
+        known = [(rank, pair) for rank, pair in record.counters if key_of(pair) in self._known]
+        own = [
+            (rank, pair)
+            for rank, pair in known
+            if rank <= self._rank and not (evaluation and self._is_elsewhere(pair))
+        ]
+        if own:
+            self._rank, pair = own[0]
+            self.counter, self.axis = pair.name, counted(self._rank)
+            if pair.name in self._twofold:
+                self._epoch, pair = pair.value, Pair(pair.name, pair.of)
+            self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
+            self._count = pair
+        elif epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
+            self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
+            return self.last, len(record.pairs) > 1
+        return self.last, bool(known)
+
+    def _is_elsewhere(self, pair: Pair) -> bool:
+        """Whether an evaluation counts its own batches, and not the steps of the training."""
+        same = pair.name == self.counter and pair.value >= self._count.value and pair.of == self._count.of
+        return self.last is not None and not same
+
+    def _pass(self, pair: Pair, told: bool) -> float:
+        """The epoch of a counter; where none is ever told, whole passes over the batches are counted."""
+        before = self._count
+        if (self._passes or (not told and not self._epoch)) and before.of and pair.of == before.of:
+            self._passes = True
+            self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
+        return self._epoch
 
 
 def read(path: Path) -> list[Attempt]:

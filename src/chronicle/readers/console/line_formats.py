@@ -43,6 +43,7 @@ class LineFormat:
     checkpoint: re.Pattern[str] = _NEVER  # ``what`` (sav, load) is done at a ``place``
     ranks: bool = False  # several ranks print a step; the first of them is read
     repeated: tuple[str, ...] = ()  # metrics by which a line of another rank is known that has no prefix
+    bare: bool = False  # a step counts, though no number can be read beside it
     clock_anywhere: bool = False  # in the line, not only in front of it
     as_number: Callable[[str], float | None] = comma_number
     units: Mapping[str, str] = field(default_factory=dict)  # those that no line tells
@@ -67,12 +68,9 @@ class LineFormat:
                 content = (match["step"], *map(values.get, self.repeated))
                 again, before = self.repeated and not prefix.who and content == before, content
                 time = None if self.clock_anywhere else prefix.time
-                if (
-                    values
-                    and not again
-                    and log.add(line, int(match["step"]), values | early, time=time, who=prefix.who)
-                ):
-                    early = {}
+                if (values or self.bare) and not again:
+                    taken = log.add(line, int(match["step"]), values | early, time=time, who=prefix.who)
+                    early = {} if taken else early
             elif match := self.early.search(prefix.text):
                 early |= self._numbers([(match["name"], match["value"])])
             elif match := self.checkpoint.search(line.text):
@@ -113,6 +111,7 @@ LINE_FORMATS = {
             pair=re.compile(r"(?:^|(?<=\|))([^|:]*):([^|]*)()"),
             checkpoint=re.compile(r"(?P<what>Sav|Load)ing checkpoint (?:at|from) (?P<place>\S+)"),
             ranks=True,
+            bare=True,
             clock_anywhere=True,
             as_number=short_number,
             units={"cuda_memory_allocated": "bytes", "cuda_max_memory_reserved": "bytes"},

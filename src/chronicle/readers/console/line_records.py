@@ -1,8 +1,15 @@
-"""Records of any text log: the pairs that were told together, and where in the training they stand."""
+"""From the lines of any text log to its records: pairs that were told together, and what counts among them.
+
+step 5 | loss: 2.5 | lr 1e-4            one line
+Mean reward: 0.67                       a block: each line is one pair, no name comes twice in it
+| train/          |        |            a box of two columns; names have their group in front
+|    loss         | -0.205 |
+epoch  train_loss  valid_loss  time     a table: rows under a header that names a counter
+0      1.2005      1.1001      00:32
+"""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -18,19 +25,18 @@ from chronicle.readers.console.pairs import Pair, pairs
 from chronicle.readers.console.prefixes import Prefix
 from chronicle.readers.phases import OF_BOTH
 
-NONE = 1 << 30  # the rank of no counter
 _IN_EPOCH = re.findall(
     r"\w+",
-    "batch minibatch mini_batch batches batch_id batch_idx iters itr it i env_step env_steps episode"
-    " instance progress",
+    "batch minibatch mini_batch batches batch_id batch_idx iters itr it i env_step env_steps episode instance"
+    " progress",
 )
 _N_NAMED = 2 * len(tables.STEP_NAMES)
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
-_NO_COUNT = frozenset(
+_NO_COUNT = set(
     re.findall(
         r"\w+",
-        """accum accumulation best checkpoint every final first grad gradient inner last log max min n next
-        num patience per ppo save saved total until warmup""",
+        "accum accumulation best checkpoint every final first grad gradient inner last log max min n next num"
+        " patience per ppo save saved total until warmup",
     )
 )
 _EVALUATION = re.compile(
@@ -38,12 +44,9 @@ _EVALUATION = re.compile(
     re.IGNORECASE,
 )
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
-_WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 _SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE})
-_JUDGED = frozenset(
-    {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.GRAD_NORM, Role.SCORE, Role.VALIDATION_SCORE}
-    | {Role.LEARNING_RATE}
-)
+LOSSES = frozenset({Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS})
+_JUDGED = LOSSES | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
 
 
 class Told(NamedTuple):
@@ -186,59 +189,6 @@ def _last_word(name: str) -> str:
     return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
 
 
-class Course:
-    """Where a log is: the step of each of its records, given in their order.
-
-    Only what counts in several records of the log (``known``, as `key_of` has it) is taken for a counter.
-    Where ``phases`` are told apart, an evaluation stands where the training is. ``twofold`` counters tell
-    the epoch and the batch in it (``Batch 3/100``, where no batch is the last).
-    """
-
-    def __init__(self, known: frozenset[str], phases: bool, twofold: frozenset[str]) -> None:
-        self.counter, self.axis = "", "step"
-        self.last: int | None = None
-        self._known, self._phases, self._twofold = known, phases, twofold
-        self._rank = NONE
-        self._epoch, self._epochs, self._passes = 0.0, Epochs(), False
-        self._count = Pair("", -1.0)
-
-    def step(self, record: Record) -> tuple[int | None, bool]:
-        """The step of a record, None before the first, and whether it holds what counts in this log."""
-        evaluation, epoch = self._phases and bool(record.evaluation), record.epoch
-        if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
-            self._epoch, self._passes = epoch.value, False
-        known = [(rank, pair) for rank, pair in record.counters if key_of(pair) in self._known]
-        own = [
-            (rank, pair)
-            for rank, pair in known
-            if rank <= self._rank and not (evaluation and self._is_elsewhere(pair))
-        ]
-        if own:
-            self._rank, pair = own[0]
-            self.counter, self.axis = pair.name, counted(self._rank)
-            if pair.name in self._twofold:
-                self._epoch, pair = pair.value, Pair(pair.name, pair.of)
-            self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
-            self._count = pair
-        elif epoch and self._rank == NONE and epoch.value == self._epoch // 1:
-            self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
-            return self.last, len(record.pairs) > 1
-        return self.last, bool(known)
-
-    def _is_elsewhere(self, pair: Pair) -> bool:
-        """Whether an evaluation counts its own batches, and not the steps of the training."""
-        same = pair.name == self.counter and pair.value >= self._count.value and pair.of == self._count.of
-        return self.last is not None and not same
-
-    def _pass(self, pair: Pair, told: bool) -> float:
-        """The epoch of a counter; where none is ever told, whole passes over the batches are counted."""
-        before = self._count
-        if (self._passes or (not told and not self._epoch)) and before.of and pair.of == before.of:
-            self._passes = True
-            self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
-        return self._epoch
-
-
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
     rb"[A-Za-z_)%\]|][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$|best iteration"
@@ -273,11 +223,7 @@ class Table:
             return []
         if not self._names:
             return None
-        cells = (
-            [c.strip() for c in _BORDERS.split(text.strip("|│┃║ "))]
-            if _BORDERS.search(text)
-            else text.split()
-        )
+        cells = _bordered(text) or text.split()
         cells = cells[len(cells) > len(self._names) and cells[0] == "#" :]
         if len(cells) != len(self._names):
             return None
@@ -291,6 +237,11 @@ class Table:
         return found
 
 
+def _bordered(text: str) -> list[str]:
+    """The cells of a line between borders; [] where it has none."""
+    return [cell.strip() for cell in _BORDERS.split(text.strip("|│┃║ "))] if _BORDERS.search(text) else []
+
+
 def _header(text: str) -> tuple[str, ...]:
     """The names of the columns that a line names; () where it is no header.
 
@@ -298,8 +249,8 @@ def _header(text: str) -> tuple[str, ...]:
     """
     if not _HEAD.match(text) or ": " in text or "=" in text:
         return ()
-    cells = _BORDERS.split(text.strip("|│┃║ ")) if _BORDERS.search(text) else _GAP.split(text.strip())
-    names = [cell.strip() for cell in (cells if len(cells) > 1 else text.split())]
+    cells = _bordered(text) or _GAP.split(text.strip())
+    names = cells if len(cells) > 1 else text.split()
     names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
     if not 2 <= len(names) <= _MOST_COLUMNS or not all(map(_is_name, names)):
@@ -343,11 +294,7 @@ class Gatherer:
         elif self._skip or ("est " in text and _SUMMARY.search(text)):  # what was said before, said again
             self._skip = not self._skip and text.endswith(":")
             yield Record((), text)
-        elif (
-            text.startswith("|")
-            and (box := _BOX.fullmatch(text))
-            and (not box[2] or number(box[2]) is not None)
-        ):
+        elif (box := _BOX.fullmatch(text)) and (not box[2] or number(box[2]) is not None):
             yield from self._boxed(box[1], box[2], line, prefix)
         else:
             row = self._table.read(text)
@@ -392,26 +339,3 @@ def records(lines: Iterable[tuple[Line, Prefix]]) -> Iterator[Record]:
     for line, prefix in lines:
         yield from gatherer.take(line, prefix)
     yield from gatherer.end(of_log=True)
-
-
-class Epochs:
-    """Adds up the steps of epochs: where a step does not grow into a later epoch, that epoch goes on
-    counting.
-
-    In an epoch that was there before it counts from where that one began; what a step that goes back
-    means is decided when attempts are stitched.
-    """
-
-    def __init__(self) -> None:
-        self._epoch: float | None = None
-        self._step = self._before = 0
-        self._begun: dict[float, int] = {}
-
-    def step(self, epoch: float, step: int, of: int = 0) -> int:
-        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
-        if self._epoch is not None and epoch != self._epoch:
-            later = of or self._step + 1 if step <= self._step and epoch > self._epoch else 0
-            self._before = self._begun.get(epoch, self._before + later)
-        self._begun.setdefault(epoch, self._before)
-        self._epoch, self._step = epoch, step
-        return self._before + step
