@@ -59,6 +59,7 @@ def test_its_faults_are_on_the_timeline(folder: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_classify_and_the_entry_tell_of_them(folder: Path, chronicle) -> None:
     ran = chronicle("classify", str(folder))
     told = "Xid 63: memory page retired or row remapped; it takes effect after a reset (0000:41:00)"

@@ -29,16 +29,13 @@ _JSON = re.compile(r"\bDLLL (\{.*\})\s*$")
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt; parameters are facts, and totals without a step too (``summary/...``).
-
-    Raises BadLog where no record holds a number.
-    """
+    """One attempt; parameters and totals without a step are facts. Raises BadLog where it holds no number."""
     log, parameters, counter = Log(path), dict[str, Any](), Epochs()
     for line in log.lines(_LINE):
-        if found := _JSON.search(line.text):
-            _document(log, line, found[1], parameters, counter)
-        elif found := _TEXT.search(line.text):
-            rest = found["rest"]
+        if match := _JSON.search(line.text):
+            _document(log, line, match[1], parameters, counter)
+        elif match := _TEXT.search(line.text):
+            rest = match["rest"]
             if rest.startswith("PARAMETER "):
                 parameters = dict(_PARAMETER.findall(rest)) | parameters
             elif step := _STEP.search(rest):
@@ -64,8 +61,8 @@ def _document(log: Log, line: Line, text: str, parameters: dict[str, Any], count
     if step == "PARAMETER" or record.get("type") == "PARAMETER":
         parameters |= {str(name): value for name, value in data.items() if str(name) not in parameters}
         return
-    found = ((str(name), number(str(value))) for name, value in data.items())
-    values = {name: value for name, value in found if value is not None}
+    cells = ((str(name), number(str(value))) for name, value in data.items())
+    values = {name: value for name, value in cells if value is not None}
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
     _add(log, line, places, values, counter) if places else _sum_up(log, values)
 

@@ -36,15 +36,12 @@ _LOSS = re.compile(r"(?:^|_)(?:nll_)?loss$")
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, overflows as events.
-
-    Raises BadLog where no record holds a number.
-    """
+    """One attempt, overflows as events. Raises BadLog where no record holds a number."""
     log = Log(path)
     for line in log.lines(_LINE):
-        if found := _SCALE.search(line.text):
+        if match := _SCALE.search(line.text):
             log.event(line, "overflow")
-            log.add(line, log.step or 0, numbers([("loss_scale", found[1])]))
+            log.add(line, log.step or 0, numbers([("loss_scale", match[1])]))
         elif values := _values(log, line):
             _add(log, line, values)
     losses = [name for name in log.rows.columns if _LOSS.search(name)]
@@ -52,9 +49,9 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _values(log: Log, line: Line) -> dict[str, float]:
-    if found := _JSON.search(line.text):
+    if match := _JSON.search(line.text):
         try:
-            record: dict[str, Any] = json.loads(found["json"])
+            record: dict[str, Any] = json.loads(match["json"])
         except (ValueError, RecursionError):
             log.fault(line.number, "statistics are no JSON; line skipped")
             return {}
@@ -62,9 +59,9 @@ def _values(log: Log, line: Line) -> dict[str, float]:
             (str(name), str(value)) for name, value in record.items() if not isinstance(value, dict | list)
         ]
         return numbers(cells)
-    if found := _BARS.search(line.text):
-        told = numbers(_FIELD.findall(found["rest"]))
-        return {name if name == _STEP else f"{found['tag']}_{name}": value for name, value in told.items()}
+    if match := _BARS.search(line.text):
+        told = numbers(_FIELD.findall(match["rest"]))
+        return {name if name == _STEP else f"{match['tag']}_{name}": value for name, value in told.items()}
     return numbers(_EQUALS.findall(line.text))
 
 

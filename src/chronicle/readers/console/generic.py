@@ -22,16 +22,15 @@ from chronicle.readers.console.chunks import may_be_log, per_version, sample
 from chronicle.readers.console.line_records import (
     LOSSES,
     MAYBE,
+    LinePair,
     Record,
-    Told,
-    counted,
+    axis_of,
     is_known,
     key_of,
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
 from chronicle.readers.console.pairs import Pair
-from chronicle.readers.console.prefixes import Prefix, split
 from chronicle.readers.hyperparameters import Scalar, config_facts
 from chronicle.readers.text import Head
 
@@ -72,12 +71,12 @@ def plan_of(path: Path) -> Plan:
     whole, _, _ = sample(path).rpartition(b"\n")  # what follows may be cut
     raw = islice(filter(MAYBE.search, whole.split(b"\n")), _MOST_LINES)
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
-    found = [record for record in records((line, line.prefix) for line in lines) if record.told]
+    all_records = [record for record in records((line, line.prefix) for line in lines) if record.line_pairs]
     told: dict[str, list[tuple[int, Pair]]] = {}
-    for record in found:
+    for record in all_records:
         for rank, pair in dict.fromkeys(record.counters):
             told.setdefault(key_of(pair), []).append((rank, pair))
-    training = [record for record in found if record.is_training]
+    training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     bars = {key_of(pair) for record in training for pair in record.pairs if pair.name == "progress"}
     counters = frozenset(
@@ -86,9 +85,9 @@ def plan_of(path: Path) -> Plan:
         if _counts(counts) and (key in bars or not bars or "progress/" not in key)
     )
     twofold = frozenset(key for key in counters if _is_twofold([pair for _, pair in told[key]]))
-    if _repeats(found, Course(counters, phases, twofold)):
+    if _repeats(all_records, Course(counters, phases, twofold)):
         return Plan(True, counters, phases=phases, twofold=twofold)
-    uncounted = not counters and not any(record.epoch for record in found)
+    uncounted = not counters and not any(record.epoch for record in all_records)
     return Plan(uncounted and _tells_losses(training), by_row=True, phases=phases)
 
 
@@ -101,7 +100,7 @@ def _counts(told: Sequence[tuple[int, Pair]]) -> bool:
     if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold([pair for _, pair in told])):
         return False
     falls = sum(later < before for before, later in pairwise(values))
-    return counted(told[0][0]) == "step" or _RARE_FALLS * falls <= len(values)
+    return axis_of(told[0][0]) == "step" or _RARE_FALLS * falls <= len(values)
 
 
 def _is_twofold(told: Sequence[Pair]) -> bool:
@@ -112,10 +111,10 @@ def _is_twofold(told: Sequence[Pair]) -> bool:
     )
 
 
-def _repeats(found: Iterable[Record], course: Course) -> bool:
+def _repeats(all_records: Iterable[Record], course: Course) -> bool:
     """Whether records of one shape stand at steps that grow."""
     seen: dict[tuple[str, ...], list[int]] = {}
-    for record in found:
+    for record in all_records:
         step, _ = course.step(record)
         if step is not None and record.is_training:
             steps = seen.setdefault(record.shape, [])
@@ -131,9 +130,9 @@ def _fewest(record: Record) -> int:
     return _FEWEST_EPOCHS if counts and LOSSES & set(map(role_of, record.shape)) else _FEWEST_LINES
 
 
-def _tells_losses(found: Sequence[Record]) -> bool:
+def _tells_losses(all_records: Sequence[Record]) -> bool:
     """Whether one loss is told again and again, and changes."""
-    losses = [pair for record in found for pair in record.pairs if "loss" in pair.name.lower()]
+    losses = [pair for record in all_records for pair in record.pairs if "loss" in pair.name.lower()]
     (_, n_lines), *_ = Counter(pair.name for pair in losses).most_common(1) or [("", 0)]
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
 
@@ -173,7 +172,7 @@ class Course:
         ]
         if own:
             self._rank, pair = own[0]
-            self.counter, self.axis = pair.name, counted(self._rank)
+            self.counter, self.axis = pair.name, axis_of(self._rank)
             if pair.name in self._twofold:
                 self._epoch, pair = pair.value, Pair(pair.name, pair.of)
             self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
@@ -200,18 +199,17 @@ class Course:
 def read(path: Path) -> list[Attempt]:
     """One attempt. A name without a known role that came twice at most is left out.
 
-    Raises:
-        BadLog: no line with a step holds another number.
+    Raises BadLog where no line with a step holds another number.
     """
     plan, log, before = plan_of(path), Log(path), dict[str, Scalar]()
     course = Course(plan.counters, plan.phases, plan.twofold)
-    told = _by_row if plan.by_row else _by_step
-    for record, values, step, known in told(log, course, plan):
+    placed = _by_row if plan.by_row else _by_step
+    for record, values, step, known in placed(log, course, plan):
         if not values or not known:
-            for line in {one.line.number: one.line for one in record.told}.values():
+            for line in {item.line.number: item.line for item in record.line_pairs}.values():
                 log.look(line)
         elif step is None:
-            before |= {name: one.pair.value for name, one in values.items() if name not in before}
+            before |= {name: item.pair.value for name, item in values.items() if name not in before}
         else:
             _add(log, step, values)
     log.axis = "row" if plan.by_row else course.axis
@@ -222,10 +220,10 @@ def read(path: Path) -> list[Attempt]:
     return [log.attempt()]
 
 
-Said = tuple[Record, dict[str, Told], int | None, bool]
+Placed = tuple[Record, dict[str, LinePair], int | None, bool]
 
 
-def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Said]:
+def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
     """Each record with its values, its step, and whether it belongs to the training."""
     blocks_count = False
     for record in _records(log):
@@ -236,11 +234,11 @@ def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Said]:
         values = record.values(course.counter, plan.phases)
         known = {name for name in values if own or name in log.rows.columns or is_known(name)}
         if known and record.is_block:
-            values = {name: one for name, one in values.items() if name in known}
+            values = {name: item for name, item in values.items() if name in known}
         yield record, values, step, bool(known)
 
 
-def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Said]:
+def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
     """As `_by_step` where nothing counts: a name that comes again begins the next row."""
     row, names = 0, set[str]()
     for record in _records(log):
@@ -254,20 +252,15 @@ def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Said]:
 
 def _records(log: Log) -> Iterator[Record]:
     """The records of a log; a line that holds none is looked at for faults of the machine."""
-
-    def lines() -> Iterator[tuple[Line, Prefix]]:
-        for line in log.lines(MAYBE):
-            yield line, split(line.text)
-
-    yield from records(lines())
+    return records((line, line.prefix) for line in log.lines(MAYBE))
 
 
-def _add(log: Log, step: int, values: dict[str, Told]) -> None:
+def _add(log: Log, step: int, values: dict[str, LinePair]) -> None:
     """Adds what was told, line by line."""
-    by_line: dict[int, dict[str, Told]] = {}
-    for name, one in values.items():
-        by_line.setdefault(one.line.number, {})[name] = one
-    for told in by_line.values():
-        first = next(iter(told.values()))
-        numbers = {name: one.pair.value for name, one in told.items()}
+    by_line: dict[int, dict[str, LinePair]] = {}
+    for name, item in values.items():
+        by_line.setdefault(item.line.number, {})[name] = item
+    for items in by_line.values():
+        first = next(iter(items.values()))
+        numbers = {name: item.pair.value for name, item in items.items()}
         log.add(first.line, step, numbers, time=first.prefix.time, who=first.prefix.who)

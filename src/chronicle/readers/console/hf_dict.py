@@ -88,10 +88,7 @@ class Bars:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt.
-
-    Raises BadLog where no line holds a number.
-    """
+    """One attempt. Raises BadLog where no line holds a number."""
     log, bars, n_rows, filtered = Log(path), Bars(), 0, 0
     log.axis = "row"
     for line, values in _told(log, bars):
@@ -122,8 +119,8 @@ def _told(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
         if bar := _BAR.match(line.text):
             for waiting, values, step in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
                 log.add(waiting, step, values)
-        for found in _DICT.finditer(line.text):
-            told = _OF.sub(r"'\1': \2", found[1])
+        for match in _DICT.finditer(line.text):
+            told = _OF.sub(r"'\1': \2", match[1])
             values = numbers(_ITEM.findall(told)) if _EPOCH in told else {}
             if values and not line.unfinished:
                 yield line, values

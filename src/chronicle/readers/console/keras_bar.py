@@ -22,10 +22,7 @@ _PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt; its axis counts epochs.
-
-    Raises BadLog where no bar of a whole epoch holds a number.
-    """
+    """One attempt; its axis counts epochs. Raises BadLog where no bar of a whole epoch holds a number."""
     log, epoch = Log(path), 0
     log.axis = "epoch"
     waiting: list[tuple[Line, int, dict[str, float]]] = []

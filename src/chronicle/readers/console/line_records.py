@@ -49,7 +49,7 @@ LOSSES = frozenset({Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS})
 _JUDGED = LOSSES | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
 
 
-class Told(NamedTuple):
+class LinePair(NamedTuple):
     """A pair, and the line it stands in with what stood before its words."""
 
     pair: Pair
@@ -64,38 +64,39 @@ class Record:
     best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
     """
 
-    def __init__(self, told: Sequence[Told], text: str = "", *, open: bool = False) -> None:
-        self.told, self.open = told, open
-        self.pairs = [one.pair for one in told]
+    def __init__(self, line_pairs: Sequence[LinePair], text: str = "", *, open: bool = False) -> None:
+        self.line_pairs, self.open = line_pairs, open
+        self.pairs = [item.pair for item in line_pairs]
         self.shape = tuple(pair.name for pair in self.pairs)
         self.epoch = next((pair for pair in self.pairs if _last_word(pair.name) == "epoch"), None)
         ranked = [(rank, pair) for pair in self.pairs if (rank := rank_of(pair)) is not None]
         self.counters = sorted(ranked, key=itemgetter(0)) if len(ranked) > 1 else ranked
         metric = next((pair.name for pair in self.pairs if not counts(pair)), "")
         before = text.find(metric) if metric else -1  # what stands behind a metric is said of another one
-        self.evaluation = _evaluation(text[:before] if before > 0 else text) if told else ""
+        self.evaluation = _evaluation(text[:before] if before > 0 else text) if line_pairs else ""
 
-    def values(self, counter: str, phases: bool) -> dict[str, Told]:
+    def values(self, counter: str, phases: bool) -> dict[str, LinePair]:
         """What it tells but the counter, by its name; of equal names the first is meant.
 
         Where ``phases`` are told apart, what was measured in an evaluation says so in its name.
         """
-        named = {one.pair.name: one for one in reversed(self.told)}
+        named = {item.pair.name: item for item in reversed(self.line_pairs)}
         named = {name: named[name] for name in self.shape if name not in (counter, "progress")}
         word = self.evaluation if phases else ""
         if not word:
             return named
-        by_name = any(map(_says_so, named))  # then what else is told with it may be of another kind
+        # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
+        by_name = any(map(_names_an_evaluation, named))
         return {
-            name if _is_whole(name, by_name) else f"{word}/{name}": one
-            for name, one in named.items()
-            if not counts(one.pair)
+            name if _keeps_its_name(name, by_name) else f"{word}/{name}": item
+            for name, item in named.items()
+            if not counts(item.pair)
         }
 
     @property
     def is_block(self) -> bool:
         """Whether it was told in several lines."""
-        return len({one.line.number for one in self.told}) > 1
+        return len({item.line.number for item in self.line_pairs}) > 1
 
     @property
     def is_training(self) -> bool:
@@ -112,22 +113,22 @@ class Record:
 
 def _evaluation(text: str) -> str:
     """The word of an evaluation in a line, where no training is spoken of beside it; else ""."""
-    found = _EVALUATION.search(text)
-    if not found or _TRAINING.search(text):
+    match = _EVALUATION.search(text)
+    if not match or _TRAINING.search(text):
         return ""
-    ing = (found["ing"] or "").lower()
-    return {"evalu": "eval"}.get(ing, ing) or found[0].lower()
+    ing = (match["ing"] or "").lower()
+    return {"evalu": "eval"}.get(ing, ing) or match[0].lower()
 
 
 @lru_cache(maxsize=4096)
-def _says_so(name: str) -> bool:
+def _names_an_evaluation(name: str) -> bool:
     """Whether the name of a metric itself speaks of an evaluation."""
     return bool(_EVALUATION.search(re.sub(r"[_/.-]", " ", name)))
 
 
-def _is_whole(name: str, by_name: bool) -> bool:
+def _keeps_its_name(name: str, by_name: bool) -> bool:
     """Whether a metric is told of an evaluation under the name that it has anyway."""
-    return _says_so(name) or (by_name and not is_judged(name)) or role_of(name) in OF_BOTH
+    return _names_an_evaluation(name) or (by_name and not is_judged(name)) or role_of(name) in OF_BOTH
 
 
 @lru_cache(maxsize=4096)
@@ -161,7 +162,7 @@ def is_known(name: str) -> bool:
     return "loss" in name.lower() or role_of(name) is not Role.OTHER
 
 
-def counted(rank: int) -> str:
+def axis_of(rank: int) -> str:
     """What a counter of this rank counts."""
     names = tables.STEP_NAMES
     return names[rank % len(names)][1] if rank < _N_NAMED else "step"
@@ -227,14 +228,14 @@ class Table:
         cells = cells[len(cells) > len(self._names) and cells[0] == "#" :]
         if len(cells) != len(self._names):
             return None
-        found = [pair for name, cell in zip(self._names, cells, strict=True) if (pair := _cell(name, cell))]
+        row = [pair for name, cell in zip(self._names, cells, strict=True) if (pair := _cell(name, cell))]
         of_class = self._names[0].lower() == "class"
-        if len(found) < max(2, len(cells) / 2) or (not of_class and found[0].name != self._names[0]):
+        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self._names[0]):
             return None
         if (bar and bar[1] != "100") or cells == self._last or (of_class and cells[0] != "all"):
             return []
         self._last = cells
-        return found
+        return row
 
 
 def _bordered(text: str) -> list[str]:
@@ -269,16 +270,16 @@ def _counts(name: str) -> bool:
 
 def _cell(name: str, cell: str) -> Pair | None:
     """A cell with its name; None for one that is no number."""
-    found = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?)?", cell)
-    value = number(found[1].replace(",", "")) if found else None
-    return Pair(name, value, int((found and found[2]) or 0)) if value is not None else None
+    match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?)?", cell)
+    value = number(match[1].replace(",", "")) if match else None
+    return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
 
 
 class Gatherer:
     """Gathers the lines of a log, one after the other, into records."""
 
     def __init__(self) -> None:
-        self._block: dict[str, Told] = {}
+        self._block: dict[str, LinePair] = {}
         self._group, self._table, self._skip = "", Table(), False
         self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
         self._judged = False
@@ -298,14 +299,15 @@ class Gatherer:
             yield from self._boxed(box[1], box[2], line, prefix)
         else:
             row = self._table.read(text)
-            found = [as_bar(pair) for pair in pairs(text)] if row is None else row
-            if len(found) == 1 and row is None and text.lstrip(_BULLET).startswith(found[0].name):
-                yield from self._one(Told(found[0], line, prefix))
+            named = [as_bar(pair) for pair in pairs(text)] if row is None else row
+            if len(named) == 1 and row is None and text.lstrip(_BULLET).startswith(named[0].name):
+                yield from self._alone(LinePair(named[0], line, prefix))
             else:
-                if found:
+                if named:
                     yield from self.end()
-                    self._judged |= any(is_judged(pair.name) for pair in found)
-                yield Record(tuple(Told(pair, line, prefix) for pair in found), text if row is None else "")
+                    self._judged |= any(is_judged(pair.name) for pair in named)
+                items = [LinePair(pair, line, prefix) for pair in named]
+                yield Record(items, text if row is None else "")
 
     def end(self, *, of_log: bool = False) -> Iterator[Record]:
         """The block that was under way, if there is one."""
@@ -318,7 +320,7 @@ class Gatherer:
         if value is None:
             self._group = name if name.endswith("/") else ""
         else:
-            yield from self._one(Told(Pair(self._group + name, value), line, prefix), boxed=True)
+            yield from self._alone(LinePair(Pair(self._group + name, value), line, prefix), boxed=True)
 
     def _begins(self, pair: Pair) -> bool:
         """Whether a counter begins a block, as it did when it was first seen: before any loss or score."""
@@ -327,10 +329,10 @@ class Gatherer:
             return False
         return self._first.setdefault(pair.name, not self._judged)
 
-    def _one(self, told: Told, *, boxed: bool = False) -> Iterator[Record]:
-        if told.pair.name in self._block or (self._begins(told.pair) and not boxed):
+    def _alone(self, item: LinePair, *, boxed: bool = False) -> Iterator[Record]:
+        if item.pair.name in self._block or (self._begins(item.pair) and not boxed):
             yield from self.end()
-        self._block[told.pair.name] = told
+        self._block[item.pair.name] = item
 
 
 def records(lines: Iterable[tuple[Line, Prefix]]) -> Iterator[Record]:

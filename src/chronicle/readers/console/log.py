@@ -104,9 +104,9 @@ class Log:
     def lines(self, record: re.Pattern[bytes]) -> Iterator[Line]:
         """The lines in which ``record`` is found; all others are looked at for faults of the machine."""
         for chunk in self.chunks():
-            yield from self.told(chunk.lines, chunk.numbers, record, chunk.unfinished)
+            yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished)
 
-    def told(
+    def among(
         self,
         lines: Sequence[bytes],
         numbers: Sequence[int],

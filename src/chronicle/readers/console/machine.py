@@ -208,7 +208,7 @@ _BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
 def expand(text: str) -> list[str]:
     """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
-    parts = (found[0] for found in _PART.finditer(text) if found[0])
+    parts = (match[0] for match in _PART.finditer(text) if match[0])
     return list(islice(chain.from_iterable(map(_expanded, parts)), MOST_HOSTS))
 
 
@@ -221,8 +221,8 @@ def fold(hosts: Iterable[str]) -> str:
     """The short form of hosts, in their order: what `expand` gives back."""
     groups: list[tuple[str, list[list[str]]]] = []  # a name without its number, and ranges of such numbers
     for host in hosts:
-        found = _NUMBERED.fullmatch(host)
-        name, number = found.groups() if found else (host, "")
+        match = _NUMBERED.fullmatch(host)
+        name, number = match.groups() if match else (host, "")
         ranges = groups[-1][1] if groups and groups[-1][0] == name and number and groups[-1][1] else []
         if not ranges:
             groups.append((name, [[number]] if number else []))

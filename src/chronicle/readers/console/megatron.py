@@ -18,8 +18,7 @@ from chronicle.model import Attempt, Floats, Steps
 from chronicle.readers.cells import number
 from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.pairs import ARGUMENT as MARK
-from chronicle.readers.console.pairs import argument
+from chronicle.readers.console.pairs import ARGUMENT, argument
 from chronicle.readers.console.prefixes import time_in
 from chronicle.readers.digits import Bytes, Mask, floats
 from chronicle.readers.hyperparameters import Scalar, config_facts
@@ -28,9 +27,9 @@ from chronicle.readers.tables import step_rank
 NAME = "megatron"
 MARKS = (rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|",)
 
-_TOLD = re.compile(
+_LINE = re.compile(
     rb"iteration +\d+ */ *\d+ *\||(?:validation|test) loss at |world size: \d|training is done\]"
-    rb"|successfully (?:sav|load)ed checkpoint|" + MARK
+    rb"|successfully (?:sav|load)ed checkpoint|" + ARGUMENT
 )
 _RECORD = re.compile(r"iteration +(?P<step>\d{1,20}) */ *\d+ *\|")
 _EVALUATION = re.compile(
@@ -49,10 +48,7 @@ _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, with arguments and sizes as facts, checkpoints as events.
-
-    Raises BadLog where no record holds a number.
-    """
+    """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog: it holds no number."""
     log, arguments, templates = Log(path), dict[str, Scalar](), list[Template]()
     for chunk in log.chunks():
         for line in _others(log, chunk, templates):
@@ -66,23 +62,16 @@ def read(path: Path) -> list[Attempt]:
 def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]:
     """Keeps the records of a chunk that are written alike, and gives what else there is to be told."""
     lines, numbers = Lines.of(chunk.data), np.asarray(chunk.numbers)
-    records = np.flatnonzero(lines.n_fields > 2)
-    records = records[
-        : len(records) - (chunk.unfinished and len(records) and records[-1] == len(numbers) - 1)
-    ]
+    records = np.flatnonzero(lines.n_fields[: len(numbers) - chunk.unfinished] > 2)
     known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
     for template in _templates(lines, records, known, chunk.data, templates):
-        found = template.find(lines, records[known[records] < 0])
-        known[found.lines], times[found.lines] = found.steps, found.times
-        log.rows.extend(numbers[found.lines], found.steps, found.columns, found.times)
+        read = template.find(lines, records[known[records] < 0])
+        known[read.lines], times[read.lines] = read.steps, read.times
+        log.rows.extend(numbers[read.lines], read.steps, read.columns, read.times)
     left = np.flatnonzero(known < 0)
-    raws = [
-        chunk.data[start:end]
-        for start, end in zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
-    ]
-    yield from log.told(
-        raws, numbers[left].tolist(), _TOLD, chunk.unfinished, _reached(known, times, left, numbers)
-    )
+    places = zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
+    texts, reached = [chunk.data[start:end] for start, end in places], _reached(known, times, left, numbers)
+    yield from log.among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
     if len(known) and known[-1] >= 0:
         log.step, log.time = int(known[-1]), float(times[-1])
 
@@ -93,14 +82,12 @@ def _templates(
     """The templates so far, then a new one of the first line that fits none, while there are such lines."""
     yield from templates
     while len(left := records[known[records] < 0]) >= _FEWEST and len(templates) < _MOST_TEMPLATES:
-        for line in left[:_FEWEST].tolist():
-            template = learn(data[lines.starts[line] : lines.ends[line]])
-            if template and template not in templates:
-                templates.append(template)
-                yield template
-                break
-        else:
+        learned = (learn(data[lines.starts[line] : lines.ends[line]]) for line in left[:_FEWEST].tolist())
+        new = next((template for template in learned if template and template not in templates), None)
+        if new is None:
             return
+        templates.append(new)
+        yield new
 
 
 def _reached(known: Steps, times: Floats, left: Steps, numbers: Steps) -> dict[int, tuple[int, float]]:
@@ -111,15 +98,15 @@ def _reached(known: Steps, times: Floats, left: Steps, numbers: Steps) -> dict[i
 
 
 def _record(log: Log, line: Line) -> bool:
-    found = list(_RECORD.finditer(line.text))
-    ends = [match.start() for match in found[1:]] + [len(line.text)]
-    for match, end in zip(found, ends, strict=False):
+    matches = list(_RECORD.finditer(line.text))
+    ends = [*(match.start() for match in matches[1:]), len(line.text)]
+    for match, end in zip(matches, ends, strict=False):
         values = _values(log, line, line.text[match.end() : end])
         step = values.pop("global_step", float(match["step"]))
         clock = line.text[max(0, match.start() - _CLOCK_CHARACTERS) : match.start()]
         if values:
             log.add(line, int(step) if step == step // 1 else int(match["step"]), values, time=time_in(clock))
-    return bool(found)
+    return bool(matches)
 
 
 def _values(log: Log, line: Line, fields: str) -> dict[str, float]:
@@ -136,13 +123,13 @@ def _values(log: Log, line: Line, fields: str) -> dict[str, float]:
 
 
 def _evaluation(log: Log, line: Line) -> bool:
-    found = _EVALUATION.search(line.text)
-    if found is None:
+    match = _EVALUATION.search(line.text)
+    if match is None:
         return False
-    of = found["of"] or found["split"]
-    prefix = of if of in ("validation", "test") else f"{found['split']}/{of}"
-    values = _values(log, line, line.text[found.end() :])
-    step = log.step if found["step"] is None else int(found["step"])
+    of = match["of"] or match["split"]
+    prefix = of if of in ("validation", "test") else f"{match['split']}/{of}"
+    values = _values(log, line, line.text[match.end() :])
+    step = log.step if match["step"] is None else int(match["step"])
     if values and step is not None:
         log.add(line, step, {f"{prefix}/{name}": value for name, value in values.items()})
     return True
@@ -151,8 +138,8 @@ def _evaluation(log: Log, line: Line) -> bool:
 def _fact(log: Log, line: Line, arguments: dict[str, Scalar]) -> bool:
     if given := argument(line.text):
         arguments.setdefault(*given)
-    elif found := _CHECKPOINT.search(line.text):
-        log.event(line, f"checkpoint-{found['what']}ed", checkpoint_step=int(found["step"]))
+    elif match := _CHECKPOINT.search(line.text):
+        log.event(line, f"checkpoint-{match['what']}ed", checkpoint_step=int(match["step"]))
     elif "world size" in line.text:
         for name, size in _SIZES.findall(line.text):
             log.fact("world_size" if name == "world size" else f"config/{name.replace(' ', '-')}", int(size))
@@ -210,7 +197,7 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Found:
+class Columns:
     """Lines that fit a template: their indices, their steps and times, and a column a key."""
 
     lines: Steps
@@ -244,7 +231,7 @@ class Template:
     clocks: tuple[tuple[int, int], ...]
     fields: tuple[Field, ...]
 
-    def find(self, lines: Lines, among: Steps) -> Found:
+    def find(self, lines: Lines, among: Steps) -> Columns:
         """The lines, of those with these indices, that are written so and hold a number in every field."""
         among = among[lines.n_fields[among] == len(self.fields) + 1]
         ends = lines.marks[lines.first[among][:, None] + np.arange(len(self.fields) + 1)]
@@ -262,7 +249,7 @@ class Template:
             else:
                 fits &= end - before == len(field.key) + 1
         columns = {name: column[fits] for name, column in columns.items()}
-        return Found(among[fits], steps[fits].astype(np.int64), times[fits], columns)
+        return Columns(among[fits], steps[fits].astype(np.int64), times[fits], columns)
 
     def _head(self, buffer: Bytes, starts: Steps) -> tuple[Floats, Floats, Mask]:
         """Steps and times, and which heads are written as this one."""
@@ -283,10 +270,10 @@ class Template:
 def learn(line: bytes) -> Template | None:
     """The template of a line; None where it is no line of this kind, or one that others cannot be like."""
     head, *rest = line.split(b"|")
-    found, clocks = _HEAD.fullmatch(head), list(_CLOCK.finditer(head))
+    match, clocks = _HEAD.fullmatch(head), list(_CLOCK.finditer(head))
     fields = tuple(map(_field, rest))
     names = [field.name for field in fields if field.name]
-    if found is None or not names or len(fields) > _MOST_FIELDS or len(line) > _MOST_BYTES:
+    if match is None or not names or len(fields) > _MOST_FIELDS or len(line) > _MOST_BYTES:
         return None
     if any(field.key.strip() and not field.name for field in fields) or len(set(names)) < len(names):
         return None
@@ -295,7 +282,7 @@ def learn(line: bytes) -> Template | None:
     places = tuple((clock.start(), max(len(clock["fraction"] or b"") - 1, 0)) for clock in clocks)
     if not places and not math.isnan(time_in(head.decode("utf-8", "replace"))):
         return None  # a date in another form
-    return Template(head, slice(*found.span("step")), places, fields)
+    return Template(head, slice(*match.span("step")), places, fields)
 
 
 def _digits_in(clock: int, n_decimals: int) -> list[int]:

@@ -90,17 +90,17 @@ class Pair(NamedTuple):
 
 def pairs(text: str) -> list[Pair]:
     """All pairs of a line in their order; numbers without a name are left out, but for progress."""
-    found, nobody = list[Pair](), -1
+    named, nobody = list[Pair](), -1
     text = reworded(text[:_LONGEST])
     if round_ := _ROUND.match(text):
-        found.append(Pair("progress", float(round_[1])))
+        named.append(Pair("progress", float(round_[1])))
     for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text):
         name, value = _name(match["name"] or ""), number(match["value"].replace(",", ""))
         if match["name"] and (not name or match.start() == nobody):
             nobody = match.end() + 1  # the word that follows is the unit of a number without a name
         elif value is not None and (name or match["of"]):
-            found.append(Pair(name or "progress", value, int(match["of"] or 0)))
-    return found
+            named.append(Pair(name or "progress", value, int(match["of"] or 0)))
+    return named
 
 
 @lru_cache(maxsize=4096)

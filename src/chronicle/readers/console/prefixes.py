@@ -62,10 +62,11 @@ def split(line: str) -> Prefix:
     """The line taken apart. A rank and a clock are those that stand first."""
     who, at = "", 0
     for _ in range(_MOST):
-        found = next((match for form in _PREFIX if (match := form.match(line, at))), None)
-        if found is None or found.end() == at:
+        matches = (form.match(line, at) for form in _PREFIX)
+        match = next(filter(None, matches), None)
+        if match is None or match.end() == at:
             break
-        who, at = who or found.groupdict().get("who") or "", found.end()
+        who, at = who or match.groupdict().get("who") or "", match.end()
     return Prefix(line[at:].strip(), who, time_in(line[:at]))
 
 
@@ -120,22 +121,22 @@ def stamp(line: str) -> Stamp:
     """The stamp of a line; only its first 120 characters are looked at."""
     start = line[:_HEAD]
     boot = _SINCE_BOOT.match(start)
-    found = None if boot else next((m for form in _CLOCKS if (m := form.search(start))), None)
-    groups = found.groupdict() if found else {}
+    match = None if boot else next((m for form in _CLOCKS if (m := form.search(start))), None)
+    groups = match.groupdict() if match else {}
     host = groups.get("host") or next((m["host"] for form in _HOSTS if (m := form.match(start))), "")
     return Stamp(_seconds(groups), host, float(boot["boot"]) if boot else math.nan)
 
 
 def moment(text: str) -> float:
     """Unix seconds of an ISO 8601 time somewhere in a text, NaN without one."""
-    found = _ISO.search(text)
-    return _seconds(found.groupdict()) if found else math.nan
+    match = _ISO.search(text)
+    return _seconds(match.groupdict()) if match else math.nan
 
 
 def boot_time(line: str) -> float:
     """When the kernel booted, from its line about setting the system clock; NaN for every other line."""
-    found = _SYSTEM_CLOCK.search(line[:300])
-    return float(found[2]) - float(found[1]) if found else math.nan
+    match = _SYSTEM_CLOCK.search(line[:300])
+    return float(match[2]) - float(match[1]) if match else math.nan
 
 
 def _seconds(groups: Mapping[str, str | None]) -> float:
