@@ -1,9 +1,10 @@
-"""What launchers and loggers put before the words of a line: who printed it, and when.
+"""What launchers and loggers put before the words of a line: who printed it, on which host, and when.
 
     >>> split("[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |")
     Prefix(text='iteration 50/ 900 |', who='default3', time=1743400447.0)
 
-Clocks are read by `stamps`: without a zone they are taken for UTC, and 10/11/2025 has its month first.
+A clock without a zone is taken for UTC, and 10/11/2025 has its month first. Syslog and glog write no year: such
+a time is given as seconds of an unnamed year, and `chronicle.metrics.clocks` moves it next to a time that is known.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from chronicle.metrics.clocks import UNNAMED_YEAR, has_year
 
-NAN = float("nan")
+NAN = math.nan
 
 _STAMP = (
     r"(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}/\d{1,2}/\d{4},?)[ T_,-]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
@@ -153,12 +154,11 @@ def _seconds(groups: Mapping[str, str | None]) -> float:
     except ValueError:
         return math.nan
     fraction = float(f"0.{groups.get('f') or 0}")
-    return at.timestamp() + fraction - _offset(groups.get("z") or "").total_seconds()
+    return at.timestamp() + fraction - _offset_s(groups.get("z") or "")
 
 
-def _offset(zone: str) -> timedelta:
-    digits = zone.lstrip("+-").replace(":", "")
-    if not digits.isdecimal():
-        return timedelta(0)
-    east = timedelta(hours=int(digits[:2]), minutes=int(digits[2:] or 0))
-    return -east if zone.startswith("-") else east
+def _offset_s(zone: str) -> float:
+    """How far a zone is ahead of UTC, as +05:30 or +0530 says it."""
+    match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", zone)
+    seconds = 3600.0 * int(match[2]) + 60.0 * int(match[3]) if match else 0.0
+    return -seconds if match and match[1] == "-" else seconds
