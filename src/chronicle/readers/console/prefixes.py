@@ -3,8 +3,9 @@
     >>> split("[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |")
     Prefix(text='iteration 50/ 900 |', who='default3', time=1743400447.0)
 
-A clock without a zone is taken for UTC, and 10/11/2025 has its month first. Syslog and glog write no year: such
-a time is given as seconds of an unnamed year, and `chronicle.metrics.clocks` moves it next to a time that is known.
+A clock without a zone is taken for UTC, and 10/11/2025 has its month first. Syslog and glog write no year:
+such a time is given as seconds of an unnamed year, which `chronicle.metrics.clocks` moves next to a time that
+is known.
 """
 
 from __future__ import annotations
