@@ -116,8 +116,8 @@ class _Records:
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
         values = _pairs(text) if text.startswith("|") else {pair.name: pair.value for pair in pairs(text)}
-        told = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
-        if not told and "reward score" not in text:
+        known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
+        if not known and "reward score" not in text:
             return False
         if values and self.log.step is not None:
             self.log.add(line, self.log.step, values, who=line.prefix.who)

@@ -60,8 +60,8 @@ def _values(log: Log, line: Line) -> dict[str, float]:
         ]
         return numbers(cells)
     if match := _BARS.search(line.text):
-        told = numbers(_FIELD.findall(match["rest"]))
-        return {name if name == _STEP else f"{match['tag']}_{name}": value for name, value in told.items()}
+        values = numbers(_FIELD.findall(match["rest"]))
+        return {name if name == _STEP else f"{match['tag']}_{name}": value for name, value in values.items()}
     return numbers(_EQUALS.findall(line.text))
 
 

@@ -72,43 +72,41 @@ def plan_of(path: Path) -> Plan:
     raw = islice(filter(MAYBE.search, whole.split(b"\n")), _MOST_LINES)
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
     all_records = [record for record in records((line, line.prefix) for line in lines) if record.line_pairs]
-    told: dict[str, list[tuple[int, Pair]]] = {}
+    candidates: dict[str, tuple[int, list[Pair]]] = {}  # rank and occurrences of what may count
     for record in all_records:
         for rank, pair in dict.fromkeys(record.counters):
-            told.setdefault(key_of(pair), []).append((rank, pair))
+            candidates.setdefault(key_of(pair), (rank, []))[1].append(pair)
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     bars = {key_of(pair) for record in training for pair in record.pairs if pair.name == "progress"}
     counters = frozenset(
         key
-        for key, counts in told.items()
-        if _counts(counts) and (key in bars or not bars or "progress/" not in key)
+        for key, (rank, occurrences) in candidates.items()
+        if _counts(rank, occurrences) and (key in bars or not bars or "progress/" not in key)
     )
-    twofold = frozenset(key for key in counters if _is_twofold([pair for _, pair in told[key]]))
+    twofold = frozenset(key for key in counters if _is_twofold(candidates[key][1]))
     if _repeats(all_records, Course(counters, phases, twofold)):
         return Plan(True, counters, phases=phases, twofold=twofold)
     uncounted = not counters and not any(record.epoch for record in all_records)
     return Plan(uncounted and _tells_losses(training), by_row=True, phases=phases)
 
 
-def _counts(told: Sequence[tuple[int, Pair]]) -> bool:
+def _counts(rank: int, occurrences: Sequence[Pair]) -> bool:
     """Whether this counts: a few times at least, and not the same all the while.
 
     Samples and tokens only grow; where they do not, they tell how many a mean is of.
     """
-    values = [int(pair.value) for _, pair in told]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold([pair for _, pair in told])):
+    values = [int(pair.value) for pair in occurrences]
+    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(occurrences)):
         return False
     falls = sum(later < before for before, later in pairwise(values))
-    return axis_of(told[0][0]) == "step" or _RARE_FALLS * falls <= len(values)
+    return axis_of(rank) == "step" or _RARE_FALLS * falls <= len(values)
 
 
-def _is_twofold(told: Sequence[Pair]) -> bool:
+def _is_twofold(occurrences: Sequence[Pair]) -> bool:
     """Whether what it counts up to is what grows: the batch, behind its epoch."""
-    ends = [pair.of for pair in told]
-    return (
-        len(set(ends)) > max(_FEWEST_STEPS, len({pair.value for pair in told})) and told[0].name != "progress"
-    )
+    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
+    return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
 
 
 def _repeats(all_records: Iterable[Record], course: Course) -> bool:
@@ -187,10 +185,10 @@ class Course:
         same = pair.name == self.counter and pair.value >= self._count.value and pair.of == self._count.of
         return self.last is not None and not same
 
-    def _pass(self, pair: Pair, told: bool) -> float:
+    def _pass(self, pair: Pair, has_epoch: bool) -> float:
         """The epoch of a counter; where none is ever told, whole passes over the batches are counted."""
         before = self._count
-        if (self._passes or (not told and not self._epoch)) and before.of and pair.of == before.of:
+        if (self._passes or (not has_epoch and not self._epoch)) and before.of and pair.of == before.of:
             self._passes = True
             self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
         return self._epoch
