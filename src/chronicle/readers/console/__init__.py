@@ -1,4 +1,4 @@
-"""Console text: what trainers print. A format is known by a record of its own in the file.
+r"""Console text: what trainers print. A format is known by a record of its own in the file.
 
 To add a format:
 
