@@ -26,7 +26,7 @@ from chronicle.readers.catalogue import all_readers
 from chronicle.readers.console.chunks import chunks, sample
 from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
-from chronicle.readers.console.prefix import split
+from chronicle.readers.console.prefixes import split
 from chronicle.readers.find import claims
 from chronicle.readers.packed import unpacked
 from chronicle.readers.text import encoding_of, head

@@ -4,8 +4,8 @@
     Prefix(text='iteration 50/ 900 |', who='default3', time=1743400447.0)
 
 A clock without a zone is taken for UTC, and 10/11/2025 has its month first. Syslog and glog write no year:
-such a time is given as seconds of an unnamed year, which `chronicle.metrics.counters` moves next to a time that
-is known.
+such a time is given as seconds of an unnamed year, which `chronicle.metrics.counters` moves next to a
+time that is known.
 """
 
 from __future__ import annotations
