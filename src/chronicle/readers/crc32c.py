@@ -129,14 +129,6 @@ def _zeros_tables(n_bytes: int) -> U32:
     return _plain_rows(rows).reshape(4, 256)
 
 
-def slices() -> U32:
-    """Checksums, from zero, of each byte with 0 to 7 zeros behind it; rows of 256."""
-    rows = [_bytes_table()]
-    for _ in range(7):
-        rows.append(rows[0][rows[-1] & 0xFF] ^ (rows[-1] >> 8))
-    return np.stack(rows)
-
-
 @lru_cache(maxsize=1)
 def _of_inversion() -> U32:
     """By length: what the inversion of the first four bytes adds to a checksum (it is linear)."""

@@ -1,6 +1,6 @@
 """Event files in batches: many small ones at a time, large ones in parts; decoded by several threads.
 
-Machine code and numpy let other threads run while they work, and work best on tens of thousands of records:
+numpy lets other threads run while it works, and works best on tens of thousands of records:
 files are read side by side until they are so many. A file is read, not mapped: one that shrinks meanwhile
 would end the process.
 """
@@ -12,21 +12,16 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
 from io import FileIO
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 
-from chronicle.readers import event_compiled
 from chronicle.readers.crc32c import U8, Ints
 from chronicle.readers.event_frames import Frames, frames, headers, intact, is_event_log
 from chronicle.readers.event_log import Column, Log, Piece
 from chronicle.readers.event_scalars import Found, Points, decode
-from chronicle.readers.kernel import compiled as fast
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
@@ -56,11 +51,10 @@ class _Decoded(NamedTuple):
 def logs(paths: Sequence[Path], workers: int = 0) -> Iterator[Log]:
     """The content of event files, in their order; ``workers`` threads, by default as `n_workers` says."""
     workers = workers or n_workers()
-    engine = fast.engine("events", sum(map(_size, paths)))
     waiting: deque[Future[_Decoded]] = deque()
     with ThreadPoolExecutor(workers) as threads:
-        for batch in _batches(map(Log, paths), engine):
-            waiting.append(threads.submit(_decoded, batch, engine))
+        for batch in _batches(map(Log, paths)):
+            waiting.append(threads.submit(_decoded, batch))
             if len(waiting) > workers:
                 yield from _taken(waiting.popleft().result())
         while waiting:
@@ -76,13 +70,7 @@ def n_workers() -> int:
     return 1 if process and process.parent_process() else min(2, os.cpu_count() or 1)
 
 
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return os.stat(path).st_size
-    return 0
-
-
-def _batches(logs: Iterable[Log], engine: SimpleNamespace | None) -> Iterator[_Batch]:
+def _batches(logs: Iterable[Log]) -> Iterator[_Batch]:
     """Small files side by side, and the parts of large ones."""
     room, pieces, used = _empty()
     for log in logs:
@@ -96,7 +84,7 @@ def _batches(logs: Iterable[Log], engine: SimpleNamespace | None) -> Iterator[_B
                     room, pieces, used = _empty()
                     low = used
                     log.size = size
-                    yield from _parts(log, file, engine)
+                    yield from _parts(log, file)
                     continue
                 used += _read(file, room[low : low + size])
         except OSError as err:
@@ -115,7 +103,7 @@ def _empty() -> tuple[U8, list[Piece], int]:
     return np.empty(2 * BATCH_BYTES, np.uint8), [], 0
 
 
-def _parts(log: Log, file: FileIO, engine: SimpleNamespace | None) -> Iterator[_Batch]:
+def _parts(log: Log, file: FileIO) -> Iterator[_Batch]:
     """A large file in parts, each with what the one before it could not use."""
     rest, base, n_read = np.empty(0, np.uint8), 0, 1
     while n_read:
@@ -124,7 +112,7 @@ def _parts(log: Log, file: FileIO, engine: SimpleNamespace | None) -> Iterator[_
         n_read = _read(file, room[len(rest) :])
         buffer = room[: len(rest) + n_read]
         log.is_other = log.is_other or (not base and not is_event_log(buffer))
-        (found,) = _frames(engine, buffer, [len(buffer)], last=not n_read)
+        (found,) = _frames(buffer, [len(buffer)], last=not n_read)
         yield _Batch(buffer, [Piece(log, 0, len(buffer), base, found, is_last=not n_read)], is_whole=False)
         rest, base = buffer[found.stop :], base + found.stop
 
@@ -134,28 +122,23 @@ def _read(file: FileIO, room: U8) -> int:
     return file.readinto(room.data) or 0
 
 
-def _frames(
-    engine: SimpleNamespace | None, buffer: U8, stops: list[int], *, last: bool = True
-) -> list[Frames]:
+def _frames(buffer: U8, stops: list[int], *, last: bool = True) -> list[Frames]:
     """The frames of files, or parts of them, that end at ``stops``."""
-    ends = np.array(stops, np.int64)
-    if engine:
-        return event_compiled.all_frames(engine, buffer, ends, last=last)
-    known = headers(buffer, ends)
+    known = headers(buffer, np.array(stops, np.int64))
     return [frames(buffer, known, *span, last=last) for span in zip([0, *stops], stops, strict=False)]
 
 
-def _decoded(batch: _Batch, engine: SimpleNamespace | None) -> _Decoded:
+def _decoded(batch: _Batch) -> _Decoded:
     """What is in the records with the right checksum."""
     buffer, pieces, is_whole = batch
     if is_whole:
-        for piece, its in zip(pieces, _frames(engine, buffer, [piece.high for piece in pieces]), strict=True):
+        for piece, its in zip(pieces, _frames(buffer, [piece.high for piece in pieces]), strict=True):
             piece.frames = its
     begin = np.concatenate([piece.frames.begin for piece in pieces])
     end = np.concatenate([piece.frames.end for piece in pieces])
-    right = event_compiled.intact(engine, buffer, begin, end) if engine else intact(buffer, begin, end)
-    found, decoder = Found(), partial(event_compiled.plain, engine) if engine else None
-    points = decode(buffer, begin[right], end[right], found, decoder)
+    right = intact(buffer, begin, end)
+    found = Found()
+    points = decode(buffer, begin[right], end[right], found)
     piece_of = np.repeat(np.arange(len(pieces)), [len(piece.frames.begin) for piece in pieces])[right]
     column, groups = _grouped(points, piece_of[points.record], len(found.tags))
     return _Decoded(pieces, column, groups, begin[~right].tolist(), found)

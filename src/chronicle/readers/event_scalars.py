@@ -7,7 +7,6 @@ to `event_wire`, so the result is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -72,17 +71,11 @@ class Found:
     texts: list[tuple[int, event_wire.Text]] = field(default_factory=list)
 
 
-Decoder = Callable[[U8, Ints, Ints, dict[str, int]], Plain | None]
-
-
-def decode(buffer: U8, begin: Ints, end: Ints, found: Found, decoder: Decoder | None = None) -> Points:
-    """All scalars in the payloads ``begin:end``, whose checksums are right; all else goes to ``found``.
-
-    ``decoder`` is faster than `plain`, and gives None where it cannot.
-    """
+def decode(buffer: U8, begin: Ints, end: Ints, found: Found) -> Points:
+    """All scalars in the payloads ``begin:end``, whose checksums are right; all else goes to ``found``."""
     parts = []
     for low in range(0, len(begin), CHUNK):
-        points = _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], found, decoder)
+        points = _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], found)
         parts.append(points._replace(record=points.record + low))
     empty = np.empty(0, np.int64)
     none = Points(empty, empty, empty, np.empty(0), np.empty(0))
@@ -97,10 +90,9 @@ def plain(buffer: U8, begin: Ints, end: Ints, tags: dict[str, int]) -> Plain:
     return Plain(wall_time, step, known, record[keep], tag[keep], value[keep])
 
 
-def _chunk(buffer: U8, begin: Ints, end: Ints, found: Found, decoder: Decoder | None) -> Points:
+def _chunk(buffer: U8, begin: Ints, end: Ints, found: Found) -> Points:
     tags = found.tags
-    made = decoder and decoder(buffer, begin, end, tags)
-    wall_time, step, known, record, tag, value = made or plain(buffer, begin, end, tags)
+    wall_time, step, known, record, tag, value = plain(buffer, begin, end, tags)
     odd: list[tuple[int, int, float]] = []
     for i in np.flatnonzero(~known).tolist():
         try:
