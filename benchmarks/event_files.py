@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.page import arguments, put
 from chronicle.readers import read
-from chronicle.readers.crc32c import masked_crc, masked_crcs, masked_crcs_of_words
+from chronicle.readers.events.tfrecord import masked_crc, masked_crcs, masked_crcs_of_words
 
 RUNS = Path(__file__).parent.parent / "runs"
 JUDGED = [b"train/loss", b"train/grad_norm", b"train/learning_rate", b"train/tokens_per_sec"]

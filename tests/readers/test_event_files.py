@@ -18,8 +18,9 @@ from tests.readers.writers import event, event_log, field, frame, summary, varin
 
 from chronicle.errors import BadLog, NothingToRead
 from chronicle.model import Attempt
-from chronicle.readers import event_batches, event_files, event_wire, read
-from chronicle.readers.crc32c import masked, masked_crc, masked_crcs
+from chronicle.readers import events, read
+from chronicle.readers.events import batches, wire
+from chronicle.readers.events.tfrecord import masked, masked_crc, masked_crcs
 
 VERSION = event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")
 
@@ -175,7 +176,7 @@ def slowly(payloads: Sequence[bytes]) -> tuple[dict[str, list[tuple[float, int, 
     n_broken = 0
     for payload in payloads:
         try:
-            wall_time, step, scalars, _ = event_wire.event(payload)
+            wall_time, step, scalars, _ = wire.event(payload)
         except ValueError:
             n_broken += 1
             continue
@@ -195,7 +196,7 @@ def test_the_kernel_is_the_slow_parser(
 ) -> None:
     file = write(tmp_path_factory.mktemp("law") / "x.tfevents", payloads)
     slow, _ = slowly(payloads)
-    attempts = event_files.read(file)
+    attempts = events.read(file)
     fast = columns(attempts[0]) if attempts else {}
     assert list(fast) == list(slow)
     assert typed(fast) == typed(slow)
@@ -213,7 +214,7 @@ def test_what_is_no_event_is_read_as_by_the_slow_parser(
         payloads[which] = payloads[which][:at] + new + payloads[which][at + len(new) :]
     file = write(tmp_path_factory.mktemp("law") / "x.tfevents", [*payloads, LAST])
     slow, n_broken = slowly([*payloads, LAST])
-    (attempt,) = event_files.read(file)
+    (attempt,) = events.read(file)
     assert typed(columns(attempt)) == typed(slow)
     assert [fault.what for fault in attempt.faults] == ["record is no event; skipped"] * n_broken
 
@@ -338,18 +339,18 @@ def test_as_many_values_as_a_record_can_hold(tmp_path: Path) -> None:
 
 
 def test_chunks_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.event_scalars.CHUNK", 7)
-    monkeypatch.setattr("chronicle.readers.event_frames.BLOCK", 101)
+    monkeypatch.setattr("chronicle.readers.events.scalars.CHUNK", 7)
+    monkeypatch.setattr("chronicle.readers.events.tfrecord.BLOCK", 101)
     file = write(tmp_path / "x.tfevents", healthy(100))
     assert read(file)[0].series["loss"].values.tolist() == list(range(100))
 
 
 def test_two_tags_of_one_hash_stay_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "chronicle.readers.event_scalars._hash", lambda size, words: np.zeros(len(size), np.uint64)
+        "chronicle.readers.events.scalars._hash", lambda size, words: np.zeros(len(size), np.uint64)
     )
     records = [event(1.7e9, i, summary([(tag, simple(i))])) for i, tag in enumerate("abab")]
-    series = event_files.read(write(tmp_path / "x.tfevents", records))[0].series
+    series = events.read(write(tmp_path / "x.tfevents", records))[0].series
     assert {tag: s.steps.tolist() for tag, s in series.items()} == {"a": [0, 2], "b": [1, 3]}
 
 
@@ -370,7 +371,7 @@ def test_checksums_of_many_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("payload", [b"\xff" * 30, b"\x0a\x7f", b"\x2a\x03\x0a\x7f\x00", b"\x0b\x00"])
 def test_a_record_that_is_no_message_is_counted(payload: bytes, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"varint|longer|wire type"):
-        event_wire.event(payload)
+        wire.event(payload)
     attempt = read(write(tmp_path / "x.tfevents", [*healthy(2), payload]))[0]
     assert [fault.what for fault in attempt.faults] == ["record is no event; skipped"]
 
@@ -419,7 +420,7 @@ def test_hyperparameters_and_texts_are_facts(tmp_path: Path) -> None:
         ("notes", "<b>last"),
     ]
     records += [event(1.7e9, 0, summary([(tag, strings(text) + plugin("text"))])) for tag, text in texts]
-    (attempt,) = event_files.read(write(tmp_path / "x.tfevents", [*records, *healthy()]))
+    (attempt,) = events.read(write(tmp_path / "x.tfevents", [*records, *healthy()]))
     assert attempt.facts == {
         "config/lr": 3e-4,
         "config/optimizer/name": "adamw",
@@ -479,8 +480,8 @@ def test_what_is_no_scalar_is_passed_over_without_a_look(
     ]
     records += [event(1.7e9, 0, field(key, bytes(1000))) for key in (0x22, 0x4A, 0x3A)]  # graphs, sessions
     looked = []
-    real = event_wire.event
-    monkeypatch.setattr(event_wire, "event", lambda payload: (looked.append(payload), real(payload))[1])
+    real = wire.event
+    monkeypatch.setattr(wire, "event", lambda payload: (looked.append(payload), real(payload))[1])
     (attempt,) = read(write(tmp_path / "x.tfevents", records))
     assert attempt.series["loss"].values.tolist() == list(range(40))
     assert (list(attempt.series), attempt.faults) == (["loss"], ())
@@ -500,9 +501,9 @@ def test_parts_of_a_file_are_read_as_the_whole(
         file.write_bytes(one.content)
         readings = []
         for batch_bytes in (1 << 23, size):
-            monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", batch_bytes)
+            monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", batch_bytes)
             try:
-                readings.append(text(event_files.read(file)))
+                readings.append(text(events.read(file)))
             except BadLog as err:
                 readings.append(str(err))
         assert readings[0] == readings[1], one.name
@@ -513,8 +514,8 @@ def test_tags_of_a_large_file_share_their_steps(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it holds more than its first part promised."""
-    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 300)
-    monkeypatch.setattr("chronicle.readers.event_log.MOST_AHEAD", ahead)
+    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 300)
+    monkeypatch.setattr("chronicle.readers.events.batches.MOST_AHEAD", ahead)
     records = [event(1.7e9, i, summary([("a", simple(i)), ("b", simple(-i))])) for i in range(500)]
     records += [event(1.7e9, i, summary([("c", simple(i))])) for i in range(0, 500, 2)]
     series = read(write(tmp_path / "x.tfevents", records))[0].series
@@ -528,7 +529,7 @@ def test_tags_of_a_large_file_share_their_steps(
 def test_many_files_are_read_as_each_alone(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 2000)
+    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 2000)
     monkeypatch.setenv("CHRONICLE_READ_WORKERS", str(workers))
     files = []
     for i in range(20):
@@ -540,10 +541,10 @@ def test_many_files_are_read_as_each_alone(
     files[7].write_bytes(content[:-3])
     files[9].write_bytes(frame(VERSION)[:20] + b"\xff" * 40)
     files[11].unlink()
-    together = list(event_files.read_many(files))
+    together = list(events.read_many(files))
     for file, found in zip(files, together, strict=True):
         try:
-            alone = event_files.read(file)
+            alone = events.read(file)
         except (BadLog, FileNotFoundError) as err:
             assert str(found) == str(err)
         else:
@@ -553,12 +554,12 @@ def test_many_files_are_read_as_each_alone(
 
 def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One is decoded while the next is read, also where files between them cannot be read or are large."""
-    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 2000)
+    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 2000)
     files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
     paths = [path for file in files for path in (file, tmp_path / "missing")]
-    batches = list(event_batches._batches(map(event_batches.Log, paths)))
-    assert [piece.log.path for one in batches for piece in one.pieces if piece.is_last] == paths
-    for one, following in pairwise(batches):
+    filled = list(batches._batches(map(batches.Log, paths)))
+    assert [piece.log.path for one in filled for piece in one.pieces if piece.is_last] == paths
+    for one, following in pairwise(filled):
         assert not np.shares_memory(one.buffer, following.buffer)
 
 
@@ -566,15 +567,15 @@ def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(tmp_path / "x.tfevents", healthy(2000))
-    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 4096)
-    real = event_batches.is_event_log
+    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 4096)
+    real = batches.is_event_log
 
-    def shrinking(start: event_batches.U8) -> bool:
+    def shrinking(start: batches.U8) -> bool:
         os.truncate(file, 10_000)
         return real(start)
 
-    monkeypatch.setattr(event_batches, "is_event_log", shrinking)
-    (attempt,) = event_files.read(file)
+    monkeypatch.setattr(batches, "is_event_log", shrinking)
+    (attempt,) = events.read(file)
     assert attempt.truncated
     values = attempt.series["loss"].values.tolist()
     assert values == list(range(len(values))) and 100 < len(values) < 2000
@@ -586,7 +587,7 @@ def test_a_file_that_grows_is_cut_and_then_whole(tmp_path: Path) -> None:
     lengths_seen = []
     for size in (len(content) // 2 + 5, len(content)):
         file.write_bytes(content[:size])
-        (attempt,) = event_files.read(file)
+        (attempt,) = events.read(file)
         lengths_seen.append((len(attempt.series["loss"]), attempt.truncated))
     assert lengths_seen[1] == (50, False)
     assert lengths_seen[0][1] and 20 < lengths_seen[0][0] < 30

@@ -72,7 +72,7 @@ def test_folder_is_claimed_by_the_modules_that_claim_it(
     ("what", "imported"),
     [
         ("chronicle.readers.all_readers()", []),
-        ("chronicle.readers.read({!r})", ["chronicle.readers.event_files"]),
+        ("chronicle.readers.read({!r})", ["chronicle.readers.events"]),
     ],
 )
 def test_only_what_is_asked_is_imported(what: str, imported: list[str]) -> None:

@@ -30,10 +30,10 @@ from tests.readers.writers import csv_log
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
-from chronicle.readers import read, runs_below, wandb
-from chronicle.readers.event_wire import fields
-from chronicle.readers.wandb.frames import ZEROS, Frames
-from chronicle.readers.wandb.records import History
+from chronicle.readers import read, runs_below
+from chronicle.readers.events.wire import fields
+from chronicle.readers.trackers import wandb
+from chronicle.readers.trackers.wandb_records import ZEROS, Frames, History
 
 
 def read_records(file: Path, *records: bytes) -> Attempt:

@@ -32,7 +32,7 @@ _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a
 READERS = cast(
     tuple[Reader, ...],
     (
-        OnDemand("event_files", "event file", (".tfevents",), FALLBACK=-1, hooks=("read_many",)),
+        OnDemand("events", "event file", (".tfevents",), FALLBACK=-1, hooks=("read_many",)),
         OnDemand(
             "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
         ),
@@ -40,9 +40,11 @@ READERS = cast(
         OnDemand("trainer_state", "trainer_state.json", (".json",)),
         OnDemand("json_document", "json", hooks=("runs",)),
         OnDemand("golden", "megatron-golden"),
-        OnDemand("wandb", "wandb", (".wandb",), hooks=(*_FOLDER, "run_key"), folder_has=("*.wandb",)),
-        OnDemand("mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW),
-        OnDemand("trackio", "trackio", hooks=("runs",)),
+        OnDemand(
+            "trackers.wandb", "wandb", (".wandb",), hooks=(*_FOLDER, "run_key"), folder_has=("*.wandb",)
+        ),
+        OnDemand("trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW),
+        OnDemand("trackers.trackio", "trackio", hooks=("runs",)),
         OnDemand("parquet", "parquet", hooks=("runs",)),
         *FORMATS,
         OnDemand("console.machine", "machine-log", FALLBACK=2),

@@ -19,10 +19,10 @@ from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import tables
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.sqlite_store import Store, opened, tables_of
 from chronicle.readers.tables import iso_seconds
 from chronicle.readers.text import Head
 from chronicle.readers.trackers import on_one_axis, without_summary
+from chronicle.readers.trackers.sqlite import Store, opened, tables_of
 
 NAME = "trackio"
 SUFFIXES: tuple[str, ...] = ()

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Floats
-from chronicle.readers import event_wire
-from chronicle.readers.crc32c import U8, Ints
-from chronicle.readers.event_frames import Mask, word
+from chronicle.readers.events import wire
+from chronicle.readers.events.tfrecord import U8, Ints, Mask, word
 
 CHUNK = 1 << 15  # records that are decoded at a time
 FAR = 1 << 50  # a place outside every file
@@ -68,7 +67,7 @@ class Found:
 
     tags: dict[str, int] = field(default_factory=dict)
     broken: list[int] = field(default_factory=list)
-    texts: list[tuple[int, event_wire.Text]] = field(default_factory=list)
+    texts: list[tuple[int, wire.Text]] = field(default_factory=list)
 
 
 def decode(buffer: U8, begin: Ints, end: Ints, found: Found) -> Points:
@@ -96,7 +95,7 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, found: Found) -> Points:
     odd: list[tuple[int, int, float]] = []
     for i in np.flatnonzero(~known).tolist():
         try:
-            event = event_wire.event(buffer[begin[i] : end[i]].tobytes())
+            event = wire.event(buffer[begin[i] : end[i]].tobytes())
         except ValueError:
             found.broken.append(int(begin[i]))
             continue

@@ -1,23 +1,99 @@
-"""The records of a W&B run that chronicle uses, by the protobuf wire format.
+"""The records of a `.wandb` file: LevelDB's log format, with CRC-32 (IEEE) where LevelDB has CRC-32C.
 
-Field numbers are those of wandb_internal.proto. Until spring 2024 clients put the name of a metric into
-`key`, since December 2024 into `nested_key`; both are read, nested names joined with "." as W&B shows them.
+A block has 32,768 bytes; a fragment has a checksum (4 bytes), a length (2), a type (1: whole, 2: first,
+3: middle, 4: last) and its bytes, and never crosses the end of a block. Source: LevelDB's log_format.md.
 """
 
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 from array import array
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from chronicle.readers.cells import number
-from chronicle.readers.event_wire import BYTES, VARINT, fields, signed
+from chronicle.readers.events.wire import BYTES, VARINT, fields, signed
 from chronicle.readers.hyperparameters import as_float, leaves
 from chronicle.readers.tables import Column
 from chronicle.readers.text import clean
+
+MAGIC = b":W&B\xe1\xbe\x00"  # identifier, 0xBEE1, version 0
+BLOCK, HEADER = 32768, 7  # bytes
+WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+
+RECORD, REST = "a record is damaged; skipped", "damaged; skipped to the next block"
+ZEROS = "nothing but zeros; skipped to the next block with something else"
+
+_HEADER = struct.Struct("<IHB")
+
+
+@dataclass
+class Frames:
+    """Iterates over the payloads of all whole records of a file, which starts with MAGIC, block by block.
+
+    ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record
+    is cut. Damage costs the record it is in, or the rest of its block where the next record is not found.
+    """
+
+    file: BinaryIO
+    damage: list[tuple[int, str]] = field(default_factory=list)
+    truncated: bool = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        parts, begun = list[bytes](), False
+        for kind, data in self._fragments():
+            if kind in (WHOLE, FIRST):
+                parts, begun = [], True
+            if begun:
+                parts.append(data)
+            if kind in (WHOLE, LAST) and begun:
+                yield b"".join(parts)
+            begun = begun and kind in (FIRST, MIDDLE)
+        self.truncated |= begun
+
+    def _fragments(self) -> Iterator[tuple[int, bytes]]:
+        """(type, bytes) of each fragment; (0, b"") where one was skipped."""
+        start, zeros = 0, -1
+        while block := self.file.read(BLOCK):
+            at = 0 if start else len(MAGIC)
+            if zeros >= 0 and any(block):
+                self.damage.append((zeros, ZEROS))
+                zeros = -1
+            while at + HEADER <= len(block):
+                end, kind = intact(block, at)
+                if kind:
+                    yield kind, block[at + HEADER : end]
+                elif not any(block[at:]):
+                    zeros = start + at if zeros < 0 else zeros
+                    end = len(block)
+                elif len(block) < end <= BLOCK and len(block) < BLOCK:
+                    self.truncated = True
+                    return
+                else:
+                    goes_on = intact(block, end)[1] > 0
+                    self.damage.append((start + at, RECORD if goes_on else REST))
+                    yield 0, b""
+                    end = end if goes_on else len(block)
+                at = end
+            self.truncated |= at < len(block) < BLOCK
+            start += len(block)
+        self.truncated |= zeros >= 0
+
+
+def intact(block: bytes, at: int) -> tuple[int, int]:
+    """End and type of the fragment at a place of a block; type 0 where it is damaged or cut."""
+    if at + HEADER > len(block):
+        return at + HEADER, 0
+    check, length, kind = _HEADER.unpack_from(block, at)
+    end = at + HEADER + length
+    right = WHOLE <= kind <= LAST and end <= len(block) and zlib.crc32(block[at + 6 : end]) == check
+    return end, kind if right else 0
+
 
 HISTORY, SUMMARY, CONFIG, ALERT, METRIC, OUTPUT_RAW, RUN, EXIT, ENVIRONMENT = 2, 3, 5, 10, 12, 13, 17, 18, 26
 OUTPUT, PREEMPTING = 4, 23
@@ -112,10 +188,10 @@ class History:
     def _add_any(self, message: bytes) -> None:
         """Appends a row, field by field, and remembers what is written as nearly all items are."""
         items, step, declared = list[bytes](), None, 0
-        for field, kind, value in fields(message):
-            if field == 1 and kind == BYTES:
+        for tag, kind, value in fields(message):
+            if tag == 1 and kind == BYTES:
                 items.append(value)
-            elif field == 2 and kind == BYTES:
+            elif tag == 2 and kind == BYTES:
                 declared = _declared(value)
         for item, (name, text) in [(item, named(item)) for item in items]:
             prefix = _simple(item, text)
@@ -164,10 +240,10 @@ def _simple(item: bytes, text: bytes) -> bytes:
 def named(item: bytes) -> tuple[str, bytes]:
     """(name, JSON) of a HistoryItem, ConfigItem, SummaryItem or StatsItem."""
     keys, nested, text = list[bytes](), list[bytes](), b""
-    for field, kind, value in fields(item):
-        if kind == BYTES and field in (1, 2):
-            (keys if field == 1 else nested).append(value)
-        elif kind == BYTES and field == 16:
+    for tag, kind, value in fields(item):
+        if kind == BYTES and tag in (1, 2):
+            (keys if tag == 1 else nested).append(value)
+        elif kind == BYTES and tag == 16:
             text = value
     return clean(b".".join(nested or keys[-1:]).decode("utf-8", "backslashreplace")), text
 
@@ -182,35 +258,33 @@ def parsed(text: bytes) -> Any:
 
 def updates(message: bytes, into: dict[str, Any]) -> None:
     """Applies a ConfigRecord or SummaryRecord to a mapping of plain values."""
-    for field, kind, value in fields(message):
-        if kind == BYTES and field == 1:
+    for tag, kind, value in fields(message):
+        if kind == BYTES and tag == 1:
             name, text = named(value)
             into[name] = parsed(text)
-        elif kind == BYTES and field == 2:
+        elif kind == BYTES and tag == 2:
             into.pop(named(value)[0], None)
 
 
 def texts(message: bytes, names: Mapping[int, str]) -> dict[str, str]:
     """The text fields of a message, by the names given to their numbers."""
     return {
-        names[field]: clean(value.decode("utf-8", "backslashreplace"))
-        for field, kind, value in fields(message)
-        if kind == BYTES and field in names and value
+        names[tag]: clean(value.decode("utf-8", "backslashreplace"))
+        for tag, kind, value in fields(message)
+        if kind == BYTES and tag in names and value
     }
 
 
 def numbers(message: bytes, names: Mapping[int, str]) -> dict[str, int]:
     """The whole-number fields of a message, by the names given to their numbers."""
     return {
-        names[field]: signed(value)
-        for field, kind, value in fields(message)
-        if kind == VARINT and field in names
+        names[tag]: signed(value) for tag, kind, value in fields(message) if kind == VARINT and tag in names
     }
 
 
 def messages(message: bytes, wanted: int) -> Iterable[bytes]:
     """The messages in field ``wanted``."""
-    return [value for field, kind, value in fields(message) if kind == BYTES and field == wanted]
+    return [value for tag, kind, value in fields(message) if kind == BYTES and tag == wanted]
 
 
 def seconds(timestamp: bytes) -> float:
