@@ -18,11 +18,11 @@ import numpy as np
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Fault, Place, Role, Series
-from chronicle.readers.events import wire
 from chronicle.readers.events.batches import Log, logs
 from chronicle.readers.events.tfrecord import is_event_log
-from chronicle.readers.events.wire import BYTES, FIXED64, VARINT, fields
+from chronicle.readers.events.wire import MAX_TEXT, Text
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
+from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of
 from chronicle.readers.text import Head
 
 NAME = "event file"
@@ -30,6 +30,11 @@ SUFFIXES = (".tfevents",)
 FALLBACK = -1  # a checksum is beyond doubt: no other reader need be asked
 
 MOST_FAULTS = 100  # listed one by one; the rest is one line with a count
+
+# Field numbers are those of plugin_data.proto (HParams) and struct.proto.
+_SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
+_ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
+_SUFFIX = "/text_summary"  # which writers of PyTorch add to a tag
 
 
 def identify(head: Head) -> bool:
@@ -79,23 +84,18 @@ def _faults(path: Path, damage: list[tuple[int, str]]) -> tuple[Fault, ...]:
     return tuple(listed)
 
 
-_SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
-_ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
-_SUFFIX = "/text_summary"  # which writers of PyTorch add to a tag
-
-
-def facts_of(texts: Iterable[wire.Text]) -> dict[str, Scalar]:
+def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
     """`config/<name>` of every hyperparameter and text, and how the session ended."""
     config: dict[str, Any] = {}
     facts: dict[str, Scalar] = {}
-    for one in texts:
+    for text in texts:
         if len(config) >= MAX_ENTRIES:
             break
         try:
-            if one.plugin == "text":
-                config[one.tag.removesuffix(_SUFFIX)] = _value(one.content.decode("utf-8", "replace"))
+            if text.plugin == "text":
+                config[text.tag.removesuffix(_SUFFIX)] = _value(text.content.decode("utf-8", "replace"))
             else:
-                _add_session(one.content, config, facts)
+                _add_session(text.content, config, facts)
         except ValueError:
             continue
     return {**config_facts(config), **facts}
@@ -104,7 +104,7 @@ def facts_of(texts: Iterable[wire.Text]) -> dict[str, Scalar]:
 def _value(text: str) -> Any:
     """A number or a JSON object where the text is one (trainers log their arguments so), else the text."""
     try:
-        value = json.loads(text) if len(text) < wire.MAX_TEXT else text
+        value = json.loads(text) if len(text) < MAX_TEXT else text
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, int | float | dict) else text
@@ -115,13 +115,13 @@ def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar
         if (number, kind) == (_SESSION_START, BYTES):
             for n, k, v in fields(value):
                 if (n, k) == (1, BYTES):
-                    entry = {n: v for n, k, v in fields(v) if k == BYTES}
+                    entry = last_of(v, BYTES)
                     name = entry.get(1, b"").decode("utf-8", "backslashreplace")
                     config[name] = _struct_value(entry.get(2, b""))
                 elif (n, k) == (5, FIXED64):
                     facts["started_at"] = float(struct.unpack("<d", v)[0])
         elif (number, kind) == (_SESSION_END, BYTES):
-            status = {n: v for n, k, v in fields(value) if (n, k) == (1, VARINT)}.get(1)
+            status = last_of(value, VARINT).get(1)
             if status in _ENDED:
                 facts["ended"] = _ENDED[status]
 

@@ -2,6 +2,10 @@
 
 They are not walked one by one: every place that may be the header of an event is tried at once, and the
 walk only visits the gaps in the chain, that is, what is no event or is damaged.
+
+Checksums are CRC-32C (Castagnoli et al. 1993), many at a time: rows are aligned at their ends, so that rows
+of several lengths share one table (zeros in front do not change a checksum that starts from zero), and two
+bytes are looked up at a time.
 """
 
 from __future__ import annotations
@@ -9,19 +13,30 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.readers.packed import begins_archive
 
+U8 = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Damage = list[tuple[int, str]]
+_Checksum = TypeVar("_Checksum", int, U32)
+
 HEADER, FOOTER = 12, 4  # bytes of a frame before and after its payload
 BLOCK = 1 << 24  # bytes that are searched for headers at a time
 FIRST_BYTE = 0x09  # key of wall_time, with which an event begins
 
-Mask = NDArray[np.bool_]
-Damage = list[tuple[int, str]]
+POLYNOMIAL = 0x82F63B78  # 0x1EDC6F41, reflected
+SEGMENT = 256  # bytes; longer rows are cut into pieces of this size and folded
+NARROWEST = 32  # bytes of a row
+ROWS_BYTES = 1 << 21  # of the rows that are worked on at a time
+# By n: masks of all but the first n bytes of a word.
+_HIGH_BYTES = ~np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 
 
 @dataclass
@@ -36,6 +51,11 @@ class Frames:
     damage: Damage
     truncated: bool
     stop: int
+
+    @classmethod
+    def none(cls) -> Frames:
+        """Those of nothing."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), [], False, 0)
 
 
 class Headers(NamedTuple):
@@ -68,38 +88,6 @@ def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
     return view[np.clip(at, 0, len(buffer) - size)]
 
 
-def frames(buffer: U8, known: Headers, low: int, high: int, *, last: bool = True) -> Frames:
-    """Finds all frames of a file or a part of one, which stands at ``low:high``.
-
-    Where the chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
-    part that others follow: what is not whole there is left to them.
-    """
-    first, beyond = np.searchsorted(known.head, [low, high])
-    head, after = known.head[first:beyond], known.after[first:beyond]
-    breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
-    runs: list[tuple[Ints, Ints]] = []
-    result, at = Frames(head, after, [], False, high), low
-    while at < high:
-        i = int(np.searchsorted(head, at))
-        if i < len(head) and head[i] == at:
-            stop = int(breaks[np.searchsorted(breaks, i)]) + 1
-            runs.append((head[i:stop], after[i:stop]))
-            at = int(after[stop - 1])
-            continue
-        upto = int(head[i]) if i < len(head) else high
-        if not last and _goes_beyond(buffer, at, upto, high):
-            result.stop = at
-            break
-        goes_on_at, is_frame = _odd_frame(buffer, at, upto, high, result)
-        if is_frame:
-            runs.append((np.array([at]), np.array([goes_on_at])))
-        at = goes_on_at
-    empty = np.empty(0, np.int64)
-    result.begin = np.concatenate([empty, *(begin for begin, _ in runs)]) + HEADER
-    result.end = np.concatenate([empty, *(end for _, end in runs)]) - FOOTER
-    return result
-
-
 def headers(buffer: U8, stops: Ints) -> Headers:
     """The headers in a buffer of files, or parts of them, that end at ``stops``."""
     places = [np.empty(0, np.int64)]
@@ -115,66 +103,74 @@ def headers(buffer: U8, stops: Ints) -> Headers:
     return Headers(head[fits], after[fits])
 
 
-def _goes_beyond(buffer: U8, at: int, known: int, high: int) -> bool:
-    """Whether what stands at ``at`` can only be told by what comes after ``high``."""
-    if high - at < HEADER:
-        return True
-    length, check = struct.unpack("<QI", buffer[at : at + HEADER].tobytes())
-    if masked_crc(buffer[at : at + 8].tobytes()) == check:
-        return bool(at + HEADER + length + FOOTER > high)
-    return known == high
+def frames(buffer: U8, known: Headers, low: int, high: int, *, last: bool = True) -> Frames:
+    """Finds all frames of a file or a part of one, which stands at ``low:high``.
+
+    Where the chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
+    part that others follow: what is not whole there is left to them.
+    """
+    first, beyond = np.searchsorted(known.head, [low, high])
+    head, after = known.head[first:beyond], known.after[first:beyond]
+    breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
+    begins, ends = [head[:0]], [head[:0]]
+    result, at = Frames(head, after, [], False, high), low
+    while at < high:
+        i = int(np.searchsorted(head, at))
+        if i < len(head) and head[i] == at:
+            stop = int(breaks[np.searchsorted(breaks, i)]) + 1
+            begins.append(head[i:stop])
+            ends.append(after[i:stop])
+            at = int(after[stop - 1])
+            continue
+        goes_on_at, is_frame = _odd_frame(buffer, at, int(head[i]) if i < len(head) else high, result, last)
+        if goes_on_at == at:
+            result.stop = at
+            break
+        if is_frame:
+            begins.append(np.array([at]))
+            ends.append(np.array([goes_on_at]))
+        at = goes_on_at
+    result.begin = np.concatenate(begins) + HEADER
+    result.end = np.concatenate(ends) - FOOTER
+    return result
 
 
-def _odd_frame(buffer: U8, at: int, known: int, size: int, result: Frames) -> tuple[int, bool]:
+def _odd_frame(buffer: U8, at: int, known: int, result: Frames, last: bool) -> tuple[int, bool]:
     """Where to go on after ``at``, where no event begins, and whether what lies between is a whole frame.
 
-    ``known`` is the next place that has the header of an event, ``size`` the end of the file. Damage and a
-    cut end are noted in ``result``.
+    ``known`` is the next place that has the header of an event. Damage and a cut end are noted in ``result``.
+    It goes on at ``at`` itself where only what follows this part of a file can tell.
     """
-    if size - at < HEADER or (known == size and not buffer[at:size].any()):
+    high = result.stop
+    is_cut, header_right, end = high - at < HEADER, False, 0
+    if not is_cut:
+        length, check = struct.unpack("<QI", buffer[at : at + HEADER].tobytes())
+        end = at + HEADER + length
+        header_right = masked_crc(buffer[at : at + 8].tobytes()) == check
+        is_cut = header_right and end + FOOTER > high
+    if not last and (is_cut or (known == high and not header_right)):
+        return at, False
+    if is_cut or (known == high and not buffer[at:high].any()):
         result.truncated = True
-        return size, False
-    length, check = struct.unpack("<QI", buffer[at : at + HEADER].tobytes())
-    end = at + HEADER + length
-    header_right = masked_crc(buffer[at : at + 8].tobytes()) == check
-    if end + FOOTER > size and header_right:
-        result.truncated = True
-        return size, False
+        return high, False
     # a damaged header is given a chance where its record would end before the next one
     ends_early = end + FOOTER <= known
     if header_right or (ends_early and intact(buffer, np.array([at + HEADER]), np.array([end]))[0]):
         if not header_right:
             result.damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
-        return int(end + FOOTER), True
+        return end + FOOTER, True
     result.damage.append((at, f"length of a record is damaged; {known - at} bytes skipped"))
     return known, False
 
 
 def intact(buffer: U8, begin: Ints, end: Ints) -> Mask:
     """Which payloads have the checksum that stands behind them."""
-    right = np.zeros(len(begin), bool)
-    long = end - begin >= 4
-    right[long] = masked_crcs(buffer, begin[long], end[long]) == word(buffer, end[long], "<u4")
-    for i in np.flatnonzero(~long):
-        right[i] = masked_crc(buffer[begin[i] : end[i]].tobytes()) == word(buffer, end[i : i + 1], "<u4")[0]
-    return right
+    return np.asarray(masked_crcs(buffer, begin, end) == word(buffer, end, "<u4"))
 
 
-POLYNOMIAL = 0x82F63B78  # reflected
-SEGMENT = 256  # bytes; longer rows are cut into pieces of this size and folded
-NARROWEST = 32  # bytes of a row
-_HIGH_BYTES = ~np.array(
-    [(1 << 8 * n) - 1 for n in range(9)], np.uint64
-)  # all but the first n bytes of a word
-
-U8 = NDArray[np.uint8]
-U32 = NDArray[np.uint32]
-Ints = NDArray[np.int64]
-
-
-def masked(crc: int) -> int:
-    """The checksum as it is stored in a TFRecord."""
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+def masked(crc: _Checksum) -> _Checksum:
+    """A checksum as it is stored in a TFRecord (TensorFlow's `crc32c::Mask`)."""
+    return cast(_Checksum, (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
 def masked_crc(data: bytes) -> int:
@@ -187,26 +183,27 @@ def masked_crc(data: bytes) -> int:
 
 
 def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
-    """Masked CRC-32C of ``buffer[begin[i]:end[i]]`` for every i; each at least 4 bytes long."""
+    """Masked CRC-32C of ``buffer[begin[i]:end[i]]`` for every i."""
     result = np.zeros(len(begin), np.uint32)
     widths = _width(end - begin)
-    for width in np.unique(widths):
-        at = np.flatnonzero(widths == width)
-        early = end[at] < width  # no room for the zeros in front: at the very start of the buffer
-        for i in at[early]:
-            result[i] = masked_crc(buffer[begin[i] : end[i]].tobytes())
-        at = at[~early]
-        if not len(at):
-            continue
-        for part in np.split(at, range((1 << 21) // width, len(at), (1 << 21) // width)):
-            result[part] = _masked_rows(buffer, begin[part], end[part], int(width))
+    early, short = end < widths, end - begin < 4
+    if early.any():  # at the very start of the buffer there is no room for the zeros in front
+        room = int(widths[early].max())
+        buffer_with_room = np.concatenate([np.zeros(room, np.uint8), buffer[: end[early].max()]])
+        result[early] = masked_crcs(buffer_with_room, begin[early] + room, end[early] + room)
+    result[short] = [masked_crc(buffer[begin[i] : end[i]].tobytes()) for i in np.flatnonzero(short)]
+    widths[early | short] = 0
+    for width in np.unique(widths[widths > 0]).tolist():
+        at, n_rows = np.flatnonzero(widths == width), max(1, ROWS_BYTES // width)
+        for part in np.split(at, range(n_rows, len(at), n_rows)):
+            result[part] = _masked_rows(buffer, begin[part], end[part], width)
     return result
 
 
 def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
     """Masked CRC-32C of each 64-bit number (the lengths of frames), stored with its lowest byte first."""
     rows = (words ^ np.uint64(0xFFFFFFFF)).astype("<u8").view(np.uint8).reshape(-1, 8)
-    return _finished(_plain_rows(rows))
+    return masked(~_plain_rows(rows))
 
 
 def _width(length: Ints) -> Ints:
@@ -225,29 +222,11 @@ def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
         words = rows.view("<u8")
         for column in range(4 if width == NARROWEST else 1):  # wider rows are less than a word too long
             words[:, column] &= _HIGH_BYTES[np.clip(pad - 8 * column, 0, 8)]
-        return _finished(_plain_rows(rows) ^ _of_inversion()[end - begin])
+        return masked(~(_plain_rows(rows) ^ _of_inversion()[end - begin]))
     rows[np.arange(width) < pad[:, None]] = 0
     for k in range(4):
         rows[np.arange(len(rows)), pad + k] ^= 0xFF
-    return _finished(_fold(rows))
-
-
-def _finished(state: U32) -> U32:
-    crc = state ^ np.uint32(0xFFFFFFFF)
-    return np.asarray(((crc >> 15) | (crc << 17)) + np.uint32(0xA282EAD8), np.uint32)
-
-
-def _fold(rows: U8) -> U32:
-    """Checksum, from zero, of each row; long rows are cut into SEGMENTs and these joined two by two."""
-    n_rows, width = rows.shape
-    if width <= SEGMENT:
-        return _plain_rows(rows)
-    state = _plain_rows(rows.reshape(-1, SEGMENT)).reshape(n_rows, -1)
-    span = SEGMENT
-    while state.shape[1] > 1:
-        state = _after_zeros(state[:, 0::2], span) ^ state[:, 1::2]
-        span *= 2
-    return state[:, 0]
+    return masked(~_folded_rows(rows))
 
 
 def _plain_rows(rows: U8) -> U32:
@@ -257,6 +236,16 @@ def _plain_rows(rows: U8) -> U32:
     for column in range(words.shape[1]):
         state = table.take((state ^ words[:, column]) & 0xFFFF) ^ (state >> 16)
     return state
+
+
+def _folded_rows(rows: U8) -> U32:
+    """As `_plain_rows`, of long rows: they are cut into SEGMENTs, and these joined two by two."""
+    state = _plain_rows(rows.reshape(-1, SEGMENT)).reshape(len(rows), -1)
+    span = SEGMENT
+    while state.shape[1] > 1:
+        state = _after_zeros(state[:, 0::2], span) ^ state[:, 1::2]
+        span *= 2
+    return state[:, 0]
 
 
 def _after_zeros(state: U32, n_bytes: int) -> U32:

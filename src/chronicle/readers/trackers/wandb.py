@@ -22,9 +22,9 @@ from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import tables
 from chronicle.readers.console.hosts import canonical
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.events.wire import BYTES, VARINT, fields
 from chronicle.readers.files import NOT_LOGS, scan
 from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.protobuf import BYTES, VARINT, fields
 from chronicle.readers.text import Head
 from chronicle.readers.trackers import on_one_axis, wandb_records, without_summary
 from chronicle.readers.trackers.wandb_records import (

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from chronicle.readers.cells import number
-from chronicle.readers.events.wire import BYTES, VARINT, fields, signed
 from chronicle.readers.hyperparameters import as_float, leaves
+from chronicle.readers.protobuf import BYTES, VARINT, fields, signed
 from chronicle.readers.tables import Column
 from chronicle.readers.text import clean
 
