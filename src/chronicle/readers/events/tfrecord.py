@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ U32 = NDArray[np.uint32]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Damage = list[tuple[int, str]]
-_Checksum = TypeVar("_Checksum", int, U32)
 
 HEADER, FOOTER = 12, 4  # bytes of a frame before and after its payload
 BLOCK = 1 << 24  # bytes that are searched for headers at a time
@@ -168,9 +167,9 @@ def intact(buffer: U8, begin: Ints, end: Ints) -> Mask:
     return np.asarray(masked_crcs(buffer, begin, end) == word(buffer, end, "<u4"))
 
 
-def masked(crc: _Checksum) -> _Checksum:
+def masked(crc: Any) -> Any:
     """A checksum as it is stored in a TFRecord (TensorFlow's `crc32c::Mask`)."""
-    return cast(_Checksum, (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF)
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def masked_crc(data: bytes) -> int:
@@ -179,7 +178,7 @@ def masked_crc(data: bytes) -> int:
     crc = 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    return masked(crc ^ 0xFFFFFFFF)
+    return int(masked(crc ^ 0xFFFFFFFF))
 
 
 def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
@@ -203,7 +202,7 @@ def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
 def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
     """Masked CRC-32C of each 64-bit number (the lengths of frames), stored with its lowest byte first."""
     rows = (words ^ np.uint64(0xFFFFFFFF)).astype("<u8").view(np.uint8).reshape(-1, 8)
-    return masked(~_plain_rows(rows))
+    return _finished(_plain_rows(rows))
 
 
 def _width(length: Ints) -> Ints:
@@ -222,11 +221,15 @@ def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
         words = rows.view("<u8")
         for column in range(4 if width == NARROWEST else 1):  # wider rows are less than a word too long
             words[:, column] &= _HIGH_BYTES[np.clip(pad - 8 * column, 0, 8)]
-        return masked(~(_plain_rows(rows) ^ _of_inversion()[end - begin]))
+        return _finished(_plain_rows(rows) ^ _of_inversion()[end - begin])
     rows[np.arange(width) < pad[:, None]] = 0
     for k in range(4):
         rows[np.arange(len(rows)), pad + k] ^= 0xFF
-    return masked(~_folded_rows(rows))
+    return _finished(_folded_rows(rows))
+
+
+def _finished(state: U32) -> U32:
+    return np.asarray(masked(~state), np.uint32)
 
 
 def _plain_rows(rows: U8) -> U32:

@@ -22,7 +22,7 @@ from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import tables
 from chronicle.readers.console.hosts import canonical
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.files import NOT_LOGS, scan
+from chronicle.readers.find import NOT_LOGS, scan
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.protobuf import BYTES, VARINT, fields
 from chronicle.readers.text import Head
@@ -132,7 +132,7 @@ def read_folder(path: Path) -> list[Attempt]:
 
 def _others(run_file: Path) -> Iterator[Path]:
     """The logs in the folder of a run file that W&B's client did not put there."""
-    from chronicle.readers.dispatch import is_log  # which asks this reader too
+    from chronicle.readers.find import is_log  # which asks this reader too
 
     for entry in sorted(run_file.parent.iterdir()):
         if entry.name in NOT_LOGS | _CLIENTS | {run_file.name} or entry.name.startswith("."):
