@@ -14,7 +14,7 @@ from chronicle.readers.dvclive import PLACES
 from chronicle.readers.find import folder_claims
 
 EXAMPLES = Path(__file__).parent / "examples"
-HOOKS = ("identify_folder", "read_folder", "read_many", "runs", "run_key", "lacks")
+HOOKS = ("identify_folder", "read_folder", "foreign", "read_many", "runs", "run_key", "lacks")
 WANDB = b":W&B\xe1\xbe\0"  # how a run file begins
 
 

@@ -11,9 +11,8 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +21,29 @@ from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import tables
 from chronicle.readers.console.hosts import canonical
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.find import NOT_LOGS, scan
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.protobuf import BYTES, VARINT, fields
+from chronicle.readers.protobuf import BYTES, VARINT, fields, messages, numbers, texts
 from chronicle.readers.text import Head
-from chronicle.readers.trackers import on_one_axis, wandb_records, without_summary
-from chronicle.readers.trackers.wandb_records import (
-    MAGIC,
-    Frames,
-    History,
-    body,
-    messages,
-    numbers,
-    seconds,
-    texts,
-    updates,
-)
+from chronicle.readers.trackers import on_one_axis, without_summary
+from chronicle.readers.trackers import wandb_records as records
+from chronicle.readers.trackers.wandb_records import MAGIC, Frames, History, body, updates
 
 NAME = "wandb"
 SUFFIXES = (".wandb",)
 
+LONGEST = 1 << 12  # characters of a line without an end that are kept
+
 _FOLDER = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(?P<id>[\w-]+)", re.ASCII)
 _CLIENTS = frozenset(["files", "logs", "tmp"])  # what the client keeps in the folder of a launch
 _MAX_METADATA = 1 << 24  # bytes
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_DROPPED = re.compile(r"Tried to log to step \d+ that is less than the current step (\d+)")
+
+# Fields of records by number, and the facts that they are.
+_RUN = {1: "run", 2: "entity", 3: "project", 6: "group", 7: "job_type", 8: "name", 9: "notes", 12: "sweep"}
+_RUN |= {13: "host"}
+_ENVIRONMENT = {2: "python", 6: "program", 12: "host", 18: "gpu_type", 25: "cuda"}
+_ENDED = {0: "finished", 255: "killed"}  # every other exit code: crashed
 
 
 def identify(head: Head) -> bool:
@@ -75,69 +74,23 @@ def read(path: Path) -> list[Attempt]:
     return [run.attempt(faults, frames.truncated)]
 
 
-class _Run:
-    """A run file under construction, record by record."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.history, self.about, self.console = path, History(), About(), Console(path)
-        self._takers: dict[int, Callable[[bytes], object]] = {
-            wandb_records.HISTORY: self.history.add,
-            wandb_records.OUTPUT_RAW: self.console.output,
-            wandb_records.OUTPUT: self.console.output,
-            wandb_records.ALERT: self.console.alert,
-            wandb_records.PREEMPTING: self.console.preempting,
-            **{kind: partial(self.about.add, kind) for kind in ABOUT},
-        }
-
-    def add(self, kind: int, message: bytes) -> None:
-        """Takes a record. Raises ValueError where its bytes are no protobuf message."""
-        take = self._takers.get(kind)
-        if take is not None:
-            take(message)
-
-    def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
-        """The finished run. Raises BadLog where it logged nothing."""
-        if not self.history.n_rows:
-            what = "no metric was logged. Remedy: remove it, or wait until it is written to"
-            raise BadLog(str(self.path), what)
-        told = [*faults, *self.console.listed()]
-        facts = {**metadata_facts(_metadata(self.path)), **self.console.machine.facts, **self.about.facts()}
-        columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        attempt = tables.attempt(
-            self.path,
-            self.history.n_rows,
-            on_one_axis(columns, "_step", self.about.step_metrics),
-            facts=facts,
-            faults=told,
-            truncated=truncated or "ended" not in facts,
-        )
-        return without_summary(attempt)
-
-
 def identify_folder(path: Path) -> bool:
-    """A folder with one run file that something was written to; with other logs only one named a launch."""
-    file = _run_file(path)
-    return file is not None and (bool(run_key(path)) or not any(_others(file)))
+    """A folder with one run file that something was written to."""
+    return _run_file(path) is not None
 
 
 def read_folder(path: Path) -> list[Attempt]:
-    """The attempt of the run file in a folder; other logs there are told as faults. Raises as `read`."""
+    """The attempt of the run file in a folder. Raises as `read`."""
     file = _run_file(path)
     if file is None:
         raise BadLog(str(path), "holds no run file of W&B. Remedy: name another folder")
-    what = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
-    unread = tuple(Fault(Place(str(other)), what) for other in _others(file))
-    return [replace(one, name=path.name, faults=(*one.faults, *unread)) for one in read(file)]
+    return [replace(attempt, name=path.name) for attempt in read(file)]
 
 
-def _others(run_file: Path) -> Iterator[Path]:
-    """The logs in the folder of a run file that W&B's client did not put there."""
-    from chronicle.readers.find import is_log  # which asks this reader too
-
-    for entry in sorted(run_file.parent.iterdir()):
-        if entry.name in NOT_LOGS | _CLIENTS | {run_file.name} or entry.name.startswith("."):
-            continue
-        yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
+def foreign(path: Path) -> list[Path]:
+    """What lies in the folder of a launch and was not put there by W&B's client."""
+    own = _CLIENTS | {file.name for file in path.glob("*.wandb")}
+    return [entry for entry in sorted(path.iterdir()) if entry.name not in own]
 
 
 def _run_file(folder: Path) -> Path | None:
@@ -152,105 +105,125 @@ def _run_file(folder: Path) -> Path | None:
 def run_key(path: Path) -> str:
     """The id of the run whose launch the folder (or the `.wandb` file in it) holds; "" for any other."""
     folder = path if path.is_dir() else path.parent
-    found = _FOLDER.fullmatch(folder.name)
-    return found["id"] if found else ""
+    launch = _FOLDER.fullmatch(folder.name)
+    return launch["id"] if launch else ""
 
 
-def _metadata(path: Path) -> dict[str, Any]:
-    """`files/wandb-metadata.json` beside the run file; {} without one."""
-    file = path.parent / "files" / "wandb-metadata.json"
-    try:
-        if not file.is_file() or file.stat().st_size > _MAX_METADATA:
-            return {}
-        found = json.loads(file.read_text("utf-8", "replace"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+class _Run:
+    """A run file under construction, record by record."""
 
-
-_RUN = {1: "run", 2: "entity", 3: "project", 6: "group", 7: "job_type", 8: "name", 9: "notes", 12: "sweep"}
-_RUN |= {13: "host"}
-_ENVIRONMENT = {2: "python", 6: "program", 12: "host", 18: "gpu_type", 25: "cuda"}
-# The records that `About` takes.
-ABOUT = (
-    wandb_records.RUN,
-    wandb_records.CONFIG,
-    wandb_records.METRIC,
-    wandb_records.ENVIRONMENT,
-    wandb_records.EXIT,
-)
-_ENDED = {0: "finished", 255: "killed"}  # every other exit code: crashed
-
-
-@dataclass
-class About:
-    """Gathers the records that are no history; ``step_metrics`` were declared as x axis of others."""
-
-    step_metrics: set[str] = field(default_factory=set)
-    _facts: dict[str, Any] = field(default_factory=dict)
-    _config: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, path: Path) -> None:
+        self.path, self.history, self.console = path, History(), _Console(path)
+        self.step_metrics = set[str]()  # declared as x axis of others
+        self._facts: dict[str, Any] = {}
+        self._config: dict[str, Any] = {}
+        self._takers: dict[int, Callable[[bytes], object]] = {
+            records.HISTORY: self.history.add,
+            records.OUTPUT_RAW: self.console.output,
+            records.OUTPUT: self.console.output,
+            records.ALERT: self.console.alert,
+            records.PREEMPTING: self.console.preempting,
+            records.RUN: self._run,
+            records.CONFIG: lambda message: updates(message, self._config),
+            records.METRIC: self._metric,
+            records.ENVIRONMENT: self._environment,
+            records.EXIT: self._exit,
+        }
 
     def add(self, kind: int, message: bytes) -> None:
-        """Takes one record. Raises ValueError where the bytes are no protobuf message."""
-        if kind == wandb_records.RUN:
-            self._run(message)
-        elif kind == wandb_records.CONFIG:
-            updates(message, self._config)
-        elif kind == wandb_records.METRIC:
-            self.step_metrics |= set(texts(message, {4: "step_metric"}).values())
-        elif kind == wandb_records.ENVIRONMENT:
-            slurm = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
-            self._facts |= texts(message, _ENVIRONMENT) | numbers(message, {19: "gpu_count"})
-            self._facts |= slurm_facts({one.get("key", ""): one.get("value") for one in slurm})
-        elif kind == wandb_records.EXIT:
-            code = numbers(message, {1: "exit_code"}).get("exit_code", 0)
-            self._facts |= {"exit_code": code, "ended": _ENDED.get(code, "crashed")}
+        """Takes a record. Raises ValueError where its bytes are no protobuf message."""
+        take = self._takers.get(kind)
+        if take is not None:
+            take(message)
 
-    def facts(self) -> dict[str, Any]:
-        """All facts; those of the configuration last."""
+    def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
+        """The finished run. Raises BadLog where it logged nothing."""
+        if not self.history.n_rows:
+            what = "no metric was logged. Remedy: remove it, or wait until it is written to"
+            raise BadLog(str(self.path), what)
         config = {key: value for key, value in self._config.items() if key != "_wandb"}
-        return self._facts | config_facts(config)
+        faults = [*faults, *self.console.listed()]
+        facts = {**_metadata_facts(self.path), **self.console.machine.facts}
+        facts |= {**self._facts, **config_facts(config)}
+        columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
+        attempt = tables.attempt(
+            self.path,
+            self.history.n_rows,
+            on_one_axis(columns, "_step", self.step_metrics),
+            facts=facts,
+            faults=faults,
+            truncated=truncated or "ended" not in facts,
+        )
+        return without_summary(attempt)
 
     def _run(self, message: bytes) -> None:
-        found: dict[str, Any] = texts(message, _RUN)
+        facts: dict[str, Any] = texts(message, _RUN)
         for config in messages(message, 4):
             updates(config, self._config)
         for started in messages(message, 17):
-            found["started_at"] = seconds(started)
+            facts["started_at"] = _seconds(started)
         for git in messages(message, 21):
-            found |= texts(git, {1: "git_remote", 2: "git_commit"})
+            facts |= texts(git, {1: "git_remote", 2: "git_commit"})
         tags = [tag.decode("utf-8", "replace") for tag in messages(message, 10)]
         if tags:
-            found["tags"] = ", ".join(tags)
+            facts["tags"] = ", ".join(tags)
         if numbers(message, {18: "resumed"}).get("resumed"):
-            found["resumed"] = True
-        self._facts |= found
+            facts["resumed"] = True
+        self._facts |= facts
+
+    def _metric(self, message: bytes) -> None:
+        self.step_metrics |= set(texts(message, {4: "step_metric"}).values())
+
+    def _environment(self, message: bytes) -> None:
+        slurm = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
+        self._facts |= texts(message, _ENVIRONMENT) | numbers(message, {19: "gpu_count"})
+        self._facts |= _slurm_facts({entry.get("key", ""): entry.get("value") for entry in slurm})
+
+    def _exit(self, message: bytes) -> None:
+        code = numbers(message, {1: "exit_code"}).get("exit_code", 0)
+        self._facts |= {"exit_code": code, "ended": _ENDED.get(code, "crashed")}
 
 
-def metadata_facts(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Facts of `wandb-metadata.json`, which older clients wrote instead of an environment record."""
-    git = metadata.get("git")
-    found: dict[str, Any] = {
+def _seconds(timestamp: bytes) -> float:
+    """Unix seconds of a google.protobuf.Timestamp."""
+    parts = numbers(timestamp, {1: "seconds", 2: "nanos"})
+    return parts.get("seconds", 0) + parts.get("nanos", 0) / 1e9
+
+
+def _metadata_facts(path: Path) -> dict[str, Any]:
+    """Facts of `files/wandb-metadata.json` beside the run file, which older clients wrote instead of an
+    environment record.
+    """
+    file = path.parent / "files" / "wandb-metadata.json"
+    try:
+        too_large = not file.is_file() or file.stat().st_size > _MAX_METADATA
+        metadata = {} if too_large else json.loads(file.read_text("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(metadata, dict):
+        return {}
+    git = metadata["git"] if isinstance(metadata.get("git"), dict) else {}
+    slurm = metadata["slurm"] if isinstance(metadata.get("slurm"), dict) else {}
+    facts = {
         "program": metadata.get("program"),
         "host": metadata.get("host"),
         "python": metadata.get("python"),
         "cuda": metadata.get("cudaVersion") or metadata.get("cuda"),
         "gpu_type": metadata.get("gpu"),
         "gpu_count": metadata.get("gpu_count"),
-        "git_remote": git.get("remote") if isinstance(git, dict) else None,
-        "git_commit": git.get("commit") if isinstance(git, dict) else None,
+        "git_remote": git.get("remote"),
+        "git_commit": git.get("commit"),
         "started_at": _instant(metadata.get("startedAt")),
     }
-    slurm = metadata.get("slurm")
-    said = {key: value for key, value in found.items() if isinstance(value, str | int | float)}
-    return said | slurm_facts(slurm if isinstance(slurm, dict) else {})
+    plain = {key: value for key, value in facts.items() if isinstance(value, str | int | float)}
+    return plain | _slurm_facts(slurm)
 
 
-def slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:
+def _slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:
     """Job and nodes, from Slurm's environment as W&B keeps it: names in lower case, without `SLURM_`."""
     nodes = next((slurm[key] for key in ("job_nodelist", "nodelist") if isinstance(slurm.get(key), str)), "")
-    found = {"job": slurm.get("job_id"), "nodes": canonical(nodes)}
-    return {key: str(value) for key, value in found.items() if value}
+    facts = {"job": slurm.get("job_id"), "nodes": canonical(nodes)}
+    return {key: str(value) for key, value in facts.items() if value}
 
 
 def _instant(text: Any) -> float | None:
@@ -260,52 +233,49 @@ def _instant(text: Any) -> float | None:
         return None
 
 
-LONGEST = 1 << 12  # characters of a line without an end that are kept
+class _Console:
+    """What a run tells of faults, record by record: console output by lines, alerts, a notice of preemption.
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_DROPPED = re.compile(r"Tried to log to step \d+ that is less than the current step (\d+)")
-
-
-class Console:
-    """Gathers faults record by record; `listed` gives them with the facts that console lines state."""
+    `listed` gives the faults with the facts that console lines state.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path, self.machine = path, Faults(path)
         self._open: dict[int, str] = {}  # stream -> a line whose end is still to come
-        self._told: list[Fault] = []
+        self._reported: list[Fault] = []
         self._dropped, self._below = 0, ""
         self._number, self._time = 0, math.nan
 
     def output(self, message: bytes) -> None:
         """Takes a piece of console output. Raises ValueError where the bytes are no protobuf message."""
         stream, text = 0, b""
-        for tag, kind, value in fields(message):
-            if (tag, kind) == (1, VARINT):
+        for number, kind, value in fields(message):
+            if (number, kind) == (1, VARINT):
                 stream = value
-            elif (tag, kind) == (2, BYTES):
-                self._time = seconds(value)
-            elif (tag, kind) == (3, BYTES):
+            elif (number, kind) == (2, BYTES):
+                self._time = _seconds(value)
+            elif (number, kind) == (3, BYTES):
                 text = value
         for line in self._lines(stream, text.decode("utf-8", "replace")):
             self._look(line)
 
     def alert(self, message: bytes) -> None:
         """Takes an alert that the training sent (`wandb.alert`)."""
-        said = texts(message, {1: "title", 2: "text", 3: "level"})
-        what = f"alert ({said.get('level', '').lower()}): {said.get('title', '')}: {said.get('text', '')}"
-        self._told.append(Fault(Place(str(self.path)), what[:500], at_time=self._time, kind="alert"))
+        parts = texts(message, {1: "title", 2: "text", 3: "level"})
+        what = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
+        self._reported.append(Fault(Place(str(self.path)), what[:500], at_time=self._time, kind="alert"))
 
     def preempting(self, _: bytes) -> None:
         """Takes the notice that the machine is about to be taken away (`wandb.mark_preempting`)."""
         what = "marked as about to be preempted"
-        self._told.append(Fault(Place(str(self.path)), what, at_time=self._time, kind="preemption"))
+        self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind="preemption"))
 
     def listed(self) -> list[Fault]:
         """All faults; those of the machine first."""
         for line in self._open.values():
             self._look(line)
         self._open.clear()
-        faults = [*self.machine.listed(self._time), *self._told]
+        faults = [*self.machine.listed(self._time), *self._reported]
         if self._dropped:
             what = f"W&B dropped rows that were logged below the step it was at, {self._below}"
             faults.append(Fault(Place(str(self.path)), what, self._dropped))
