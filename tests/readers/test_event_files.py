@@ -189,7 +189,8 @@ def typed(points: dict[str, list[tuple[float, int, float]]]) -> dict[str, bytes]
     return {tag: np.array(p, dtype="f8,i8,f8").tobytes() for tag, p in points.items()}
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=150)
 @given(st.lists(record, max_size=12))
 def test_the_kernel_is_the_slow_parser(
     tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes]
@@ -202,7 +203,8 @@ def test_the_kernel_is_the_slow_parser(
     assert typed(fast) == typed(slow)
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=150)
 @given(st.lists(record, min_size=1, max_size=6), st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=3))))
 def test_what_is_no_event_is_read_as_by_the_slow_parser(
     tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes], changes: list[tuple[float, bytes]]
@@ -336,6 +338,20 @@ def test_as_many_values_as_a_record_can_hold(tmp_path: Path) -> None:
     records = [event(1.7e9, 5, summary([("", simple(i)) for i in range(3000)]))] * 20
     (attempt,) = read(write(tmp_path / "x.tfevents", records))
     assert attempt.series[""].values.tolist() == list(range(3000)) * 20
+
+
+def test_rows_longer_than_what_is_summed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chronicle.readers.events.tfrecord.ROWS_BYTES", 1000)
+    buffer = np.random.default_rng(0).integers(0, 256, 9000, dtype=np.uint8)
+    end = np.arange(2500, 9000, 500)
+    expected = [masked_crc(buffer[stop - 1500 : stop].tobytes()) for stop in end]
+    assert masked_crcs(buffer, end - 1500, end).tolist() == expected
+
+
+def test_a_nan_that_signals_is_a_nan(tmp_path: Path) -> None:
+    records = [event(1.7e9, 1, summary([("loss", b"\x15\x01\x00\x80\x7f")]))]
+    (attempt,) = read(write(tmp_path / "x.tfevents", records))
+    assert np.isnan(attempt.series["loss"].values).all()
 
 
 def test_chunks_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -488,6 +504,7 @@ def test_what_is_no_scalar_is_passed_over_without_a_look(
     assert len(looked) <= 1  # that of the version
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 50, 333])
 def test_parts_of_a_file_are_read_as_the_whole(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -267,6 +267,7 @@ def test_every_record_comes_back(records: list[bytes], lead: int) -> None:
     assert (frames.damage, frames.truncated) == ([], False)
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_costs_one_record_or_the_rest_of_its_block() -> None:
     records = [f"record {i} ".encode() * 9 for i in range(2000)]
     whole, random_ = wandb_file(records), random.Random(0)

@@ -29,7 +29,6 @@ from chronicle.readers.events.tfrecord import (
     Frames,
     Ints,
     frames,
-    headers,
     intact,
     is_event_log,
 )
@@ -182,9 +181,9 @@ def _read(file: FileIO, room: U8) -> int:
 
 
 def _framed(buffer: U8, pieces: list[Piece]) -> Batch:
-    known = headers(buffer, np.array([piece.high for piece in pieces], np.int64))
-    for piece in pieces:
-        piece.frames = frames(buffer, known, piece.low, piece.high, last=piece.is_last)
+    chains = frames(buffer, [piece.high for piece in pieces], last=pieces[0].is_last)
+    for piece, chain in zip(pieces, chains, strict=True):
+        piece.frames = chain
     return Batch(buffer, pieces)
 
 

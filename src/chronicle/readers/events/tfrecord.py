@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,13 +57,6 @@ class Frames:
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), [], False, 0)
 
 
-class Headers(NamedTuple):
-    """Begin and end of all frames that can only be events (a few may stand inside another one)."""
-
-    head: Ints
-    after: Ints
-
-
 def is_event_log(buffer: U8) -> bool:
     """The first record is an event, or its version stands near the start (where the first is damaged).
 
@@ -87,8 +80,22 @@ def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
     return view[np.clip(at, 0, len(buffer) - size)]
 
 
-def headers(buffer: U8, stops: Ints) -> Headers:
-    """The headers in a buffer of files, or parts of them, that end at ``stops``."""
+def frames(buffer: U8, stops: list[int], *, last: bool = True) -> list[Frames]:
+    """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``.
+
+    Where a chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
+    part that others follow: what is not whole there is left to them.
+    """
+    head, after = _headers(buffer, np.array(stops, np.int64))
+    bounds = np.searchsorted(head, [0, *stops])
+    return [
+        _chain(buffer, head[first:beyond], after[first:beyond], low, high, last)
+        for first, beyond, low, high in zip(bounds, bounds[1:], [0, *stops], stops, strict=False)
+    ]
+
+
+def _headers(buffer: U8, stops: Ints) -> tuple[Ints, Ints]:
+    """Begin and end of all frames that can only be events (a few may stand inside another one)."""
     places = [np.empty(0, np.int64)]
     last = len(buffer) - HEADER - FOOTER
     for low in range(0, last, BLOCK):
@@ -99,17 +106,10 @@ def headers(buffer: U8, stops: Ints) -> Headers:
     head = np.concatenate(places)
     after = head + word(buffer, head, "<i8") + HEADER + FOOTER
     fits = after <= stops[np.minimum(np.searchsorted(stops, head, side="right"), len(stops) - 1)]
-    return Headers(head[fits], after[fits])
+    return head[fits], after[fits]
 
 
-def frames(buffer: U8, known: Headers, low: int, high: int, *, last: bool = True) -> Frames:
-    """Finds all frames of a file or a part of one, which stands at ``low:high``.
-
-    Where the chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
-    part that others follow: what is not whole there is left to them.
-    """
-    first, beyond = np.searchsorted(known.head, [low, high])
-    head, after = known.head[first:beyond], known.after[first:beyond]
+def _chain(buffer: U8, head: Ints, after: Ints, low: int, high: int, last: bool) -> Frames:
     breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
     begins, ends = [head[:0]], [head[:0]]
     result, at = Frames(head, after, [], False, high), low
