@@ -193,12 +193,12 @@ def _decoded(batch: Batch) -> _Decoded:
     begin = np.concatenate([piece.frames.begin for piece in pieces])
     end = np.concatenate([piece.frames.end for piece in pieces])
     right = intact(buffer, begin, end)
-    found = decode(buffer, begin[right], end[right])
+    contents = decode(buffer, begin[right], end[right])
     piece_of = np.repeat(np.arange(len(pieces)), [len(piece.frames.begin) for piece in pieces])[right]
     damage = [(at, "checksum of a record is wrong; skipped") for at in begin[~right].tolist()]
-    damage += [(at, "record is no event; skipped") for at in found.broken]
-    columns = _columns(found.points, piece_of[found.points.record], list(found.tags))
-    return _Decoded(pieces, columns, damage, found.texts)
+    damage += [(at, "record is no event; skipped") for at in contents.broken]
+    columns = _columns(contents.points, piece_of[contents.points.record], list(contents.tags))
+    return _Decoded(pieces, columns, damage, contents.texts)
 
 
 def _columns(points: Points, piece: Ints, tags: list[str]) -> list[tuple[int, str, Column]]:

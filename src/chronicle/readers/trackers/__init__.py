@@ -42,8 +42,8 @@ def on_one_axis(
     )
     names = [name for _, _, name in ranked if name != counter]
     best = next((n for n in names if len(columns[n].rows) >= half and _grows(columns[n].values)), counter)
-    kept = {name: column for name, column in columns.items() if name not in (counter, best, AXIS)}
-    return {AXIS: columns[best], **kept}
+    others = {name: column for name, column in columns.items() if name not in (counter, best, AXIS)}
+    return {AXIS: columns[best], **others}
 
 
 def _rank(name: str, declared: Collection[str]) -> int:
