@@ -225,6 +225,7 @@ def healthy(number: int = 30) -> list[bytes]:
     return [event(1.7e9 + i, i, summary([("loss", simple(i))])) for i in range(number)]
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_costs_at_most_its_record_and_is_counted(tmp_path: Path) -> None:
     content = write(tmp_path / "whole.tfevents", healthy(6)).read_bytes()
     flipped = tmp_path / "x.tfevents"
