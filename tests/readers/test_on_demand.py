@@ -15,7 +15,7 @@ from chronicle.readers.dvclive import PLACES
 from chronicle.readers.find import folder_claims
 
 EXAMPLES = Path(__file__).parent / "examples"
-HOOKS = ("identify_folder", "read_folder", "read_many", "runs", "run_key", "lacks")
+HOOKS = ("identify_folder", "read_folder", "foreign", "read_many", "runs", "run_key", "lacks")
 WANDB = b":W&B\xe1\xbe\0"  # how a run file begins
 
 
@@ -80,7 +80,7 @@ def test_folder_is_claimed_by_the_modules_that_claim_it(
     ("what", "imported"),
     [
         ("chronicle.readers.all_readers()", []),
-        ("chronicle.readers.read({!r})", ["chronicle.readers.event_files"]),
+        ("chronicle.readers.read({!r})", ["chronicle.readers.events"]),
     ],
 )
 def test_only_what_is_asked_is_imported(what: str, imported: list[str]) -> None:

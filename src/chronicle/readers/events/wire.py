@@ -7,13 +7,23 @@ those of event.proto, summary.proto and tensor.proto of TensorFlow.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from chronicle.readers.protobuf import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    fields,
+    last_of,
+    messages,
+    signed,
+    varint,
+)
+
 MAX_TEXT = 1 << 20  # bytes of a tensor of strings that is looked into
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 # dtype of a tensor: (numpy type of tensor_content, field that holds its values one by one)
 _BFLOAT16, _HALF = 14, 19
@@ -32,7 +42,8 @@ _DTYPES: dict[int, tuple[str, int]] = {
     22: ("<u4", 16),
     23: ("<u8", 17),
 }
-_FIXED = {5: ("<f", 4, FIXED32), 6: ("<d", 8, FIXED64)}  # fields of floats; all others hold varints
+_FIXED = {5: ("<f", 4, FIXED32), 6: ("<d", 8, FIXED64)}  # fields of floats
+_VARINTS = (7, 10, 11, 13, 16, 17)  # fields of all other numbers
 
 
 class Text(NamedTuple):
@@ -65,7 +76,7 @@ def event(payload: bytes) -> Event:
         elif (number, kind) == (2, VARINT):
             step = signed(value)
         elif (number, kind) == (5, BYTES):
-            values = [v for n, k, v in fields(value) if (n, k) == (1, BYTES)]
+            values = messages(value, 1)
             scalars += [scalar for v in values if (scalar := summary_value(v))]
             texts += [text for v in values if b"text" in v or b"hparams" in v for text in _texts(v)]
     return Event(wall_time, step, scalars, texts)
@@ -73,29 +84,28 @@ def event(payload: bytes) -> Event:
 
 def summary_value(message: bytes) -> tuple[str, float] | None:
     """(tag, value) of a Summary.Value; None where it holds something else than one number."""
-    tag, number = "", None
-    for field, kind, value in fields(message):
-        if (field, kind) == (1, BYTES):
+    tag, scalar = "", None
+    for number, kind, value in fields(message):
+        if (number, kind) == (1, BYTES):
             tag = value.decode("utf-8", "backslashreplace")
-        elif (field, kind) == (2, FIXED32):
-            (number,) = struct.unpack("<f", value)
-        elif (field, kind) == (8, BYTES):
-            number = tensor(value)
-    return None if number is None else (tag, number)
+        elif (number, kind) == (2, FIXED32):
+            (scalar,) = struct.unpack("<f", value)
+        elif (number, kind) == (8, BYTES):
+            scalar = tensor(value)
+    return None if scalar is None else (tag, scalar)
 
 
 def _texts(message: bytes) -> list[Text]:
     """What a Summary.Value of the text plugin or of HParams holds."""
     tag, plugin, content, strings = "", "", b"", list[bytes]()
-    for field, kind, value in fields(message):
-        if (field, kind) == (1, BYTES):
+    for number, kind, value in fields(message):
+        if (number, kind) == (1, BYTES):
             tag = value.decode("utf-8", "backslashreplace")
-        elif (field, kind) == (8, BYTES) and len(value) <= MAX_TEXT:
-            strings += [v for n, k, v in fields(value) if (n, k) == (8, BYTES)]
-        elif (field, kind) == (9, BYTES):
-            data = {n: v for n, k, v in fields(value) if (n, k) == (1, BYTES)}.get(1, b"")
-            parts = {n: v for n, k, v in fields(data) if k == BYTES}
-            plugin, content = parts.get(1, b"").decode("utf-8", "replace"), parts.get(2, b"")
+        elif (number, kind) == (8, BYTES) and len(value) <= MAX_TEXT:
+            strings += messages(value, 8)
+        elif (number, kind) == (9, BYTES):
+            metadata = last_of(last_of(value, BYTES).get(1, b""), BYTES)
+            plugin, content = metadata.get(1, b"").decode("utf-8", "replace"), metadata.get(2, b"")
     if plugin == "text":
         return [Text(tag, plugin, text) for text in strings[:1]]
     return [Text(tag, plugin, content)] if plugin == "hparams" else []
@@ -105,81 +115,39 @@ def tensor(message: bytes) -> float | None:
     """The number that a tensor of one element holds; None for any other tensor."""
     dtype, n_elements, content = 0, 1, b""
     cells: dict[int, list[Any]] = {}
-    for field, kind, value in fields(message):
-        if (field, kind) == (1, VARINT):
+    for number, kind, value in fields(message):
+        if (number, kind) == (1, VARINT):
             dtype = value
-        elif (field, kind) == (2, BYTES):
+        elif (number, kind) == (2, BYTES):
             n_elements = _elements(value)
-        elif (field, kind) == (4, BYTES):
+        elif (number, kind) == (4, BYTES):
             content = value
-        elif field in (5, 6, 7, 10, 11, 13, 16, 17):
-            cells.setdefault(field, []).extend(_cells(field, kind, value))
+        elif number in _FIXED or number in _VARINTS:
+            cells.setdefault(number, []).extend(_cells(number, kind, value))
     if dtype not in _DTYPES or n_elements != 1:
         return None
-    numpy_type, field = _DTYPES[dtype]
+    numpy_type, number = _DTYPES[dtype]
+    values = cells.get(number, [])
     if content:
         whole = len(content) == np.dtype(numpy_type).itemsize
         values = np.frombuffer(content, numpy_type).tolist() if whole else []
-    else:
-        values = cells.get(field, [])
     return _as_float(dtype, values[0]) if len(values) == 1 else None
-
-
-def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field: int for varints, else the bytes."""
-    at, end = 0, len(message)
-    while at < end:
-        key, at = varint(message, at)
-        number, kind = key >> 3, key & 7
-        if kind == VARINT:
-            value, at = varint(message, at)
-            yield number, kind, value
-            continue
-        if kind == BYTES:
-            size, at = varint(message, at)
-        elif kind in (FIXED64, FIXED32):
-            size = 8 if kind == FIXED64 else 4
-        else:
-            raise ValueError(f"wire type {kind}")
-        if at + size > end:
-            raise ValueError("a field is longer than its message")
-        yield number, kind, message[at : at + size]
-        at += size
-
-
-def varint(message: bytes, at: int) -> tuple[int, int]:
-    """An unsigned number of seven bits a byte, and the place after it."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(message):
-            break
-        byte = message[at]
-        value |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            return value & 0xFFFFFFFFFFFFFFFF, at
-    raise ValueError("a varint without end")
-
-
-def signed(value: int) -> int:
-    """A 64-bit number in two's complement."""
-    return value - (1 << 64) if value >> 63 else value
 
 
 def _elements(shape: bytes) -> int:
     """Number of elements of a TensorShapeProto."""
     n_elements = 1
-    for field, kind, dim in fields(shape):
-        if (field, kind) == (2, BYTES):
-            n_elements *= next((signed(v) for n, k, v in fields(dim) if (n, k) == (1, VARINT)), 0)
+    for dimension in messages(shape, 2):
+        sizes = (signed(v) for n, k, v in fields(dimension) if (n, k) == (1, VARINT))
+        n_elements *= next(sizes, 0)
     return n_elements
 
 
-def _cells(field: int, kind: int, value: Any) -> list[Any]:
+def _cells(number: int, kind: int, value: Any) -> list[Any]:
     """The values of a repeated field, one by one or packed."""
-    if field in _FIXED:
-        code, size, one = _FIXED[field]
-        if kind not in (one, BYTES) or len(value) % size:
+    if number in _FIXED:
+        code, size, unpacked = _FIXED[number]
+        if kind not in (unpacked, BYTES) or len(value) % size:
             raise ValueError("a float of odd length")
         return [cell for (cell,) in struct.iter_unpack(code, value)]
     if kind == VARINT:

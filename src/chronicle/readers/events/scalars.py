@@ -2,12 +2,11 @@
 
 Known here are the shapes that every common writer produces: wall time, step, and a summary of values that
 hold a tag and a number (simple_value, or a tensor of one element); a record of any other shape is handed
-to `event_wire`, so the result is the same.
+to `wire`, so the result is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Floats
-from chronicle.readers import event_wire
-from chronicle.readers.crc32c import U8, Ints
-from chronicle.readers.event_frames import Mask, word
+from chronicle.readers.events import wire
+from chronicle.readers.events.tfrecord import U8, Ints, Mask, word
 
 CHUNK = 1 << 15  # records that are decoded at a time
 FAR = 1 << 50  # a place outside every file
@@ -48,73 +46,48 @@ class Points(NamedTuple):
     value: Floats
 
 
-class Plain(NamedTuple):
-    """What was decoded of payloads: of each wall time, step and whether its shape is known; of each value in
-    those that are the number of its record, that of its tag, and the value.
-    """
-
-    wall_time: Floats
-    step: Ints
-    known: Mask
-    record: Ints
-    tag: Ints
-    value: Floats
-
-
 @dataclass
-class Found:
-    """What is met on the way: tags with their numbers, payloads that are no event (their begin), and texts
-    (begin of the payload, tag, plugin, content).
+class Decoded:
+    """What payloads hold: points, tags with their numbers, payloads that are no event (their begin), and
+    texts (begin of the payload, text).
     """
 
+    points: Points
     tags: dict[str, int] = field(default_factory=dict)
     broken: list[int] = field(default_factory=list)
-    texts: list[tuple[int, event_wire.Text]] = field(default_factory=list)
+    texts: list[tuple[int, wire.Text]] = field(default_factory=list)
 
 
-Decoder = Callable[[U8, Ints, Ints, dict[str, int]], Plain | None]
-
-
-def decode(buffer: U8, begin: Ints, end: Ints, found: Found, decoder: Decoder | None = None) -> Points:
-    """All scalars in the payloads ``begin:end``, whose checksums are right; all else goes to ``found``.
-
-    ``decoder`` is faster than `plain`, and gives None where it cannot.
-    """
-    parts = []
-    for low in range(0, len(begin), CHUNK):
-        points = _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], found, decoder)
-        parts.append(points._replace(record=points.record + low))
+def decode(buffer: U8, begin: Ints, end: Ints) -> Decoded:
+    """All that is in the payloads ``begin:end``, whose checksums are right."""
     empty = np.empty(0, np.int64)
-    none = Points(empty, empty, empty, np.empty(0), np.empty(0))
-    return Points(*(np.concatenate(columns) for columns in zip(none, *parts, strict=True)))
+    decoded = Decoded(Points(empty, empty, empty, np.empty(0), np.empty(0)))
+    parts = [decoded.points]
+    with np.errstate(invalid="ignore"):  # a NaN may be one that signals
+        for low in range(0, len(begin), CHUNK):
+            points = _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], decoded)
+            parts.append(points._replace(record=points.record + low))
+    decoded.points = Points(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return decoded
 
 
-def plain(buffer: U8, begin: Ints, end: Ints, tags: dict[str, int]) -> Plain:
-    """The values in all records of known shapes; tags that are new get the next numbers."""
+def _chunk(buffer: U8, begin: Ints, end: Ints, decoded: Decoded) -> Points:
+    tags = decoded.tags
     wall_time, step, at, known = _events(buffer, begin, end)
     record, tag, value = _all_values(buffer, at, end, known, tags)
-    keep = known[record]
-    return Plain(wall_time, step, known, record[keep], tag[keep], value[keep])
-
-
-def _chunk(buffer: U8, begin: Ints, end: Ints, found: Found, decoder: Decoder | None) -> Points:
-    tags = found.tags
-    made = decoder and decoder(buffer, begin, end, tags)
-    wall_time, step, known, record, tag, value = made or plain(buffer, begin, end, tags)
     odd: list[tuple[int, int, float]] = []
     for i in np.flatnonzero(~known).tolist():
         try:
-            event = event_wire.event(buffer[begin[i] : end[i]].tobytes())
+            event = wire.event(buffer[begin[i] : end[i]].tobytes())
         except ValueError:
-            found.broken.append(int(begin[i]))
+            decoded.broken.append(int(begin[i]))
             continue
         wall_time[i], step[i] = event.wall_time, event.step
-        found.texts += [(int(begin[i]), text) for text in event.texts]
+        decoded.texts += [(int(begin[i]), text) for text in event.texts]
         odd += [(i, tags.setdefault(name, len(tags)), number) for name, number in event.scalars]
     if odd:
-        record = np.append(record, [i for i, _, _ in odd])
-        tag = np.append(tag, [number for _, number, _ in odd])
-        value = np.append(value, [number for _, _, number in odd])
+        more = zip(*odd, strict=True)
+        record, tag, value = (np.append(*both) for both in zip((record, tag, value), more, strict=True))
     if np.any(record[1:] < record[:-1]):
         order = np.argsort(record, kind="stable")
         record, tag, value = record[order], tag[order], value[order]
@@ -143,7 +116,8 @@ def _all_values(
 ) -> tuple[Ints, Ints, Floats]:
     """(record, tag, value) of all values, first those that stand first in their summaries, then the second.
 
-    Records with a value of an unknown shape are struck out of ``known``.
+    Records with a value of an unknown shape are struck out of ``known``. Tags that are new get the next
+    numbers.
     """
     live = np.flatnonzero(known & (at < end))
     at, parts = at[live], [(live[:0], live[:0], np.empty(0))]
@@ -154,7 +128,8 @@ def _all_values(
         more = fits & (at < end[live])
         live, at = live[more], at[more]
     record, tag, value = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return record, tag, value
+    keep = known[record]
+    return record[keep], tag[keep], value[keep]
 
 
 def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints, Floats, Ints, Mask, Mask]:

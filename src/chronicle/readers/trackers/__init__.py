@@ -1,9 +1,11 @@
-"""What stores of trackers have in common: a counter of calls for an axis, and rows that sum up."""
+"""What stores of trackers have in common: names of runs, a counter of calls for an axis, rows that sum up."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,17 @@ from chronicle.readers.tables import STEP_NAMES, Column, step_rank
 
 CLOSING = "train_runtime"
 AXIS = "global_step"
+NOTHING = "no run logged a metric. Remedy: name the store that the training wrote to"
+
+
+def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
+    """What to call each (id, name), in order: its name, and a part of its id where two share it."""
+    distinct = list(dict.fromkeys(runs))
+    shared = Counter(name for _, name in distinct)
+    return {
+        (run_id, name): str(name) if shared[name] == 1 else f"{name} {str(run_id)[:8]}"
+        for run_id, name in distinct
+    }
 
 
 def on_one_axis(
@@ -29,8 +42,8 @@ def on_one_axis(
     )
     names = [name for _, _, name in ranked if name != counter]
     best = next((n for n in names if len(columns[n].rows) >= half and _grows(columns[n].values)), counter)
-    kept = {name: column for name, column in columns.items() if name not in (counter, best, AXIS)}
-    return {AXIS: columns[best], **kept}
+    others = {name: column for name, column in columns.items() if name not in (counter, best, AXIS)}
+    return {AXIS: columns[best], **others}
 
 
 def _rank(name: str, declared: Collection[str]) -> int:

@@ -12,8 +12,8 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
+from chronicle.errors import BadLog
 from chronicle.model import Fault, Place
 from chronicle.readers.text import head
 
@@ -31,6 +32,7 @@ BATCH_ROWS, MAX_TABLES = 10_000, 1000
 
 _PLAIN_TABLE = re.compile(r"\s*CREATE\s+TABLE\b", re.IGNORECASE)
 _INSTRUCTIONS = 100_000  # of SQLite's machine between two looks at the clock
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Store:
     connection: sqlite3.Connection
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    deadline: float = 0.0
 
     @property
     def truncated(self) -> bool:
@@ -53,32 +56,37 @@ class Store:
         Where the database is damaged the rows end, and a fault says so.
 
         Raises:
-            sqlite3.Error: as that, if ``strict``.
+            BadLog: it is damaged, if ``strict``.
         """
-        has = self.tables.get(table, ())
+        has = self.tables.get(table)
+        if not has:
+            return
         select = ", ".join(_quoted(column) if column in has else "NULL" for column in wanted)
         room = 2 * self.path.stat().st_size + 4096  # bytes that rows can take, if no page is read twice
         try:
-            if has:
-                yield from self._fetched(f"SELECT {select} FROM {_quoted(table)} NOT INDEXED", room)
-        except sqlite3.Error as err:
+            yield from self._fetched(f"SELECT {select} FROM {_quoted(table)} NOT INDEXED", room)
+        except _DAMAGE as err:
             if strict:
-                raise
-            what = f"table {table!r} is damaged ({err}); the rows before that are kept"
+                raise _bad(self.path, err) from err
+            what = f"table {table!r} is damaged ({_reason(err)}); the rows before that are kept"
             self.faults.append(Fault(Place(str(self.path)), what))
 
     def _fetched(self, query: str, room: int) -> Iterator[tuple[Any, ...]]:
-        with _limited(self.connection) as renew:
-            for n_rows, row in enumerate(self.connection.execute(query)):
-                room -= 1
-                for cell in row:
-                    if type(cell) is str or type(cell) is bytes:
-                        room -= len(cell)
-                if room < 0:
-                    raise sqlite3.DatabaseError("more rows than the file can hold")
-                if not n_rows % BATCH_ROWS:
-                    renew()
-                yield row
+        self.renew_deadline()
+        for n_rows, row in enumerate(self.connection.execute(query)):
+            room -= 1
+            for cell in row:
+                if type(cell) is str or type(cell) is bytes:
+                    room -= len(cell)
+            if room < 0:
+                raise sqlite3.DatabaseError("more rows than the file can hold")
+            if not n_rows % BATCH_ROWS:
+                self.renew_deadline()
+            yield row
+
+    def renew_deadline(self) -> None:
+        """From here on a query may take MAX_WAIT_S before it is a sqlite3.Error."""
+        self.deadline = monotonic() + MAX_WAIT_S
 
 
 @contextmanager
@@ -86,19 +94,21 @@ def opened(path: Path) -> Iterator[Store]:
     """The database, read-only; a copy of it where a log of writes (`-wal`) has to be taken in first.
 
     Raises:
-        sqlite3.Error: it is damaged from the beginning.
+        BadLog: it is damaged from the beginning.
     """
     wal = path.with_name(path.name + "-wal")
-    if not wal.is_file() or not wal.stat().st_size:
-        with closing(_connected(path, "mode=ro&immutable=1")) as connection:
-            yield _store(path, connection)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy"
-        shutil.copyfile(path, copy)
-        shutil.copyfile(wal, copy.with_name("copy-wal"))
-        with closing(_connected(copy, "mode=rw")) as connection:
-            yield _store(path, connection)
+    with ExitStack() as stack:
+        file, mode = path, "mode=ro&immutable=1"
+        if wal.is_file() and wal.stat().st_size:
+            file, mode = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy", "mode=rw"
+            shutil.copyfile(path, file)
+            shutil.copyfile(wal, file.with_name("copy-wal"))
+        try:
+            connection = stack.enter_context(closing(_connected(file, mode)))
+            store = _store(path, connection)
+        except _DAMAGE as err:
+            raise _bad(path, err) from err
+        yield store
 
 
 def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
@@ -108,12 +118,24 @@ def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
     try:
         with opened(path) as store:
             return store.tables
-    except sqlite3.Error:
+    except BadLog:
         return {}
 
 
-def _connected(path: Path, mode: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{quote(os.fsencode(path.resolve()))}?{mode}", uri=True)
+def _bad(path: Path, err: Exception) -> BadLog:
+    return BadLog(str(path), f"is a damaged database ({_reason(err)}). Remedy: restore it from a copy")
+
+
+def _reason(err: Exception) -> str:
+    """What Python and SQLite make of damage, in words."""
+    if isinstance(err, UnicodeDecodeError):  # Python decodes SQLite's own messages, which quote the database
+        return "malformed schema"
+    # MemoryError is SQLite's word for a page that asks for more than it may have
+    return "a damaged page asks for too much memory" if isinstance(err, MemoryError) else str(err)
+
+
+def _connected(file: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"file:{quote(os.fsencode(file.resolve()))}?{mode}", uri=True)
     connection.text_factory = partial(str, encoding="utf-8", errors="replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
@@ -123,50 +145,26 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _store(path: Path, connection: sqlite3.Connection) -> Store:
-    query = "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
-    with _limited(connection):
-        listed = connection.execute(query).fetchmany(MAX_TABLES)
-        tables = {
-            name: _columns(connection, name)
-            for name, sql in listed
-            if isinstance(sql, str) and _PLAIN_TABLE.match(sql)
-        }
-    faults = (
-        [Fault(Place(str(path)), "is shorter than its header says; the end is missing")] if _cut(path) else []
-    )
-    return Store(path, connection, tables, faults)
+    store = Store(path, connection)
+    connection.set_progress_handler(lambda: int(monotonic() > store.deadline), _INSTRUCTIONS)
+    store.renew_deadline()
+    listed = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
+    for name, sql in listed.fetchmany(MAX_TABLES):
+        if isinstance(sql, str) and _PLAIN_TABLE.match(sql):
+            columns = connection.execute(f"PRAGMA table_xinfo({_quoted(name)})")
+            # a hidden column is generated: it computes
+            store.tables[name] = tuple(column for _, column, _, _, _, _, hidden in columns if not hidden)
+    if _is_cut(path):
+        store.faults.append(Fault(Place(str(path)), "is shorter than its header says; the end is missing"))
+    return store
 
 
-def _cut(path: Path) -> bool:
+def _is_cut(path: Path) -> bool:
     """Whether the file has fewer pages than its header says; SQLite reads what is missing as zeros."""
     start = head(path)
     page_size, n_pages = int.from_bytes(start[16:18], "big"), int.from_bytes(start[28:32], "big")
     dated = start[24:28] == start[92:96]  # else an old version wrote the header, and did not count
     return dated and path.stat().st_size < n_pages * (65536 if page_size == 1 else page_size)
-
-
-def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
-    """The columns of a table that hold what was stored; one that is generated computes."""
-    listed = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})")
-    return tuple(name for _, name, _, _, _, _, hidden in listed if not hidden)
-
-
-@contextmanager
-def _limited(connection: sqlite3.Connection) -> Iterator[Callable[[], None]]:
-    """Within, work on a database that takes longer than MAX_WAIT_S is a sqlite3.Error; what is yielded gives
-    it that time again. What Python makes of SQLite's complaints about damage is a sqlite3.Error too."""
-    ends = [monotonic() + MAX_WAIT_S]
-
-    def renew() -> None:
-        ends[0] = monotonic() + MAX_WAIT_S
-
-    connection.set_progress_handler(lambda: int(monotonic() > ends[0]), _INSTRUCTIONS)
-    try:
-        yield renew
-    except UnicodeDecodeError as err:  # Python decodes SQLite's own messages, which quote the database
-        raise sqlite3.DatabaseError("malformed schema") from err
-    except MemoryError as err:  # SQLite's word for a page that asks for more than it may have
-        raise sqlite3.DatabaseError("a damaged page asks for too much memory") from err
 
 
 def _quoted(name: str) -> str:
