@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.timeline.timeline_logs import HOUR, log
 
-from chronicle.classify import DEFAULTS, joins
-from chronicle.classify.joins import AS_SURE, LEAST, PARENTS, resumes
+from chronicle.classify import DEFAULTS, resumed
 from chronicle.classify.measure import BEFORE, Line, fit, log_step, positive, wiggle
+from chronicle.classify.resumed import AS_SURE, LEAST, PARENTS, resumes
 from chronicle.classify.view import AttemptView, View, look, step_gap
 from chronicle.timeline import stitch
 
@@ -86,7 +86,7 @@ def test_lines_are_fitted_to_near_attempts_and_not_to_all_pairs(
 ) -> None:
     """Each attempt has the same number of neighbours, however long the run is."""
     fits: list[int] = []
-    monkeypatch.setattr(joins, "fit", lambda *stretch: fits.append(1) or fit(*stretch))
+    monkeypatch.setattr(resumed, "fit", lambda *stretch: fits.append(1) or fit(*stretch))
     counts = []
     for attempts in (50, 100):
         view = run(kind, attempts)

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.curves import Curve
 
+from chronicle.classify import kernel
 from chronicle.classify.detect import Detector, Event, Kind
-from chronicle.classify.kernel import compiled
-from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.model import Floats
@@ -81,7 +81,7 @@ def test_batch_is_stream(name: str) -> None:
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("name", CURVES)
 def test_compiled_is_plain(name: str, sign: float) -> None:
-    assert bits(judged(CURVES[name], compiled.compiled(), sign)) == bits(judged(CURVES[name], plain, sign))
+    assert bits(judged(CURVES[name], kernel.compiled(), sign)) == bits(judged(CURVES[name], plain, sign))
 
 
 @pytest.mark.parametrize("name", CURVES)

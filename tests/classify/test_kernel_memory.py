@@ -7,9 +7,8 @@ import pytest
 from tests.curves import Curve
 
 from chronicle.classify.detect import Detector, Event, Kind
-from chronicle.classify.kernel import layout as at
-from chronicle.classify.kernel.baseline import baseline
-from chronicle.classify.kernel.events import still_high
+from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel.events import baseline, still_high
 from chronicle.classify.kernel.levels import kinship
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.model import Floats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chronicle.classify.medians import AT_ONCE, SORTED, median, medians
+from chronicle.classify.measure import AT_ONCE, SORTED, median, medians
 
 VALUES = (0.0, -0.0, 1.0, 2.5, -7.0, 1e300, np.inf, -np.inf, np.nan)
 

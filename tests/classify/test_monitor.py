@@ -16,7 +16,7 @@ from tests.curves.series import datasets, grad_norm, learning_rate
 
 from chronicle.classify import DEFAULTS, Monitor, classify
 from chronicle.classify.detect import detect
-from chronicle.classify.spool import KEPT
+from chronicle.classify.monitor import KEPT
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series

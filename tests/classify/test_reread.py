@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.timeline.timeline_logs import HOUR, log, series
 
 from chronicle.classify import DEFAULTS, classify
-from chronicle.classify.pairing import alike, noise, period
-from chronicle.classify.reread import rereads
+from chronicle.classify.batch_noise import alike, noise, period, rereads
 from chronicle.classify.restarts import restart
 from chronicle.classify.view import look
 from chronicle.model import Role

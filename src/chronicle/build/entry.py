@@ -17,9 +17,8 @@ from chronicle.build.facts import (
     metric_row,
 )
 from chronicle.build.schema import ENTRY
-from chronicle.classify.numbering import gravest
 from chronicle.classify.patterns import BY_ID
-from chronicle.classify.restarts import outcome
+from chronicle.classify.restarts import gravest, outcome
 from chronicle.metrics.judged import shown_loss
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Diagnosis, Entry, Figure, Finding, JoinKind, Note, Timeline

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.kernel import compiled as fast
-from chronicle.classify.kernel import layout as at
+from chronicle.classify import kernel as fast
+from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
-from chronicle.classify.kernel.layout import Memory
+from chronicle.classify.kernel.memory import Memory
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from chronicle.classify.medians import median, medians
 from chronicle.classify.report import criterion
 from chronicle.classify.view import log_values
 from chronicle.model import Criterion, Floats, Series
@@ -190,3 +191,35 @@ def at_least(name: str, value: float, unit: str, least: float) -> Criterion:
 def at_most(name: str, value: float, unit: str, most: float) -> Criterion:
     """The test that a value is not above a limit."""
     return criterion(name, value, unit, f"<= {most:.3g}", value <= most)
+
+
+SORTED = 256  # samples of a row up to which sorting it whole is faster
+AT_ONCE = 1 << 14  # windows that are sorted together
+
+
+def median(values: NDArray[Any]) -> float:
+    """The median of a row; NaN where one is among them, or where there is none at all."""
+    n = len(values)
+    if not n:
+        return float("nan")
+    half = n // 2
+    row = values.copy()
+    if n <= SORTED:
+        row.sort()
+    else:
+        row.partition((half, n - 1) if n % 2 else (half - 1, half, n - 1))
+    if row[-1] != row[-1]:
+        return float("nan")  # NaN is sorted to the end
+    return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
+
+
+def medians(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """The median of each ``window`` samples in a row, one less than that fewer than there are samples."""
+    windows = np.lib.stride_tricks.sliding_window_view(values, window)
+    middle = np.empty(len(windows))
+    for first in range(0, len(windows), AT_ONCE):
+        rows = np.sort(windows[first : first + AT_ONCE], axis=-1)
+        low, high = rows[:, (window - 1) // 2], rows[:, window // 2]
+        half = low if window % 2 else (low + high) / 2
+        middle[first : first + AT_ONCE] = np.where(np.isnan(rows[:, -1]), np.nan, half)
+    return middle

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import copy
+import shutil
+import struct
+import tempfile
+import weakref
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.classify.detect import Detector, Event
-from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel import compiled
+from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
-from chronicle.classify.kernel.compiled import compiled
-from chronicle.classify.spool import ROW, Column, Rows, Spool
 from chronicle.classify.thresholds import DEFAULTS, Thresholds
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import assign
@@ -205,3 +209,66 @@ def _series(metric: str, rows: Rows, like: Series | None = None) -> Series:
     """Rows as a series, with the role of ``like``."""
     role, unit, dataset = (like.role, like.unit, like.dataset) if like else (Role.OTHER, None, "")
     return Series(metric, role, rows["step"], rows["value"], rows["time"], unit, dataset)
+
+
+ROW = np.dtype([("step", "<i8"), ("value", "<f8"), ("time", "<f8")])
+KEPT = 4096  # rows of a column that are in memory
+_PACKED = struct.Struct("<qdd")  # the same row; packing one costs a quarter of assigning it to an array
+
+Rows = NDArray[np.void]
+
+
+class Spool:
+    """A folder of columns. Without ``folder`` it is a temporary one, gone with the last reference to it."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="chronicle-monitor-"))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._made = 0
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def column(self) -> Column:
+        """A new, empty column. Its file is named by number: names of metrics never reach the disk."""
+        self._made += 1
+        file = self.folder / f"column-{self._made}.bin"
+        file.unlink(missing_ok=True)
+        return Column(file)
+
+
+class Column:
+    """Rows of (step, value, time) that only grow."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._spilled = file, 0
+        self._kept, self._used = bytearray(KEPT * ROW.itemsize), 0
+
+    def __len__(self) -> int:
+        return self._spilled + self._used
+
+    def append(self, step: int, value: float, time: float) -> None:
+        """Add one row."""
+        if self._used == KEPT:
+            self._spill()
+        _PACKED.pack_into(self._kept, self._used * ROW.itemsize, step, value, time)
+        self._used += 1
+
+    def extend(self, rows: Rows) -> None:
+        """Add many rows, straight to the file."""
+        self._spill()
+        with self._file.open("ab") as file:
+            file.write(rows.astype(ROW).tobytes())
+        self._spilled += len(rows)
+
+    def rows(self) -> Rows:
+        """All rows, mapped from the file (ROW[n])."""
+        if not self._spilled:
+            return np.frombuffer(bytes(self._kept), ROW, self._used)
+        self._spill()
+        return np.memmap(self._file, ROW, "r", shape=(self._spilled,))
+
+    def _spill(self) -> None:
+        if self._used:
+            with self._file.open("ab") as file:
+                file.write(self._kept[: self._used * ROW.itemsize])
+            self._spilled, self._used = self._spilled + self._used, 0

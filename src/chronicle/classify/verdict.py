@@ -11,7 +11,7 @@ import numpy as np
 from chronicle.classify.confidence import calibrated
 from chronicle.classify.measure import positive
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern
-from chronicle.classify.rollbacks import judged
+from chronicle.classify.resumed import judged
 from chronicle.classify.rules import RULES, healthy, restart
 from chronicle.classify.view import View
 from chronicle.metrics.judged import MIN_POINTS

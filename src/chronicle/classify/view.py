@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from chronicle.classify.detect import Event, detect, engine_for
-from chronicle.classify.medians import median
+from chronicle.classify.measure import median
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.judged import LOSSES, MIN_POINTS, judged_loss
 from chronicle.model import Attempt, Finding, Floats, Join, Role, Series, Timeline
@@ -112,7 +112,7 @@ class View:
         return self.once(("events", series, sign), lambda: self._events(series, sign))
 
     def _events(self, series: Series, sign: float) -> tuple[Event, ...]:
-        from chronicle.classify.steep import hidden
+        from chronicle.classify.short_logs import hidden
 
         seen = self._kernel(series, sign)[0]
         more = hidden(series, self.thresholds, seen) if series.role in LOSSES and sign > 0 else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from chronicle.classify.numbering import drawn, gravest, lettered, numbered
+from chronicle.classify.restarts import drawn, gravest, lettered, numbered
 from chronicle.figures import layout
 from chronicle.figures.choose import run_panels
 from chronicle.figures.curves import Panel

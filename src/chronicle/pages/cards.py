@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from chronicle.classify.numbering import gravest
+from chronicle.classify.restarts import gravest
 from chronicle.metrics.values import count, plural
 from chronicle.model import Entry, Figure, Verdict
 from chronicle.pages.data import SiteData

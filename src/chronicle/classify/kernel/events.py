@@ -8,11 +8,11 @@ seen.
 
 from __future__ import annotations
 
-from chronicle.classify.kernel import layout as at
-from chronicle.classify.kernel.baseline import baseline, baseline_level, set_slope, tolerance
-from chronicle.classify.kernel.layout import Memory, Row
+import math
+
+from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel.levels import calm_excursion, set_level
-from chronicle.classify.kernel.lookback import abruptness, first_above, oldest, rise_start, still_falling
+from chronicle.classify.kernel.memory import Memory, Row
 
 
 def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base: float) -> Row:
@@ -256,3 +256,159 @@ def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
     trend = baseline(event, start + (i - start) / 2.0) - baseline(event, start + (i - start) * 5.0 / 6.0)
     falls = still_falling(mem.ring, start, i) - trend
     row[at.OUT_FALLING] = falls / max(event[at.HEIGHT], 1e-9)
+
+
+def baseline(event: Row, i: float) -> float:
+    """The level before the event, moved on along its trend in log samples, twice as far as it was seen."""
+    until = min(i, event[at.ONSET] + event[at.SPAN])
+    return event[at.BASE] + event[at.SLOPE] * math.log((until + 8.0) / (event[at.ONSET] + 8.0))
+
+
+def tolerance(cfg: Row, height: float, noise: float) -> float:
+    """How far above the baseline still counts as back: a share of the height, capped, or within the noise."""
+    return max(min(cfg[at.BACK] * height, cfg[at.BACK_CAP]), cfg[at.BACK_NOISE] * noise)
+
+
+def baseline_level(mem: Memory, k: int) -> int:
+    """The level that knows the baseline: means of four samples or more, unless they lag above."""
+    coarse = max(k, 1) if mem.levels[1][at.COUNT] >= 6.0 else 0
+    return k if mem.levels[coarse][at.MEAN] > mem.levels[k][at.MEAN] else coarse
+
+
+def set_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
+    """Slope of the baseline in log samples, from the coarsest level where it stands out of the noise.
+
+    An exponentially weighted mean with a memory that grows as n/4 lags 0.8 of it, hence 1.25.
+    """
+    for k in range(finest, at.LEVELS):
+        q = mem.levels[k]
+        if k > finest and q[at.FRESH] < 12.0:
+            return
+        memory = min(max(q[at.FRESH] / 4.0, 2.0), mem.config[at.MEMORY]) * at.BLOCK[k]
+        fall = q[at.MEAN2] - q[at.MEAN]
+        if fall > 2.0 * q[at.NOISE]:
+            event[at.SLOPE] = -1.25 * fall / memory * max(i + 8.0 - memory, 8.0)
+            event[at.SPAN] = 8.0 * memory
+
+
+def oldest(i: float) -> float:
+    """Index of the oldest sample in the ring that is safe to read."""
+    return max(i - at.RING + 1.0, 0.0)
+
+
+def mean_of(ring: Row, start: float, stop: float) -> float:
+    """Mean of samples start..stop-1; there must be at least one."""
+    total = 0.0
+    for j in range(int(start), int(stop)):
+        total += ring[j % at.RING]
+    return total / max(int(stop) - int(start), 1)
+
+
+def first_above(ring: Row, start: float, i: float, threshold: float) -> float:
+    """First of three samples in a row above the threshold, or -1."""
+    run = 0
+    for j in range(int(start), int(i) + 1):
+        run = run + 1 if ring[j % at.RING] > threshold else 0
+        if run >= 3:
+            return j - 2.0
+    return -1.0
+
+
+def abruptness(ring: Row, onset: float, i: float, base: float, noise: float) -> float:
+    """Share of the height of the first 32 samples that was gained in one jump: 1 is a jump, 0 a ramp.
+
+    A jump is the difference of two three-sample means side by side, less one noise scale; or of two
+    neighbours, where that is far above the noise.
+    """
+    height, jump3, jump1 = 1e-9, 0.0, 0.0
+    for j in range(int(max(onset - 2.0, oldest(i) + 3.0, 3.0)), int(min(onset + 32.0, i)) + 1):
+        height = max(height, mean_of(ring, j - 2, j + 1) - base)
+        if j <= onset + 16.0:
+            jump1 = max(jump1, ring[j % at.RING] - ring[(j - 1) % at.RING])
+            if j + 2 <= i:
+                jump3 = max(jump3, mean_of(ring, j, j + 3) - mean_of(ring, j - 3, j))
+    share = max(jump3 - noise, 0.0) / height
+    if jump1 > 8.0 * noise:
+        return max(share, (jump1 - 2.0 * noise) / max(height, jump1))
+    return share
+
+
+def rise_start(ring: Row, event: Row, i: float, noise: float, is_jump: bool) -> float:
+    """Onset once the height is known: first of three samples above a tenth of it (a ramp: a twentieth).
+
+    For tall events the edge is the geometric mean of that share and of the noise. A jump cannot begin before
+    its evidence did; a ramp may, as long as means of four stay above the baseline.
+    """
+    onset, peak, height = event[at.ONSET], event[at.PEAK], max(event[at.HEIGHT], 0.0)
+    share = 0.1 if is_jump else 0.05
+    edge = event[at.BASE] + max(min(share * height, math.sqrt(3.0 * share * height * noise)), 1.5 * noise)
+    start = onset
+    if not is_jump:
+        first = max(onset - max(8.0, 0.5 * (event[at.OPENED] - onset)), oldest(i) + 3.0)
+        while start > first and mean_of(ring, start - 3, start + 1) > event[at.BASE] + 0.5 * noise:
+            start -= 1.0
+    run = 0
+    for j in range(int(max(start, oldest(i))), int(peak) + 1):
+        run = run + 1 if ring[j % at.RING] > edge else 0
+        if run >= 3 or (is_jump and run > 0 and j == int(peak)):
+            return float(j - run + 1)
+    return onset
+
+
+def lowest(ring: Row, start: float, i: float) -> float:
+    """Index of the last of the lowest samples from start to i."""
+    best = float(int(start))
+    for j in range(int(start), int(i) + 1):
+        if ring[j % at.RING] <= ring[int(best) % at.RING]:
+            best = float(j)
+    return best
+
+
+def still_falling(ring: Row, start: float, i: float) -> float:
+    """Mean of the middle third of the samples from start to i, less that of their last third."""
+    third = int((i - start) / 3.0)
+    if third < 1:
+        return 0.0
+    middle = mean_of(ring, i - 2 * third + 1, i - third + 1)
+    return middle - mean_of(ring, i - third + 1, i + 1)
+
+
+def drop_samples(ring: Row, onset: float, i: float, before: float, drop: float) -> float:
+    """Samples from the onset of a fall until four fifths of it were reached and kept for three samples."""
+    run = 0
+    for j in range(int(max(onset, oldest(i))), int(i) + 1):
+        run = run + 1 if before - ring[j % at.RING] >= 0.8 * drop else 0
+        if run >= 3:
+            return j - 2.0 - onset
+    return i - onset
+
+
+def judge_drop(mem: Memory, i: float) -> None:
+    """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting, and a new best level?
+
+    The new best keeps the return of a spike from being called an improvement.
+    """
+    state, onset = mem.state, mem.state[at.DROP_ONSET]
+    if onset < 0.0 or i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
+        return
+    state[at.DROP_ONSET] = -1.0
+    first = max(onset - 16.0, oldest(i))
+    if onset - first < 1.0 or state[at.PENDING] > 0.0 or state[at.ACTIVE] > 0.0:
+        return
+    before = mean_of(mem.ring, first, onset)
+    drop = before - state[at.SHORT]
+    if drop >= mem.config[at.DROP] and state[at.SHORT] < state[at.DROP_BEST] - 0.5 * mem.config[at.DROP]:
+        report_drop(mem, onset, before, drop, i)
+        restart_levels(mem, state[at.SHORT])
+
+
+def report_drop(mem: Memory, onset: float, before: float, drop: float, i: float) -> None:
+    """Report a sustained fall with the time it took."""
+    took = drop_samples(mem.ring, onset, i, before, drop)
+    row = emit(mem, at.IS_DROP, mem.open[0], onset + took, drop, before)
+    row[at.OUT_ONSET] = onset
+    row[at.OUT_OPENED] = onset
+    row[at.OUT_PEAK] = onset + took
+    row[at.OUT_HEIGHT] = drop
+    row[at.OUT_SCORE] = drop / mem.levels[0][at.NOISE]
+    row[at.OUT_LEVEL] = 0.0

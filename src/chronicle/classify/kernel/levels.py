@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from chronicle.classify.kernel import layout as at
-from chronicle.classify.kernel.layout import Memory, Row
+from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel.memory import Memory, Row
 
 
 def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[float, bool, bool]:

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.joins import LEAST, learned_before
 from chronicle.classify.measure import at_least, positive, running, wiggle
 from chronicle.classify.report import found, renamed
+from chronicle.classify.resumed import LEAST, learned_before
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats

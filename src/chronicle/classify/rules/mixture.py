@@ -18,7 +18,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.joins import FIRST, LEAST
 from chronicle.classify.measure import (
     BEFORE,
     Excess,
@@ -33,6 +32,7 @@ from chronicle.classify.measure import (
     sure,
 )
 from chronicle.classify.report import criterion, found, renamed
+from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.datasets import together
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES

@@ -23,10 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.joins import FIRST, LEAST, Resume, resumes, seams
-from chronicle.classify.measure import Excess, at_least, departure, sure
-from chronicle.classify.medians import medians
+from chronicle.classify.measure import Excess, at_least, departure, medians, sure
 from chronicle.classify.report import found, renamed
+from chronicle.classify.resumed import FIRST, LEAST, Resume, resumes, seams
 from chronicle.classify.rules import anew, restored
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES
 from chronicle.classify.view import AttemptView, View, step_gap

@@ -23,8 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import at_least, positive
-from chronicle.classify.medians import medians
+from chronicle.classify.measure import at_least, medians, positive
 from chronicle.classify.report import criterion, found
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series

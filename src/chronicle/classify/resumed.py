@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, positive, wiggle
-from chronicle.classify.medians import median
+from chronicle.classify.batch_noise import alike, noise
+from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive, wiggle
+from chronicle.classify.report import tidy
+from chronicle.classify.restarts import drawn
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
-from chronicle.model import Floats, Series
+from chronicle.model import Finding, Floats, Join, JoinKind, Series
 
 LEAST = 8  # [samples] on either side of a join
 FIRST = (4, 8, 16, 32)  # [samples] of a later attempt that are held against an earlier one
@@ -170,3 +173,83 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
         for i in np.flatnonzero(taken_over)
         if LEAST <= i < len(jump) - LEAST and max(jump[i - 1], jump[i + 1]) < least / 4
     ]
+
+
+DISTURBANCES = frozenset(
+    {
+        *("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "level-shift"),
+        *("divergence-after-spike", "divergence-no-spike", "nan-inf", "loss-scale-collapse", "repeat-data"),
+    }
+)  # what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+
+Told = dict[str | None, list[Finding]]  # disturbances by their attempt
+
+
+def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
+    """The joins, each rollback with evidence of what it left behind.
+
+    ``inside_pattern`` and ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough);
+    ``left_pattern`` and ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before
+    it; ``again_step``: where the later attempt has one at the same steps once more.
+    ``noise_alike_share`` of ``noise_pairs``: the same data were read again at the same steps, as they should.
+    """
+    joins = view.timeline.joins
+    source = {join.after: join for join in joins}
+    told: Told = {}
+    for finding in findings:
+        if finding.pattern in DISTURBANCES:
+            told.setdefault(finding.attempt, []).append(drawn(finding))
+    return tuple(
+        replace(join, evidence={**join.evidence, **_of(view, join, source, told), **_cursor(view, join)})
+        if join.kind is JoinKind.ROLLBACK
+        else join
+        for join in joins
+    )
+
+
+def _of(view: View, join: Join, source: dict[int, Join], told: Told) -> dict[str, Any]:
+    """Evidence of one rollback; empty where nothing had been found in what it overtook."""
+    overtaken = dict.fromkeys(view.attempts[k].name for k in _way(join, source))
+    mine = [f for name in overtaken for f in told.get(name, ()) if _end(view, f) >= join.to_step]
+    if not mine:
+        return {}
+    first = min(mine, key=lambda f: (f.start_step, -f.severity, f.pattern, f.metric or "", f.attempt or ""))
+    said: dict[str, Any] = (
+        {"inside_pattern": first.pattern, "inside_start_step": first.start_step}
+        if first.start_step <= join.to_step
+        else {
+            "left_pattern": first.pattern,
+            "left_start_step": first.start_step,
+            "margin_steps": first.start_step - join.to_step,
+        }
+    )
+    after = told.get(view.attempts[join.after].name, ())
+    again = [f.start_step for f in after if f.start_step <= _end(view, first)]
+    return said | ({"again_step": min(again)} if again else {})
+
+
+def _cursor(view: View, join: Join) -> dict[str, Any]:
+    """Whether the data cursor went back with the step; no proof of anything where the noise is not alike."""
+    losses = [view.attempts[k].loss for k in (join.before, join.after)]
+    stretches = [noise(loss) if loss is not None else None for loss in losses]
+    old, new = stretches
+    pairing = alike(old, new, 0, view.thresholds) if old is not None and new is not None else None
+    if pairing is None:
+        return {}
+    return {"noise_alike_share": tidy(pairing.share), "noise_pairs": pairing.pairs}
+
+
+def _way(join: Join, source: dict[int, Join]) -> list[int]:
+    """The attempts back from a join that held its ``to_step`` or what came after it."""
+    way = [join.before]
+    while way[-1] in source and source[way[-1]].to_step > join.to_step:
+        way.append(source[way[-1]].before)
+    return way
+
+
+def _end(view: View, finding: Finding) -> int:
+    """Last step of a finding; of one that was not over, the last one of its attempt."""
+    if finding.end_step is not None:
+        return finding.end_step
+    series = view.named(finding.attempt)[0].series
+    return max((int(s.steps[-1]) for s in series.values() if len(s)), default=finding.start_step)
