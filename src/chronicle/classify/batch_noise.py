@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import at_least, positive
+from chronicle.classify.measure import positive
+from chronicle.classify.report import at_least
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Criterion, Floats, Role, Series

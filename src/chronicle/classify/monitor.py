@@ -96,14 +96,15 @@ class Monitor:
 
     def finish(self) -> Diagnosis:
         """The diagnosis of all that was logged: the same as `classify` gives for the same data."""
-        from chronicle.classify import classify
+        from chronicle.classify.verdict import diagnose
+        from chronicle.classify.view import look
         from chronicle.timeline import stitch
 
         attempts = [self._attempt(k) for k in range(len(self._attempts))]
-        if len(attempts) == 1:
-            return classify(attempts, self.thresholds)
         order = [attempt.name for attempt in attempts]
-        return classify(stitch(attempts, order=order, relation="attempts"), self.thresholds)
+        several = len(attempts) > 1  # a single one may hold a step that goes back, so it is read as any log
+        timeline = stitch(attempts, order=order, relation="attempts") if several else stitch(attempts)
+        return diagnose(look(timeline, self.thresholds))
 
     def state_dict(self) -> State:
         """All of it, in plain values and bytes, to be kept in a checkpoint (24 bytes a value)."""

@@ -16,6 +16,16 @@ def criterion(name: str, value: float | None, unit: str, threshold: str, met: bo
     return Criterion(name, tidy(value), unit, threshold, tidy(met))
 
 
+def at_least(name: str, value: float, unit: str, least: float) -> Criterion:
+    """The test that a value is not below a limit."""
+    return criterion(name, value, unit, f">= {least:.3g}", value >= least)
+
+
+def at_most(name: str, value: float, unit: str, most: float) -> Criterion:
+    """The test that a value is not above a limit."""
+    return criterion(name, value, unit, f"<= {most:.3g}", value <= most)
+
+
 def found(
     pattern: str,
     where: AttemptView | None,

@@ -15,9 +15,10 @@ import numpy as np
 
 from chronicle.classify.detect import Event, detect, engine_for
 from chronicle.classify.measure import median
+from chronicle.classify.short_logs import hidden
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.judged import LOSSES, MIN_POINTS, judged_loss
-from chronicle.model import Attempt, Finding, Floats, Join, Role, Series, Timeline
+from chronicle.model import Attempt, Finding, Join, Role, Series, Timeline
 
 T = TypeVar("T")
 
@@ -112,8 +113,6 @@ class View:
         return self.once(("events", series, sign), lambda: self._events(series, sign))
 
     def _events(self, series: Series, sign: float) -> tuple[Event, ...]:
-        from chronicle.classify.short_logs import hidden
-
         seen = self._kernel(series, sign)[0]
         more = hidden(series, self.thresholds, seen) if series.role in LOSSES and sign > 0 else ()
         return tuple(sorted((*seen, *more), key=lambda e: (e.onset, e.peak)))
@@ -195,12 +194,6 @@ def step_gap(series: Series) -> float:
     gaps = np.diff(series.steps)
     gaps = gaps[gaps > 0]
     return median(gaps) if len(gaps) else 1.0
-
-
-def log_values(series: Series) -> Floats:
-    """Natural log of the positive finite values, NaN elsewhere."""
-    with np.errstate(all="ignore"):
-        return np.where(np.isfinite(series.values) & (series.values > 0), np.log(series.values), np.nan)
 
 
 def _only(series: Series, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Series:

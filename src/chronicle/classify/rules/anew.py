@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import at_least, positive, running, wiggle
-from chronicle.classify.report import found, renamed
+from chronicle.classify.measure import positive, running, wiggle
+from chronicle.classify.report import at_least, found, renamed
 from chronicle.classify.resumed import LEAST, learned_before
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES
 from chronicle.classify.view import AttemptView, View, step_gap

@@ -22,8 +22,8 @@ from functools import cache
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import at_least, positive, running, scale, sure, tremble
-from chronicle.classify.report import found
+from chronicle.classify.measure import positive, running, scale, sure, tremble
+from chronicle.classify.report import at_least, found
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 

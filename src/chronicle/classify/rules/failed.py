@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import at_least, at_most, positive
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import positive
+from chronicle.classify.report import at_least, at_most, criterion, found
 from chronicle.classify.rules import replay, uturn
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats, Role, Series

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import BEFORE, at_least, departure, fit, positive, sure
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import BEFORE, departure, fit, positive, sure
+from chronicle.classify.report import at_least, criterion, found
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Criterion, Finding, Floats, Series

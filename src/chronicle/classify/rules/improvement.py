@@ -17,8 +17,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import at_least, fit, positive, running
-from chronicle.classify.report import found
+from chronicle.classify.measure import fit, positive, running
+from chronicle.classify.report import at_least, found
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Role, Series
 

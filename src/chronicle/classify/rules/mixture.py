@@ -21,8 +21,6 @@ from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import (
     BEFORE,
     Excess,
-    at_least,
-    at_most,
     departure,
     excess,
     fit,
@@ -31,7 +29,7 @@ from chronicle.classify.measure import (
     scale,
     sure,
 )
-from chronicle.classify.report import criterion, found, renamed
+from chronicle.classify.report import at_least, at_most, criterion, found, renamed
 from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.datasets import together

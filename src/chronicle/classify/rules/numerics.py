@@ -28,8 +28,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import at_least, running, scale
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import running, scale
+from chronicle.classify.report import at_least, criterion, found
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 

@@ -15,15 +15,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    at_least,
-    positive,
-    running,
-    scale,
-    sure,
-)
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import MEDIAN_ERROR, positive, running, scale, sure
+from chronicle.classify.report import at_least, criterion, found
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 

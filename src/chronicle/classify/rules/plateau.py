@@ -19,16 +19,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Kind
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    at_least,
-    log_step,
-    positive,
-    scale,
-    sure,
-    wiggle,
-)
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import MEDIAN_ERROR, log_step, positive, scale, sure, wiggle
+from chronicle.classify.report import at_least, criterion, found
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats

@@ -23,17 +23,8 @@ from typing import Any
 import numpy as np
 
 from chronicle.classify.batch_noise import Reread, rereads
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    at_least,
-    at_most,
-    median,
-    medians,
-    positive,
-    sure,
-    wiggle,
-)
-from chronicle.classify.report import criterion, found, renamed, tidy
+from chronicle.classify.measure import MEDIAN_ERROR, median, medians, positive, sure, wiggle
+from chronicle.classify.report import at_least, at_most, criterion, found, renamed, tidy
 from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays, validation_stays_at, wary
 from chronicle.classify.rules import uturn
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES

@@ -16,8 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import at_least
-from chronicle.classify.report import found
+from chronicle.classify.report import at_least, found
 from chronicle.classify.resumed import seams
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, JoinKind, Series

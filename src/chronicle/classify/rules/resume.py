@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import Excess, at_least, departure, medians, sure
-from chronicle.classify.report import found, renamed
+from chronicle.classify.measure import Excess, departure, medians, sure
+from chronicle.classify.report import at_least, found, renamed
 from chronicle.classify.resumed import FIRST, LEAST, Resume, resumes, seams
 from chronicle.classify.rules import anew, restored
 from chronicle.classify.rules.spikes import PATTERNS as SPIKES

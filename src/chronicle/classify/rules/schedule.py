@@ -23,19 +23,8 @@ from typing import Any
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import (
-    FLOOR,
-    Excess,
-    at_least,
-    at_most,
-    excess,
-    fit,
-    positive,
-    step_at,
-    sure,
-    tremble,
-)
-from chronicle.classify.report import found
+from chronicle.classify.measure import FLOOR, Excess, excess, fit, positive, step_at, sure, tremble
+from chronicle.classify.report import at_least, at_most, found
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, index_at
 from chronicle.model import Finding, Floats, Role, Series

@@ -23,8 +23,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import at_least, medians, positive
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import medians, positive
+from chronicle.classify.report import at_least, criterion, found
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
 

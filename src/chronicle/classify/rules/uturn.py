@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chronicle.classify.measure import at_least
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import log_values
+from chronicle.classify.report import at_least, criterion, found
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import View, log_values
+from chronicle.classify.view import View
 from chronicle.model import Finding, Floats, Series, Steps
 
 NO_SPIKE = "divergence-no-spike"
