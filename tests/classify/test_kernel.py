@@ -167,7 +167,7 @@ def test_the_memory_is_named_without_gaps() -> None:
         (at.EMITTED, at.STATE),
         (at.COLLECTED, at.LEVEL),
         (at.ABRUPT, at.EVENT),
-        (at.OUT_OPENED, at.OUT),
+        (at.LAST_OVER, at.OUT),
     ):
         assert last + 1 == size
     assert len(DEFAULTS.kernel()) == at.SIGN

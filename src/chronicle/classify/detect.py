@@ -162,23 +162,23 @@ def blank(config: Iterable[float], *, arrays: bool) -> Memory:
 def event(row: Any) -> Event:
     """A row of kernel output as an Event."""
     f = [float(x) for x in row]
-    end = int(f[at.OUT_END])
+    end = int(f[at.END])
     return Event(
-        kind=KINDS[int(f[at.OUT_KIND])],
-        onset=int(f[at.OUT_ONSET]),
-        peak=int(f[at.OUT_PEAK]),
+        kind=KINDS[int(f[at.KIND])],
+        onset=int(f[at.ONSET]),
+        peak=int(f[at.PEAK]),
         end=None if end < 0 else end,
-        height=f[at.OUT_HEIGHT],
-        residual=f[at.OUT_RESIDUAL],
-        noise=f[at.OUT_NOISE],
-        score=f[at.OUT_SCORE],
-        level_samples=4 ** int(f[at.OUT_LEVEL]),
-        into_nan=f[at.OUT_NAN] > 0,
-        abruptness=f[at.OUT_ABRUPT],
-        growth=f[at.OUT_GROWTH],
-        falling=f[at.OUT_FALLING],
-        last=f[at.OUT_LAST],
-        opened=int(f[at.OUT_OPENED]),
+        height=f[at.HEIGHT],
+        residual=f[at.RESIDUAL],
+        noise=f[at.NOISE_SCALE],
+        score=f[at.SCORE],
+        level_samples=4 ** int(f[at.SEEN_BY]),
+        into_nan=f[at.INTO_NAN] > 0,
+        abruptness=f[at.ABRUPT],
+        growth=f[at.GROWTH],
+        falling=f[at.FALLING],
+        last=f[at.LAST_OVER],
+        opened=int(f[at.OPENED]),
     )
 
 

@@ -22,8 +22,8 @@ from typing import Any, cast
 
 from chronicle.classify.kernel import events, levels, memory, step
 from chronicle.classify.kernel.memory import Memory, Row
-from chronicle.classify.kernel.step import finish as at_finish
-from chronicle.classify.kernel.step import run as at_run
+from chronicle.classify.kernel.step import finish as kernel_finish
+from chronicle.classify.kernel.step import run as kernel_run
 
 MODULES: tuple[ModuleType, ...] = (memory, levels, events, step)
 EVERY_SAMPLE = ("transform", "same_value", "judge", "step")  # inlined, as all of levels is: a tenth faster
@@ -40,30 +40,29 @@ def compiled() -> SimpleNamespace:
     import numba
 
     njit: Any = numba.njit  # its stubs do not know the two options that spare wrappers nobody calls
-
-    scope: dict[str, Any] = {}
+    inner = functools.partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    scope = {k: v for module in MODULES for k, v in vars(module).items() if not k.startswith("__")}
     for module in MODULES:
-        scope.update({k: v for k, v in vars(module).items() if not k.startswith("__")})
-    for module in MODULES:
-        for name, function in vars(module).items():
-            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                hot = module is levels or name in EVERY_SAMPLE
-                inner = njit(
-                    error_model="numpy", forceinline=hot, no_cpython_wrapper=True, no_cfunc_wrapper=True
-                )
-                scope[name] = inner(FunctionType(function.__code__, scope, name))
+        for name, function in _functions(module):
+            inlined = module is levels or name in EVERY_SAMPLE
+            scope[name] = inner(forceinline=inlined)(FunctionType(function.__code__, scope, name))
     seal = int(hashlib.sha256(repr([*map(_content, MODULES)]).encode()).hexdigest()[:12], 16)
-    return SimpleNamespace(**{f.__name__: _on_disk(numba, f, scope) for f in _sealed(seal)}, start=step.start)
+    return SimpleNamespace(**{f.__name__: _on_disk(njit, f, scope) for f in _sealed(seal)}, start=step.start)
+
+
+def _functions(module: ModuleType) -> list[tuple[str, FunctionType]]:
+    own = ((name, f) for name, f in vars(module).items() if isinstance(f, FunctionType))
+    return [(name, f) for name, f in own if f.__module__ == module.__name__]
 
 
 def _content(module: ModuleType) -> list[object]:
     """What numba compiles of a module, as it is in memory: the file may have been replaced since."""
-    named = ((k, v) for k, v in vars(module).items() if isinstance(v, FunctionType | float | int | tuple))
-    return [(k, _said(v.__code__) if isinstance(v, FunctionType) else v) for k, v in named]
+    constants = [(k, v) for k, v in vars(module).items() if isinstance(v, float | int | tuple)]
+    return [*constants, *((name, _code(f.__code__)) for name, f in _functions(module))]
 
 
-def _said(code: CodeType) -> tuple[object, ...]:
-    parts = (_said(c) if isinstance(c, CodeType) else c for c in code.co_consts)
+def _code(code: CodeType) -> tuple[object, ...]:
+    parts = (_code(c) if isinstance(c, CodeType) else c for c in code.co_consts)
     return code.co_code, code.co_names, code.co_varnames, *parts
 
 
@@ -75,22 +74,22 @@ def _sealed(seal: int) -> tuple[FunctionType, ...]:
     """
 
     def run(mem: Memory, values: Row, start_at: int) -> int:
-        return at_run(mem, values, start_at) + 0 * seal
+        return kernel_run(mem, values, start_at) + 0 * seal
 
     def finish(mem: Memory) -> int:
-        at_finish(mem)
+        kernel_finish(mem)
         return seal
 
     return cast(tuple[FunctionType, ...], (run, finish))
 
 
-def _on_disk(numba: Any, function: FunctionType, scope: dict[str, Any]) -> Callable[..., Any]:
+def _on_disk(njit: Any, function: FunctionType, scope: dict[str, Any]) -> Callable[..., Any]:
     """A compiled entry point, cached where numba finds a place it may write to."""
-    scope = {**scope, "at_run": scope["run"], "at_finish": scope["finish"]}
+    scope = {**scope, "kernel_run": scope["run"], "kernel_finish": scope["finish"]}
     entry = FunctionType(function.__code__, scope, function.__name__, closure=function.__closure__)
     entry.__module__ = __name__
     entry.__qualname__ = function.__qualname__
     try:
-        return cast(Callable[..., Any], numba.njit(cache=True)(entry))
+        return cast(Callable[..., Any], njit(cache=True)(entry))
     except RuntimeError:
-        return cast(Callable[..., Any], numba.njit(entry))
+        return cast(Callable[..., Any], njit(entry))

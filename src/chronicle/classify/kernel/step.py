@@ -10,6 +10,7 @@ import math
 
 from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel.events import (
+    clear_event,
     close_all,
     emit,
     follow_active,
@@ -18,6 +19,7 @@ from chronicle.classify.kernel.events import (
     lowest,
     oldest,
     open_event,
+    place,
     restart_levels,
 )
 from chronicle.classify.kernel.levels import observe, warming
@@ -44,7 +46,8 @@ def step(mem: Memory, value: float) -> None:
         not_finite(mem, i)
         return
     if state[at.BAD_COUNT] > 0.0:
-        end_not_finite(mem, i - 1.0)
+        emit_stretch(mem, at.IS_NONFINITE, state[at.BAD_SINCE], i - 1.0, state[at.BAD_COUNT])
+        state[at.BAD_COUNT] = 0.0
     same_value(mem, value, i)
     if state[at.STARTED] == 0.0:
         slot = mem.warm[int(state[at.WARMED])]
@@ -66,9 +69,9 @@ def finish(mem: Memory) -> None:
         replay(mem)
     nothing_else = state[at.SAME_COUNT] >= 8.0 and state[at.SAME_LONGEST] == 0.0
     if frozen(state) or nothing_else:
-        report_run(mem, at.IS_FROZEN, state[at.SAME_SINCE], -1.0, state[at.SAME_COUNT])
+        emit_stretch(mem, at.IS_FROZEN, state[at.SAME_SINCE], -1.0, state[at.SAME_COUNT])
     if state[at.BAD_COUNT] > 0.0:
-        report_run(mem, at.IS_NONFINITE, state[at.BAD_SINCE], -1.0, state[at.BAD_COUNT])
+        emit_stretch(mem, at.IS_NONFINITE, state[at.BAD_SINCE], -1.0, state[at.BAD_COUNT])
     elif state[at.STARTED] > 0.0:
         last_word(mem)
         close_all(mem, 0.0)
@@ -97,12 +100,6 @@ def not_finite(mem: Memory, i: float) -> None:
     state[at.BAD_COUNT] += 1.0
 
 
-def end_not_finite(mem: Memory, last: float) -> None:
-    """The values are finite again."""
-    report_run(mem, at.IS_NONFINITE, mem.state[at.BAD_SINCE], last, mem.state[at.BAD_COUNT])
-    mem.state[at.BAD_COUNT] = 0.0
-
-
 def same_value(mem: Memory, value: float, i: float) -> None:
     """Keep count of bit-equal values in a row."""
     state = mem.state
@@ -110,7 +107,7 @@ def same_value(mem: Memory, value: float, i: float) -> None:
         state[at.SAME_COUNT] += 1.0
         return
     if frozen(state):
-        report_run(mem, at.IS_FROZEN, state[at.SAME_SINCE], i - 1.0, state[at.SAME_COUNT])
+        emit_stretch(mem, at.IS_FROZEN, state[at.SAME_SINCE], i - 1.0, state[at.SAME_COUNT])
     state[at.SAME_LONGEST] = max(state[at.SAME_LONGEST], state[at.SAME_COUNT])
     state[at.SAME_VALUE] = value
     state[at.SAME_SINCE] = i
@@ -122,15 +119,10 @@ def frozen(state: Row) -> bool:
     return state[at.SAME_COUNT] >= 32.0 and state[at.SAME_COUNT] >= 8.0 * state[at.SAME_LONGEST]
 
 
-def report_run(mem: Memory, kind: float, first: float, last: float, samples: float) -> None:
+def emit_stretch(mem: Memory, kind: float, first: float, last: float, samples: float) -> None:
     """Report a stretch of NaN, Inf or equal values."""
     event = mem.open[0] if mem.state[at.ACTIVE] == 0.0 else mem.open[at.SLOTS - 1]
-    row = emit(mem, kind, event, last, 0.0, 0.0)
-    row[at.OUT_ONSET] = first
-    row[at.OUT_OPENED] = first
-    row[at.OUT_PEAK] = first
-    row[at.OUT_HEIGHT] = samples
-    row[at.OUT_SCORE] = 99.0
+    place(emit(mem, kind, event, last, 0.0, 0.0), first, first, samples, 99.0)
 
 
 def replay(mem: Memory) -> None:
@@ -282,21 +274,11 @@ def lone_spike(
     state, cfg = mem.state, mem.config
     need = (cfg[at.LONE_SPARSE] if cfg[at.SPARSE] > 0.0 else cfg[at.LONE_DENSE]) * warming(mem.levels[0])
     least = cfg[at.RISE] * (3.0 if cfg[at.SPARSE] > 0.0 else 10.0)
-    height = before - reference
-    if (
-        state[at.Z] > max(edge, need)
-        and z < max(3.0, 0.25 * state[at.Z])
-        and state[at.Z_BEFORE] < 3.0
-        and height > least
-    ):
+    alone = z < max(3.0, 0.25 * state[at.Z]) and state[at.Z_BEFORE] < 3.0
+    if alone and state[at.Z] > max(edge, need) and before - reference > least:
         event = mem.open[0]
-        for field in range(at.EVENT):
-            event[field] = 0.0
-        event[at.ONSET] = i - 1.0
-        event[at.PEAK] = i - 1.0
-        event[at.OPENED] = i - 1.0
-        event[at.HEIGHT] = height
-        event[at.SCORE] = state[at.Z]
+        clear_event(event)
+        place(event, i - 1.0, i - 1.0, before - reference, state[at.Z])
         event[at.ABRUPT] = 1.0
         emit(mem, at.IS_LONE, event, i, y - reference, reference)
 
@@ -360,8 +342,8 @@ def leave_log_domain(mem: Memory) -> None:
     state[at.DOMAIN] = 1.0
     state[at.UNIT] = math.exp(min(max(mem.config[at.SIGN] * mem.levels[0][at.MEAN], -300.0), 300.0))
     restart_levels(mem, mem.config[at.SIGN] * 0.881373587019543)  # asinh(1)
-    mem.state[at.PENDING] = 0.0
-    mem.state[at.ACTIVE] = 0.0
+    state[at.PENDING] = 0.0
+    state[at.ACTIVE] = 0.0
     for k in range(at.LEVELS):
         mem.levels[k][at.NOISE] *= 0.7  # d asinh(x) = 0.7 d log(x) at x = 1
 
