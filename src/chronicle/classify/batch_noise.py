@@ -7,7 +7,7 @@ goes up and down together, and where they do not it does not, whatever the trend
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -27,6 +27,8 @@ _CLIP = 3.0  # scales: no single spike makes a correlation
 _LONGEST = 1 << 16  # samples of an attempt that are looked at
 _SURE = 0.999  # correlation: z grows without bound towards 1
 _MEMORY = 8  # samples over which smoothed noise is like itself
+_EPOCH = 0.02  # of an epoch: the first point of one is logged a little after it began
+_EARLIER = 8  # attempts back that are compared: a loader starts again where a process started
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,41 +80,38 @@ def alike(old: Noise, new: Noise, lag_steps: int, limits: Thresholds) -> Pairing
     """
     if old.gap != new.gap:
         return None
-    lag = round(lag_steps / new.gap)
-    a, b = (
-        max(old.first + lag, new.first),
-        min(old.first + len(old.values) + lag, new.first + len(new.values)),
-    )
-    x, y = old.values[a - lag - old.first : b - lag - old.first], new.values[a - new.first : b - new.first]
-    both = _Both(x, y, a, lag, new.gap)
-    found = [p for n in _windows(len(x)) if (p := both.alike(n, limits.alike_share, limits.join_t))]
-    return max(found, key=lambda p: p.t, default=None)
+    pairs = _Pairs.of(old, new, round(lag_steps / new.gap))
+    sizes = _doubling(len(pairs.new))
+    return _surest(pairs.correlated(n, limits.alike_share, limits.join_t) for n in sizes)
 
 
-def period(one: Noise, limits: Thresholds) -> Pairing | None:
+def period(stretch: Noise, limits: Thresholds) -> Pairing | None:
     """The distance at which an attempt reads its own data again, in its first 64, 128, … samples; or None."""
-    found = []
-    for n in _windows(len(one.values)):
-        x = one.values[:n]
-        size = 1 << int(2 * n - 1).bit_length()
-        power = np.fft.irfft(np.abs(np.fft.rfft(x, size)) ** 2, size)[: n - LEAST_PAIRS]
-        if len(power) <= _MEMORY + 1:
-            continue
-        lag = _MEMORY + 1 + int(np.argmax(power[_MEMORY + 1 :]))
-        by_chance = float(np.sqrt(2 * np.log(len(power))))  # the highest of so many lags
-        both = _Both(one.values[:-lag], one.values[lag:], one.first + lag, lag, one.gap)
-        pairing = both.alike(n - lag, limits.alike_share, limits.single_t + by_chance)
-        found += [pairing] if pairing else []
-    return max(found, key=lambda p: p.t, default=None)
+
+    def candidates() -> Iterator[Pairing | None]:
+        for n in _doubling(len(stretch.values)):
+            size = 1 << int(2 * n - 1).bit_length()
+            power = np.fft.irfft(np.abs(np.fft.rfft(stretch.values[:n], size)) ** 2, size)[: n - LEAST_PAIRS]
+            if len(power) > _MEMORY + 1:
+                lag = _MEMORY + 1 + int(np.argmax(power[_MEMORY + 1 :]))
+                by_chance = float(np.sqrt(2 * np.log(len(power))))  # the highest of so many lags
+                pairs = _Pairs.of(stretch, stretch, lag)
+                yield pairs.correlated(n - lag, limits.alike_share, limits.single_t + by_chance)
+
+    return _surest(candidates())
 
 
-def _windows(samples: int) -> list[int]:
+def _surest(pairings: Iterable[Pairing | None]) -> Pairing | None:
+    return max((p for p in pairings if p), key=lambda p: p.t, default=None)
+
+
+def _doubling(samples: int) -> list[int]:
     sizes = [FIRST_SAMPLES << k for k in range(32) if FIRST_SAMPLES << k < samples]
     return [*sizes, samples] if samples >= LEAST_PAIRS else []
 
 
 @dataclass(frozen=True, eq=False)
-class _Both:
+class _Pairs:
     """Noise and, ``lag`` places before it, other noise; ``first`` is the place of the later one's first."""
 
     old: Floats
@@ -121,7 +120,15 @@ class _Both:
     lag: int
     gap: int
 
-    def alike(self, n: int, least_share: float, needed_t: float) -> Pairing | None:
+    @classmethod
+    def of(cls, old: Noise, new: Noise, lag: int) -> _Pairs:
+        """Where both were logged."""
+        first = max(old.first + lag, new.first)
+        stop = min(old.first + len(old.values) + lag, new.first + len(new.values))
+        before = old.values[first - lag - old.first : stop - lag - old.first]
+        return cls(before, new.values[first - new.first : stop - new.first], first, lag, new.gap)
+
+    def correlated(self, n: int, least_share: float, needed_t: float) -> Pairing | None:
         """Correlation of the first ``n`` pairs by Fisher's z; None if it is too low, or not sure enough."""
         a, b = self.old[:n], self.new[:n]
         both = (a != 0) & (b != 0)
@@ -152,10 +159,6 @@ def _inflation(x: Floats, y: Floats) -> float:
     return max(1.0, 1.0 + 2.0 * float(own(x) @ own(y)))
 
 
-_EPOCH = 0.02  # of an epoch: the first point of one is logged a little after it began
-_EARLIER = 8  # attempts back that are compared: a loader starts again where a process started
-
-
 @dataclass(frozen=True)
 class Reread:
     """From the first step of an attempt to ``pairing.last_step`` it reads what was read before.
@@ -166,25 +169,23 @@ class Reread:
 
     of: str
     pairing: Pairing
-    passes: int
-    fall_log: float | None
+    passes: int = 1
+    fall_log: float | None = None
 
     def evidence(self) -> dict[str, Any]:
         """For a finding: how alike the noise is, how far back the data lie, how often they are read."""
-        said: dict[str, Any] = {
+        repeated = {} if self.fall_log is None else {"passes": self.passes, "pass_fall_log": self.fall_log}
+        return {
             "noise_alike_share": self.pairing.share,
             "data_lag_steps": self.pairing.lag_steps,
             "last_replayed_step": self.pairing.last_step,
+            **repeated,
         }
-        if self.fall_log is not None:
-            said |= {"passes": self.passes, "pass_fall_log": self.fall_log}
-        return said
 
     def criterion(self, limits: Thresholds) -> Criterion:
         """The test that was passed."""
-        return at_least(
-            "noise like that of data read before", self.pairing.t, "standard errors", limits.join_t
-        )
+        name = "noise like that of data read before"
+        return at_least(name, self.pairing.t, "standard errors", limits.join_t)
 
 
 def rereads(view: View) -> Mapping[int, Reread]:
@@ -194,64 +195,60 @@ def rereads(view: View) -> Mapping[int, Reread]:
     (a loader that starts its shard anew), as no attempt before did: small data sets are read in the same
     order in every epoch of many a healthy run.
     """
-    found: dict[int, Reread] = {}
-    honest: list[tuple[AttemptView, Noise]] = []
+    proofs: dict[int, Reread] = {}
+    earlier: list[tuple[AttemptView, Noise]] = []
     for attempt in view.attempts:
         loss = attempt.loss
-        one = noise(loss) if loss is not None and loss.role is Role.LOSS else None
-        if one is None:
+        stretch = noise(loss) if loss is not None and loss.role is Role.LOSS else None
+        if stretch is None:
             continue
-        limits = view.thresholds
-        proofs = [
-            *_from_the_start(attempt, honest, one, limits),
-            *_over_and_over(attempt, honest, one, limits),
+        candidates = [
+            *_from_the_start(attempt, earlier, stretch, view.thresholds),
+            *_over_and_over(attempt, earlier, stretch, view.thresholds),
         ]
-        if proofs:
-            found[attempt.index] = max(proofs, key=lambda p: p.pairing.t)
-        honest.append((attempt, one))
-    return found
+        if candidates:
+            proofs[attempt.index] = max(candidates, key=lambda p: p.pairing.t)
+        earlier.append((attempt, stretch))
+    return proofs
 
 
 def _from_the_start(
-    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], one: Noise, limits: Thresholds
-) -> list[Reread]:
-    proofs = []
+    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], stretch: Noise, limits: Thresholds
+) -> Iterator[Reread]:
     for parent, old in earlier[-_EARLIER:]:
         if _whole_epochs(parent, attempt):
             continue  # the next epoch in the same order, as it was meant
-        lag = (one.first - old.first) * one.gap
-        pairing = alike(old, one, lag, limits) if lag > 0 else None
+        lag = (stretch.first - old.first) * stretch.gap
+        pairing = alike(old, stretch, lag, limits) if lag > 0 else None
         usual = period(old, limits) if pairing else None
         if pairing and (usual is None or lag % usual.lag_steps):
-            proofs.append(Reread(parent.name, pairing, 1, None))
-    return proofs
+            yield Reread(parent.name, pairing)
 
 
 def _whole_epochs(parent: AttemptView, attempt: AttemptView) -> bool:
     """Whether the later attempt begins a whole number of epochs after the earlier one, by their own count."""
-    counts = [a.first(Role.EPOCH) for a in (parent, attempt)]
-    if counts[0] is None or counts[1] is None:
+    before, after = parent.first(Role.EPOCH), attempt.first(Role.EPOCH)
+    if before is None or after is None:
         return False
-    apart = float(counts[1].values[0] - counts[0].values[0])
+    apart = float(after.values[0] - before.values[0])
     return round(apart) >= 1 and abs(apart - round(apart)) <= _EPOCH if np.isfinite(apart) else False
 
 
 def _over_and_over(
-    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], one: Noise, limits: Thresholds
-) -> list[Reread]:
-    own = period(one, limits) if earlier else None
+    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], stretch: Noise, limits: Thresholds
+) -> Iterator[Reread]:
+    own = period(stretch, limits) if earlier else None
     if own is None:
-        return []
+        return
     first = earlier[0][1]  # what is usual for this run: its first attempt has resumed from nothing
-    able = len(first.values) >= own.lag_steps // one.gap + 2 * LEAST_PAIRS
-    if not able or alike(first, first, own.lag_steps, limits) is not None:
-        return []
-    levels = _levels(attempt, own)
-    falls = [a - b for a, b in pairwise(levels)]
-    return [Reread(attempt.name, own, len(levels), float(np.mean(falls)) if falls else None)]
+    able = len(first.values) >= own.lag_steps // stretch.gap + 2 * LEAST_PAIRS
+    if able and alike(first, first, own.lag_steps, limits) is None:
+        levels = _pass_levels(attempt, own)
+        falls = [a - b for a, b in pairwise(levels)]
+        yield Reread(attempt.name, own, len(levels), float(np.mean(falls)) if falls else None)
 
 
-def _levels(attempt: AttemptView, own: Pairing) -> list[float]:
+def _pass_levels(attempt: AttemptView, own: Pairing) -> list[float]:
     """Median log loss of each pass, of which at least half was read."""
     assert attempt.loss is not None
     steps, y = positive(attempt.loss)

@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from chronicle.classify.detect import Event, detect, engine_for
+from chronicle.classify.detect import Event, detect, engine_for, in_order
 from chronicle.classify.measure import median
 from chronicle.classify.short_logs import hidden
 from chronicle.classify.thresholds import Thresholds
@@ -115,7 +115,7 @@ class View:
     def _events(self, series: Series, sign: float) -> tuple[Event, ...]:
         seen = self._kernel(series, sign)[0]
         more = hidden(series, self.thresholds, seen) if series.role in LOSSES and sign > 0 else ()
-        return tuple(sorted((*seen, *more), key=lambda e: (e.onset, e.peak)))
+        return in_order((*seen, *more))
 
     def findings(self, series: Series) -> tuple[Finding, ...]:
         """Events of a series as findings of loss shapes (spikes, divergence, level shift, NaN, frozen)."""

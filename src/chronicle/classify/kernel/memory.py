@@ -129,6 +129,7 @@ IS_BACK, IS_OPEN, IS_LONE, IS_DROP, IS_NONFINITE, IS_FROZEN = 0.0, 1.0, 2.0, 3.0
     SIGN,  # +1: up is bad; -1: down is bad
     SPARSE,  # 1 if fewer than one step in five was logged
 ) = range(19)
+CONFIG = SPARSE + 1
 
 FLOOR = 2e-4  # smallest noise scale [log]: float32 losses have no finer grain worth judging
 TAIL_FROM = 3.0  # where the tail of the one-sample residual begins [noise scales]
