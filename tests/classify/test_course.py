@@ -11,7 +11,7 @@ from tests.curves import Curve
 from tests.curves.series import learning_rate, validation
 
 from chronicle.classify import classify
-from chronicle.classify.rules.overfitting import turned_up
+from chronicle.classify.rules.learning import turned_up
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.model import Floats, Role, Series, Steps

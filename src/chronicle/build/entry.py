@@ -17,7 +17,7 @@ from chronicle.build.facts import (
     metric_row,
 )
 from chronicle.build.schema import ENTRY
-from chronicle.classify.patterns import BY_ID
+from chronicle.classify.patterns import BY_ID, Trait
 from chronicle.classify.restarts import gravest, outcome
 from chronicle.metrics.judged import shown_loss
 from chronicle.metrics.values import count, level, plural
@@ -83,7 +83,7 @@ def told(timeline: Timeline, finding: Finding) -> str:
     title = BY_ID[finding.pattern].title
     start = f"step {count(finding.start_step)}"
     measured = _before_and_peak(timeline, finding)
-    if BY_ID[finding.pattern].id in ("near-perfect", "noisy-healthy"):
+    if Trait.CALM in BY_ID[finding.pattern].traits:
         return _course_told(timeline, finding, title)
     if measured is None:
         return f"{title} from {start}" + _end_told(finding)

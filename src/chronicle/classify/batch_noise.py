@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from chronicle.classify.measure import positive
-from chronicle.classify.report import at_least
+from chronicle.classify.report import Check, at_least
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
-from chronicle.model import Criterion, Floats, Role, Series
+from chronicle.model import Floats, Role, Series
 
 LEAST_PAIRS = 16
 FIRST_SAMPLES = 64  # of an attempt, in which a period is looked for; then twice as many, and so on
@@ -182,7 +182,7 @@ class Reread:
             **repeated,
         }
 
-    def criterion(self, limits: Thresholds) -> Criterion:
+    def criterion(self, limits: Thresholds) -> Check:
         """The test that was passed."""
         name = "noise like that of data read before"
         return at_least(name, self.pairing.t, "standard errors", limits.join_t)

@@ -10,6 +10,7 @@ import numpy as np
 
 from chronicle.classify.batch_noise import alike, noise
 from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive, wiggle
+from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import tidy
 from chronicle.classify.restarts import drawn
 from chronicle.classify.thresholds import Thresholds
@@ -175,12 +176,8 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
     ]
 
 
-DISTURBANCES = frozenset(
-    {
-        *("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "level-shift"),
-        *("divergence-after-spike", "divergence-no-spike", "nan-inf", "loss-scale-collapse", "repeat-data"),
-    }
-)  # what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+# what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+DISTURBANCES = having(Trait.UNDOABLE)
 
 Told = dict[str | None, list[Finding]]  # disturbances by their attempt
 

@@ -18,7 +18,7 @@ from chronicle.classify.measure import median
 from chronicle.classify.short_logs import hidden
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.judged import LOSSES, MIN_POINTS, judged_loss
-from chronicle.model import Attempt, Finding, Join, Role, Series, Timeline
+from chronicle.model import Attempt, Join, Role, Series, Timeline
 
 T = TypeVar("T")
 
@@ -116,12 +116,6 @@ class View:
         seen = self._kernel(series, sign)[0]
         more = hidden(series, self.thresholds, seen) if series.role in LOSSES and sign > 0 else ()
         return in_order((*seen, *more))
-
-    def findings(self, series: Series) -> tuple[Finding, ...]:
-        """Events of a series as findings of loss shapes (spikes, divergence, level shift, NaN, frozen)."""
-        from chronicle.classify.rules.shapes import typed
-
-        return self.once(("findings", series), lambda: tuple(typed(self, series)))
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""

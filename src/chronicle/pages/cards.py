@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from chronicle.classify.patterns import Trait, having
 from chronicle.classify.restarts import gravest
 from chronicle.metrics.values import count, plural
 from chronicle.model import Entry, Figure, Verdict
@@ -12,7 +13,7 @@ from chronicle.pages.data import SiteData
 from chronicle.pages.escape import address, plain
 from chronicle.pages.words import measure
 
-CALM = ("near-perfect", "noisy-healthy")  # patterns of a whole run in which nothing happened
+CALM = having(Trait.CALM)
 ALIKE = 4  # cards of similar runs on a page
 LOOKED = 60
 _CAPTION = 160  # characters of a title or a measure on a card
