@@ -245,7 +245,7 @@ def test_columns_stand_on_disk_and_are_gone_with_the_monitor(tmp_path: Path) -> 
 
 def test_memory_does_not_grow_with_the_run() -> None:
     """After what it keeps of a column is full, more steps take no more memory."""
-    monitor, held = Monitor(), {}
+    monitor, held = Monitor(compile=True), {}
     noise = np.exp(0.01 * np.random.default_rng(0).standard_normal(5 * KEPT)).tolist()
     tracemalloc.start()
     try:

@@ -1,8 +1,14 @@
-"""An attempt against the earlier one it goes on from: what the loss should have been, and what it was."""
+"""An attempt against the earlier one it goes on from: what the loss should have been, and what it was.
+
+And of a rollback whether it went back far enough: a team rolls back because of what it saw, to a checkpoint
+before it began. If the step it went back to lies inside the disturbance, the weights that were restored are
+disturbed already, and it mostly comes again (IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback
+enough").
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,10 +80,10 @@ def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
 def nearby(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
     """Earlier attempts that began before this loss and nearly reached its first step (`best_line` knows)."""
     first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
-    here, mine = loss.steps[0], slice(attempt.index)
-    far = np.maximum(gap[mine], extent(loss)[2])
+    start, earlier = loss.steps[0], slice(attempt.index)
+    far = np.maximum(gap[earlier], extent(loss)[2])
     reach = 2 * view.thresholds.join_gap * far  # a median gap is at most twice the mean
-    near = (first[mine] < here) & (last[mine] + reach >= here)
+    near = (first[earlier] < start) & (last[earlier] + reach >= start)
     return [view.attempts[k] for k in np.flatnonzero(near)[-PARENTS:]]
 
 
@@ -134,10 +140,10 @@ def validation_stays_at(join: Resume, at: int, least: float) -> bool | None:
 
 def validation_stays(join: Resume, least: float) -> bool | None:
     """Whether validation is off its line by no more than that after the join (None: cannot be seen)."""
-    here, there = join.attempt.validation_loss, join.parent.validation_loss
-    if here is None or there is None or here is join.loss:
+    later, earlier = join.attempt.validation_loss, join.parent.validation_loss
+    if later is None or earlier is None or later is join.loss:
         return None
-    (steps, y), (old_steps, old) = positive(here), positive(there)
+    (steps, y), (old_steps, old) = positive(later), positive(earlier)
     line = fit(old_steps[old_steps <= join.steps[0]][-BEFORE:], old[old_steps <= join.steps[0]][-BEFORE:])
     near = steps <= join.steps[min(join.reach, len(join.steps)) - 1]
     if line is None or near.sum() < 3:
@@ -179,7 +185,7 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
 # what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
 DISTURBANCES = having(Trait.UNDOABLE)
 
-Told = dict[str | None, list[Finding]]  # disturbances by their attempt
+Disturbances = dict[str | None, list[Finding]]  # by the name of their attempt
 
 
 def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
@@ -190,58 +196,50 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
     it; ``again_step``: where the later attempt has one at the same steps once more.
     ``noise_alike_share`` of ``noise_pairs``: the same data were read again at the same steps, as they should.
     """
-    joins = view.timeline.joins
-    source = {join.after: join for join in joins}
-    told: Told = {}
+    joins = []
+    came_by = {join.after: join for join in view.timeline.joins}
+    disturbances: Disturbances = {}
     for finding in findings:
         if finding.pattern in DISTURBANCES:
-            told.setdefault(finding.attempt, []).append(drawn(finding))
-    return tuple(
-        replace(join, evidence={**join.evidence, **_of(view, join, source, told), **_cursor(view, join)})
-        if join.kind is JoinKind.ROLLBACK
-        else join
-        for join in joins
-    )
+            disturbances.setdefault(finding.attempt, []).append(drawn(finding))
+    for join in view.timeline.joins:
+        if join.kind is JoinKind.ROLLBACK:
+            left = _left_behind(view, join, came_by, disturbances)
+            join = replace(join, evidence={**join.evidence, **left, **_cursor(view, join)})
+        joins.append(join)
+    return tuple(joins)
 
 
-def _of(view: View, join: Join, source: dict[int, Join], told: Told) -> dict[str, Any]:
+def _left_behind(
+    view: View, join: Join, came_by: Mapping[int, Join], disturbances: Disturbances
+) -> dict[str, Any]:
     """Evidence of one rollback; empty where nothing had been found in what it overtook."""
-    overtaken = dict.fromkeys(view.attempts[k].name for k in _way(join, source))
-    mine = [f for name in overtaken for f in told.get(name, ()) if _end(view, f) >= join.to_step]
-    if not mine:
+    way = [join.before]  # the attempts back from the join that held its `to_step` or what came after it
+    while way[-1] in came_by and came_by[way[-1]].to_step > join.to_step:
+        way.append(came_by[way[-1]].before)
+    names = dict.fromkeys(view.attempts[k].name for k in way)
+    undone = [f for name in names for f in disturbances.get(name, ()) if _end(view, f) >= join.to_step]
+    if not undone:
         return {}
-    first = min(mine, key=lambda f: (f.start_step, -f.severity, f.pattern, f.metric or "", f.attempt or ""))
-    said: dict[str, Any] = (
-        {"inside_pattern": first.pattern, "inside_start_step": first.start_step}
-        if first.start_step <= join.to_step
-        else {
-            "left_pattern": first.pattern,
-            "left_start_step": first.start_step,
-            "margin_steps": first.start_step - join.to_step,
-        }
-    )
-    after = told.get(view.attempts[join.after].name, ())
+    first = min(undone, key=lambda f: (f.start_step, -f.severity, f.pattern, f.metric or "", f.attempt or ""))
+    evidence: dict[str, Any] = {"left_pattern": first.pattern, "left_start_step": first.start_step}
+    if first.start_step <= join.to_step:
+        evidence = {"inside_pattern": first.pattern, "inside_start_step": first.start_step}
+    else:
+        evidence["margin_steps"] = first.start_step - join.to_step
+    after = disturbances.get(view.attempts[join.after].name, ())
     again = [f.start_step for f in after if f.start_step <= _end(view, first)]
-    return said | ({"again_step": min(again)} if again else {})
+    return evidence | ({"again_step": min(again)} if again else {})
 
 
 def _cursor(view: View, join: Join) -> dict[str, Any]:
     """Whether the data cursor went back with the step; no proof of anything where the noise is not alike."""
-    losses = [view.attempts[k].loss for k in (join.before, join.after)]
-    stretches = [noise(loss) if loss is not None else None for loss in losses]
-    old, new = stretches
+    before, after = view.attempts[join.before].loss, view.attempts[join.after].loss
+    old, new = (noise(loss) if loss is not None else None for loss in (before, after))
     pairing = alike(old, new, 0, view.thresholds) if old is not None and new is not None else None
     if pairing is None:
         return {}
     return {"noise_alike_share": tidy(pairing.share), "noise_pairs": pairing.pairs}
-
-
-def _way(join: Join, source: dict[int, Join]) -> list[int]:
-    """The attempts back from a join that held its ``to_step`` or what came after it."""
-    way = [join.before]
-    while way[-1] in source and source[way[-1]].to_step > join.to_step:
-        way.append(source[way[-1]].before)
-    return way
 
 
 def _end(view: View, finding: Finding) -> int:

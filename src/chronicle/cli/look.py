@@ -48,12 +48,12 @@ def _answer(
     from chronicle.build.facts import machine_faults
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
-    from chronicle.cli.compare import compare, told
+    from chronicle.cli.compare import compare, comparison_lines
 
     compared = [*compare(timeline, diagnosis, presets)]
     if as_json:
         return line(diagnosis_json(run_id, diagnosis, machine_faults(timeline), compared))
-    beside = (words for comparison in compared for words in told(comparison, diagnosis))
+    beside = (words for comparison in compared for words in comparison_lines(comparison, diagnosis))
     return "\n".join(
         (*terminal.told_run(run_id, timeline, diagnosis), *(f"  {terminal.printable(w)}" for w in beside))
     )

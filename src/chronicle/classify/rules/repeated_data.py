@@ -7,7 +7,7 @@ repeat-data
     validation, where logged, does not jump. Where the earlier attempt was itself replaying at the join, the
     line is the one that it should have been on. Without a jump: low from the first samples on, by 6 errors
     and 1.5 %, while validation stays on its own line.
-    Proof: the noise of the loss is, pair by pair, that of data which were read before (see `pairing`); it
+    Proof: the noise of the loss is, pair by pair, that of data which were read before (see `batch_noise`); it
     needs neither line nor validation, and tells how far back the data lie and where the replay ends.
     Blind to: replays in another order, which make no jump, and a jump in a log that begins after the resume
     (that is a level shift). False alarm: a data cursor is checked for nothing.
