@@ -81,7 +81,7 @@ def alike(old: Noise, new: Noise, lag_steps: int, limits: Thresholds) -> Pairing
     if old.gap != new.gap:
         return None
     pairs = _Pairs.of(old, new, round(lag_steps / new.gap))
-    sizes = _doubling(len(pairs.new))
+    sizes = _doubling(len(pairs.old))
     return _surest(pairs.correlated(n, limits.alike_share, limits.join_t) for n in sizes)
 
 

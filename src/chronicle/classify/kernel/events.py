@@ -67,11 +67,6 @@ def baseline(event: Row, i: float) -> float:
     return event[at.BASE] + event[at.SLOPE] * math.log((until + 8.0) / (event[at.ONSET] + 8.0))
 
 
-def tolerance(cfg: Row, height: float, noise: float) -> float:
-    """How far above the baseline still counts as back: a share of the height, capped, or within the noise."""
-    return max(min(cfg[at.BACK] * height, cfg[at.BACK_CAP]), cfg[at.BACK_NOISE] * noise)
-
-
 def baseline_level(mem: Memory, k: int) -> int:
     """The level that knows the baseline: means of four samples or more, unless they lag above."""
     coarse = max(k, 1) if mem.levels[1][at.COUNT] >= 6.0 else 0
@@ -128,12 +123,14 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
 
 
 def locate(mem: Memory, k: int, edge: float, i: float) -> float:
-    """Onset: where the CUSUM last left zero; on a coarse level, the first clear sample after that."""
-    onset = mem.levels[k][at.UP_ONSET]
-    if k == 0:
-        return onset
-    clear = first_above(mem.ring, max(onset - at.BLOCK[k], oldest(i)), i, edge)
-    return clear if clear >= 0.0 else onset
+    """Onset: where the CUSUM last left zero; on a coarse level, the first of three clear ones after it."""
+    onset, run = mem.levels[k][at.UP_ONSET], 0
+    if k > 0:
+        for j in range(int(max(onset - at.BLOCK[k], oldest(i))), int(i) + 1):
+            run = run + 1 if mem.ring[j % at.RING] > edge else 0
+            if run >= 3:
+                return j - 2.0
+    return onset
 
 
 def highest(mem: Memory, event: Row, i: float) -> None:
@@ -169,7 +166,7 @@ def restart_levels(mem: Memory, level: float) -> None:
 
 def follow_active(mem: Memory, y: float, i: float) -> None:
     """One sample while an event is active: is it higher, is it back, has it gone on for long?"""
-    event, cfg, noise = mem.open[0], mem.config, mem.levels[0][at.NOISE]
+    event = mem.open[0]
     base = baseline(event, i)
     event[at.SMOOTH] += (y - event[at.SMOOTH]) / 3.0
     top = (y if event[at.SEEN_BY] == 0.0 else event[at.SMOOTH]) - base
@@ -179,10 +176,7 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
         event[at.BACK_COUNT] = 0.0  # nothing is back before it peaks
         event[at.SUNK] = 0.0
     over = event[at.SMOOTH] - base
-    within = tolerance(cfg, event[at.HEIGHT], noise)
-    keep_early(cfg, event, over, i)
-    still_high(event, y - base - within, noise, i)
-    if over > within:
+    if not is_back(mem, event, y, base, i):
         event[at.BACK_COUNT] = 0.0
     else:
         if event[at.BACK_COUNT] == 0.0:
@@ -191,8 +185,21 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
         if event[at.BACK_COUNT] >= max(2.0, 0.25 * (event[at.BACK_SINCE] - event[at.PEAK])):
             close_active(mem, over, base, i)
             return
-    if i - event[at.PEAK] >= max(cfg[at.HOLD], 2.0 * (event[at.PEAK] - event[at.ONSET])):
+    if i - event[at.PEAK] >= max(mem.config[at.HOLD], 2.0 * (event[at.PEAK] - event[at.ONSET])):
         make_pending(mem, i)
+
+
+def is_back(mem: Memory, event: Row, y: float, base: float, i: float) -> bool:
+    """Whether the smoothed level is back at the baseline: within a share of the height, capped, or the noise.
+
+    The level soon after the opening is kept, since growth is measured from there.
+    """
+    cfg, noise, over = mem.config, mem.levels[0][at.NOISE], event[at.SMOOTH] - base
+    within = max(min(cfg[at.BACK] * event[at.HEIGHT], cfg[at.BACK_CAP]), cfg[at.BACK_NOISE] * noise)
+    if i - event[at.OPENED] <= 2.0 * cfg[at.HOLD]:
+        event[at.EARLY] = over
+    still_high(event, y - base - within, noise, i)
+    return over <= within
 
 
 def still_high(event: Row, above: float, noise: float, i: float) -> None:
@@ -204,12 +211,6 @@ def still_high(event: Row, above: float, noise: float, i: float) -> None:
     if event[at.SUNK] >= 0.0:
         event[at.SUNK] = 0.0
         event[at.LAST_HIGH] = i
-
-
-def keep_early(cfg: Row, event: Row, over: float, i: float) -> None:
-    """Keep the level that the event had soon after its opening: growth is measured from there."""
-    if i - event[at.OPENED] <= 2.0 * cfg[at.HOLD]:
-        event[at.EARLY] = over
 
 
 def close_active(mem: Memory, over: float, base: float, i: float) -> None:
@@ -251,18 +252,13 @@ def remove_pending(mem: Memory, slot: int) -> None:
 
 def follow_pending(mem: Memory, y: float, i: float) -> None:
     """One sample for every pending event: has the level come back to its extrapolated baseline?"""
-    noise = mem.levels[0][at.NOISE]
     slot = 1
     while slot <= int(mem.state[at.PENDING]):
         event = mem.open[slot]
         event[at.SMOOTH] += (y - event[at.SMOOTH]) / min(max((i - event[at.ONSET]) / 4.0, 8.0), 256.0)
         base = baseline(event, i)
-        over = event[at.SMOOTH] - base
-        within = tolerance(mem.config, event[at.HEIGHT], noise)
-        keep_early(mem.config, event, over, i)
-        still_high(event, y - base - within, noise, i)
-        if over <= within:
-            emit_back(mem, event, over, base, i)
+        if is_back(mem, event, y, base, i):
+            emit_back(mem, event, event[at.SMOOTH] - base, base, i)
             remove_pending(mem, slot)
         else:
             slot += 1
@@ -347,16 +343,6 @@ def mean_of(ring: Row, start: float, stop: float) -> float:
     for j in range(int(start), int(stop)):
         total += ring[j % at.RING]
     return total / max(int(stop) - int(start), 1)
-
-
-def first_above(ring: Row, start: float, i: float, threshold: float) -> float:
-    """First of three samples in a row above the threshold, or -1."""
-    run = 0
-    for j in range(int(start), int(i) + 1):
-        run = run + 1 if ring[j % at.RING] > threshold else 0
-        if run >= 3:
-            return j - 2.0
-    return -1.0
 
 
 def abruptness(ring: Row, onset: float, i: float, base: float, noise: float) -> float:
