@@ -10,8 +10,8 @@ names that end in ``_steps`` are differences on the step axis.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -75,23 +75,46 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A place in a log: the file, and the line (from 1) or the byte (from 0) where one is known."""
+
+    source: str
+    line: int | None = None
+    byte: int | None = None
+
+    def __str__(self) -> str:
+        if self.line is not None:
+            return f"{self.source}:{self.line}"
+        return self.source if self.byte is None else f"{self.source}@{self.byte}"
+
+
+@dataclass(frozen=True)
 class Fault:
     """One thing in a log that could not be used, or that speaks of a fault of the machine.
 
-    ``where`` is ``file``, ``file:line`` or ``file@byte``; ``what`` says what is wrong and what
-    became of it; ``count`` is how many records it stands for. ``kind`` is "read" for what could not be
-    used, else what failed beside the curves: "xid", "nccl", "out-of-memory", "preemption", ... (see
-    `chronicle.readers.console.fault_kinds`); those have the ``host`` where the log names one, and the
-    step the log was at.
+    ``place`` says where it stands; ``what`` says what is wrong and what became of it; ``count`` is how many
+    records it stands for. ``kind`` is "read" for what could not be used, else what failed beside the curves:
+    "xid", "nccl", "out-of-memory", "preemption", ... (see `chronicle.readers.console.fault_kinds`); those
+    have the ``host`` where the log names one, and the step the log was at.
     """
 
-    where: str
+    place: Place
     what: str
     count: int = 1
     at_time: float = float("nan")
     kind: str = "read"
     host: str = ""
     at_step: int | None = None
+
+    @property
+    def where(self) -> str:
+        """The place as text: ``file``, ``file:line`` or ``file@byte``."""
+        return str(self.place)
+
+
+def relocated(fault: Fault, published: Callable[[str], str]) -> Fault:
+    """The fault with its file under another name: that of an archive, of an address, or within its run."""
+    return replace(fault, place=replace(fault.place, source=published(fault.place.source)))
 
 
 @dataclass(frozen=True, eq=False)

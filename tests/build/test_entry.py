@@ -7,7 +7,7 @@ import pytest
 
 from chronicle.build.entry import headline, make_entry
 from chronicle.build.facts import costs, facts
-from chronicle.model import Attempt, Diagnosis, Fact, Fault, Finding, Role, Series, Verdict
+from chronicle.model import Attempt, Diagnosis, Fact, Fault, Finding, Place, Role, Series, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig
 
@@ -129,7 +129,11 @@ def test_nothing_derivable_is_not_guessed():
 def test_an_entry_says_what_could_not_be_used():
     first = attempt("a.csv", 0, 1000, 2.0, 0.0)
     faulty = Attempt(
-        first.name, first.sources, first.series, faults=(Fault("a.csv:7", "no number", 3),), truncated=True
+        first.name,
+        first.sources,
+        first.series,
+        faults=(Fault(Place("a.csv", 7), "no number", 3),),
+        truncated=True,
     )
     timeline = stitch([faulty], run_id="r")
     entry = make_entry("r", timeline, diagnosis(timeline), RunConfig(title="T"))

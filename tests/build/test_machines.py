@@ -14,7 +14,7 @@ from chronicle.build.machines import only_machines, remedy, runs_told_of
 from chronicle.build.produce import Outcome
 from chronicle.build.sources import expand
 from chronicle.classify import classify
-from chronicle.model import Attempt, Entry, Fault, Role, Series
+from chronicle.model import Attempt, Entry, Fault, Place, Role, Series
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig, WorkspaceConfig
 
@@ -40,7 +40,7 @@ def machine(*faults: Fault, **facts: str) -> Attempt:
 
 
 def fault(seconds: float, host: str = "") -> Fault:
-    return Fault("dmesg:1", "Xid 79", at_time=START + seconds, kind="xid", host=host)
+    return Fault(Place("dmesg", 1), "Xid 79", at_time=START + seconds, kind="xid", host=host)
 
 
 @pytest.mark.parametrize(

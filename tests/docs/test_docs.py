@@ -12,6 +12,7 @@ from tests.readers.gold import EXAMPLES, examples, gold_of
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.readers import READERS
+from chronicle.readers.text import Head
 from chronicle.workspace.config import RunConfig, WorkspaceConfig, from_table
 
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -34,7 +35,7 @@ def test_format_has_its_page_its_row_and_examples(reader) -> None:
     assert tuple(re.findall(r"^## (.*)$", page, re.M)) == HEADINGS
     assert f"\n| [{reader.NAME}]({name}) | " in (DOCS / "formats.md").read_text("utf-8")
     assert page.split("## Example")[1].strip()
-    claimed = [e for e in examples() if reader.identify(EXAMPLES / e)]
+    claimed = [e for e in examples() if reader.identify(Head.of(EXAMPLES / e))]
     assert claimed and all(gold_of(e).exists() for e in claimed)
 
 

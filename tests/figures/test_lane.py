@@ -17,13 +17,13 @@ from chronicle.figures.style import NARROW, WIDE
 from chronicle.figures.subject import subject
 from chronicle.figures.text import text_px
 from chronicle.figures.whole import whole
-from chronicle.model import Fault
+from chronicle.model import Fault, Place
 
 KINDS = ("xid", "nccl", "out-of-memory", "preemption", "<b>", "")
 
 
 def fault(step: int | None, kind: str = "xid") -> Fault:
-    return Fault("dmesg:1", "what", kind=kind, at_step=step)
+    return Fault(Place("dmesg", 1), "what", kind=kind, at_step=step)
 
 
 def extent(mark: FaultMark) -> tuple[float, float]:

@@ -12,6 +12,7 @@ import pytest
 from chronicle.errors import BadLog, UnknownFormat
 from chronicle.model import Attempt
 from chronicle.readers import golden, json_document, read
+from chronicle.readers.text import Head
 
 
 def document(tmp_path: Path, content: Any) -> Path:
@@ -151,7 +152,7 @@ def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
 )
 def test_other_documents_are_left_alone(content: Any, tmp_path: Path) -> None:
     file = document(tmp_path, content)
-    assert not json_document.identify(file)
+    assert not json_document.identify(Head.of(file))
     with pytest.raises(UnknownFormat):
         read(file)
 
@@ -178,20 +179,20 @@ def test_configuration_and_results_are_facts(tmp_path: Path) -> None:
 def test_nesting_without_end_is_bounded(tmp_path: Path) -> None:
     file = tmp_path / "deep.json"
     file.write_text('{"a": ' * 100_000 + "1" + "}" * 100_000)
-    assert not json_document.identify(file)
+    assert not json_document.identify(Head.of(file))
     content: Any = {"metrics": ROWS}
     for _ in range(20):
         content = {"a": content}
-    assert not json_document.identify(document(tmp_path, content))
+    assert not json_document.identify(Head.of(document(tmp_path, content)))
 
 
 def test_a_list_of_numbers_is_the_loss_that_its_file_is_named_after(tmp_path: Path) -> None:
     for name, claimed in (("losses.json", True), ("values.json", False), ("glossary.json", False)):
         (tmp_path / name).write_text("[2.5, 2.25, NaN, null, 2, 1.5, 1.25]")
-        assert json_document.identify(tmp_path / name) is claimed
+        assert json_document.identify(Head.of(tmp_path / name)) is claimed
     (attempt,) = read(tmp_path / "losses.json")
     series = attempt.series["losses"]
     assert (attempt.axis, series.steps.tolist()) == ("row", [0, 1, 2, 4, 5, 6])
     assert series.values[[0, 1, 3, 4, 5]].tolist() == [2.5, 2.25, 2.0, 1.5, 1.25]
     (tmp_path / "losses.json").write_text("[1, 2, 3, 4, 5]")
-    assert not json_document.identify(tmp_path / "losses.json")
+    assert not json_document.identify(Head.of(tmp_path / "losses.json"))

@@ -13,6 +13,7 @@ from tests.readers.gold import EXAMPLES, examples
 from chronicle.errors import LogError, NothingToRead
 from chronicle.model import Attempt
 from chronicle.readers import READERS, read, read_all
+from chronicle.readers.text import Head
 
 ALL = [EXAMPLES / example for example in examples()]
 NAMES = [f"{example.parts[0]}/{example.name[:24]}" for example in examples()]
@@ -81,7 +82,7 @@ def test_binary_junk_is_claimed_by_nobody(reader, tmp_path: Path) -> None:
     for number, head in enumerate((b"", b"{", b"step,loss\n", b"\x00" * 12, b"\x89PNG\r\n", b"PK\x03\x04")):
         junk = tmp_path / f"{number}.bin"
         junk.write_bytes(head[:1] + random_.randbytes(20_000))
-        assert not reader.identify(junk)
+        assert not reader.identify(Head.of(junk))
 
 
 @pytest.mark.parametrize("suffix", [suffix for reader in READERS for suffix in reader.SUFFIXES])

@@ -16,6 +16,7 @@ from chronicle.readers.console.fault_kinds import KINDS
 from chronicle.readers.console.hosts import MOST_HOSTS, canonical, expand, fold
 from chronicle.readers.console.machine import MOST_FAULTS, Faults, identify
 from chronicle.readers.console.stamps import stamp
+from chronicle.readers.text import Head
 from chronicle.timeline import stitch
 
 START = 1700467200.0  # 2023-11-20T08:00:00Z, as in the examples
@@ -69,13 +70,13 @@ def test_classify_and_the_entry_tell_of_them(folder: Path, chronicle) -> None:
 
 def test_a_log_without_fault_or_curve_is_nobodys(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Loss looked odd today.\nAsk Ada about the killed run.\n")
-    assert not identify(tmp_path / "notes.txt")
+    assert not identify(Head.of(tmp_path / "notes.txt"))
 
 
 def test_a_fault_at_the_end_of_a_long_log_is_found(tmp_path: Path) -> None:
     log = tmp_path / "job.out"
     log.write_text("loading shard\n" * 100_000 + "srun: error: Node failure on nid002\n")
-    assert identify(log)
+    assert identify(Head.of(log))
     (fault,) = read(log)[0].faults
     assert (fault.where[-6:], fault.kind, fault.host) == ("100001", "node", "nid002")
 

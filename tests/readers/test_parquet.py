@@ -27,6 +27,7 @@ from chronicle.readers import parquet, read
 from chronicle.readers.parquet_footer import leaves_of
 from chronicle.readers.runs_in_table import runs_of
 from chronicle.readers.tables import Column
+from chronicle.readers.text import Head
 
 
 def write(file: Path, columns: dict[str, Any], **options: Any) -> Path:
@@ -201,16 +202,16 @@ def test_runs_of_against_the_obvious_way() -> None:
     ids=str,
 )
 def test_data_are_no_log(columns: dict[str, Any], tmp_path: Path) -> None:
-    assert not parquet.identify(write(tmp_path / "a.parquet", columns))
+    assert not parquet.identify(Head.of(write(tmp_path / "a.parquet", columns)))
 
 
 def test_what_trackio_exports_beside_its_database_is_passed_over(tmp_path: Path) -> None:
     file = write(tmp_path / "lm.parquet", {"run_name": ["a"], "step": [1], "loss": [0.5]})
     (tmp_path / "lm.db").write_text("another database")
-    assert parquet.identify(file)
+    assert parquet.identify(Head.of(file))
     (tmp_path / "lm.db").unlink()
     trackio_log(tmp_path / "lm.db", {"loss": [(1, 0.5)]})
-    assert not parquet.identify(file)
+    assert not parquet.identify(Head.of(file))
 
 
 @given(st.data())
@@ -223,7 +224,7 @@ def test_any_footer_is_read_or_refused(data: st.DataObject) -> None:
         file.write(b"PAR1" + bytes(8) + footer + len(footer).to_bytes(4, "little") + b"PAR1")
         file.flush()
         assert all(isinstance(leaf.name, str) for leaf in leaves_of(Path(file.name)))
-        assert parquet.identify(Path(file.name)) in (True, False)
+        assert parquet.identify(Head.of(Path(file.name))) in (True, False)
 
 
 def test_the_footer_against_pyarrow(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tests.readers.tracker_writers import mlflow_folder, mlflow_log, trackio_log
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
 from chronicle.readers import mlflow, read, sqlite_store, trackio
+from chronicle.readers.text import Head
 
 POINTS = {
     "train/loss": [(10, 3.5), (20, math.nan), (15, 2.5)],
@@ -161,7 +162,7 @@ def test_a_file_name_that_is_no_text(reader: ModuleType, write: Writer, tmp_path
     write(tmp_path / "store.db", POINTS)
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff?mode=rw#.db"))
     (tmp_path / "store.db").rename(odd)
-    assert reader.identify(odd)
+    assert reader.identify(Head.of(odd))
     assert [one.facts["run"] for one in reader.read(odd)] == ["baseline"]
 
 
@@ -191,7 +192,7 @@ def test_a_table_that_computes_is_none(schema: str, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "mlflow.db")) as db, db:
         db.execute("DROP TABLE metrics")
         db.execute(schema)
-    assert not mlflow.identify(tmp_path / "mlflow.db")
+    assert not mlflow.identify(Head.of(tmp_path / "mlflow.db"))
 
 
 def test_a_column_that_computes_is_none(tmp_path: Path) -> None:

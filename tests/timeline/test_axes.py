@@ -15,7 +15,7 @@ from tests.timeline.timeline_logs import HOUR, log, series
 from chronicle.errors import UsageError
 from chronicle.figures import draw
 from chronicle.figures.ticks import time_ticks
-from chronicle.model import Fault
+from chronicle.model import Fault, Place
 from chronicle.timeline import on_axis, stitch
 from chronicle.workspace.config import AXES
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_derived_is_said(axis, message):
 
 def test_findings_and_faults_stand_where_their_steps_stand():
     timeline = pair("consumed_samples", 8.0 * np.arange(1000), 8.0 * np.arange(800, 1600))
-    timeline = replace(timeline, faults=(Fault("k:1", "Xid 79", kind="xid", at_step=900),))
+    timeline = replace(timeline, faults=(Fault(Place("k", 1), "Xid 79", kind="xid", at_step=900),))
     over = on_axis(timeline, "samples")
     moved = over.finding(finding("spike-fast-recovery", 850, 870, name="b"))
     assert (moved.start_step, moved.peak_step, moved.end_step) == (6800, 6800, 6960)

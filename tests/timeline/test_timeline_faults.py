@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from chronicle.metrics.clocks import has_year, in_year_of
-from chronicle.model import Attempt, Fault, Role, Series
+from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.timeline import stitch
 from chronicle.timeline.endings import endings
 
@@ -32,7 +32,7 @@ def machine(*faults: Fault, log_of: str = "host", **facts: str) -> Attempt:
 
 
 def fault(at_time: float = NAN, at_step: int | None = None, kind: str = "xid") -> Fault:
-    return Fault("dmesg:1", "Xid 79", at_time=at_time, kind=kind, at_step=at_step)
+    return Fault(Place("dmesg", 1), "Xid 79", at_time=at_time, kind=kind, at_step=at_step)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_what_ended_an_attempt_is_told_by_the_faults_around_its_last_record(faul
 
 
 def test_without_times_a_fault_after_the_last_record_of_the_log_ended_it() -> None:
-    here = Fault("a.csv:99", "Xid 79", kind="preemption", at_step=100)
+    here = Fault(Place("a.csv", 99), "Xid 79", kind="preemption", at_step=100)
     timeline = stitch([run(started=NAN, faults=(here, fault(at_step=50, kind="node")))])
     assert [one.how for one in endings(timeline)] == ["preempted"]
 

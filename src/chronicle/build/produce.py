@@ -17,7 +17,7 @@ from chronicle.build.sources import expand
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError
-from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline
+from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.readers import read_all
 from chronicle.score import one_answer, unlabelled
 from chronicle.timeline import OnAxis, on_axis, stitch, thin
@@ -203,7 +203,7 @@ def _published(timeline: Timeline, run: RunFolder) -> Timeline:
     """The timeline with faults that say where they are in the run, wherever that is on this machine."""
 
     def told(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-        return tuple(replace(fault, where=run.told(fault.where)) for fault in faults)
+        return tuple(relocated(fault, run.told) for fault in faults)
 
     attempts = tuple(replace(attempt, faults=told(attempt.faults)) for attempt in timeline.attempts)
     return replace(timeline, attempts=attempts, faults=told(timeline.faults))

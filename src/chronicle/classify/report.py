@@ -27,30 +27,36 @@ class Rule:
     find: Callable[[View], Iterable[Finding]]
     replaces: frozenset[str] = frozenset()
 
+    @classmethod
+    def of_attempts(
+        cls,
+        name: str,
+        patterns: tuple[str, ...],
+        find: Callable[[View, AttemptView], Iterable[Finding]],
+        replaces: frozenset[str] = frozenset(),
+    ) -> Rule:
+        """A rule that looks at one attempt: it is asked of all of them, in the order of the log."""
 
-def each_attempt(
-    find: Callable[[View, AttemptView], Iterable[Finding]],
-) -> Callable[[View], Iterator[Finding]]:
-    """What looks at one attempt, asked of all of them in the order of the log."""
+        def find_in_all(view: View) -> Iterator[Finding]:
+            for attempt in view.attempts:
+                yield from find(view, attempt)
 
-    def find_in_all(view: View) -> Iterator[Finding]:
-        for attempt in view.attempts:
-            yield from find(view, attempt)
+        return cls(name, patterns, find_in_all, replaces)
 
-    return find_in_all
+    @classmethod
+    def of_losses(
+        cls,
+        name: str,
+        patterns: tuple[str, ...],
+        find: Callable[[View, AttemptView, Series], Iterable[Finding]],
+        replaces: frozenset[str] = frozenset(),
+    ) -> Rule:
+        """The same of one that looks at the judged loss of an attempt."""
 
+        def of_its_loss(view: View, attempt: AttemptView) -> Iterable[Finding]:
+            return () if attempt.loss is None else find(view, attempt, attempt.loss)
 
-def each_loss(
-    find: Callable[[View, AttemptView, Series], Iterable[Finding]],
-) -> Callable[[View], Iterator[Finding]]:
-    """The same of what looks at the judged loss of an attempt; one without a loss is passed over."""
-
-    def find_in_all(view: View) -> Iterator[Finding]:
-        for attempt in view.attempts:
-            if attempt.loss is not None:
-                yield from find(view, attempt, attempt.loss)
-
-    return find_in_all
+        return cls.of_attempts(name, patterns, of_its_loss, replaces)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import BadLog
-from chronicle.model import Fault
+from chronicle.model import Fault, Place
 from chronicle.readers import tables
 from chronicle.readers.blocks import Cells, engine_for, last_lines, room, scanned, sort, split
 from chronicle.readers.cells import Builder, header_names, looks_whole
@@ -64,10 +64,12 @@ class Table:
     def faults(self) -> list[Fault]:
         """What was wrong with lines and cells."""
         more = (
-            [Fault(str(self.path), "more lines are damaged; skipped", self._n_more)] if self._n_more else []
+            [Fault(Place(str(self.path)), "more lines are damaged; skipped", self._n_more)]
+            if self._n_more
+            else []
         )
         texts = [
-            Fault(str(self.path), f"text in column {name!r}; left out", builder.n_texts)
+            Fault(Place(str(self.path)), f"text in column {name!r}; left out", builder.n_texts)
             for name, builder in zip(self.names, self._builders, strict=True)
             if 0 < builder.n_texts <= builder.n_numbers
         ]
@@ -134,7 +136,7 @@ class Table:
 
     def _bad(self, number: int, what: str) -> None:
         if len(self._faults) < MOST_FAULTS:
-            self._faults.append(Fault(f"{self.path}:{number}", f"line {what}; skipped"))
+            self._faults.append(Fault(Place(str(self.path), line=number), f"line {what}; skipped"))
         else:
             self._n_more += 1
 

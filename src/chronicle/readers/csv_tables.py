@@ -17,7 +17,7 @@ from chronicle.readers.csv_rows import Table, delimiter_of, has_decimal_commas
 from chronicle.readers.dvclive import is_dvclive, read_dvclive
 from chronicle.readers.file_names import is_metric, loss_of, names_of
 from chronicle.readers.runs_in_table import EXTREMES, RUN_NAMES, attempts_of, runs_of
-from chronicle.readers.text import head_lines
+from chronicle.readers.text import Head, head_lines
 
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
@@ -26,22 +26,22 @@ _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A line of names, and below it rows of as many cells, most of them numbers or blank.
 
     Names that are numbers, and rows that do not fit, are only forgiven where a name counts steps, or the file
     is named after a loss; then the line of names may be missing too.
     """
-    header, *body = _begin(path) or [[]]
+    header, *body = _begin(head.path) or [[]]
     numeric = [number(cell) is not None for cell in header]
     if not header or (all(numeric) and header != _OF_PANDAS):
-        return bool(names_of(path, [header, *body]))
+        return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
-        return is_metric(path, header[0], [cell for row in body for cell in row])
+        return is_metric(head.path, header[0], [cell for row in body for cell in row])
     shares = [share_of_numbers(row) if len(row) == len(header) else 0.0 for row in body]
     if any(tables.step_rank(name) is not None for name in header):
         return not body or max(shares) >= 0.5
-    return (not any(numeric) or bool(loss_of(path))) and (
+    return (not any(numeric) or bool(loss_of(head.path))) and (
         2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
     )
 

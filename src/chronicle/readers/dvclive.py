@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault, Series
+from chronicle.model import Attempt, Fault, Place, Series
 from chronicle.readers import tables
 from chronicle.readers.cells import number
 from chronicle.readers.csv_rows import Table
@@ -44,7 +44,7 @@ def read_dvclive(path: Path) -> list[Attempt]:
         try:
             one = _metric(file)
         except BadLog as problem:
-            faults.append(Fault(str(file), problem.problem))
+            faults.append(Fault(Place(str(file)), problem.problem))
             continue
         name = clean(file.relative_to(place).with_suffix("").as_posix())
         series[name] = replace(next(iter(one.series.values())), metric=name)

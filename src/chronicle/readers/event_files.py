@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from chronicle.errors import BadLog, LogError
-from chronicle.model import Attempt, Fault, Role, Series
+from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers.event_batches import logs
 from chronicle.readers.event_facts import facts_of
 from chronicle.readers.event_frames import is_event_log
 from chronicle.readers.event_log import Log
-from chronicle.readers.text import head
+from chronicle.readers.text import Head
 
 NAME = "event file"
 SUFFIXES = (".tfevents",)
@@ -28,9 +28,9 @@ FALLBACK = -1  # a checksum is beyond doubt: no other reader need be asked
 MOST_FAULTS = 100  # listed one by one; the rest is one line with a count
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """How the file begins: see `is_event_log`."""
-    return is_event_log(np.frombuffer(head(path), np.uint8))
+    return is_event_log(np.frombuffer(head.start, np.uint8))
 
 
 def read(path: Path) -> list[Attempt]:
@@ -69,7 +69,7 @@ def _attempts(log: Log) -> list[Attempt]:
 
 
 def _faults(path: Path, damage: list[tuple[int, str]]) -> tuple[Fault, ...]:
-    listed = [Fault(f"{path}@{at}", what) for at, what in sorted(damage)[:MOST_FAULTS]]
+    listed = [Fault(Place(str(path), byte=at), what) for at, what in sorted(damage)[:MOST_FAULTS]]
     if len(damage) > MOST_FAULTS:
-        listed.append(Fault(str(path), "more records are damaged; skipped", len(damage) - MOST_FAULTS))
+        listed.append(Fault(Place(str(path)), "more records are damaged; skipped", len(damage) - MOST_FAULTS))
     return tuple(listed)

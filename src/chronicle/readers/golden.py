@@ -16,7 +16,7 @@ from chronicle.errors import BadLog
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.json_text import whole_document
-from chronicle.readers.text import clean, head_lines
+from chronicle.readers.text import Head, clean
 
 NAME = "megatron-golden"
 SUFFIXES: tuple[str, ...] = ()
@@ -24,9 +24,9 @@ SUFFIXES: tuple[str, ...] = ()
 _WORDS = ('"start_step"', '"step_interval"', '"values"')
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A JSON object whose first metric has a start, an interval and values."""
-    start = "\n".join(head_lines(path)).lstrip()
+    start = "\n".join(head.lines).lstrip()
     return start.startswith("{") and all(word in start for word in _WORDS)
 
 

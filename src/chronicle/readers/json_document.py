@@ -30,7 +30,7 @@ from chronicle.readers.hyperparameters import leaves, named_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.json_text import parsed, whole_document
 from chronicle.readers.runs_in_table import attempts_of, runs_of
-from chronicle.readers.text import clean, head_lines
+from chronicle.readers.text import Head, clean
 
 NAME = "json"
 SUFFIXES: tuple[str, ...] = ()
@@ -53,18 +53,18 @@ class Table:
     rows: list[Row]
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A JSON document, of no other format, with rows or columns of a training in it."""
-    start = "\n".join(head_lines(path)).lstrip()
+    start = "\n".join(head.lines).lstrip()
     inner = start[1:].lstrip()[:1]  # a line of a log may begin with "["
-    rows = start.startswith("[") and (inner in ("{", "[") or bool(loss_of(path)))
-    if not (rows or start.startswith("{")) or path.stat().st_size > MAX_BYTES:
+    rows = start.startswith("[") and (inner in ("{", "[") or bool(loss_of(head.path)))
+    if not (rows or start.startswith("{")) or head.size > MAX_BYTES:
         return False
-    if any(other.identify(path) for other in (golden, json_lines, trainer_state)):
+    if any(other.identify(head) for other in (golden, json_lines, trainer_state)):
         return False
     try:
-        document = parsed(path)[0]
-        return next(_tables(document), None) is not None or bool(_named_by_file(document, path))
+        document = parsed(head.path)[0]
+        return next(_tables(document), None) is not None or bool(_named_by_file(document, head.path))
     except (ValueError, RecursionError):
         return False
 

@@ -20,7 +20,7 @@ from chronicle.readers.blocks import engine_for
 from chronicle.readers.json_rows import JsonLog, Row, cells_of
 from chronicle.readers.runs_in_table import RUN_NAMES, runs_of
 from chronicle.readers.tables import Column
-from chronicle.readers.text import Lines, encoding_of, head, head_lines, numbered
+from chronicle.readers.text import Head, Lines, encoding_of, head, head_lines, numbered
 
 __all__ = ["Row", "columns_of", "flat"]
 
@@ -32,16 +32,16 @@ MOST_EMPTY = 100  # lines before the first that tells something
 _OBJECT, _EMPTY = re.compile(r'\{\s*"'), re.compile(r"\{\s*\}")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """The first line that is no empty object is one whole JSON object, with another line below it. A file of
     one line, or whose first line is very long, is JSON lines only if its suffix says so: it may as well be
     any JSON document."""
-    if not "".join(head_lines(path)).lstrip().startswith("{"):
+    if not "".join(head.lines).lstrip().startswith("{"):
         return False
-    first, second = _begin(path)
+    first, second = _begin(head.path)
     if not _OBJECT.match(first) or '"log_history"' in first:
         return False
-    by_suffix = path.suffix.lower() in SUFFIXES[:2]
+    by_suffix = head.path.suffix.lower() in SUFFIXES[:2]
     try:
         return isinstance(json.loads(first), dict) and (bool(second) or by_suffix)
     except (ValueError, RecursionError):

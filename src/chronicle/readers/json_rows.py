@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.metrics.roles import role_of
-from chronicle.model import Attempt, Fault, Role
+from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import tables
 from chronicle.readers.blocks import Cells, Scan, scanned, split
 from chronicle.readers.cells import Builder, number
@@ -50,7 +50,7 @@ class JsonLog:
         if self._events:
             facts["events"] = self._events[:MAX_EVENTS]
         if self._n_more:
-            self._faults.append(Fault(str(self.path), "more lines are damaged; skipped", self._n_more))
+            self._faults.append(Fault(Place(str(self.path)), "more lines are damaged; skipped", self._n_more))
         return attempts_of(
             self.path,
             self.n_rows,
@@ -150,7 +150,7 @@ class JsonLog:
 
     def _bad(self, number_: int, what: str) -> None:
         if len(self._faults) < MOST_FAULTS:
-            self._faults.append(Fault(f"{self.path}:{number_}", what))
+            self._faults.append(Fault(Place(str(self.path), line=number_), what))
         else:
             self._n_more += 1
 

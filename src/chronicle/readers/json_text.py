@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
-from chronicle.model import Fault
+from chronicle.model import Fault, Place
 from chronicle.readers.text import encoding_of, head
 
 _BLANK = " \t\r\n\0"
@@ -35,4 +35,4 @@ def whole_document(path: Path) -> tuple[Any, tuple[Fault, ...]]:
         value, more = parsed(path)
     except (ValueError, RecursionError) as err:
         raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
-    return value, (Fault(str(path), "something follows the document; left out"),) if more else ()
+    return value, (Fault(Place(str(path)), "something follows the document; left out"),) if more else ()

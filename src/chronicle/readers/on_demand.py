@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.model import Attempt
+from chronicle.readers.text import Head
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,9 @@ class OnDemand:
     hooks: tuple[str, ...] = ()
     folder_has: tuple[str, ...] = ()
 
-    def identify(self, path: Path) -> bool:
+    def identify(self, head: Head) -> bool:
         """As the module's."""
-        return bool(self._module().identify(path))
+        return bool(self._module().identify(head))
 
     def read(self, path: Path) -> list[Attempt]:
         """As the module's."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from chronicle.errors import LogError, MissingExtra
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Place, relocated
 from chronicle.readers.text import head
 
 LIMIT = "CHRONICLE_UNPACK_LIMIT_GB"  # environment variable: the most that one archive may unpack to
@@ -130,9 +130,11 @@ def _made(make: Callable[[], Any], path: Path) -> Any:
 
 def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
     """What was read of ``file``, under the names of the archive at ``path``, with the archive's own state."""
-    faults = [replace(one, where=one.where.replace(str(file.path), str(path))) for one in attempt.faults]
+    faults = [
+        relocated(fault, lambda source: source.replace(str(file.path), str(path))) for fault in attempt.faults
+    ]
     if file.state == DAMAGED:
-        faults.append(Fault(str(path), "the archive is damaged; read up to there"))
+        faults.append(Fault(Place(str(path)), "the archive is damaged; read up to there"))
     return replace(
         attempt,
         name=path.name + attempt.name.removeprefix(file.path.name),

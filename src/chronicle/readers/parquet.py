@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog, LogError
 from chronicle.metrics.roles import role_of
-from chronicle.model import Attempt, Fault, Role
+from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import tables, trackio
 from chronicle.readers.parquet_footer import BYTE_ARRAY, NUMBERS, leaves_of
 from chronicle.readers.runs_in_table import (
@@ -27,6 +27,7 @@ from chronicle.readers.runs_in_table import (
     runs_of,
 )
 from chronicle.readers.tables import STEP_NAMES, TIME_NAMES, Column
+from chronicle.readers.text import Head
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,14 +43,14 @@ TEXTS = {*METRIC_NAMES, *RUN_NAMES, *ID_NAMES, *TIME_NAMES}
 _MISSING = "is Parquet, which needs the package 'pyarrow'. Remedy: pip install 'training-chronicle[parquet]'"
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A Parquet file with a column that counts steps, and one with a known metric or named values.
 
     What Trackio exports beside its database holds the same runs again, and is passed over.
     """
-    if trackio.is_store(path.with_suffix(".db")):
+    if trackio.is_store(head.path.with_suffix(".db")):
         return False
-    leaves = [leaf for leaf in leaves_of(path) if not leaf.repeated]
+    leaves = [leaf for leaf in leaves_of(head.path) if not leaf.repeated]
     numeric = [leaf.name for leaf in leaves if leaf.kind in NUMBERS]
     texts = {tables.plain(leaf.name) for leaf in leaves if leaf.kind == BYTE_ARRAY}
     counting = [name for name in numeric if _counts(name)]
@@ -125,7 +126,7 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
                     _add_group(columns, file, group, wanted, first_row)
                 except (pa.ArrowException, OSError, ValueError) as err:
                     what = f"row group {group} is damaged ({_short(err)}); what follows in it is left out"
-                    faults.append(Fault(str(path), what))
+                    faults.append(Fault(Place(str(path)), what))
                 first_row += file.metadata.row_group(group).num_rows
     except (pa.ArrowException, OSError, ValueError) as err:
         raise BadLog(str(path), f"is damaged ({_short(err)}). Remedy: fetch it again") from err

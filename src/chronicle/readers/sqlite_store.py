@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
-from chronicle.model import Fault
+from chronicle.model import Fault, Place
 from chronicle.readers.text import head
 
 MAGIC = b"SQLite format 3\0"
@@ -65,7 +65,7 @@ class Store:
             if strict:
                 raise
             what = f"table {table!r} is damaged ({err}); the rows before that are kept"
-            self.faults.append(Fault(str(self.path), what))
+            self.faults.append(Fault(Place(str(self.path)), what))
 
     def _fetched(self, query: str, room: int) -> Iterator[tuple[Any, ...]]:
         with _limited(self.connection) as renew:
@@ -131,7 +131,9 @@ def _store(path: Path, connection: sqlite3.Connection) -> Store:
             for name, sql in listed
             if isinstance(sql, str) and _PLAIN_TABLE.match(sql)
         }
-    faults = [Fault(str(path), "is shorter than its header says; the end is missing")] if _cut(path) else []
+    faults = (
+        [Fault(Place(str(path)), "is shorter than its header says; the end is missing")] if _cut(path) else []
+    )
     return Store(path, connection, tables, faults)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.epoch_steps import across_epochs, counts_up, steps_per_epoch
 
 # Names of the step column by rank, with what they count; compared without case, blanks and dots.
@@ -208,7 +208,7 @@ def _steps(
     source = np.maximum.accumulate(source)
     steps = np.where(whole, column.values, 0).astype(np.int64)[source]
     said = "step is no whole number; taken from the row before"
-    faults = (Fault(str(path), said, broken),) if broken else ()
+    faults = (Fault(Place(str(path)), said, broken),) if broken else ()
     return steps, source >= 0, faults
 
 

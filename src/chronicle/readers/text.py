@@ -5,10 +5,34 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 HEAD_BYTES = 8192
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The beginning of a file, read once and shown to every reader in turn.
+
+    ``start`` holds the first `HEAD_BYTES`, enough to know a format by; ``size`` is that of the file [bytes].
+    """
+
+    path: Path
+    size: int
+    start: bytes
+
+    @classmethod
+    def of(cls, path: Path) -> Head:
+        """The beginning of the file at ``path``. Raises OSError."""
+        return cls(path, path.stat().st_size, head(path))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Whole lines at the start, see `head_lines`."""
+        return lines_of(self.start)
 
 
 def head(path: Path) -> bytes:
@@ -27,7 +51,11 @@ def head_lines(path: Path) -> list[str]:
 
     A file system may fill with zeros what was never written before a crash: lines before them are text.
     """
-    start = head(path)
+    return lines_of(head(path))
+
+
+def lines_of(start: bytes) -> list[str]:
+    """As `head_lines`, of the bytes that a file begins with."""
     encoding = encoding_of(start)
     if encoding != "utf-16" and b"\0" in start:
         whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import tables
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.sqlite_store import Store, opened, tables_of
 from chronicle.readers.tables import iso_seconds
+from chronicle.readers.text import Head
 from chronicle.readers.trackers import on_one_axis, without_summary
 
 NAME = "trackio"
@@ -30,16 +31,16 @@ _COLUMNS = {"run_name", "step", "timestamp", "metrics"}
 _NOTHING = "no run logged a metric. Remedy: name the store that the training wrote to"
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """An SQLite database with the tables of Trackio."""
-    found = tables_of(path)
+    found = tables_of(head.path)
     return "configs" in found and set(found.get("metrics", ())) >= _COLUMNS
 
 
 def is_store(path: Path) -> bool:
     """Whether there is such a file, and it is a database of Trackio."""
     try:
-        return path.is_file() and identify(path)
+        return path.is_file() and identify(Head.of(path))
     except OSError:
         return False
 
@@ -73,7 +74,7 @@ def read(path: Path) -> list[Attempt]:
         for key, name in _names(iter(rows)).items():
             faults = [*store.faults, *alerts.get(key, [])]
             if broken[key]:
-                faults.append(Fault(str(path), "row is no JSON object; skipped", broken[key]))
+                faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
             attempts += _attempt(path, name, rows[key], configs.get(key), faults, store.truncated)
     if not attempts:
         raise BadLog(str(path), _NOTHING)
@@ -127,7 +128,7 @@ def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
         times = iso_seconds([str(timestamp)])
         what = f"alert ({level}): {title}" + (f": {text}" if text else "")
         fault = Fault(
-            str(path),
+            Place(str(path)),
             what[:500],
             at_time=float(times[0]) if times is not None else float("nan"),
             kind="alert",

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import tables
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.text import encoding_of, head, head_lines
+from chronicle.readers.text import Head, encoding_of, head
 
 NAME = "trainer_state.json"
 SUFFIXES = (".json",)
@@ -31,9 +31,9 @@ _HISTORY = '"log_history"'
 _SEPARATORS = re.compile(r"[\s,]*")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A JSON object whose head names a log_history."""
-    start = "\n".join(head_lines(path)).lstrip()
+    start = "\n".join(head.lines).lstrip()
     return start.startswith("{") and _HISTORY in start
 
 
@@ -94,4 +94,4 @@ def _filtered_nans(path: Path, rows: list[Row]) -> list[Fault]:
     norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
     filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
     what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
-    return [Fault(str(path), what, filtered)] if filtered else []
+    return [Fault(Place(str(path)), what, filtered)] if filtered else []

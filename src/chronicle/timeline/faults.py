@@ -86,7 +86,9 @@ def ended_by(timeline: Timeline) -> list[str]:
         if math.isnan(ended):
             last = max((int(s.steps[-1]) for s in attempt.series.values() if len(s)), default=None)
             kinds = {
-                f.kind for f in timeline.faults if f.at_step == last and f.where.startswith(attempt.sources)
+                f.kind
+                for f in timeline.faults
+                if f.at_step == last and f.place.source.startswith(attempt.sources)
             }
         found.append(next((words for kind, words in _ENDS.items() if kind in kinds), ""))
     return found
@@ -111,9 +113,8 @@ def _order(fault: Fault) -> tuple[bool, float, float, str, int, str]:
     """By time, and by step where there is no time; then as in the log."""
     step = math.inf if fault.at_step is None else float(fault.at_step)
     timeless = not math.isfinite(fault.at_time)
-    file, _, line = fault.where.rpartition(":")
-    number = int(line) if line.isdecimal() and len(line) < 19 else 0
-    return timeless, step if timeless else fault.at_time, step, file, number, fault.what
+    place = fault.place
+    return timeless, step if timeless else fault.at_time, step, place.source, place.line or 0, fault.what
 
 
 def _clock(tracks: Iterable[Track]) -> tuple[Floats, Steps]:

@@ -14,6 +14,7 @@ from tests.readers.gold import EXAMPLES, examples
 
 from chronicle.errors import LogError
 from chronicle.readers.console import FORMATS, machine
+from chronicle.readers.text import Head
 
 READERS = (*FORMATS, machine)
 NAMES = [reader.NAME for reader in READERS]
@@ -40,7 +41,7 @@ def test_lines_with_other_numbers_and_words(reader, data, tmp_path: Path) -> Non
         words[random_.randrange(len(words))] = data.draw(st.one_of(NUMBERS, st.text(max_size=5)))
     log = tmp_path / "log.txt"
     log.write_text(" ".join(words).replace("\x00", "") + "\n", "utf-8", errors="replace", newline="")
-    reader.identify(log)
+    reader.identify(Head.of(log))
     try:
         attempts = reader.read(log)
     except LogError:
@@ -71,7 +72,7 @@ def test_time_grows_with_the_length_of_a_line_and_not_with_its_square(name: str,
     for junk in ("a", "A ", "1", "1,", "=", "'a': ", "{'", "| a ", "[", "epoch': "):
         log.write_text(BEGINNINGS[name] + junk * (20_000 // len(junk)) + "\n", "utf-8")
         began = time.process_time()
-        reader.identify(log)
+        reader.identify(Head.of(log))
         with contextlib.suppress(LogError):
             reader.read(log)
         assert time.process_time() - began < 1.0, junk

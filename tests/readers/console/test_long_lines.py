@@ -11,6 +11,7 @@ import pytest
 from chronicle.errors import BadLog
 from chronicle.readers.console import FORMATS
 from chronicle.readers.console.marks import MARKS
+from chronicle.readers.text import Head
 
 # Beginnings of records that never come to their end.
 PIECES = (
@@ -31,7 +32,7 @@ def test_a_line_of_one_piece_again_and_again_is_read_in_a_moment(piece: str, tmp
     log.write_text(piece * (LENGTH // len(piece)) + "\nend\n")
     for reader in FORMATS:
         start = time.process_time()
-        reader.identify(log)
+        reader.identify(Head.of(log))
         with contextlib.suppress(BadLog):
             reader.read(log)
         took_s = time.process_time() - start

@@ -12,6 +12,7 @@ from chronicle.readers.console import generic
 from chronicle.readers.console.counters import Epochs
 from chronicle.readers.console.nanotron import short_number
 from chronicle.readers.console.pairs import pairs
+from chronicle.readers.text import Head
 
 LINES = {
     "step   911 | loss: 4.988997 | lr 5.9697e-04 | dt: 405.63ms | tok/sec: 1292520.48": {
@@ -171,7 +172,7 @@ NO_LOGS = {
 @pytest.mark.parametrize("name", NO_LOGS)
 def test_other_text_is_not_claimed(name, tmp_path):
     (tmp_path / name).write_text(NO_LOGS[name])
-    assert not generic.identify(tmp_path / name)
+    assert not generic.identify(Head.of(tmp_path / name))
 
 
 @pytest.mark.parametrize("name", ["train.py", "README.md", "train.sh", "log", "run.7"])
@@ -186,7 +187,7 @@ def test_lines_of_chance_are_not_claimed(tmp_path):
     random_, words = random.Random(0), ["loss", "step", "1", "2.5", ":", "=", "epoch", "7/9", "\n", "x", " "]
     for number in range(30):
         (tmp_path / f"{number}.txt").write_text(" ".join(random_.choices(words, k=400)))
-        assert not generic.identify(tmp_path / f"{number}.txt")
+        assert not generic.identify(Head.of(tmp_path / f"{number}.txt"))
 
 
 def test_lines_before_the_first_step_are_facts_and_later_ones_belong_to_the_last_step(tmp_path):

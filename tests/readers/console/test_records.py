@@ -8,6 +8,7 @@ import pytest
 from tests.readers.console.test_traps import Points, points, read_text
 
 from chronicle.readers.console import generic
+from chronicle.readers.text import Head
 
 STEPS = range(1, 11)
 
@@ -184,7 +185,7 @@ NO_LOGS = {
 @pytest.mark.parametrize("name", NO_LOGS)
 def test_what_is_no_log(name, tmp_path):
     (tmp_path / name).write_text(NO_LOGS[name])
-    assert not generic.identify(tmp_path / name)
+    assert not generic.identify(Head.of(tmp_path / name))
 
 
 HOSTILE = (

@@ -37,17 +37,7 @@ from chronicle.classify.measure import (
     scale,
     sure,
 )
-from chronicle.classify.report import (
-    At,
-    Check,
-    Rule,
-    at_least,
-    at_most,
-    each_attempt,
-    finding,
-    noted,
-    renamed,
-)
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed
 from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
@@ -293,5 +283,5 @@ def beside(view: View, loss: Series, start: int, end: int) -> Finding | None:
     return min(near, key=lambda f: abs(f.start_step - start), default=None)
 
 
-BY_DATASET = Rule("datasets", (SPIKE,), each_attempt(dataset_spikes))
+BY_DATASET = Rule.of_attempts("datasets", (SPIKE,), dataset_spikes)
 MIXTURE = Rule("mixture", (SKEW,), skewed_mixture, replaces=BUMPS | {resume.SPIKE})

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chronicle.classify.measure import log_values
-from chronicle.classify.report import At, Check, Rule, at_least, each_loss, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
@@ -113,4 +113,4 @@ def spread(values: Floats) -> float:
     return 1.4826 * float(np.median(np.abs(between - np.median(between)))) / float(np.sqrt(2))
 
 
-RULE = Rule("late-rise", (NO_SPIKE,), each_loss(find))
+RULE = Rule.of_losses("late-rise", (NO_SPIKE,), find)

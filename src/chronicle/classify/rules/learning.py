@@ -39,7 +39,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, fit, log_step, positive, running, scale, sure, wiggle
-from chronicle.classify.report import At, Check, Rule, at_least, each_attempt, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats, Role, Series
@@ -354,4 +354,4 @@ def lasts(loss: Series, drop: Event) -> bool:
     return line is not None and bool(np.median(after) <= line.level - 0.5 * abs(drop.height))
 
 
-RULE = Rule("learning", ("plateau", "overfitting", "grokking"), each_attempt(find))
+RULE = Rule.of_attempts("learning", ("plateau", "overfitting", "grokking"), find)

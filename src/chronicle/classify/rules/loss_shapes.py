@@ -53,7 +53,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.patterns import Trait, having
-from chronicle.classify.report import At, Check, Rule, calibrated, each_attempt, finding, noted, renamed
+from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed
 from chronicle.classify.rules.shape import Shape
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
@@ -260,4 +260,4 @@ def frozen(shape: Shape) -> Finding | None:
     )
 
 
-RULE = Rule("loss-shapes", (*sorted(RISES), NAN, FROZEN), each_attempt(find))
+RULE = Rule.of_attempts("loss-shapes", (*sorted(RISES), NAN, FROZEN), find)

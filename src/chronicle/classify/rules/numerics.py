@@ -37,7 +37,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.measure import running, scale
-from chronicle.classify.report import At, Check, Rule, at_least, each_attempt, each_loss, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -211,7 +211,7 @@ def coarse(values: Floats) -> bool:
     return bool(np.all(mantissa == np.rint(mantissa)))
 
 
-RULE = Rule(
-    "numerics", ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift"), each_attempt(find)
+RULE = Rule.of_attempts(
+    "numerics", ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift"), find
 )
-QUANTISED = Rule("quantised", ("quantised-loss",), each_loss(on_a_grid))
+QUANTISED = Rule.of_losses("quantised", ("quantised-loss",), on_a_grid)

@@ -29,7 +29,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import BEFORE, departure, fit, positive, sure
-from chronicle.classify.report import At, Check, Rule, at_least, each_attempt, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats, Series
@@ -209,5 +209,5 @@ def times_more(late: int, early: int) -> float:
     return (late + 1) / (early + 1)
 
 
-PRECURSORS = Rule("precursors", ("grad-norm-precursor",), each_attempt(precursors))
+PRECURSORS = Rule.of_attempts("precursors", ("grad-norm-precursor",), precursors)
 SPIKE_RATE = Rule("spike-rate", ("rising-spike-rate",), rising_rate)

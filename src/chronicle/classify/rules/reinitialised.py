@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.measure import positive, running, wiggle
-from chronicle.classify.report import At, Rule, at_least, each_attempt, finding, noted, renamed
+from chronicle.classify.report import At, Rule, at_least, finding, noted, renamed
 from chronicle.classify.resumed import LEAST, learned_before
 from chronicle.classify.rules.loss_shapes import RISES, typed_findings
 from chronicle.classify.view import AttemptView, View, step_gap
@@ -48,7 +48,8 @@ def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
         learned = learned_before(view, attempt)
         times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
         if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
-            yield lost_weights(view, At(attempt, attempt.loss, steps[0]), None, early[0], learned, y[0])
+            at = At(attempt, attempt.loss, steps[0], steps[0])
+            yield lost_weights(view, at, None, early[0], learned, y[0])
             return
     for shape in typed_findings(view, attempt.loss):
         if shape.pattern not in RISES or shape.start_step <= soon:
@@ -61,7 +62,7 @@ def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
         for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
             at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
             if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
-                at = At(attempt, attempt.loss, steps[a])
+                at = At(attempt, attempt.loss, steps[a], steps[a])
                 yield lost_weights(view, at, shape, early[0], learned, y[a])
                 break
 
@@ -132,4 +133,4 @@ def lost_weights(
     return finding("reinitialised", at, checks, severity=0.8, confidence=0.85, runner_up=runner_up)
 
 
-RULE = Rule("reinitialised", ("reinitialised",), each_attempt(find), replaces=RISES)
+RULE = Rule.of_attempts("reinitialised", ("reinitialised",), find, replaces=RISES)

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.measure import Excess, departure, medians, sure
-from chronicle.classify.report import At, Check, Rule, at_least, each_attempt, finding, noted, renamed
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, renamed
 from chronicle.classify.resumed import FIRST, LEAST, Resume, resumes, seams
 from chronicle.classify.rules import reinitialised
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
@@ -226,4 +226,4 @@ def warms_up(rate: Series, factor: float) -> bool:
 
 
 RESUME = Rule("resume", (SPIKE, SHIFT), find, replaces=RISES)
-RESTORED = Rule("restored", (NOT_RESTORED,), each_attempt(restored))
+RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), restored)

@@ -39,7 +39,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import FLOOR, Excess, excess, fit, grain, positive, step_at, sure, tremble
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, each_loss, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import BUMPS
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, index_at
@@ -278,5 +278,5 @@ def restarts(loss: Series, rate: Series, onset: int, limits: Thresholds) -> bool
     return bool(before.max() >= factor * low and near.max() >= factor * low and near.max() > before[-1])
 
 
-EPOCHS = Rule("epochs", (SHIFT,), each_loss(epoch_edges), replaces=EXPLAINED)
-SCHEDULE = Rule("schedule", (DROP, RAMP), each_loss(find), replaces=EXPLAINED)
+EPOCHS = Rule.of_losses("epochs", (SHIFT,), epoch_edges, replaces=EXPLAINED)
+SCHEDULE = Rule.of_losses("schedule", (DROP, RAMP), find, replaces=EXPLAINED)

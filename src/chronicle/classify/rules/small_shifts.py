@@ -23,7 +23,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import positive, running, scale, sure, tremble
-from chronicle.classify.report import At, Rule, at_least, each_loss, finding, noted
+from chronicle.classify.report import At, Rule, at_least, finding, noted
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -226,4 +226,4 @@ def planned(attempt: AttemptView, at: float, reach: float) -> bool:
     return False
 
 
-RULE = Rule("small-shifts", (SHIFT,), each_loss(find))
+RULE = Rule.of_losses("small-shifts", (SHIFT,), find)

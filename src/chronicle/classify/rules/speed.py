@@ -24,7 +24,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import medians, positive
-from chronicle.classify.report import At, Check, Rule, at_least, each_attempt, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -162,4 +162,4 @@ def standstill(
         )
 
 
-RULE = Rule("speed", ("throughput-drop", "hang"), each_attempt(find))
+RULE = Rule.of_attempts("speed", ("throughput-drop", "hang"), find)

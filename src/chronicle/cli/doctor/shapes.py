@@ -98,8 +98,7 @@ def _events(log: Log) -> Iterator[tuple[str, Steps]]:
 
 
 def _lines_of(faults: Iterable[Fault]) -> Steps:
-    numbers = (fault.where.rpartition(":")[2] for fault in faults)
-    return np.array([int(number) for number in numbers if number.isdecimal()], np.int64)
+    return np.array([f.place.line for f in faults if f.place.line is not None], np.int64)
 
 
 def _joined(parts: Iterable[Steps]) -> Steps:

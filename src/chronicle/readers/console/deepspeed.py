@@ -19,6 +19,7 @@ from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.pairs import pairs
 from chronicle.readers.hyperparameters import Scalar, config_facts
+from chronicle.readers.text import Head
 
 NAME = "deepspeed"
 SUFFIXES: tuple[str, ...] = ()
@@ -44,9 +45,9 @@ UNITS = dict.fromkeys(_SECONDS, "s") | {"MemAllocated": "GB", "MaxMemAllocated":
 _EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A line of the engine or of its timer, or one of DeepSpeed-Chat's PPO."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

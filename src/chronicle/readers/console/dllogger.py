@@ -18,6 +18,7 @@ from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
 from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.text import Head
 
 NAME = "dllogger"
 SUFFIXES: tuple[str, ...] = ()
@@ -30,9 +31,9 @@ _PAIR = re.compile(rf"([\w./-][\w./ -]{{0,80}}?) : ({NUMBER})(?=\s|$)")
 _JSON = re.compile(r"\bDLLL (\{.*\})\s*$")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A line of DLLogger with a step and a number."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

@@ -15,6 +15,7 @@ from chronicle.model import Attempt
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.text import Head
 
 NAME = "fairseq"
 SUFFIXES: tuple[str, ...] = ()
@@ -33,9 +34,9 @@ _STEP = "num_updates"
 _LOSS = re.compile(r"(?:^|_)(?:nll_)?loss$")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A line of statistics in one of fairseq's log formats (json, simple)."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from chronicle.model import Fault
+from chronicle.model import Fault, Place
 from chronicle.readers.console.fault_table import ROWS, Row
 from chronicle.readers.console.xids import XIDS
 from chronicle.readers.text import clean
@@ -72,7 +72,7 @@ def _fault(row: Row, found: re.Match[str], line: str) -> Fault:
     what = row.what.format(**words)
     process = _HOST_OF_PROCESS.search(line[:LONGEST])
     host = groups.get("host") or (process[1] if process else "")
-    return Fault("", clean(what), kind=kind, host=clean(host.rstrip(":,")))
+    return Fault(Place(""), clean(what), kind=kind, host=clean(host.rstrip(":,")))
 
 
 def _signal(groups: dict[str, str]) -> str:

@@ -25,6 +25,7 @@ from chronicle.readers.console.pairs import Pair
 from chronicle.readers.console.prefix import Prefix, split
 from chronicle.readers.console.records import Course, Record, Told, counted, is_known, key_of
 from chronicle.readers.hyperparameters import Scalar, config_facts
+from chronicle.readers.text import Head
 
 NAME = "key-value"
 SUFFIXES: tuple[str, ...] = ()
@@ -51,9 +52,9 @@ class Plan:
     twofold: frozenset[str] = frozenset()
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """Records of one shape, with a metric that is known by its name, at steps that grow."""
-    return may_be_log(path) and not owner(path) and plan_of(path).is_log
+    return may_be_log(head.path) and not owner(head.path) and plan_of(head.path).is_log
 
 
 def plan_of(path: Path) -> Plan:

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import numbers
+from chronicle.readers.text import Head
 
 NAME = "hf-console"
 SUFFIXES: tuple[str, ...] = ()
@@ -88,9 +89,9 @@ class Bars:
         return epochs if abs(n * epochs / total - epoch) <= _ROUNDED else 0
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A dictionary of the Trainer, as Python prints it."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:
@@ -138,4 +139,4 @@ def _told(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
 
 def _with_fault(attempt: Attempt, filtered: int) -> Attempt:
     what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
-    return replace(attempt, faults=(*attempt.faults, Fault(attempt.sources[0], what, filtered)))
+    return replace(attempt, faults=(*attempt.faults, Fault(Place(attempt.sources[0]), what, filtered)))

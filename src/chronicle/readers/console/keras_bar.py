@@ -12,6 +12,7 @@ from chronicle.model import Attempt
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.text import Head
 
 NAME = "keras-console"
 SUFFIXES: tuple[str, ...] = ()
@@ -22,9 +23,9 @@ _BAR = re.compile(r"(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+) (?P<rest
 _PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A finished bar with a loss."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

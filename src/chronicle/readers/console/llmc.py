@@ -10,6 +10,7 @@ from chronicle.model import Attempt, Role
 from chronicle.readers.console.log import NAN, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.text import Head
 
 NAME = "llm.c"
 SUFFIXES: tuple[str, ...] = ()
@@ -19,9 +20,9 @@ _STEP = re.compile(r"s:(\d{1,18}) ")
 _PAIR = re.compile(rf"\b(\w{{1,80}}):({NUMBER})(?=\s|$)")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A line that begins with the step and a training or validation loss."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.chunks import Chunk, chunks
 from chronicle.readers.console.machine import Faults
 from chronicle.readers.console.prefix import NAN, Prefix, split, time_in
@@ -195,11 +195,11 @@ class Log:
         if first:
             self._unusable[what] = replace(first, count=first.count + 1)
         elif len(self._unusable) < MAX_FAULTS:
-            self._unusable[what] = Fault(f"{self.path}:{number}", what)
+            self._unusable[what] = Fault(Place(str(self.path), line=number), what)
 
     def strange(self, line: Line, name: str) -> None:
         """A field that holds no number. That is a fault where it holds one in other lines."""
-        first = self._strange.setdefault(name, Fault(f"{self.path}:{line.number}", "", 0))
+        first = self._strange.setdefault(name, Fault(Place(str(self.path), line=line.number), "", 0))
         if len(self._strange) > MAX_FAULTS:
             del self._strange[name]
         else:

@@ -15,12 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from chronicle.metrics.clocks import has_year, in_year_of
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.fault_lines import RANK, WORDS, fault_in, quoted
 from chronicle.readers.console.hosts import canonical
 from chronicle.readers.console.marks import may_be_log
 from chronicle.readers.console.stamps import Stamp, boot_time, moment, stamp
-from chronicle.readers.text import HEAD_BYTES, Lines, clean, encoding_of, head, head_lines
+from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of, head, head_lines
 
 NAME = "machine-log"
 SUFFIXES: tuple[str, ...] = ()
@@ -100,7 +100,9 @@ class Faults:
         host = fault.host or clean(written.host[:80])
         self._add(
             number,
-            replace(fault, where=f"{self.path}:{number}", host=host, at_step=step, at_time=at_time),
+            replace(
+                fault, place=Place(str(self.path), line=number), host=host, at_step=step, at_time=at_time
+            ),
         )
         return True
 
@@ -113,7 +115,9 @@ class Faults:
             for fault in self._found
         ]
         if self._more:
-            faults.append(Fault(str(self.path), "further faults of machines are not listed", self._more))
+            faults.append(
+                Fault(Place(str(self.path)), "further faults of machines are not listed", self._more)
+            )
         return tuple(faults)
 
     def _time(self, line: str, written: Stamp) -> float:
@@ -154,7 +158,7 @@ class Faults:
         elif prefix in self._open and said.strip() and not said[:1].isspace():
             self._open.discard(prefix)
             if _EXCEPTION.match(said):
-                return fault_in(said) or Fault("", clean(quoted(said)), kind="exception")
+                return fault_in(said) or Fault(Place(""), clean(quoted(said)), kind="exception")
         return None
 
     def _note_facts(self, line: str) -> bool:
@@ -168,10 +172,10 @@ class Faults:
         return bool(nodes or job)
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A fault at the beginning or the end of a text, or lines of a kernel or system log."""
-    start = head_lines(path) if may_be_log(path) else []
-    return bool(start) and (_of_host(start) or any(map(_tells, [*start, *_tail_lines(path)])))
+    start = head.lines if may_be_log(head.path) else []
+    return bool(start) and (_of_host(start) or any(map(_tells, [*start, *_tail_lines(head.path)])))
 
 
 def _tells(line: str) -> bool:

@@ -21,6 +21,7 @@ from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.prefix import time_in
 from chronicle.readers.hyperparameters import Scalar, config_facts
+from chronicle.readers.text import Head
 
 NAME = "megatron"
 SUFFIXES: tuple[str, ...] = ()
@@ -45,9 +46,9 @@ _MOST_TEMPLATES, _FEWEST = 16, 4
 _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A line with an iteration of how many, and fields between bars."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

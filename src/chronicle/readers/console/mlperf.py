@@ -21,7 +21,7 @@ from chronicle.readers.cells import number
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import clean
+from chronicle.readers.text import Head, clean
 
 NAME = "mlperf"
 SUFFIXES: tuple[str, ...] = ()
@@ -66,9 +66,9 @@ class State:
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A record of the MLPerf logger."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

@@ -11,6 +11,7 @@ from chronicle.model import Attempt
 from chronicle.readers.console.log import Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.text import Head
 
 NAME = "mlx"
 SUFFIXES: tuple[str, ...] = ()
@@ -20,9 +21,9 @@ _STEP = re.compile(r"\bIter (\d{1,18}): ")
 _PAIR = re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """An iteration with a training or validation loss."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

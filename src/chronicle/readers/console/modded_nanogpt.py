@@ -12,6 +12,7 @@ from chronicle.model import Attempt
 from chronicle.readers.console.log import Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.text import Head
 
 NAME = "modded-nanogpt"
 SUFFIXES: tuple[str, ...] = ()
@@ -22,9 +23,9 @@ _PAIR = re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)")
 _DURATIONS = ("train_time", "step_avg")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A step of how many, a loss and a training time."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

@@ -17,6 +17,7 @@ from chronicle.model import Attempt
 from chronicle.readers.console.log import NAN, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.text import Head
 
 NAME = "nanogpt"
 SUFFIXES: tuple[str, ...] = ()
@@ -31,9 +32,9 @@ _EVALUATION = re.compile(rf"\b(validation loss|HellaSwag accuracy): (?:\d+/\d+=)
 _PAIR = re.compile(rf"(?<![\w.])([A-Za-z][\w/ .-]{{0,60}}?):? *({NUMBER}) ?(ms|%|s)?(?=\s|,|\||$)")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A line of one of the four kinds."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

@@ -10,6 +10,7 @@ from chronicle.model import Attempt
 from chronicle.readers.cells import number
 from chronicle.readers.console.log import Log
 from chronicle.readers.console.marks import owner
+from chronicle.readers.text import Head
 
 NAME = "nanotron"
 SUFFIXES: tuple[str, ...] = ()
@@ -22,9 +23,9 @@ _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 UNITS = {"cuda_memory_allocated": "bytes", "cuda_max_memory_reserved": "bytes"}
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A line with ``iteration: N / M |``."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

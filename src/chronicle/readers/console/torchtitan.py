@@ -11,6 +11,7 @@ from chronicle.model import Attempt
 from chronicle.readers.console.log import NAN, Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.text import Head
 
 NAME = "torchtitan"
 SUFFIXES: tuple[str, ...] = ()
@@ -21,9 +22,9 @@ _EXPECTED = re.compile(rf"^(\d{{1,18}}) +({NUMBER})\s*$")
 _PAIR = re.compile(rf"\b(\w{{1,80}}): *({NUMBER})(GiB|%)?(?=[\s(]|$)")
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """A step with its loss and what else torchtitan tells of it, or lines of nothing but step and loss."""
-    return owner(path) == NAME
+    return owner(head.path) == NAME
 
 
 def read(path: Path) -> list[Attempt]:

@@ -18,6 +18,7 @@ from chronicle.model import Attempt
 from chronicle.readers.mlflow.files import is_run, run_of
 from chronicle.readers.mlflow.run import Run, about
 from chronicle.readers.sqlite_store import Store, opened, tables_of
+from chronicle.readers.text import Head
 
 NAME = "mlflow"
 SUFFIXES: tuple[str, ...] = ()
@@ -28,9 +29,9 @@ _TABLES = {"experiments", "runs", "metrics", "params", "tags"}
 _NOTHING = "no run logged a metric. Remedy: name the store that the training wrote to"
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """An SQLite database with the tables of MLflow."""
-    return tables_of(path).keys() >= _TABLES
+    return tables_of(head.path).keys() >= _TABLES
 
 
 def identify_folder(path: Path) -> bool:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.mlflow.run import Run, about
 from chronicle.readers.text import Lines, clean, head_lines
 
@@ -61,7 +61,7 @@ def _read_metric(run: Run, name: str, file: Path, faults: list[Fault]) -> bool:
             elif cells:
                 run.broken += 1
     except OSError as err:
-        faults.append(Fault(str(file), f"cannot be read ({err.strerror})"))
+        faults.append(Fault(Place(str(file)), f"cannot be read ({err.strerror})"))
     return False
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.model import Attempt, Fault, Role, Series
+from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers.cells import number
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.trackers import without_summary
@@ -81,7 +81,7 @@ class Run:
             }
         told = [*faults]
         if self.broken:
-            told.append(Fault(str(path), "point is no number; skipped", self.broken))
+            told.append(Fault(Place(str(path)), "point is no number; skipped", self.broken))
         facts = {**self.facts, **config_facts({k: _typed(v) for k, v in self.params.items()})}
         return without_summary(
             Attempt(name or path.name, (str(path),), series, facts, tuple(told), truncated, axis)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import tables
-from chronicle.readers.files import NOT_LOGS, scan
-from chronicle.readers.text import head
+from chronicle.readers.find import NOT_LOGS, scan
+from chronicle.readers.text import Head
 from chronicle.readers.trackers import on_one_axis, without_summary
 from chronicle.readers.wandb import records
 from chronicle.readers.wandb.console import Console
@@ -35,9 +35,9 @@ _CLIENTS = frozenset(["files", "logs", "tmp"])  # what the client keeps in the f
 _MAX_METADATA = 1 << 24  # bytes
 
 
-def identify(path: Path) -> bool:
+def identify(head: Head) -> bool:
     """The file starts with W&B's seven bytes."""
-    return head(path).startswith(MAGIC)
+    return head.start.startswith(MAGIC)
 
 
 def read(path: Path) -> list[Attempt]:
@@ -57,9 +57,9 @@ def read(path: Path) -> list[Attempt]:
                 run.add(*body(record))
             except ValueError:
                 unreadable += 1
-    faults = [Fault(f"{path}@{at}", what) for at, what in frames.damage]
+    faults = [Fault(Place(str(path), byte=at), what) for at, what in frames.damage]
     if unreadable:
-        faults.append(Fault(str(path), "record is no protobuf message; skipped", unreadable))
+        faults.append(Fault(Place(str(path)), "record is no protobuf message; skipped", unreadable))
     return [run.attempt(faults, frames.truncated)]
 
 
@@ -114,13 +114,13 @@ def read_folder(path: Path) -> list[Attempt]:
     if file is None:
         raise BadLog(str(path), "holds no run file of W&B. Remedy: name another folder")
     what = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
-    unread = tuple(Fault(str(other), what) for other in _others(file))
+    unread = tuple(Fault(Place(str(other)), what) for other in _others(file))
     return [replace(one, name=path.name, faults=(*one.faults, *unread)) for one in read(file)]
 
 
 def _others(run_file: Path) -> Iterator[Path]:
     """The logs in the folder of a run file that W&B's client did not put there."""
-    from chronicle.readers.dispatch import is_log  # which asks this reader too
+    from chronicle.readers.find import is_log  # which asks this reader too
 
     for entry in sorted(run_file.parent.iterdir()):
         if entry.name in NOT_LOGS | _CLIENTS | {run_file.name} or entry.name.startswith("."):
@@ -132,7 +132,7 @@ def _run_file(folder: Path) -> Path | None:
     """The one run file of a folder; None where there is none, several, or one that nothing was written to."""
     try:
         files = sorted(folder.glob("*.wandb"))
-        return files[0] if len(files) == 1 and files[0].is_file() and identify(files[0]) else None
+        return files[0] if len(files) == 1 and files[0].is_file() and identify(Head.of(files[0])) else None
     except OSError:
         return None
 

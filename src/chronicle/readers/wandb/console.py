@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle.model import Fault
+from chronicle.model import Fault, Place
 from chronicle.readers.console.machine import Faults
 from chronicle.readers.event_wire import BYTES, VARINT, fields
 from chronicle.readers.wandb.records import seconds, texts
@@ -45,12 +45,12 @@ class Console:
         """Takes an alert that the training sent (`wandb.alert`)."""
         said = texts(message, {1: "title", 2: "text", 3: "level"})
         what = f"alert ({said.get('level', '').lower()}): {said.get('title', '')}: {said.get('text', '')}"
-        self._told.append(Fault(str(self.path), what[:500], at_time=self._time, kind="alert"))
+        self._told.append(Fault(Place(str(self.path)), what[:500], at_time=self._time, kind="alert"))
 
     def preempting(self, _: bytes) -> None:
         """Takes the notice that the machine is about to be taken away (`wandb.mark_preempting`)."""
         what = "marked as about to be preempted"
-        self._told.append(Fault(str(self.path), what, at_time=self._time, kind="preemption"))
+        self._told.append(Fault(Place(str(self.path)), what, at_time=self._time, kind="preemption"))
 
     def listed(self) -> list[Fault]:
         """All faults; those of the machine first."""
@@ -60,7 +60,7 @@ class Console:
         faults = [*self.machine.listed(self._time), *self._told]
         if self._dropped:
             what = f"W&B dropped rows that were logged below the step it was at, {self._below}"
-            faults.append(Fault(str(self.path), what, self._dropped))
+            faults.append(Fault(Place(str(self.path)), what, self._dropped))
         return faults
 
     def _lines(self, stream: int, text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a reader is, and readers of other packages, which are held so that a failure of theirs stops nothing.
+"""The readers: those of chronicle, a row each, and those of other packages, whose failures stop nothing.
 
 Beside the four names of `Reader` there are some that a reader may have:
 
@@ -23,11 +23,14 @@ from typing import Any, Protocol, cast
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
+from chronicle.readers.console import FORMATS
+from chronicle.readers.on_demand import OnDemand
+from chronicle.readers.text import Head
 
 GROUP = "chronicle.readers"  # of entry points
 
 # What it means when one of these fails.
-_LOOKS: dict[str, Any] = {"identify": False, "identify_folder": False, "runs": [], "run_key": "", "lacks": ""}
+_LOOKS: dict[str, Any] = {"identify_folder": False, "runs": [], "run_key": "", "lacks": ""}
 _READS = ("read", "read_folder")
 
 
@@ -37,11 +40,39 @@ class Reader(Protocol):
     NAME: str
     SUFFIXES: tuple[str, ...]
 
-    def identify(self, path: Path) -> bool:
+    def identify(self, head: Head) -> bool:
         """Whether the content of the file (a few KB of it) is of this format. Raises nothing but OSError."""
 
     def read(self, path: Path) -> list[Attempt]:
         """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
+
+
+_FOLDER = ("identify_folder", "read_folder")
+_MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
+READERS = cast(
+    tuple[Reader, ...],
+    (
+        OnDemand("event_files", "event file", (".tfevents",), FALLBACK=-1, hooks=("read_many",)),
+        OnDemand(
+            "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
+        ),
+        OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",)),
+        OnDemand("trainer_state", "trainer_state.json", (".json",)),
+        OnDemand("json_document", "json", hooks=("runs",)),
+        OnDemand("golden", "megatron-golden"),
+        OnDemand("wandb", "wandb", (".wandb",), hooks=(*_FOLDER, "run_key"), folder_has=("*.wandb",)),
+        OnDemand("mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW),
+        OnDemand("trackio", "trackio", hooks=("runs",)),
+        OnDemand("parquet", "parquet", hooks=("runs",)),
+        *FORMATS,
+        OnDemand("console.machine", "machine-log", FALLBACK=2),
+    ),
+)
+
+
+def all_readers() -> tuple[Reader, ...]:
+    """Those of chronicle, then those of other packages."""
+    return READERS + plugins()[0]
 
 
 @lru_cache(maxsize=1)
@@ -65,10 +96,12 @@ def guarded(reader: Reader) -> Reader:
     """
     made = SimpleNamespace(NAME=str(reader.NAME), SUFFIXES=tuple(reader.SUFFIXES))
     made.FALLBACK = getattr(reader, "FALLBACK", 0)
-    made.identify, made.read = reader.identify, reader.read
+    made.read = reader.read
     for hook, otherwise in _LOOKS.items():
         if hasattr(reader, hook):
             setattr(made, hook, _looking(getattr(reader, hook), otherwise))
+    looks = _looking(cast(Any, reader.identify), False)
+    made.identify = lambda head: looks(head.path)  # readers of other packages are shown the file itself
     for hook in _READS:
         if hasattr(reader, hook):
             setattr(made, hook, _reading(getattr(reader, hook), made.NAME))
