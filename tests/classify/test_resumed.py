@@ -11,7 +11,8 @@ from tests.timeline.timeline_logs import HOUR, log
 from chronicle.classify import DEFAULTS, resumed
 from chronicle.classify.measure import BEFORE, Line, fit, log_step, positive, wiggle
 from chronicle.classify.resumed import AS_SURE, LEAST, PARENTS, resumes
-from chronicle.classify.view import AttemptView, View, look, step_gap
+from chronicle.classify.view import AttemptView, View, look
+from chronicle.metrics.counters import step_gap
 from chronicle.timeline import stitch
 
 KINDS = {

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import jsonschema
 import numpy as np
@@ -27,10 +26,8 @@ def test_every_command_has_help(chronicle, command):
     assert ran.out.startswith(f"Usage: chronicle {command} ")
 
 
-def test_help_is_fast():
-    start = time.perf_counter()
+def test_help_imports_nothing_heavy():
     subprocess.run([sys.executable, "-m", "chronicle", "--help"], check=True, capture_output=True)
-    assert time.perf_counter() - start < 2  # ten times what it takes: a guard against heavy imports
     code = (
         "import sys; import chronicle.cli; print(sorted({'numpy','pandas','matplotlib'} & set(sys.modules)))"
     )

@@ -20,7 +20,8 @@ from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import tidy
 from chronicle.classify.restarts import drawn
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, Join, JoinKind, Series
 
 LEAST = 8  # [samples] on either side of a join

@@ -41,7 +41,8 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.metrics.judged import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 

@@ -28,7 +28,8 @@ from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays,
 from chronicle.classify.rules import late_rise
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding
 
 REPEAT = "repeat-data"

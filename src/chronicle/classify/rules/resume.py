@@ -36,9 +36,10 @@ from chronicle.classify.report import At, Check, Rule, at_least, finding, noted,
 from chronicle.classify.resumed import FIRST, LEAST, Resume, resumes, seams
 from chronicle.classify.rules import reinitialised
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
-from chronicle.timeline.changes import expected
+from chronicle.timeline.joins import expected
 
 SPIKE, NOT_RESTORED = "resume-spike", "lr-not-restored"
 
