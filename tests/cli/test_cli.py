@@ -19,6 +19,17 @@ def healthy(file, points=400, seed=1):
     return file
 
 
+def plain_engine(workspace):
+    """An engine without theme and search, and only the pages of runs: for what does not depend on those."""
+    pages = "index.md\n  !browse.md\n  !runs/**\n  !assets/**"
+    (workspace / "mkdocs.yml").write_text(
+        "site_name: x\ntheme: {name: null, custom_dir: theme}\nplugins: []\nuse_directory_urls: false\n"
+        f"docs_dir: build/docs\nsite_dir: build/site\nexclude_docs: |\n  *.md\n  !{pages}\n"
+    )
+    (workspace / "theme").mkdir()
+    (workspace / "theme" / "main.html").write_text("{{ page.content }}")
+
+
 @pytest.mark.parametrize("command", cli.commands)
 def test_every_command_has_help(chronicle, command):
     ran = chronicle(command, "--help")
@@ -33,6 +44,25 @@ def test_help_imports_nothing_heavy():
     )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ran.stdout == "[]\n"
+
+
+SITE_PACKAGES = (
+    "import sys; sys.modules.update(dict.fromkeys(['matplotlib', 'jinja2', 'yaml', 'PIL', 'tensorboard']));"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", [["classify", "a.csv"], ["explain", "a.csv"], ["doctor", "a.csv"], ["schema"]]
+)
+def test_a_base_installation_can_do_all_but_build(tmp_path, command):
+    healthy(tmp_path / "a.csv")
+    code = (
+        f"{SITE_PACKAGES} sys.argv = {['chronicle', *command]}; from chronicle.__main__ import main; main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout
 
 
 def test_a_mistyped_command(chronicle):

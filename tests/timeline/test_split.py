@@ -14,7 +14,7 @@ from tests.timeline.test_timeline_laws import RUNS
 from tests.timeline.timeline_logs import HOUR, alive, course, joins, log, names, series
 from tests.work import n_calls
 
-from chronicle.build.facts import facts
+from chronicle.build.entry import facts
 from chronicle.classify.restarts import step_back_words
 from chronicle.model import Attempt, Series
 from chronicle.timeline import stitch
