@@ -41,7 +41,7 @@ def draw(
 
     Returns:
         "whole", "lineage" of three attempts or more, "finding-N" for the gravest findings (N as
-        `chronicle.classify.numbering.numbered` counts), "thumb".
+        `chronicle.classify.restarts.numbered` counts), "thumb".
         A run without any value has only a "whole", which says so.
     """
     run = subject(timeline, diagnosis)

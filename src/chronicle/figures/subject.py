@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from chronicle.classify.numbering import drawn, gravest, lettered, numbered
+from chronicle.classify.restarts import drawn, gravest, lettered, numbered
 from chronicle.figures import layout
 from chronicle.figures.choose import run_panels
 from chronicle.figures.curves import Panel

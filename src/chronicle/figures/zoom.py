@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chronicle.classify.numbering import drawn, gravest
 from chronicle.classify.patterns import BY_ID
+from chronicle.classify.restarts import drawn, gravest
 from chronicle.figures.choose import MOST_PANELS, finding_panels
 from chronicle.figures.curves import Panel
 from chronicle.figures.plan import Plan, plan

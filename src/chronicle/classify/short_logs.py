@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.kernel import layout as at
-from chronicle.classify.kernel.lookback import abruptness, still_falling
-from chronicle.classify.measure import MEDIAN_ERROR, Line, fit, log_step, positive, wiggle
-from chronicle.classify.medians import median
+from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel.events import abruptness, still_falling
+from chronicle.classify.measure import MEDIAN_ERROR, Line, fit, log_step, median, positive, wiggle
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 

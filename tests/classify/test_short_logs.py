@@ -42,12 +42,14 @@ def test_a_shift_that_the_course_hides_is_found_where_it_is(make: type[Curve]) -
     assert found >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [16, 24, 40, 80, 120, 200, 256])
 def test_short_healthy_logs_raise_no_alarm(points: int) -> None:
     for seed in range(15):
         assert named(*course(short(seed, points))) == set()
 
 
+@pytest.mark.slow
 def test_healthy_rows_at_log_spaced_steps_raise_no_alarm() -> None:
     for seed in range(30):
         assert named(*course(log_spaced(seed))) == set()
@@ -92,6 +94,7 @@ def test_the_unit_of_a_loss_does_not_matter(factor: float) -> None:
     assert named(steps, loss) == named(steps, factor * loss) != set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [log_spaced, short])
 def test_what_is_taller_is_found_as_well(make: type[Curve]) -> None:
     for seed in range(5):

@@ -8,7 +8,7 @@ A name like HEIGHT is a place in a row; the comment behind it says what stands t
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 LEVELS = 11  # levels of the pyramid: the coarsest sees means of 4**10 samples
 GROUP = 4  # samples of a level in one sample of the next
@@ -46,7 +46,7 @@ ROWS = 128  # event rows that may wait to be read
     STIR,  # mean of log |difference of neighbours|, exponentially weighted over 20 samples
     EMITTED,  # event rows written to `out` and not read yet
 ) = range(25)
-STATE = 25
+STATE = EMITTED + 1
 
 # ---- one row a level
 (
@@ -68,7 +68,7 @@ STATE = 25
     SUM,  # of the samples collected for the next level [log]
     COLLECTED,  # how many they are
 ) = range(17)
-LEVEL = 17
+LEVEL = COLLECTED + 1
 
 # ---- one row an open event
 (
@@ -81,7 +81,7 @@ LEVEL = 17
     SCORE,  # evidence that opened it [noise scales]
     SEEN_BY,  # level of the pyramid that opened it
     SMOOTH,  # smoothed level now [log]
-    OPENED,  # [index]
+    OPENED,  # where it was first seen: stays while onset, peak and end are revised [index]
     EARLY,  # over the baseline, 32 samples after it was opened [log]
     BACK_SINCE,  # first sample of the present stretch within tolerance [index]
     BACK_COUNT,  # samples of that stretch
@@ -89,29 +89,22 @@ LEVEL = 17
     SUNK,  # clipped sum of what samples had above `back`, less its maximum [log]
     ABRUPT,  # share of the height gained in one jump
 ) = range(16)
-EVENT = 16
+EVENT = ABRUPT + 1
 
-# ---- one row of output
+# ---- one row of output: the row of an event as it was, and behind it
 (
-    OUT_KIND,
-    OUT_ONSET,  # [index]
-    OUT_PEAK,  # [index]
-    OUT_END,  # first sample with less than `back` of the height left [index], -1 while not over
-    OUT_HEIGHT,  # [log]; NONFINITE and FROZEN: samples
-    OUT_RESIDUAL,  # [log]
-    OUT_NOISE,  # [log]
-    OUT_SCORE,  # [noise scales]
-    OUT_LEVEL,
-    OUT_NAN,  # 1: ended by NaN or Inf
-    OUT_ABRUPT,
-    OUT_GROWTH,  # of what is left, since 32 samples after it was opened [log]
-    OUT_FALLING,  # share of the height by which the level still comes down at the end
-    OUT_LAST,  # last sample over the baseline [log]
-    OUT_OPENED,  # where it was first seen: stays the same while onset, peak and end are revised [index]
-) = range(15)
-OUT = 15
+    KIND,  # one of the kinds below
+    END,  # first sample with less than `back` of the height left [index], -1 while not over
+    RESIDUAL,  # what was left of the height at the end [log]
+    NOISE_SCALE,  # of single samples [log]
+    INTO_NAN,  # 1: ended by NaN or Inf
+    GROWTH,  # of what is left, since 32 samples after it was opened [log]
+    FALLING,  # share of the height by which the level still comes down at the end
+    LAST_OVER,  # last sample over the baseline [log]
+) = range(EVENT, EVENT + 8)
+OUT = EVENT + 8
 
-# ---- kinds of output, in the order of detect.Kind
+# ---- kinds of output, in the order of detect.Kind; the HEIGHT of the last two is samples
 IS_BACK, IS_OPEN, IS_LONE, IS_DROP, IS_NONFINITE, IS_FROZEN = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 
 # ---- configuration: thresholds (see thresholds.py), then what is known of the series
@@ -136,24 +129,15 @@ IS_BACK, IS_OPEN, IS_LONE, IS_DROP, IS_NONFINITE, IS_FROZEN = 0.0, 1.0, 2.0, 3.0
     SIGN,  # +1: up is bad; -1: down is bad
     SPARSE,  # 1 if fewer than one step in five was logged
 ) = range(19)
+CONFIG = SPARSE + 1
 
 FLOOR = 2e-4  # smallest noise scale [log]: float32 losses have no finer grain worth judging
 TAIL_FROM = 3.0  # where the tail of the one-sample residual begins [noise scales]
 CALM_FROM = 4.0  # where the tail of CUSUM excursions begins [noise scales]
 
 
-class Row(Protocol):
-    """A row of floats: a list, or a numpy array where the kernel is compiled."""
-
-    def __getitem__(self, place: int, /) -> float: ...
-    def __setitem__(self, place: int, value: float, /) -> None: ...
-    def __len__(self) -> int: ...
-
-
-class Rows(Protocol):
-    """Several rows."""
-
-    def __getitem__(self, row: int, /) -> Row: ...
+Row = list[float]  # or a numpy array, where the kernel is compiled
+Rows = list[Row]
 
 
 class Memory(NamedTuple):

@@ -1,17 +1,28 @@
-"""An attempt against the earlier one it goes on from: what the loss should have been, and what it was."""
+"""An attempt against the earlier one it goes on from: what the loss should have been, and what it was.
+
+And of a rollback whether it went back far enough: a team rolls back because of what it saw, to a checkpoint
+before it began. If the step it went back to lies inside the disturbance, the weights that were restored are
+disturbed already, and it mostly comes again (IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback
+enough").
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, positive, wiggle
-from chronicle.classify.medians import median
+from chronicle.classify.batch_noise import alike, noise
+from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive, wiggle
+from chronicle.classify.patterns import Trait, having
+from chronicle.classify.report import tidy
+from chronicle.classify.restarts import drawn
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, step_gap
-from chronicle.model import Floats, Series
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
+from chronicle.model import Finding, Floats, Join, JoinKind, Series
 
 LEAST = 8  # [samples] on either side of a join
 FIRST = (4, 8, 16, 32)  # [samples] of a later attempt that are held against an earlier one
@@ -70,10 +81,10 @@ def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
 def nearby(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
     """Earlier attempts that began before this loss and nearly reached its first step (`best_line` knows)."""
     first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
-    here, mine = loss.steps[0], slice(attempt.index)
-    far = np.maximum(gap[mine], extent(loss)[2])
+    start, earlier = loss.steps[0], slice(attempt.index)
+    far = np.maximum(gap[earlier], extent(loss)[2])
     reach = 2 * view.thresholds.join_gap * far  # a median gap is at most twice the mean
-    near = (first[mine] < here) & (last[mine] + reach >= here)
+    near = (first[earlier] < start) & (last[earlier] + reach >= start)
     return [view.attempts[k] for k in np.flatnonzero(near)[-PARENTS:]]
 
 
@@ -130,10 +141,10 @@ def validation_stays_at(join: Resume, at: int, least: float) -> bool | None:
 
 def validation_stays(join: Resume, least: float) -> bool | None:
     """Whether validation is off its line by no more than that after the join (None: cannot be seen)."""
-    here, there = join.attempt.validation_loss, join.parent.validation_loss
-    if here is None or there is None or here is join.loss:
+    later, earlier = join.attempt.validation_loss, join.parent.validation_loss
+    if later is None or earlier is None or later is join.loss:
         return None
-    (steps, y), (old_steps, old) = positive(here), positive(there)
+    (steps, y), (old_steps, old) = positive(later), positive(earlier)
     line = fit(old_steps[old_steps <= join.steps[0]][-BEFORE:], old[old_steps <= join.steps[0]][-BEFORE:])
     near = steps <= join.steps[min(join.reach, len(join.steps)) - 1]
     if line is None or near.sum() < 3:
@@ -170,3 +181,71 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
         for i in np.flatnonzero(taken_over)
         if LEAST <= i < len(jump) - LEAST and max(jump[i - 1], jump[i + 1]) < least / 4
     ]
+
+
+# what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+DISTURBANCES = having(Trait.UNDOABLE)
+
+Disturbances = dict[str | None, list[Finding]]  # by the name of their attempt
+
+
+def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
+    """The joins, each rollback with evidence of what it left behind.
+
+    ``inside_pattern`` and ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough);
+    ``left_pattern`` and ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before
+    it; ``again_step``: where the later attempt has one at the same steps once more.
+    ``noise_alike_share`` of ``noise_pairs``: the same data were read again at the same steps, as they should.
+    """
+    joins = []
+    came_by = {join.after: join for join in view.timeline.joins}
+    disturbances: Disturbances = {}
+    for finding in findings:
+        if finding.pattern in DISTURBANCES:
+            disturbances.setdefault(finding.attempt, []).append(drawn(finding))
+    for join in view.timeline.joins:
+        if join.kind is JoinKind.ROLLBACK:
+            left = _left_behind(view, join, came_by, disturbances)
+            join = replace(join, evidence={**join.evidence, **left, **_cursor(view, join)})
+        joins.append(join)
+    return tuple(joins)
+
+
+def _left_behind(
+    view: View, join: Join, came_by: Mapping[int, Join], disturbances: Disturbances
+) -> dict[str, Any]:
+    """Evidence of one rollback; empty where nothing had been found in what it overtook."""
+    way = [join.before]  # the attempts back from the join that held its `to_step` or what came after it
+    while way[-1] in came_by and came_by[way[-1]].to_step > join.to_step:
+        way.append(came_by[way[-1]].before)
+    names = dict.fromkeys(view.attempts[k].name for k in way)
+    undone = [f for name in names for f in disturbances.get(name, ()) if _end(view, f) >= join.to_step]
+    if not undone:
+        return {}
+    first = min(undone, key=lambda f: (f.start_step, -f.severity, f.pattern, f.metric or "", f.attempt or ""))
+    evidence: dict[str, Any] = {"left_pattern": first.pattern, "left_start_step": first.start_step}
+    if first.start_step <= join.to_step:
+        evidence = {"inside_pattern": first.pattern, "inside_start_step": first.start_step}
+    else:
+        evidence["margin_steps"] = first.start_step - join.to_step
+    after = disturbances.get(view.attempts[join.after].name, ())
+    again = [f.start_step for f in after if f.start_step <= _end(view, first)]
+    return evidence | ({"again_step": min(again)} if again else {})
+
+
+def _cursor(view: View, join: Join) -> dict[str, Any]:
+    """Whether the data cursor went back with the step; no proof of anything where the noise is not alike."""
+    before, after = view.attempts[join.before].loss, view.attempts[join.after].loss
+    old, new = (noise(loss) if loss is not None else None for loss in (before, after))
+    pairing = alike(old, new, 0, view.thresholds) if old is not None and new is not None else None
+    if pairing is None:
+        return {}
+    return {"noise_alike_share": tidy(pairing.share), "noise_pairs": pairing.pairs}
+
+
+def _end(view: View, finding: Finding) -> int:
+    """Last step of a finding; of one that was not over, the last one of its attempt."""
+    if finding.end_step is not None:
+        return finding.end_step
+    series = view.named(finding.attempt)[0].series
+    return max((int(s.steps[-1]) for s in series.values() if len(s)), default=finding.start_step)

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.timeline.timeline_logs import HOUR, log
 
-from chronicle.classify import DEFAULTS, joins
-from chronicle.classify.joins import AS_SURE, LEAST, PARENTS, resumes
+from chronicle.classify import DEFAULTS, resumed
 from chronicle.classify.measure import BEFORE, Line, fit, log_step, positive, wiggle
-from chronicle.classify.view import AttemptView, View, look, step_gap
+from chronicle.classify.resumed import AS_SURE, LEAST, PARENTS, resumes
+from chronicle.classify.view import AttemptView, View, look
+from chronicle.metrics.counters import step_gap
 from chronicle.timeline import stitch
 
 KINDS = {
@@ -71,7 +72,7 @@ def slow_resumes(view: View, attempt: AttemptView) -> list[tuple[str, float, flo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=5)
+@settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_the_joins_are_those_that_a_look_at_each_pair_finds(kind: str, seed: int) -> None:
     view = run(kind, 12, seed)
@@ -86,7 +87,7 @@ def test_lines_are_fitted_to_near_attempts_and_not_to_all_pairs(
 ) -> None:
     """Each attempt has the same number of neighbours, however long the run is."""
     fits: list[int] = []
-    monkeypatch.setattr(joins, "fit", lambda *stretch: fits.append(1) or fit(*stretch))
+    monkeypatch.setattr(resumed, "fit", lambda *stretch: fits.append(1) or fit(*stretch))
     counts = []
     for attempts in (50, 100):
         view = run(kind, attempts)
