@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle.figures import tokens
+from chronicle.figures.style import css
 from chronicle.pages import browse, home, patterns, run, unreadable
 from chronicle.pages.data import Page, PatternPage, SiteData
 from chronicle.pages.gallery import load, load_gallery
@@ -33,7 +33,7 @@ def pages(site: SiteData) -> Iterator[Page]:
 
 def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     """Style sheets, scripts and data of the pages: path below build/docs, and the content or a file."""
-    yield "assets/tokens.css", tokens.css()
+    yield "assets/tokens.css", css()
     yield "assets/entries.js", browse.entries_js(site)
     files: dict[str, Path] = {}
     for folder in reversed(site.templates):

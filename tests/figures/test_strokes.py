@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.figures.curves import Line, Panel, Segment
-from chronicle.figures.envelope import envelope
-from chronicle.figures.scale import Scale
-from chronicle.figures.strokes import strokes
+from chronicle.figures.panels import Line, Panel, Segment
+from chronicle.figures.scales import Scale
+from chronicle.figures.strokes import envelope, strokes
 from chronicle.model import Role
 
 VALUES = st.lists(
@@ -20,12 +19,12 @@ VALUES = st.lists(
 
 def slowly(steps, values, first, last, columns):
     """Column by column, sample by sample."""
-    found = {}
+    samples = {}
     for step, value in zip(steps, values, strict=True):
         column = min(max(int((step - first) * (columns / (last - first))), 0), columns - 1)
-        found.setdefault(column, []).append(value)
+        samples.setdefault(column, []).append(value)
     rows = []
-    for column, inside in sorted(found.items()):
+    for column, inside in sorted(samples.items()):
         known = [v for v in inside if np.isfinite(v)]
         centre = first + (column + 0.5) * ((last - first) / columns)
         rows.append((centre, min(known), np.median(known), max(known)) if known else (centre, *[np.nan] * 3))
