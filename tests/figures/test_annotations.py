@@ -26,6 +26,7 @@ from chronicle.figures.annotations import (
     spread,
 )
 from chronicle.figures.layout import GAP_PX, inner_px, whole
+from chronicle.figures.scales import Window
 from chronicle.figures.scene import scene
 from chronicle.figures.style import NARROW, WIDE, text_px
 from chronicle.model import Fault, Join, JoinKind, Place, Verdict
@@ -75,7 +76,7 @@ def test_twelve_findings_close_together_keep_their_badges_apart(width):
     twelve = [
         occurrence(n + 1, finding(PATTERNS[n % 4], 15_000 + 50 * n, 15_030 + 50 * n)) for n in range(12)
     ]
-    marks = badges(bands(twelve, 0, 20_000, width), width)
+    marks = badges(bands(twelve, Window(0, 20_000, width)), width)
     assert len(marks) == 12 and overlapping(marks, BADGE_PX) == []
     assert max(abs(mark.at_px - mark.wanted_px) for mark in marks) < 4 * BADGE_PX
 
@@ -84,7 +85,7 @@ def test_twelve_findings_close_together_keep_their_badges_apart(width):
 @given(steps=st.lists(st.integers(0, 1000), max_size=120))
 def test_letters_of_joins_never_overlap(width, steps):
     joins = [(str(i), Join(JoinKind.RESUME, i, i + 1, s, s, 0)) for i, s in enumerate(steps)]
-    marks = JoinMarks.place(joins, (0, 1000), width)
+    marks = JoinMarks.place(joins, Window(0, 1000, width))
     assert overlapping(marks.letters, LETTER_PX) == []
     assert set(marks.lines) <= set(map(float, steps))
 
@@ -101,7 +102,7 @@ def test_bands_on_one_lane_never_overlap_and_are_never_thinner_than_5_px(spans):
         occurrence(n, finding(pattern, start, start + length))
         for n, (start, length, pattern) in enumerate(sorted(spans), 1)
     ]
-    shown = bands(items, 0, 1000, 268)
+    shown = bands(items, Window(0, 1000, 268))
     assert all(band.right_px - band.left_px >= 5 - 1e-6 for band in shown)
     assert all(band.left_px >= 0 and band.right_px <= 268 for band in shown)
     for a, b in combinations(shown, 2):
@@ -125,13 +126,13 @@ def test_where_findings_overlap_the_gravest_verdict_has_the_tint():
 
 
 def test_a_finding_about_nearly_all_of_the_run_has_no_fill():
-    (band,) = bands([occurrence(1, finding("near-perfect", 50, 1000))], 0, 1000, 800)
+    (band,) = bands([occurrence(1, finding("near-perfect", 50, 1000))], Window(0, 1000, 800))
     assert not band.fill and fills([band]) == []
 
 
 def test_a_finding_that_is_not_over_says_so():
     items = [occurrence(1, finding("nan-inf", 0, 10)), occurrence(2, finding("nan-inf", 500, None))]
-    over, still = bands(items, 0, 1000, 800)
+    over, still = bands(items, Window(0, 1000, 800))
     assert (over.open, still.open) == (False, True)
 
 
@@ -143,7 +144,7 @@ def fault(step: int | None, kind: str = "xid") -> Fault:
 
 
 def lane(faults, width):
-    return FaultLane.place(faults, (0, 1000), width).marks
+    return FaultLane.place(faults, Window(0, 1000, width)).marks
 
 
 def extent(mark: FaultMark) -> tuple[float, float]:

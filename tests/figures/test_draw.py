@@ -19,7 +19,7 @@ def rgb(colour):
     return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def rollback(tmp_path_factory):
     """A run with a rollback and two findings, drawn twice into two folders."""
     timeline = rolled_back()
@@ -94,13 +94,13 @@ def test_words_say_what_the_picture_says(rollback):
     assert zoom.caption.startswith("Same step axis on every panel. Bands and numbers as in the figure of")
 
 
-def test_at_most_six_zooms_the_gravest_first(tmp_path):
+def test_at_most_six_zooms_the_gravest_first(tmp_path, unsaved):
     many = [finding("spike-fast-recovery", 100 * n, 100 * n + 9, severity=n / 10) for n in range(1, 8)]
     figures = draw(run(np.arange(900), falling(900)), diagnosis(*many), tmp_path, title="x")
     assert [f.name for f in figures] == ["whole", *(f"finding-{n}" for n in (7, 6, 5, 4, 3, 2)), "thumb"]
 
 
-def test_a_finding_about_all_of_a_run_needs_no_zoom(tmp_path):
+def test_a_finding_about_all_of_a_run_needs_no_zoom(tmp_path, unsaved):
     figures = draw(
         run(np.arange(300), falling(300)),
         diagnosis(finding("near-perfect", 0, 299)),
@@ -110,13 +110,13 @@ def test_a_finding_about_all_of_a_run_needs_no_zoom(tmp_path):
     assert [f.name for f in figures] == ["whole", "thumb"]
 
 
-def test_a_run_without_a_value_has_a_small_figure_that_says_so(tmp_path):
+def test_a_run_without_a_value_has_a_small_figure_that_says_so(tmp_path, unsaved):
     (whole,) = draw(Timeline("r", (), (), {}), diagnosis(), tmp_path, title="Empty")
     assert whole.alt == "Empty: No metric to draw: the log holds no values."
     assert {size[1:] for size in whole.files.values()} == {(900, 80), (344, 80)}
 
 
-def test_without_a_loss_the_metric_of_a_finding_is_drawn(tmp_path):
+def test_without_a_loss_the_metric_of_a_finding_is_drawn(tmp_path, unsaved):
     timeline = run(np.arange(300), falling(300), "tokens/s", role=Role.THROUGHPUT, unit="tokens/s")
     told = diagnosis(finding("throughput-drop", 100, 150, "tokens/s"))
     assert draw(timeline, told, tmp_path, title="x")[0].alt.startswith(

@@ -15,7 +15,7 @@ from tests.timeline.timeline_logs import HOUR, log
 from chronicle.figures import draw
 from chronicle.figures.lineage import end_marker, fitted, lineage
 from chronicle.figures.scales import SMALL_PX
-from chronicle.figures.style import NARROW, TOKENS, WIDE, text_px
+from chronicle.figures.style import NARROW, TOKENS, WIDE, save, text_px, theme
 from chronicle.model import Timeline
 from chronicle.timeline import stitch
 from chronicle.timeline.endings import HOWS, Ending, endings
@@ -133,21 +133,19 @@ def test_words_fit_their_place(said):
 
 def test_files_colours_and_bytes(tmp_path):
     timeline = rolled_back_twice()
-    folders = [tmp_path / name for name in "ab"]
-    for folder in folders:
-        folder.mkdir()
-        figures = draw(timeline, diagnosis(joins=timeline.joins), folder, title="A run")
-    figure = figures[1]
+    figure = draw(timeline, diagnosis(joins=timeline.joins), tmp_path, title="A run")[1]
     assert (figure.name, sorted(figure.files)) == (
         "lineage",
         ["dark", "dark-narrow", "light", "light-narrow"],
     )
     for variant, (file, width, height) in figure.files.items():
-        assert (folders[0] / file).read_bytes() == (folders[1] / file).read_bytes()
-        with Image.open(folders[0] / file) as image:
+        colours = TOKENS[variant.split("-")[0]]
+        with theme(colours):
+            save(lineage(timeline, "step", width).paint(colours), tmp_path / "again.webp")
+        assert (tmp_path / file).read_bytes() == (tmp_path / "again.webp").read_bytes()
+        with Image.open(tmp_path / file) as image:
             assert image.size == (2 * width, 2 * height)
             seen = set(image.convert("RGB").get_flattened_data())
-        colours = TOKENS[variant.split("-")[0]]
         assert {rgb(colours[name]) for name in ("live", "dead", "ink2")} <= seen
 
 
@@ -155,7 +153,7 @@ def rgb(colour):
     return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
 
 
-def test_two_attempts_need_no_figure_of_their_own(tmp_path):
+def test_two_attempts_need_no_figure_of_their_own(tmp_path, unsaved):
     timeline = stitch([log("a", range(100)), log("b", range(50, 150))])
     figures = draw(timeline, diagnosis(joins=timeline.joins), tmp_path, title="A run")
     assert [figure.name for figure in figures] == ["whole", "thumb"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.figures.panels import Line, Panel, Segment
-from chronicle.figures.scales import Scale
+from chronicle.figures.scales import Scale, Window
 from chronicle.figures.strokes import envelope, strokes
 from chronicle.model import Role
 
@@ -46,7 +46,7 @@ def test_one_sample_among_a_million_is_drawn_at_full_strength(at):
     values[at] = 3.9
     line = Line("loss", "loss", [Segment(np.arange(1_000_000.0), values, True)])
     panel = Panel("loss", None, Role.LOSS, [line])
-    (stroke,) = strokes(panel, Scale(1.5, 4), 0, 999_999, 824)
+    (stroke,) = strokes(panel, Scale(1.5, 4), Window(0, 999_999, 824))
     column = int(np.nanargmax(stroke.high))
     assert stroke.high[column] == 3.9
     assert stroke.tall[column] and stroke.tall.sum() == 1
@@ -58,6 +58,6 @@ def test_a_short_attempt_has_columns_as_wide_as_a_long_one():
     long = Segment(np.arange(50_000.0), noise[:50_000], True)
     short = Segment(np.arange(50_000.0, 60_000.0), noise[50_000:], True)
     panel = Panel("loss", None, Role.LOSS, [Line("loss", "loss", [long, short])])
-    (stroke,) = strokes(panel, Scale(-4, 4), 0, 60_000, 600)
+    (stroke,) = strokes(panel, Scale(-4, 4), Window(0, 60_000, 600))
     gaps = np.diff(stroke.x[np.isfinite(stroke.x)])
     assert gaps == pytest.approx(100)

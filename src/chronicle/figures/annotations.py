@@ -16,10 +16,10 @@ from matplotlib.patches import Rectangle
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.panels import segments
-from chronicle.figures.scales import Pane, Style
+from chronicle.figures.scales import Pane, Style, Window
 from chronicle.figures.style import SHAPES, literal, on, pt, text_px
 from chronicle.metrics.values import fault_words
-from chronicle.model import Fault, Finding, Join, Timeline, Track, Verdict
+from chronicle.model import Fault, Finding, Join, Timeline, Verdict
 
 BADGE_PX = 24  # from one badge to the next on a row
 LETTER_PX = 19  # the same for the letters of joins
@@ -93,6 +93,10 @@ class Band:
     open: bool
     badge: bool = True
 
+    def cap(self, pane: Pane) -> float:
+        """The height of the cap as a share of the pane's."""
+        return 1 + min(self.lane, _MOST_LANES) * _CAP_LANE_PX / pane.height
+
 
 @dataclass(frozen=True, eq=False)
 class FindingMarks:
@@ -103,12 +107,10 @@ class FindingMarks:
     badges: Sequence[Mark]
 
     @classmethod
-    def place(
-        cls, findings: Sequence[Occurrence], window: tuple[float, float], width_px: float
-    ) -> FindingMarks:
+    def place(cls, findings: Sequence[Occurrence], window: Window) -> FindingMarks:
         """The marks of those findings that touch the window."""
-        shown = bands(findings, *window, width_px)
-        return cls(shown, fills(shown), badges(shown, width_px))
+        shown = bands(findings, window)
+        return cls(shown, fills(shown), badges(shown, window.width))
 
     @property
     def badge_base(self) -> float:
@@ -126,60 +128,54 @@ class FindingMarks:
 
     def paint(self, panes: Sequence[Pane]) -> None:
         """Paints tints, caps with arrows, and badges with a leader where they had to move."""
+        top, width = panes[0], panes[0].window.width
         for pane in panes:
             for fill in self.fills:
-                left, width = fill.left_px / pane.width, (fill.right_px - fill.left_px) / pane.width
+                left, size = fill.left_px / width, (fill.right_px - fill.left_px) / width
                 tint: Style = {"color": pane.tokens[fill.verdict], "alpha": _TINT * fill.depth, "lw": 0}
-                pane.ax.add_patch(Rectangle((left, 0), width, 1, transform=pane.inside, zorder=1, **tint))
-        top = panes[0]
-        place: Style = {"transform": top.inside, "clip_on": False}
-        for band in self.bands:
-            x, y = [band.left_px / top.width, band.right_px / top.width], _cap(band, top)
-            top.line(x, [y, y], band.verdict, _CAP_PX, solid_capstyle="butt", zorder=6, **place)
-            if band.open:
-                top.mark(x[1:], [y], ">", 7, band.verdict, zorder=6, **place)
+                tint |= {"transform": pane.place["inside"], "zorder": 1}
+                pane.ax.add_patch(Rectangle((left, 0), size, 1, **tint))
         band_of = {str(band.number): band for band in self.bands}
+        for band in self.bands:
+            x, y = [band.left_px / width, band.right_px / width], band.cap(top)
+            look: Style = {"where": "inside", "clip_on": False, "zorder": 6}
+            top.line(x, [y, y], band.verdict, _CAP_PX, solid_capstyle="butt", **look)
+            if band.open:
+                top.mark(x[1:], [y], ">", 7, band.verdict, **look)
         for badge in self.badges:
-            band, at = band_of[badge.text], badge.at_px / top.width
+            band, at = band_of[badge.text], badge.at_px / width
             y = 1 + (self.badge_base + _BADGE_ROW_PX * badge.row) / top.height
             if badge.row or badge.moved:
-                x = [badge.wanted_px / top.width, at]
-                top.line(x, [_cap(band, top), y], band.verdict, zorder=7, **place)
+                x = [badge.wanted_px / width, at]
+                top.line(x, [band.cap(top), y], band.verdict, where="inside", clip_on=False, zorder=7)
             _paint_badge(top, at, y, band.verdict, badge.text)
-
-
-def _cap(band: Band, pane: Pane) -> float:
-    """The height of a band's cap as a share of the pane's."""
-    return 1 + min(band.lane, _MOST_LANES) * _CAP_LANE_PX / pane.height
 
 
 def _paint_badge(pane: Pane, x: float, y: float, verdict: Verdict, number: str) -> None:
     shape = SHAPES[verdict]
-    pane.mark([x], [y], shape, _SIZE_PX[shape], verdict, transform=pane.inside, zorder=9)
+    pane.mark([x], [y], shape, _SIZE_PX[shape], verdict, "inside", zorder=9)
     low = 2.6 if shape == "^" else 0.3  # the middle of a triangle's body is below its centre
-    size_px, place = 11 if len(number) == 1 else 9, ((x, y), (0, -low), ("center", "center_baseline"))
-    pane.write(number, *place, on(verdict), size_px=size_px, bold=True, z=10)
+    place = (x, y), (0, -low), "center center_baseline", on(verdict)
+    pane.write(number, *place, fontsize=pt(11 if len(number) == 1 else 9), weight="bold", zorder=10)
 
 
-def bands(findings: Sequence[Occurrence], first: float, last: float, width_px: float) -> list[Band]:
-    """Bands of the findings that touch [first, last].
+def bands(findings: Sequence[Occurrence], window: Window) -> list[Band]:
+    """Bands of the findings that touch the window.
 
     Caps of overlapping bands are on lanes of their own, so two findings never look like one.
     """
     placed: list[Band] = []
     free_from: list[float] = []
     for item in findings:
-        start, end = item.finding.start_step, item.end
-        if end < first or start > last:
+        if item.end < window.first or item.finding.start_step > window.last:
             continue
-        left, right = ((step - first) / (last - first) * width_px for step in (start, end))
-        left, right = max(left, 0), min(right, width_px)
+        left, right = max(window.px(item.finding.start_step), 0), min(window.px(item.end), window.width)
         if right - left < _NARROWEST_PX:
-            middle = min(max((left + right) / 2, _NARROWEST_PX / 2), width_px - _NARROWEST_PX / 2)
+            middle = min(max((left + right) / 2, _NARROWEST_PX / 2), window.width - _NARROWEST_PX / 2)
             left, right = middle - _NARROWEST_PX / 2, middle + _NARROWEST_PX / 2
         lane = next((i for i, taken in enumerate(free_from) if taken <= left), len(free_from))
         free_from[lane : lane + 1] = [right + 1]
-        fill = right - left < _FILL_SHARE * width_px
+        fill = right - left < _FILL_SHARE * window.width
         verdict, still = BY_ID[item.finding.pattern].verdict, item.finding.end_step is None
         placed.append(Band(item.number, verdict, left, right, lane, fill, still, item.badge))
     return placed
@@ -264,17 +260,14 @@ class JoinMarks:
     lines: Sequence[float]
 
     @classmethod
-    def place(
-        cls, joins: Sequence[tuple[str, Join]], window: tuple[float, float], width_px: float
-    ) -> JoinMarks:
+    def place(cls, joins: Sequence[tuple[str, Join]], window: Window) -> JoinMarks:
         """The marks of the lettered joins in the window; of very many those of the costliest."""
-        first, last = window
-        inside = [(letter, join) for letter, join in joins if first <= join.to_step <= last]
-        most = min(MOST_LETTERS, int(width_px / LETTER_PX))
+        inside = [(letter, join) for letter, join in joins if window.first <= join.to_step <= window.last]
+        most = min(MOST_LETTERS, int(window.width / LETTER_PX))
         costliest = sorted(inside, key=lambda item: -item[1].discarded_steps)[:most]
-        wanted = [((join.to_step - first) / (last - first) * width_px, letter) for letter, join in costliest]
+        wanted = [(window.px(join.to_step), letter) for letter, join in costliest]
         lines = {float(j.to_step) for _, j in (inside if len(inside) <= _EVERY_LINE else costliest)}
-        letters = spread(wanted, LETTER_PX, width_px, most_rows=2)
+        letters = spread(wanted, LETTER_PX, window.width, most_rows=2)
         return cls([join for _, join in joins], letters, sorted(lines))
 
     def paint_lines(self, panes: Sequence[Pane]) -> None:
@@ -283,21 +276,13 @@ class JoinMarks:
             pane.uprights(self.lines, 1, ls=_DOTTED, zorder=2.5)
 
     def paint_letters(self, pane: Pane) -> None:
-        """The letters, of the last panel."""
+        """The letters, on the last panel."""
+        box = {"boxstyle": "round,pad=.22,rounding_size=.25", "fc": pane.tokens["ink2"], "ec": "none"}
+        look: Style = {"ha": "center", "va": "center", "weight": "bold", "color": pane.tokens["page"]}
         for mark in self.letters:
-            pane.ax.text(
-                mark.at_px / pane.width,
-                (9 + 17 * mark.row) / pane.height,
-                mark.text,
-                transform=pane.inside,
-                ha="center",
-                va="center",
-                fontsize=pt(10 if len(mark.text) == 1 else 8.5),
-                weight="bold",
-                color=pane.tokens["page"],
-                zorder=9,
-                bbox={"boxstyle": "round,pad=.22,rounding_size=.25", "fc": pane.tokens["ink2"], "ec": "none"},
-            )
+            x, y = mark.at_px / pane.window.width, (9 + 17 * mark.row) / pane.height
+            look["fontsize"] = pt(10 if len(mark.text) == 1 else 8.5)
+            pane.ax.text(x, y, mark.text, transform=pane.place["inside"], zorder=9, bbox=box, **look)
 
 
 @dataclass(frozen=True)
@@ -321,20 +306,19 @@ class FaultLane:
     height: ClassVar[float] = 20.0
 
     @classmethod
-    def place(cls, faults: Iterable[Fault], window: tuple[float, float], width_px: float) -> FaultLane:
+    def place(cls, faults: Iterable[Fault], window: Window) -> FaultLane:
         """Marks of the faults with a step in the window, from left to right."""
-        first, last = window
         steps = [(f.at_step, fault_words(f.kind)) for f in faults if f.at_step is not None]
         groups: list[tuple[float, float, list[str]]] = []
         for step, words in sorted(steps, key=lambda item: item[0]):
-            if not first <= step <= last:
+            if not window.first <= step <= window.last:
                 continue
-            at_px = (step - first) / (last - first) * width_px
+            at_px = window.px(step)
             if groups and at_px - groups[-1][1] < _FAULTS_APART_PX:
                 groups[-1][2].append(words)
             else:
                 groups.append((step, at_px, [words]))
-        return cls(_with_words(groups, width_px))
+        return cls(_with_words(groups, window.width))
 
     def title(self, narrow: bool) -> str:
         """What stands above the lane."""
@@ -344,12 +328,12 @@ class FaultLane:
         """Crosses with their words; a thin line through the panels where there are few of them."""
         pane.ax.set_ylim(0, 1)
         for mark in self.marks:
-            x = mark.at_px / pane.width
-            pane.mark([x], [0.5], "X", _CROSS_PX, "ink", transform=pane.inside, zorder=8)
+            x = mark.at_px / pane.window.width
+            pane.mark([x], [0.5], "X", _CROSS_PX, "ink", "inside", zorder=8)
             if mark.side:
                 shift, aligned = mark.side * (_CROSS_PX / 2 + _PAD_PX), "left" if mark.side > 0 else "right"
-                place = (x, 0.5), (shift, 0), (aligned, "center_baseline")
-                pane.write(mark.words, *place, size_px=_WORDS_PX)
+                place = (x, 0.5), (shift, 0), f"{aligned} center_baseline"
+                pane.write(mark.words, *place, fontsize=pt(_WORDS_PX))
         for panel in panels if len(self.marks) <= _MOST_FAULT_LINES else ():
             panel.uprights([mark.step for mark in self.marks], 0.8, alpha=0.45, zorder=2.4)
 
@@ -392,11 +376,12 @@ def bars(timeline: Timeline) -> list[Bar]:
         return []
     points = np.array([np.bincount(t.attempt, minlength=number) for t in tracks])
     logged = [k for k in range(number) if points[:, k].any()]
-    return [Bar(k, _spans(tracks[int(points[:, k].argmax())], k)) for k in logged[-MOST_BARS:]]
-
-
-def _spans(track: Track, attempt: int) -> tuple[tuple[float, float, bool], ...]:
-    return tuple((float(s.steps[0]), float(s.steps[-1]), s.live) for s in segments(track, attempt))
+    shown = []
+    for k in logged[-MOST_BARS:]:
+        longest = tracks[int(points[:, k].argmax())]
+        spans = ((float(s.steps[0]), float(s.steps[-1]), s.live) for s in segments(longest, k))
+        shown.append(Bar(k, tuple(spans)))
+    return shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,7 +408,7 @@ class AttemptStrip:
         self.joins.paint_lines([pane])
         row_px = self.height / len(self.bars)
         every = next((n for n in (1, 2, 5, 10) if n * row_px >= 13), 20)
-        narrowest = 0.004 * (pane.last - pane.first)
+        narrowest = 0.004 * (pane.window.last - pane.window.first)
         pane.ax.set_ylim(len(self.bars) - 0.35, -0.65)
         dead: Style = {"fc": "none", "ec": pane.tokens["dead"], "hatch": "/////", "lw": pt(1)}
         live: Style = {"fc": pane.tokens["live"], "lw": 0}
@@ -433,8 +418,8 @@ class AttemptStrip:
                 size = max(last - first, narrowest), 0.44
                 pane.ax.add_patch(Rectangle((first, row - 0.22), *size, **look))
             if row == 0 or (bar.attempt + 1) % every == 0:
-                place = (0, row), (-10, 0), ("right", "center"), "ink2", pane.at_values
-                pane.write(str(bar.attempt + 1), *place, size_px=11)
+                place = (0, row), (-10, 0), "right center", "ink2", "values"
+                pane.write(str(bar.attempt + 1), *place, fontsize=pt(11))
         row_of = {bar.attempt: row for row, bar in enumerate(self.bars)}
         for join in self.joins.joins:
             before, after = row_of.get(join.before, 1e9), row_of.get(join.after, -1)
@@ -447,4 +432,4 @@ def _paint_arrow(pane: Pane, join: Join, before: float, after: float, head_px: f
     x = [float(join.from_step), float(join.from_step), float(join.to_step), float(join.to_step)]
     y = [before + 0.24, before + 0.5, before + 0.5, after - 0.38]
     pane.line(x, y, "ink2", 1.2, zorder=5, solid_joinstyle="miter", clip_on=False)
-    pane.mark(x[-1:], [after - 0.32], "v", head_px, "ink2", zorder=6)
+    pane.mark(x[-1:], [after - 0.32], "v", head_px, "ink2", "data", zorder=6)

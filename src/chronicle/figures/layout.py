@@ -5,14 +5,24 @@ A plan is in CSS pixels and has no colour yet; it is painted in each theme.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence
 from chronicle.figures.panels import Panel
-from chronicle.figures.scales import LABEL_PX, RIGHT_PX, Pane, Scale, Style, body_scale, full_scale
+from chronicle.figures.scales import (
+    LABEL_PX,
+    RIGHT_PX,
+    Pair,
+    Pane,
+    Scale,
+    Style,
+    Window,
+    body_scale,
+    full_scale,
+)
 from chronicle.figures.scene import PAD, Scene
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.figures.style import THUMBNAIL, WIDE, Tokens, pt, sheet
@@ -32,7 +42,7 @@ class Plan:
     """
 
     width: float
-    window: tuple[float, float]
+    window: Window
     axis: str
     curves: Sequence[Curves]
     findings: FindingMarks
@@ -58,8 +68,8 @@ class Plan:
         figure = sheet(*size)
 
         def pane(bottom: float, height: float) -> Pane:
-            box = (LEFT_PX, bottom, inner_px(self.width), height)
-            return Pane.on(figure, size, box, self.window, tokens)
+            box = (LEFT_PX, bottom, self.window.width, height)
+            return Pane(figure, size, box, self.window, tokens)
 
         top = self.height - self.findings.lift - _LABEL_ROW_PX
         panes: list[Pane] = []
@@ -77,10 +87,10 @@ class Plan:
             bottom -= strip.height + _STRIP_GAP_PX
             below.append(pane(bottom, strip.height))
             strip.paint(below[-1], panes)
-            below[-1].write(strip.title(self.narrow), (0, 1), (0, 3), ("left", "bottom"))
+            below[-1].write(strip.title(self.narrow), (0, 1), (0, 3), "left bottom")
         *upper, lowest = [*panes, *below]
         for each in upper:
-            each.paint_foot()
+            each.paint_steps()
         lowest.paint_steps(self.axis, 4 if self.narrow else 8)
         return figure
 
@@ -114,30 +124,16 @@ def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
 
 
 def _plan(
-    run: Scene,
-    width: float,
-    window: tuple[float, float],
-    panels: Sequence[tuple[Panel, Scale, float]],
-    attempts: bool,
+    run: Scene, width: float, ends: Pair, panels: Iterable[tuple[Panel, Scale, float]], attempts: bool
 ) -> Plan:
-    inner = inner_px(width)
-    joins, faults = (
-        JoinMarks.place(run.joins, window, inner),
-        FaultLane.place(run.timeline.faults, window, inner),
-    )
+    window = Window(*ends, inner_px(width))
+    curves = [Curves.of(panel, scale, height, window) for panel, scale, height in panels]
+    joins, faults = JoinMarks.place(run.joins, window), FaultLane.place(run.timeline.faults, window)
     strips: list[FaultLane | AttemptStrip] = [faults] if faults.marks else []
     if attempts and run.bars:
         strips.append(AttemptStrip(run.bars, joins))
-    return Plan(
-        width,
-        window,
-        run.axis,
-        [Curves.of(panel, scale, height, window, inner) for panel, scale, height in panels],
-        FindingMarks.place(run.findings, window, inner),
-        joins,
-        faults,
-        strips,
-    )
+    findings = FindingMarks.place(run.findings, window)
+    return Plan(width, window, run.axis, curves, findings, joins, faults, strips)
 
 
 @dataclass(frozen=True)
@@ -165,11 +161,12 @@ def thumb(run: Scene) -> Figure:
     segments = panel.segments()
     scale = body_scale(segments, panel.role)
     start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)
-    window = (start, end) if end > start else (start - 0.5, end + 0.5)
-    pane = Pane.on(figure, (1, 1), (0.03, 0.06, 0.94, 0.88), window, THUMBNAIL)
+    start, end = (start, end) if end > start else (start - 0.5, end + 0.5)
+    window = Window(start, end, _THUMB_COLUMNS)
+    pane = Pane(figure, (1, 1), (0.03, 0.06, 0.94, 0.88), window, THUMBNAIL)
     if scale.log:
         pane.ax.set_yscale("log")
-    for stroke in strokes(panel, scale, *window, _THUMB_COLUMNS):
+    for stroke in strokes(panel, scale, window):
         stroke.paint(pane, 1.8)
     pane.ax.set_ylim(scale.low, scale.high)
     return figure

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from chronicle.classify.restarts import outcome
 from chronicle.figures.annotations import MOST_BARS, Bar, bars
 from chronicle.figures.layout import BOTTOM_PX, LEFT_PX, inner_px
-from chronicle.figures.scales import RIGHT_PX, SMALL_PX, Pane, Style
+from chronicle.figures.scales import RIGHT_PX, SMALL_PX, Pane, Style, Window
 from chronicle.figures.style import WIDE, Tokens, literal, pt, sheet, text_px
 from chronicle.metrics.values import count, plural
 from chronicle.model import Join, Timeline
@@ -79,7 +79,7 @@ class Lineage:
         box = (LEFT_PX, BOTTOM_PX, inner_px(plot_px), self.row_px * len(self.rows))
         first, last = self.ends
         pad = _PAD * (last - first) or 1.0
-        pane = Pane.on(figure, size, box, (first - pad, last + pad), tokens)
+        pane = Pane(figure, size, box, Window(first - pad, last + pad, box[2]), tokens)
         pane.ax.set_ylim(len(self.rows), 0)
         height = 0.72 if self.narrow else 0.5  # of a bar in its row
         self._paint_joins(pane, height)
@@ -125,14 +125,14 @@ class Lineage:
 
     def _paint_words(self, pane: Pane, row: Row, place: int, height: float) -> None:
         number = str(row.bar.attempt + 1)
-        style: Style = {"where": pane.at_values, "size_px": SMALL_PX, "halo": True, "z": 6}
+        style: Style = {"where": "values", "fontsize": pt(SMALL_PX), "zorder": 6, **pane.halo}
         if self.narrow:
             shown = fitted(f"{number}. {row.words}", self.width - 16)
-            pane.write(shown, (0, place + 0.3), (8 - LEFT_PX, 0), ("left", "center"), **style)
+            pane.write(shown, (0, place + 0.3), (8 - LEFT_PX, 0), "left center", **style)
             return
         y, shown = place + height, fitted(row.words, _WORDS_PX - 16)
-        pane.write(number, (0, y), (-10, 0), ("right", "center_baseline"), **style)
-        pane.write(shown, (1, y), (RIGHT_PX, 0), ("left", "center_baseline"), **style)
+        pane.write(number, (0, y), (-10, 0), "right center_baseline", **style)
+        pane.write(shown, (1, y), (RIGHT_PX, 0), "left center_baseline", **style)
 
 
 def lineage(timeline: Timeline, axis: str, width: float) -> Lineage | None:
@@ -171,7 +171,7 @@ def _paint_bar(pane: Pane, row: Row, y: float) -> None:
     _, end, live = row.bar.spans[-1]
     marker = end_marker(row.ending)
     edge = pt(1.6) if marker == "|" else 0
-    pane.mark([end], [y], marker, 9, "live" if live else "dead", mew=edge, zorder=5)
+    pane.mark([end], [y], marker, 9, "live" if live else "dead", "data", mew=edge, zorder=5)
 
 
 def end_marker(ending: Ending) -> str:

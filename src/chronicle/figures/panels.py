@@ -37,22 +37,20 @@ class Segment:
     values: Floats
     live: bool
 
-    def inside(self, first: float, last: float) -> Segment:
-        """The points in [first, last]; a view, maybe empty."""
+    def inside(self, first: float, last: float, reach: int = 0) -> Segment:
+        """The points in [first, last], a view and maybe empty.
+
+        With ``reach`` also so many neighbours on each side, so that a curve reaches the frame.
+        """
         a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
-        return Segment(self.steps[a:b], self.values[a:b], self.live)
+        if a < b or 0 < a < len(self.steps):  # else all points are on one side of the frame
+            rows = slice(max(0, int(a) - reach), int(b) + reach)
+            return Segment(self.steps[rows], self.values[rows], self.live)
+        return Segment(self.steps[:0], self.values[:0], self.live)
 
     def finite(self) -> Floats:
         """The values that are numbers."""
         return self.values[np.isfinite(self.values)]
-
-    def within(self, first: float, last: float) -> Segment | None:
-        """The points in [first, last] and one neighbour on each side, so that the curve reaches the frame."""
-        a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
-        if a == b and (a == 0 or b == len(self.steps)):
-            return None
-        rows = slice(max(0, a - 1), b + 1)
-        return Segment(self.steps[rows], self.values[rows], self.live)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +157,9 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
 
 def _comparable(one: Track, other: Track) -> bool:
     """Whether the bodies of two losses fit on one axis."""
-    (a, b), (c, d) = _quartiles(one), _quartiles(other)
-    return bool(min(a, c) > 0 and max(b, d) / max(min(a, c), 1e-300) < 8)
-
-
-def _quartiles(track: Track) -> tuple[float, float]:
-    known = track.values[np.isfinite(track.values)]
-    low, high = np.quantile(known, [0.25, 0.75]) if len(known) else (0.0, 0.0)
-    return float(low), float(high)
+    known = (track.values[np.isfinite(track.values)] for track in (one, other))
+    lows, highs = zip(*(np.quantile(v, [0.25, 0.75]) if len(v) else (0.0, 0.0) for v in known), strict=True)
+    return bool(min(lows) > 0 and max(highs) / max(min(lows), 1e-300) < 8)
 
 
 def _spoken_of(finding: Finding, tracks: dict[str, Track]) -> list[Track]:

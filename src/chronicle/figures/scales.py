@@ -10,14 +10,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import Transform
 
 from chronicle.figures.panels import Segment
 from chronicle.figures.style import Tokens, pt, text_px
@@ -52,6 +50,18 @@ Places = Sequence[float] | Floats
 Pair = tuple[float, float]
 Box = tuple[float, float, float, float]
 Style = dict[str, Any]  # what matplotlib takes
+
+
+class Window(NamedTuple):
+    """The steps that a figure shows, and how wide in CSS pixels."""
+
+    first: float
+    last: float
+    width: float
+
+    def px(self, step: float) -> float:
+        """Where a step stands."""
+        return (step - self.first) / (self.last - self.first) * self.width
 
 
 @dataclass(frozen=True)
@@ -126,13 +136,8 @@ def _widened(low: float, high: float, log: bool = False) -> Scale:
 
 def _extremes(segments: Sequence[Segment]) -> tuple[float, float]:
     """Smallest and largest finite value; NaN where there is none."""
-    ends = []
-    for segment in segments:
-        values = segment.values
-        if np.isinf(np.fmax.reduce(np.abs(values), initial=0)):
-            values = _finite([values])
-        ends += [float(np.fmin.reduce(values)), float(np.fmax.reduce(values))] if len(values) else []
-    return float(np.fmin.reduce([*ends, np.nan])), float(np.fmax.reduce([*ends, np.nan]))
+    known = _finite(segment.values for segment in segments)
+    return (float(known.min()), float(known.max())) if len(known) else (math.nan, math.nan)
 
 
 def _finite(arrays: Iterable[Floats]) -> Floats:
@@ -226,112 +231,87 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
     return [float(place) for place in places if first <= place <= last]
 
 
-@dataclass(frozen=True, eq=False)
 class Pane:
-    """Axes over the steps ``first`` to ``last`` in the colours of a theme; its size is in CSS pixels.
+    """Axes over a window of steps in the colours of a theme; ``height`` is in CSS pixels.
 
-    The frame is ours: matplotlib's own axes would do, at half of the cost of a figure.
+    Lines, marks and words stand at "data" (a step and a value), "inside" (shares of width and height),
+    "steps" (a step and a share of the height) or "values" (a share of the width and a value). The frame is
+    ours: matplotlib's own would do, at half of the cost of a figure.
     """
 
-    ax: Axes
-    tokens: Tokens
-    width: float
-    height: float
-    first: float
-    last: float
-
-    @classmethod
-    def on(cls, figure: Figure, size: Pair, box: Box, window: Pair, tokens: Tokens) -> Pane:
+    def __init__(self, figure: Figure, size: Pair, box: Box, window: Window, tokens: Tokens) -> None:
         """An empty pane on a figure of a size; ``box`` is its left, bottom, width and height."""
-        (left, bottom, width, height), (across, up) = box, size
-        ax = figure.add_axes((left / across, bottom / up, width / across, height / up))
+        (left, bottom, width, self.height), (across, up) = box, size
+        self.ax = ax = figure.add_axes((left / across, bottom / up, width / across, self.height / up))
         ax.axis("off")
-        ax.set_xlim(*window)
-        return cls(ax, tokens, width, height, *window)
+        ax.set_xlim(window.first, window.last)
+        self.window, self.tokens = window, tokens
+        self.place = {
+            "data": ax.transData,
+            "inside": ax.transAxes,
+            "steps": ax.get_xaxis_transform(),
+            "values": ax.get_yaxis_transform(),
+        }
 
-    @property
-    def step_px(self) -> float:
-        """CSS pixels of a step."""
-        return self.width / (self.last - self.first)
-
-    @property
-    def inside(self) -> Transform:
-        """Places as shares of width and height."""
-        return self.ax.transAxes
-
-    @property
-    def at_steps(self) -> Transform:
-        """Places as a step and a share of the height."""
-        return self.ax.get_xaxis_transform()
-
-    @property
-    def at_values(self) -> Transform:
-        """Places as a share of the width and a value."""
-        return self.ax.get_yaxis_transform()
-
-    def line(self, x: Places, y: Places, token: str, width_px: float = 1, **style: Any) -> None:
-        """A line, by default over steps and values."""
-        self.ax.plot(x, y, **{"color": self.tokens[token], "lw": pt(width_px), **style})
+    def line(
+        self, x: Places, y: Places, token: str, px: float = 1, where: str = "data", **style: Any
+    ) -> None:
+        """A line, so many pixels wide."""
+        self.ax.plot(x, y, color=self.tokens[token], lw=pt(px), transform=self.place[where], **style)
 
     def uprights(self, steps: Sequence[float], width_px: float, **style: Any) -> None:
         """Lines from foot to top."""
         look: Style = {"color": self.tokens["ink2"], "lw": pt(width_px), **style}
-        self.ax.vlines(steps, 0, 1, transform=self.at_steps, **look)
+        self.ax.vlines(steps, 0, 1, transform=self.place["steps"], **look)
 
-    def mark(self, x: Places, y: Places, marker: str | int, size_px: float, token: str, **style: Any) -> None:
-        """Filled markers, which may reach over the edge; by default over steps and values."""
-        look = {"ls": "none", "marker": marker, "ms": pt(size_px), "mew": 0, "clip_on": False}
-        self.ax.plot(x, y, **{"color": self.tokens[token], **look, **style})
+    def mark(
+        self, x: Places, y: Places, shape: str | int, size_px: float, token: str, where: str, **style: Any
+    ) -> None:
+        """Filled markers, which may reach over the edge."""
+        look = {"ls": "none", "marker": shape, "ms": pt(size_px), "mew": 0, "clip_on": False, **style}
+        self.ax.plot(x, y, color=self.tokens[token], transform=self.place[where], **look)
 
     def write(
         self,
         words: str,
         at: Pair,
         shift_px: Pair,
-        aligned: tuple[str, str],
+        aligned: str,
         token: str = "ink2",
-        where: Transform | None = None,
-        *,
-        size_px: float = LABEL_PX,
-        bold: bool = False,
-        halo: bool = False,
-        z: float = 3,
+        where: str = "inside",
+        **style: Any,
     ) -> None:
-        """Text at a place (by default inside), shifted by CSS pixels; ``aligned`` is horizontal, vertical.
+        """Text at a place, shifted by CSS pixels; ``aligned`` is horizontal, then vertical."""
+        across, up = aligned.split()
+        look: Style = {"ha": across, "va": up, "fontsize": pt(LABEL_PX), "color": self.tokens[token], **style}
+        shift = pt(shift_px[0]), pt(shift_px[1])
+        self.ax.annotate(words, at, shift, self.place[where], "offset points", annotation_clip=False, **look)
 
-        With a halo, the ground's colour around letters, it can be read over a curve and hides little of it.
-        """
-        look: Style = {"ha": aligned[0], "va": aligned[1], "fontsize": pt(size_px), "zorder": z}
-        if bold:
-            look["weight"] = "bold"
-        if halo:
-            look["path_effects"] = [withStroke(linewidth=pt(4), foreground=self.tokens["page"])]
-        shift: Style = {"xytext": (pt(shift_px[0]), pt(shift_px[1])), "textcoords": "offset points"}
-        look |= {"color": self.tokens[token], "xycoords": where or self.inside, "annotation_clip": False}
-        self.ax.annotate(words, at, **shift, **look)
+    @property
+    def halo(self) -> Style:
+        """The ground's colour around letters: they can be read over a curve and hide little of it."""
+        return {"path_effects": [withStroke(linewidth=pt(4), foreground=self.tokens["page"])]}
 
     def paint_values(self, ticks: Ticks) -> None:
         """The y axis: a line at the left, a grid line and a label at each tick."""
-        self.line([0, 0], [0, 1], "line", transform=self.inside, clip_on=False, zorder=2.6)
-        grid: Style = {"transform": self.at_values, "color": self.tokens["grid"], "lw": pt(1), "zorder": 0.5}
-        self.ax.hlines([y for y, _ in ticks], 0, 1, **grid)
-        aligned = ("right", "center_baseline")
+        self.line([0, 0], [0, 1], "line", where="inside", clip_on=False, zorder=2.6)
+        grid: Style = {"color": self.tokens["grid"], "lw": pt(1), "zorder": 0.5}
+        self.ax.hlines([y for y, _ in ticks], 0, 1, transform=self.place["values"], **grid)
         for y, label in ticks:
-            self.write(label, (0, y), (-_PAD_PX, 0), aligned, where=self.at_values, size_px=SMALL_PX)
+            place = (0, y), (-_PAD_PX, 0), "right center_baseline", "ink2", "values"
+            self.write(label, *place, fontsize=pt(SMALL_PX))
 
-    def paint_foot(self) -> None:
-        """The line at the foot."""
-        self.line([0, 1], [0, 0], "line", transform=self.inside, clip_on=False, zorder=2.6)
-
-    def paint_steps(self, axis: str, most_ticks: int) -> None:
-        """The foot of the lowest pane: ticks, their labels, and what they count."""
-        self.paint_foot()
-        aligned = ("center", "top")
+    def paint_steps(self, axis: str = "", most_ticks: int = 0) -> None:
+        """The line at the foot; of the lowest pane also ticks, their labels, and what they count."""
+        self.line([0, 1], [0, 0], "line", where="inside", clip_on=False, zorder=2.6)
+        if not axis:
+            return
         ticks = time_ticks if axis == SECONDS else step_ticks
-        for x, label in ticks(self.first, self.last, most_ticks):
-            self.mark([x], [0], 3, _TICK_PX, "ink2", mew=pt(1), transform=self.at_steps)
-            room_px = (self.last - x) * self.step_px + RIGHT_PX - 2
+        first, last, width = self.window
+        for x, label in ticks(first, last, most_ticks):
+            self.mark([x], [0], 3, _TICK_PX, "ink2", "steps", mew=pt(1))
+            room_px = (last - x) * (width / (last - first)) + RIGHT_PX - 2
             if room_px >= text_px(label, SMALL_PX) / 2:  # else the edge would cut it
-                shift = (0, -_TICK_PX - _PAD_PX)
-                self.write(label, (x, 0), shift, aligned, where=self.at_steps, size_px=SMALL_PX)
-        self.write("wall clock" if axis == SECONDS else axis, (1, 0), (0, -24), ("right", "top"))
+                place = (x, 0), (0, -_TICK_PX - _PAD_PX), "center top", "ink2", "steps"
+                self.write(label, *place, fontsize=pt(SMALL_PX))
+        self.write("wall clock" if axis == SECONDS else axis, (1, 0), (0, -24), "right top")

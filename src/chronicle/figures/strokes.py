@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.figures.panels import Line, Panel, Segment
-from chronicle.figures.scales import RIGHT_PX, SMALL_PX, Pane, Scale, Style, true_value, value_ticks
+from chronicle.figures.scales import RIGHT_PX, SMALL_PX, Pane, Scale, Window, true_value, value_ticks
 from chronicle.figures.style import label, pt, text_px
 from chronicle.model import Floats
 
@@ -57,7 +57,7 @@ class Stroke:
             pane.ax.vlines(*extremes, color=colour, lw=pt(1.1), zorder=z - 0.1)
         dash, width_px = (self.dash, width_px) if self.live else (_DEAD_DASH, 1.5)
         pane.line(x, self.mid, token, width_px, ls=(0, dash) if dash else "-", zorder=z)
-        pane.mark(x[self.dots], self.mid[self.dots], "o", 3.6, token, clip_on=True, zorder=z)
+        pane.mark(x[self.dots], self.mid[self.dots], "o", 3.6, token, "data", clip_on=True, zorder=z)
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class Clip:
 
     def paint(self, pane: Pane) -> None:
         """A triangle on the frame at the true step, the true value beside it."""
-        edge, marker = (1, "^") if self.above else (0, "v")
-        pane.mark([self.x], [edge], marker, 7, self.token, transform=pane.at_steps, zorder=8)
+        edge, shape, up, shift_px = (1, "^", "top", -3) if self.above else (0, "v", "bottom", 3)
+        pane.mark([self.x], [edge], shape, 7, self.token, "steps", zorder=8)
         if self.side:
-            shift = (7.0 * self.side, -3.0 if self.above else 3.0)
-            aligned = ("left" if self.side > 0 else "right", "top" if self.above else "bottom")
-            style: Style = {"size_px": SMALL_PX, "bold": True, "halo": True, "z": 8}
-            value, at = true_value(self.value), (self.x, edge)
-            pane.write(value, at, shift, aligned, self.token, pane.at_steps, **style)
+            aligned = f"{'left' if self.side > 0 else 'right'} {up}"
+            place = (self.x, edge), (7 * self.side, shift_px), aligned, self.token, "steps"
+            pane.write(
+                true_value(self.value), *place, fontsize=pt(SMALL_PX), weight="bold", zorder=8, **pane.halo
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +95,16 @@ class Missing:
     def paint(self, pane: Pane) -> None:
         """A row of crosses below the upper edge, with the word where there is room for it."""
         y, first, last = 0.92, float(self.x[0]), float(self.x[-1])
-        look = {"mew": pt(1.3), "transform": pane.at_steps, "clip_on": True, "zorder": 8}
-        pane.mark(self.x, np.full(len(self.x), y), "x", 5, "bad", **look)
+        heights = np.full(len(self.x), y)
+        pane.mark(self.x, heights, "x", 5, "bad", "steps", mew=pt(1.3), clip_on=True, zorder=8)
+        px = pane.window.width / (pane.window.last - pane.window.first)
         at, shift, side = first, (-8, 0), "right"
-        if (first - pane.first) * pane.step_px < 60:
+        if (first - pane.window.first) * px < 60:
             at, shift, side = last, (8, 0), "left"
-            if (pane.last - last) * pane.step_px < 60:
+            if (pane.window.last - last) * px < 60:
                 at, shift = first, (-3, -14)
-        place = (at, y), shift, (side, "center"), "bad", pane.at_steps
-        pane.write(self.word, *place, bold=True, halo=True, z=8)
+        place = (at, y), shift, f"{side} center", "bad", "steps"
+        pane.write(self.word, *place, weight="bold", zorder=8, **pane.halo)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,15 +119,12 @@ class Curves:
     height: float
 
     @classmethod
-    def of(
-        cls, panel: Panel, scale: Scale, height: float, window: tuple[float, float], width_px: float
-    ) -> Curves:
+    def of(cls, panel: Panel, scale: Scale, height: float, window: Window) -> Curves:
         """What a panel draws over a window of steps."""
-        gaps = missing(panel, *window, int(width_px / _CROSS_PX))
+        gaps = missing(panel, window)
         if gaps:
             scale = scale.with_headroom()
-        lines = strokes(panel, scale, *window, int(width_px))
-        return cls(panel, scale, lines, clips(panel, scale, *window, width_px), gaps, height)
+        return cls(panel, scale, strokes(panel, scale, window), clips(panel, scale, window), gaps, height)
 
     def paint(self, pane: Pane, lift_px: float) -> None:
         """Paints curves, y axis and, so far above the frame, the label."""
@@ -144,8 +142,8 @@ class Curves:
             self._name_lines(pane)
         visible = any(np.isfinite(stroke.mid).any() for stroke in self.strokes)
         pane.paint_values(value_ticks(scale, self.height) if visible else ())
-        title = label(panel.name, panel.unit, scale.log, pane.width + RIGHT_PX - 4)
-        pane.write(title, (0, 1), (0, lift_px), ("left", "bottom"))
+        title = label(panel.name, panel.unit, scale.log, pane.window.width + RIGHT_PX - 4)
+        pane.write(title, (0, 1), (0, lift_px), "left bottom")
 
     def _name_lines(self, pane: Pane) -> None:
         """The name of each line of several at its right end, one above the other where lines end together."""
@@ -153,40 +151,42 @@ class Curves:
         for line in self.panel.lines:
             own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
             if own:
-                x, y = _right_end(max(own, key=lambda s: float(np.nanmax(s.x))), pane)
-                ends.append((float(pane.ax.transData.transform((x, y))[1]) / 2, x, line))
-        bottom = float(pane.inside.transform((0, 0))[1]) / 2
+                x, y = _right_end(max(own, key=lambda s: float(np.nanmax(s.x))), pane.window)
+                ends.append((float(pane.place["data"].transform((x, y))[1]) / 2, x, line))
+        bottom = float(pane.place["inside"].transform((0, 0))[1]) / 2
         lowest = bottom + 2
         for y_px, x, line in sorted(ends, key=lambda end: end[0]):
             lowest = max(lowest, y_px + 5)
             y = min(lowest - bottom, self.height - 14) / self.height
             lowest += _NAME_GAP_PX
-            place = (x, y), (-2, 0), ("right", "bottom"), line.token, pane.at_steps
-            pane.write(line.name, *place, bold=True, halo=True, z=7)
+            place = (x, y), (-2, 0), "right bottom", line.token, "steps"
+            pane.write(line.name, *place, weight="bold", zorder=7, **pane.halo)
 
 
-def _right_end(stroke: Stroke, pane: Pane) -> tuple[float, float]:
+def _right_end(stroke: Stroke, window: Window) -> tuple[float, float]:
     """Where a curve leaves the panel at the right, and its middle height along the way its name takes."""
     known = np.isfinite(stroke.mid)
-    x = min(float(np.nanmax(stroke.x)), pane.last)
-    way = np.linspace(max(x - 0.06 * (pane.last - pane.first), pane.first), x, 9)
+    x = min(float(np.nanmax(stroke.x)), window.last)
+    way = np.linspace(max(x - 0.06 * (window.last - window.first), window.first), x, 9)
     return x, float(np.median(np.interp(way, stroke.x[known], stroke.mid[known])))
 
 
-def strokes(panel: Panel, scale: Scale, first: float, last: float, columns: int) -> list[Stroke]:
-    """The curves of a panel between two steps, dead ones first (they lie under everything)."""
+def strokes(panel: Panel, scale: Scale, window: Window) -> list[Stroke]:
+    """The curves of a panel over a window, dead ones first (they lie under everything)."""
     joined = []
     for live in (False, True):
         for line in panel.lines:
-            parts = (s.within(first, last) for s in line.segments if s.live is live)
-            drawn = [_stroke(line, part, scale, first, last, columns) for part in parts if part is not None]
+            parts = (s.inside(window.first, window.last, 1) for s in line.segments if s.live is live)
+            drawn = [_stroke(line, part, scale, window) for part in parts if len(part.steps)]
             for shaded in (False, True):
                 same = [stroke for stroke in drawn if (stroke.low is not None) is shaded]
                 joined += [_joined(same)] if same else []
     return joined
 
 
-def _stroke(line: Line, part: Segment, scale: Scale, first: float, last: float, columns: int) -> Stroke:
+def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
+    first, last, width = window
+    columns = int(width)
     x, mid, low, high = part.steps, part.values, None, None
     spanned = columns * (min(x[-1], last) - max(x[0], first)) / (last - first)
     if len(x) > max(2 * spanned, _DOTS_BELOW):
@@ -255,28 +255,21 @@ def envelope(steps: Floats, values: Floats, first: float, last: float, columns: 
     column = np.clip((steps - first) * (columns / (last - first)), 0, columns - 1).astype(np.int64)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     finite = np.where(np.isfinite(values), values, np.nan)
+    parts = np.split(finite, starts[1:])
+    if np.isnan(finite).any():
+        parts = [part[~np.isnan(part)] for part in parts]
     return Envelope(
         centre=np.asarray(first + (column[starts] + 0.5) * ((last - first) / columns), np.float64),
         low=np.fmin.reduceat(finite, starts),
-        mid=_medians(finite, starts),
+        mid=np.array([_median(part) if len(part) else np.nan for part in parts]),
         high=np.fmax.reduceat(finite, starts),
     )
 
 
-def _medians(values: Floats, starts: NDArray[np.int64]) -> Floats:
-    some_nan = bool(np.isnan(values).any())
-    mids = np.full(len(starts), np.nan)
-    for i, part in enumerate(np.split(values, starts[1:])):
-        known = part[~np.isnan(part)] if some_nan else part
-        if half := len(known) // 2:
-            if len(known) % 2:
-                mids[i] = np.partition(known, half)[half]
-            else:
-                ordered = np.partition(known, (half - 1, half))
-                mids[i] = (ordered[half - 1] + ordered[half]) / 2
-        elif len(known):
-            mids[i] = known[0]
-    return mids
+def _median(values: Floats) -> float:
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    ordered = np.partition(values, (low, high))  # np.median does this too, at four times the cost
+    return float(ordered[low] + ordered[high]) / 2
 
 
 def _tall(low: Floats, high: Floats, log: bool) -> Mask:
@@ -286,15 +279,16 @@ def _tall(low: Floats, high: Floats, log: bool) -> Mask:
     return height > _TALL * np.median(known) if len(known) else np.zeros(len(height), bool)
 
 
-def clips(panel: Panel, scale: Scale, first: float, last: float, width_px: float) -> list[Clip]:
+def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
     """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
-    px = width_px / (last - first)
+    first, last, width = window
+    px = width / (last - first)
     placed = []
     for above in (True, False):
         taken_px = -1.0  # right end of the last value
-        for clip in _grouped(_outside(panel, scale, first, last, above), _CLIP_GAP_PX / px):
+        for clip in _grouped(_outside(panel, scale, window, above), _CLIP_GAP_PX / px):
             x, room = (clip.x - first) * px, text_px(true_value(clip.value)) + 12
-            side = 1 if x + room < width_px else -1
+            side = 1 if x + room < width else -1
             if (x if side > 0 else x - room) < taken_px:
                 side = 0
             taken_px = max(taken_px, x + room * max(side, 0))
@@ -302,7 +296,7 @@ def clips(panel: Panel, scale: Scale, first: float, last: float, width_px: float
     return placed
 
 
-def _outside(panel: Panel, scale: Scale, first: float, last: float, above: bool) -> list[Clip]:
+def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Clip]:
     """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say."""
     sign = 1 if above else -1
     edge = scale.high if above else scale.low
@@ -310,7 +304,7 @@ def _outside(panel: Panel, scale: Scale, first: float, last: float, above: bool)
     for line in panel.lines:
         for s in line.segments:
             rows = np.flatnonzero((s.values > edge) if above else (s.values < edge))
-            rows = rows[(s.steps[rows] >= first) & (s.steps[rows] <= last) & np.isfinite(s.values[rows])]
+            rows = rows[_within(s.steps[rows], window) & np.isfinite(s.values[rows])]
             for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
                 i = run[np.argmax(sign * s.values[run])]
                 token = line.token if s.live else "dead"
@@ -325,16 +319,21 @@ def _grouped(clips: list[Clip], gap: float) -> Iterator[Clip]:
         yield max(clips[a:b], key=lambda clip: clip.value if clip.above else -clip.value)
 
 
-def missing(panel: Panel, first: float, last: float, columns: int) -> Missing | None:
+def missing(panel: Panel, window: Window) -> Missing | None:
     """Where the panel's first line was logged as NaN or Inf; None where it never was."""
     parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
     if all(np.isfinite(s.values).all() for s in parts):
         return None
     steps, values = np.concatenate([s.steps for s in parts]), np.concatenate([s.values for s in parts])
-    odd = ~np.isfinite(values) & (steps >= first) & (steps <= last)
+    odd = ~np.isfinite(values) & _within(steps, window)
     if not odd.any():
         return None
     words = [word for word, test in (("NaN", np.isnan), ("Inf", np.isinf)) if test(values[odd]).any()]
-    column = np.round((steps[odd] - first) * (columns / (last - first)))
+    columns = int(window.width / _CROSS_PX)
+    column = np.round((steps[odd] - window.first) * (columns / (window.last - window.first)))
     _, firsts = np.unique(column, return_index=True)
     return Missing(steps[odd][firsts], "/".join(words))
+
+
+def _within(steps: Floats, window: Window) -> Mask:
+    return (steps >= window.first) & (steps <= window.last)
