@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from chronicle.__main__ import main
+
+# No test depends on how busy the machine is: an example may take as long as it takes.
+settings.register_profile("chronicle", deadline=None)
+settings.load_profile("chronicle")
 
 
 @dataclass(frozen=True)

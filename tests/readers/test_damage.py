@@ -1,12 +1,9 @@
-"""Damaged logs of every format and kind: never a crash or a hang; what stands before the damage is kept."""
+"""Damaged logs of every format and kind: never a crash; what stands before the damage is kept."""
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,30 +15,13 @@ from chronicle.readers import Reading, read_all
 
 ALL = [EXAMPLES / example for example in examples()]
 NAMES = [f"{example.parts[0]}/{example.name[:24]}" for example in examples()]
-LIMIT_S = 20
 PEAK_KB = 600_000  # numpy and pandas take a fifth of it
-
-
-@contextmanager
-def within(seconds: int) -> Iterator[None]:
-    """Fails the test when what is in it takes longer."""
-
-    def late(*_: object) -> None:
-        raise AssertionError(f"took more than {seconds} s")
-
-    signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
 
 
 def reading_of(content: bytes, file: Path) -> Reading:
     """What is read of a file with this content; a file that nobody knows is a problem and no crash."""
     file.write_bytes(content)
-    with within(LIMIT_S):
-        return read_all(file)
+    return read_all(file)
 
 
 def points(attempts: tuple[Attempt, ...]) -> set[tuple[str, int, str]]:
@@ -75,22 +55,32 @@ def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path
             assert kept <= points(reading.attempts), one.name
 
 
-@pytest.mark.parametrize("example", ALL, ids=NAMES)
-def test_memory_is_bounded_whatever_a_log_says(example: Path, tmp_path: Path) -> None:
-    """In a process of its own, which reads every damaged copy and says how much memory it took at most."""
-    folder = tmp_path / "copies"
-    for one in damaged(example.read_bytes(), seed=1, each=2):
-        copy = folder / one.name / example.name
-        copy.parent.mkdir(parents=True)
-        copy.write_bytes(one.content)
-    code = (
-        "import pathlib, re, sys\nfrom chronicle.readers import read_all\n"
-        "for file in sorted(pathlib.Path(sys.argv[1]).rglob('*')):\n"
-        "    if file.is_file(): read_all(file)\n"
-        "print(re.search(r'VmHWM:\\s+(\\d+)', pathlib.Path('/proc/self/status').read_text())[1])"
-    )
+# Reads all copies of one example after the other, and prints the peak of the memory [KB] for each example.
+MEASURED = """
+import gc, pathlib, re, sys
+from chronicle.readers import read_all
+for folder in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+    gc.collect()
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            read_all(file)
+    print(folder.name, re.search(r"VmHWM:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.slow
+def test_memory_is_bounded_whatever_a_log_says(tmp_path: Path) -> None:
+    """In one process of its own, which reads every damaged copy of every example."""
+    for number, example in enumerate(ALL):
+        for copy in damaged(example.read_bytes(), seed=1, each=2):
+            file = tmp_path / f"{number:03}" / copy.name / example.name
+            file.parent.mkdir(parents=True)
+            file.write_bytes(copy.content)
     ran = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", MEASURED, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
-    assert int(ran.stdout) < PEAK_KB
+    peaks_kb = {ALL[int(number)]: int(peak) for number, peak in map(str.split, ran.stdout.splitlines())}
+    assert len(peaks_kb) == len(ALL)
+    assert {example: peak for example, peak in peaks_kb.items() if peak >= PEAK_KB} == {}

@@ -13,7 +13,8 @@ from chronicle.build.sources import expand
 from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat
 from chronicle.model import Role
 from chronicle.readers import READERS, read, read_all, runs_below
-from chronicle.readers.files import natural
+from chronicle.readers.find import natural
+from chronicle.readers.text import Head
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
 
@@ -288,15 +289,15 @@ class Copycat:
 
     NAME, SUFFIXES = "copycat", ()
 
-    def identify(self, path: Path) -> bool:
-        return path.suffix == ".csv"
+    def identify(self, head: Head) -> bool:
+        return head.path.suffix == ".csv"
 
     def read(self, path: Path) -> list[object]:
         return []
 
 
 def test_two_claimants_are_both_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.dispatch.plugins", lambda: ((Copycat(),), ()))
+    monkeypatch.setattr("chronicle.readers.catalogue.plugins", lambda: ((Copycat(),), ()))
     make(tmp_path, "a.csv", "b.jsonl")
     with pytest.raises(AmbiguousFormat, match="readers 'csv' and 'copycat' both claim it"):
         read(tmp_path / "a.csv")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from chronicle.readers import READERS
-from chronicle.readers.dispatch import folder_claims
 from chronicle.readers.dvclive import PLACES
+from chronicle.readers.find import folder_claims
 
 EXAMPLES = Path(__file__).parent / "examples"
 HOOKS = ("identify_folder", "read_folder", "read_many", "runs", "run_key", "lacks")

@@ -15,7 +15,7 @@ from tests.readers.writers import csv_log
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Role, Series
-from chronicle.readers import dispatch, protocol, read, read_all, runs_below
+from chronicle.readers import catalogue, read, read_all, runs_below
 
 
 class Mine:
@@ -46,11 +46,11 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SimpleNamespace]
     """Entry points as if packages were installed."""
     points: list[SimpleNamespace] = []
     monkeypatch.setattr(
-        protocol, "entry_points", lambda group: points if group == "chronicle.readers" else []
+        catalogue, "entry_points", lambda group: points if group == "chronicle.readers" else []
     )
-    dispatch.plugins.cache_clear()
+    catalogue.plugins.cache_clear()
     yield points
-    dispatch.plugins.cache_clear()
+    catalogue.plugins.cache_clear()
 
 
 def point(load: object) -> SimpleNamespace:
@@ -109,11 +109,11 @@ def test_the_reader_that_the_guide_shows_is_found_and_reads(
     (tmp_path / "logs" / "cut.losses").write_text(log + "40 2.3")
     (tmp_path / "logs" / "bad.losses").write_text("#losses\n")
     monkeypatch.syspath_prepend(site)
-    dispatch.plugins.cache_clear()
+    catalogue.plugins.cache_clear()
     try:
         reading = read_all(tmp_path / "logs")
     finally:
-        dispatch.plugins.cache_clear()
+        catalogue.plugins.cache_clear()
     whole, cut = reading.attempts
     assert whole.facts["format"] == "losses"
     assert whole.series["loss"].steps.tolist() == [10, 20, 30]

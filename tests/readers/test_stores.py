@@ -14,7 +14,7 @@ from tests.readers.writers import csv_log
 from chronicle.build.produce import read_run
 from chronicle.build.sources import expand, spread
 from chronicle.errors import NothingToRead
-from chronicle.readers import dispatch, read_all, runs_below
+from chronicle.readers import read_all, read_file, runs_below
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import Workspace
 
@@ -77,8 +77,7 @@ def test_a_store_of_two_hundred_runs_is_two_hundred_runs(tmp_path: Path) -> None
 def test_the_store_is_read_once_for_all_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = expand([project(tmp_path / "mine.db", [f"trial-{number}" for number in range(20)])])
     reads = []
-    real = dispatch.read_file
-    monkeypatch.setattr("chronicle.readers.read_file", lambda path: (reads.append(path), real(path))[1])
+    monkeypatch.setattr("chronicle.readers.read_file", lambda path: (reads.append(path), read_file(path))[1])
     for run in found:
         read_run(run, WorkspaceConfig())
     assert len(reads) == 1

@@ -17,7 +17,7 @@ from chronicle.classify.detect import Event, detect, engine_for
 from chronicle.classify.medians import median
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.judged import LOSSES, MIN_POINTS, judged_loss
-from chronicle.model import Attempt, Finding, Floats, Join, Role, Series, Timeline
+from chronicle.model import Attempt, Floats, Join, Role, Series, Timeline
 
 T = TypeVar("T")
 
@@ -117,12 +117,6 @@ class View:
         seen = self._kernel(series, sign)[0]
         more = hidden(series, self.thresholds, seen) if series.role in LOSSES and sign > 0 else ()
         return tuple(sorted((*seen, *more), key=lambda e: (e.onset, e.peak)))
-
-    def findings(self, series: Series) -> tuple[Finding, ...]:
-        """Events of a series as findings of loss shapes (spikes, divergence, level shift, NaN, frozen)."""
-        from chronicle.classify.rules.shapes import typed
-
-        return self.once(("findings", series), lambda: tuple(typed(self, series)))
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""

@@ -10,30 +10,36 @@ A reader is a module with ``NAME``, ``SUFFIXES`` (a hint only), ``identify(head)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice, repeat
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
-from chronicle.errors import LogError, NothingToRead, UnknownFormat
+from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Role, relocated
 from chronicle.readers.arrange import arrange
-from chronicle.readers.dispatch import (
-    READERS,
-    all_readers,
+from chronicle.readers.catalogue import READERS, Reader, all_readers, plugins
+from chronicle.readers.find import (
+    RunSource,
+    claims,
+    folder_claims,
+    hook,
     is_log,
     is_text,
     log_like,
-    read_file,
-    read_files,
     run_key,
-    runs_of,
+    runs_in,
+    scan,
+    stored_runs,
 )
-from chronicle.readers.files import RunSource, runs_in, scan, stored_runs
-from chronicle.readers.packed import plain_name
-from chronicle.readers.protocol import plugins
+from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
 from chronicle.readers.text import clean
 from chronicle.workspace.locations import address_of, is_address
 
@@ -49,6 +55,11 @@ __all__ = [
     "what_to_do",
 ]
 
+_UNKNOWN = (
+    "no reader knows this format. Known formats: {}. "
+    "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
+)
+_LINK = "Remedy: mend the link or remove it"
 _MOST_NAMED = 5
 
 Aliases = Sequence[tuple[str, Role]]
@@ -187,9 +198,119 @@ def runs_below(path: str | Path) -> list[RunSource]:
         name = run_key(path) or path.name
         return runs_of_store(path) or [RunSource(name, (path,))]
     folder = scan(path, is_log)
-    return runs_in(folder, runs_of, run_key) if any(folder.all_logs()) else []
+    return runs_in(folder) if any(folder.all_logs()) else []
 
 
 def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
     """The runs of a file that holds several, `prefix/<file>/<run>`; [] for any other."""
-    return stored_runs(path, runs_of, prefix)
+    return stored_runs(path, prefix)
+
+
+def read_file(path: Path) -> list[Attempt]:
+    """All attempts of one file, or of a folder that is one log; the fact "format" names the reader.
+
+    Raises:
+        LogError: no reader or two readers know it, it is no regular file, it is empty, or cannot be opened.
+        NothingToRead: there is no such file.
+    """
+    try:
+        if path.is_dir() and (found := folder_claims(path)):
+            reader = _only(found, path)
+            return _by(reader, hook(reader, "read_folder", list)(path))
+        _require_regular(path)
+        return _unpacked(path) if is_packed(path) else _plain(path)
+    except OSError as err:
+        raise _unreadable(path, err) from err
+
+
+def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
+    """As `read_file` of each of the files, in their order; what it raises is given. Raises NothingToRead.
+
+    Files named as those of a reader that is faster with many (`read_many`) are handed to it together;
+    one that it does not know is read as any other.
+    """
+    faster = [reader for reader in all_readers() if hasattr(reader, "read_many")]
+    readers = [_of_many(path, faster) for path in paths]
+    for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
+        files = [path for path, _ in group]
+        many: Iterable[Any] = hook(reader, "read_many", list)(files) if reader else repeat(None)
+        for path, found in zip(files, many, strict=bool(reader)):
+            if isinstance(found, OSError):
+                yield _unreadable(path, found)
+            elif found is None:
+                yield _read_or_told(path)
+            else:
+                yield found if isinstance(found, LogError) or not reader else _by(reader, found)
+
+
+def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
+    """The one of the readers of many that a file is named after, if it is a regular one."""
+    named = [one for one in readers if any(suffix in path.name for suffix in one.SUFFIXES)]
+    try:
+        return named[0] if named and stat.S_ISREG(path.stat().st_mode) else None
+    except OSError:
+        return None
+
+
+def _read_or_told(path: Path) -> list[Attempt] | LogError:
+    try:
+        return read_file(path)
+    except LogError as err:
+        return err
+
+
+def _unreadable(path: Path, err: OSError) -> LogError:
+    return LogError(str(path), f"cannot be read ({err.strerror}). Remedy: check its permissions")
+
+
+def _plain(path: Path) -> list[Attempt]:
+    reader = _only(claims(path), path)
+    return _by(reader, reader.read(path))
+
+
+def _unpacked(path: Path) -> list[Attempt]:
+    with unpacked(path) as file:
+        try:
+            _require_regular(file.path)
+            return [named_back(one, file, path) for one in _plain(file.path)]
+        except LogError as err:
+            raise told_back(err, file, path) from err
+
+
+def _by(reader: Reader, attempts: list[Attempt]) -> list[Attempt]:
+    return [replace(one, facts={"format": reader.NAME, **one.facts}) for one in attempts]
+
+
+def _only(found: list[Reader], path: Path) -> Reader:
+    """The one reader among those that claim a log. Raises UnknownFormat and AmbiguousFormat."""
+    if not found:
+        for reader in all_readers():
+            if lacks := hook(reader, "lacks", str)(path):
+                raise UnknownFormat(str(path), lacks)
+        known = ", ".join(reader.NAME for reader in all_readers())
+        raise UnknownFormat(str(path), _UNKNOWN.format(known))
+    if len(found) > 1:
+        names = " and ".join(repr(reader.NAME) for reader in found)
+        raise AmbiguousFormat(str(path), f"readers {names} both claim it. Remedy: uninstall one of them")
+    return found[0]
+
+
+def _require_regular(path: Path) -> None:
+    """Raises where opening the file would fail or wait for ever."""
+    try:
+        info = path.stat()
+    except FileNotFoundError:
+        if path.is_symlink():
+            what = f"is a link to {path.readlink()}, which does not exist. {_LINK}"
+            raise LogError(str(path), what) from None
+        raise NothingToRead(f"{path}: no such file or folder") from None
+    except OSError as err:
+        if err.errno == errno.ELOOP:
+            raise LogError(str(path), f"is a link that leads to itself. {_LINK}") from None
+        raise
+    if stat.S_ISDIR(info.st_mode):  # only a folder that could not be listed comes here
+        os.scandir(path).close()
+    if not stat.S_ISREG(info.st_mode):
+        raise LogError(str(path), "is no regular file (a pipe, socket or device). Remedy: name a file")
+    if not info.st_size:
+        raise BadLog(str(path), "is empty. Remedy: remove it, or wait until it is written to")

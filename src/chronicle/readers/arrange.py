@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from chronicle.model import Attempt, Series
-from chronicle.readers.files import WRITERS, natural
+from chronicle.readers.find import WRITERS, natural
 
 
 def arrange(attempts: Sequence[Attempt]) -> list[Attempt]:

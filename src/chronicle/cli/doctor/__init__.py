@@ -17,8 +17,9 @@ from chronicle.cli.doctor.shapes import Kind, kinds_of, unread_kinds
 from chronicle.errors import LogError
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import read_all
+from chronicle.readers.catalogue import all_readers
 from chronicle.readers.console.log import Log, watched
-from chronicle.readers.dispatch import all_readers, claims
+from chronicle.readers.find import claims
 from chronicle.readers.packed import unpacked
 from chronicle.readers.text import encoding_of, head
 

@@ -18,7 +18,7 @@ from typing import Any
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import tables
-from chronicle.readers.files import NOT_LOGS, scan
+from chronicle.readers.find import NOT_LOGS, scan
 from chronicle.readers.text import Head
 from chronicle.readers.trackers import on_one_axis, without_summary
 from chronicle.readers.wandb import records
@@ -120,7 +120,7 @@ def read_folder(path: Path) -> list[Attempt]:
 
 def _others(run_file: Path) -> Iterator[Path]:
     """The logs in the folder of a run file that W&B's client did not put there."""
-    from chronicle.readers.dispatch import is_log  # which asks this reader too
+    from chronicle.readers.find import is_log  # which asks this reader too
 
     for entry in sorted(run_file.parent.iterdir()):
         if entry.name in NOT_LOGS | _CLIENTS | {run_file.name} or entry.name.startswith("."):

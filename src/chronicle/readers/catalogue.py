@@ -1,4 +1,4 @@
-"""What a reader is, and readers of other packages, which are held so that a failure of theirs stops nothing.
+"""The readers: those of chronicle, a row each, and those of other packages, whose failures stop nothing.
 
 Beside the four names of `Reader` there are some that a reader may have:
 
@@ -23,6 +23,8 @@ from typing import Any, Protocol, cast
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
+from chronicle.readers.console import FORMATS
+from chronicle.readers.on_demand import OnDemand
 from chronicle.readers.text import Head
 
 GROUP = "chronicle.readers"  # of entry points
@@ -43,6 +45,34 @@ class Reader(Protocol):
 
     def read(self, path: Path) -> list[Attempt]:
         """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
+
+
+_FOLDER = ("identify_folder", "read_folder")
+_MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
+READERS = cast(
+    tuple[Reader, ...],
+    (
+        OnDemand("event_files", "event file", (".tfevents",), FALLBACK=-1, hooks=("read_many",)),
+        OnDemand(
+            "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
+        ),
+        OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",)),
+        OnDemand("trainer_state", "trainer_state.json", (".json",)),
+        OnDemand("json_document", "json", hooks=("runs",)),
+        OnDemand("golden", "megatron-golden"),
+        OnDemand("wandb", "wandb", (".wandb",), hooks=(*_FOLDER, "run_key"), folder_has=("*.wandb",)),
+        OnDemand("mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW),
+        OnDemand("trackio", "trackio", hooks=("runs",)),
+        OnDemand("parquet", "parquet", hooks=("runs",)),
+        *FORMATS,
+        OnDemand("console.machine", "machine-log", FALLBACK=2),
+    ),
+)
+
+
+def all_readers() -> tuple[Reader, ...]:
+    """Those of chronicle, then those of other packages."""
+    return READERS + plugins()[0]
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Which files are logs, and which of them make a run. docs/formats.md states the same rules in prose.
+"""Which files are logs, by which reader, and which of them make a run. docs/formats.md states the same rules.
 
 Hidden files are passed over, and a folder is entered once, whatever links lead to it.
 """
@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+from chronicle.errors import LogError
 from chronicle.metrics.aliases import COMPONENTS
 from chronicle.metrics.roles import names_a_loss
+from chronicle.readers.catalogue import Reader, all_readers
+from chronicle.readers.console.marks import may_be_log
+from chronicle.readers.packed import plain_name, unpacked
+from chronicle.readers.text import Head, head
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(
@@ -40,9 +48,96 @@ _COMMON_WORDS = {*WRITERS, "metrics", "metric", "log", "logs", "history", "progr
 _COMMON_WORDS |= {"stats", "measurements", "trainer", "loss", "losses", "epoch", "run", "output", "scalars"}
 _COMMON_WORDS |= {"dmesg", "kern", "kernel", "syslog", "journal", "slurm", "job", "stdout", "stderr"}
 
-IsLog = Callable[[Path], bool]
-RunsOf = Callable[[Path], list[str]]
-RunKey = Callable[[Path], str]
+Wanted = Callable[[Path], bool]
+
+
+def claims(path: Path) -> list[Reader]:
+    """The readers that recognise the file: a FALLBACK is asked only where no other does. Raises OSError."""
+    start, ranked = Head.of(path), sorted(all_readers(), key=_rank)
+    for _, readers in groupby(ranked, key=_rank):
+        if claiming := [reader for reader in readers if reader.identify(start)]:
+            return claiming
+    return []
+
+
+def _rank(reader: Reader) -> int:
+    """0 for a reader of one format, 1 and more for those that take what is left."""
+    return int(getattr(reader, "FALLBACK", 0))
+
+
+def log_like(path: Path) -> bool:
+    """Whether the name of a file says that it is a log; if it cannot be read then, that is a problem."""
+    suffixes = {suffix for reader in all_readers() for suffix in reader.SUFFIXES}
+    return Path(plain_name(path)).suffix.lower() in suffixes or "tfevents" in path.name
+
+
+def is_log(path: Path) -> bool:
+    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it.
+
+    An event file or a run file of W&B of no bytes (a job that died at once) is none.
+    """
+    try:
+        info = path.stat()
+        if stat.S_ISDIR(info.st_mode):
+            return bool(folder_claims(path))
+        if stat.S_ISREG(info.st_mode) and ("tfevents" in path.name or path.suffix == ".wandb"):
+            return info.st_size > 0
+        return log_like(path) or (stat.S_ISREG(info.st_mode) and _claimed(path))
+    except (LogError, OSError):
+        return log_like(path)
+
+
+def _claimed(path: Path) -> bool:
+    with unpacked(path, begin_only=True) as file:
+        return bool(claims(file.path))
+
+
+def is_text(path: Path) -> bool:
+    """Whether a file is a text with a number in it, as a log would be, and no program by its name."""
+    try:
+        start = head(path) if path.is_file() and may_be_log(path) else b""
+    except OSError:
+        return False
+    return b"\0" not in start and any(byte in start for byte in b"0123456789")
+
+
+def folder_claims(path: Path) -> list[Reader]:
+    """The readers to which the folder as a whole is one log. Raises OSError."""
+    return [reader for reader in all_readers() if hook(reader, "identify_folder", bool)(path)]
+
+
+def runs_of(path: Path) -> list[str]:
+    """The runs in a file that may hold several, as the fact "run" of their attempts calls them; else []."""
+    try:
+        if not path.is_file():
+            return []
+        with unpacked(path, begin_only=True) as begin:  # of a store that is no text, the rest is needed too
+            start = Head.of(begin.path)
+            stores = _stores(start)
+            if b"\0" not in start.start and not stores:
+                return []
+        with unpacked(path) as file:
+            stores = stores if file.path == path else _stores(Head.of(file.path))
+            return list(hook(stores[0], "runs", list)(file.path)) if len(stores) == 1 else []
+    except (LogError, OSError):
+        return []
+
+
+def _stores(start: Head) -> list[Reader]:
+    return [reader for reader in all_readers() if hasattr(reader, "runs") and reader.identify(start)]
+
+
+def run_key(path: Path) -> str:
+    """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
+    try:
+        return next((key for reader in all_readers() if (key := hook(reader, "run_key", str)(path))), "")
+    except OSError:
+        return ""
+
+
+def hook(reader: Reader, name: str, otherwise: type) -> Callable[..., Any]:
+    """What a reader may have beside its four names; without it, the empty value of a type."""
+    return getattr(reader, name, lambda path: otherwise())
 
 
 @dataclass(frozen=True)
@@ -84,7 +179,7 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((len(part) if k % 2 else -1, part) for k, part in enumerate(parts))
 
 
-def scan(path: Path, is_log: IsLog, seen: set[tuple[int, int]] | None = None) -> Folder:
+def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -> Folder:
     """The tree of logs below ``path``; a folder that cannot be listed counts as a log, to be reported."""
     folder, seen = Folder(path), set() if seen is None else seen
     try:
@@ -101,41 +196,41 @@ def scan(path: Path, is_log: IsLog, seen: set[tuple[int, int]] | None = None) ->
             continue
         below = Path(entry.path)
         if os.path.isdir(below):
-            _enter(folder, below, is_log, seen)
-        elif is_log(below):
+            _enter(folder, below, wanted, seen)
+        elif wanted(below):
             folder.logs.append(below)
     return folder
 
 
-def _enter(folder: Folder, path: Path, is_log: IsLog, seen: set[tuple[int, int]]) -> None:
+def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]]) -> None:
     """Adds a folder in ``folder``, as one log or with what is below it."""
-    if is_log(path):
+    if wanted(path):
         info = path.stat()
         if (info.st_dev, info.st_ino) not in seen:
             folder.whole.append(path)
             seen.add((info.st_dev, info.st_ino))
         return
-    below = scan(path, is_log, seen)
+    below = scan(path, wanted, seen)
     folder.folders += [below] if any(below.all_logs()) else []
 
 
-def runs_in(folder: Folder, runs_of: RunsOf, run_key: RunKey, prefix: str = "") -> list[RunSource]:
+def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
     """The runs of a folder: itself with its parts, and those in it that are no parts: folders and stores."""
     run_id = prefix or folder.path.name or "run"
-    stores = [run for log in folder.logs for run in stored_runs(log, runs_of, prefix)]
+    stores = [run for log in folder.logs for run in stored_runs(log, prefix)]
     stored = {path for run in stores for path in run.paths}
     logs = [log for log in folder.logs if log not in stored]
     parts: list[Folder] = []
     runs: list[RunSource] = []
     for below in folder.folders:
-        inner = runs_in(below, runs_of, run_key, f"{prefix}/{below.path.name}".lstrip("/"))
+        inner = runs_in(below, f"{prefix}/{below.path.name}".lstrip("/"))
         wraps = below.path.name.lower() in WRAPPERS or (below.path.name == _TRACKED and bool(logs))
         wrapped = wraps and [(run.paths, run.only) for run in inner] == [((below.path,), "")]
         if wrapped or _is_part(below, beside_logs=bool(logs)):
             parts.append(below)
         else:
             runs += inner
-    launched = _launched(folder, run_key, prefix)
+    launched = _launched(folder, prefix)
     if len(launched) == 1 and not (runs or parts or folder.logs):
         return [RunSource(launched[0].run_id, (folder.path,))]
     runs = stores + launched + runs
@@ -151,14 +246,14 @@ def runs_in(folder: Folder, runs_of: RunsOf, run_key: RunKey, prefix: str = "") 
     return own + runs
 
 
-def stored_runs(log: Path, runs_of: RunsOf, prefix: str) -> list[RunSource]:
+def stored_runs(log: Path, prefix: str = "") -> list[RunSource]:
     """The runs of a file that holds several; [] for any other."""
     names = runs_of(log)
     within = f"{prefix}/{log.stem}".lstrip("/")
     return [RunSource(f"{within}/{name}", (log,), name) for name in names] if len(names) > 1 else []
 
 
-def _launched(folder: Folder, run_key: RunKey, prefix: str) -> list[RunSource]:
+def _launched(folder: Folder, prefix: str) -> list[RunSource]:
     """The folders that are one log each, as runs: those of one key are the launches of one run."""
     by_run: dict[str, list[Path]] = {}
     for path in folder.whole:
