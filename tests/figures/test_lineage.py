@@ -131,6 +131,7 @@ def test_words_fit_their_place(said):
     assert text_px(fitted(said, 200), SMALL_PX) <= 200
 
 
+@pytest.mark.slow
 def test_files_colours_and_bytes(tmp_path):
     timeline = rolled_back_twice()
     figure = draw(timeline, diagnosis(joins=timeline.joins), tmp_path, title="A run")[1]

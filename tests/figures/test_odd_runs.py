@@ -88,6 +88,7 @@ def test_names_out_of_logs_are_drawn_as_they_are(name, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"0.webp", "1.webp", "2.webp", "thumb.webp"}
 
 
+@pytest.mark.slow
 def test_a_hundred_attempts_are_drawn(tmp_path):
     parts = [
         attempt(f"{i:03}", series("loss", range(3 * i, 3 * i + 5), LEVEL[3 * i : 3 * i + 5]))
@@ -104,12 +105,14 @@ def test_points_that_are_overtaken_one_by_one_are_drawn(tmp_path):
     painted(stitch([first, second]), diagnosis(), tmp_path)
 
 
+@pytest.mark.slow
 def test_forty_findings_of_every_pattern_are_drawn(tmp_path):
     told = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 30 * (n % 3)) for n in range(40)]
     plan = painted(run(np.arange(400), LEVEL), diagnosis(*told), tmp_path)
     assert len(plan.findings.badges) == 30
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(st.floats(allow_subnormal=True), min_size=1, max_size=80),
