@@ -273,6 +273,10 @@ class Verdict(StrEnum):
         return list(Verdict).index(self)
 
 
+VERDICTS = (Verdict.GOOD, Verdict.WORRYING, Verdict.BAD, Verdict.UNEXPECTED)
+"""The verdicts in the order that pages and tables show them."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One occurrence of a pattern, with its evidence.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from chronicle.classify.numbering import drawn, gravest, lettered, numbered
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.annotations import MOST_BADGES, Bar, Occurrence, bars
 from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
 from chronicle.figures.style import literal
+from chronicle.metrics.counters import median_gap
 from chronicle.model import Diagnosis, Join, Timeline, Verdict
 from chronicle.timeline.axes import OnAxis
 
@@ -43,9 +42,7 @@ class Scene:
     def samples_apart(self) -> float:
         """Median distance in steps of two points of the first panel (1 where there is but one)."""
         longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
-        gaps = np.diff(longest.steps)
-        gaps = gaps[gaps > 0]
-        return float(np.median(gaps)) if len(gaps) else 1.0
+        return median_gap(longest.steps)
 
     def peaks(self, panel: Panel) -> list[float]:
         """The largest value of each finding on each curve of a panel."""

@@ -1,9 +1,12 @@
-"""Numbers and times as pages and the command line write them."""
+"""Numbers and times as pages and the command line write them, and names in the order of their numbers."""
 
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
 
 NARROW_SPACE = "\u202f"  # no-break: "58 897" never falls apart at the end of a line
 
@@ -45,6 +48,19 @@ def fault_words(kind: str) -> str:
     return _FAULTS.get(kind, kind.replace("-", " "))
 
 
+def value_words(value: Any) -> str:
+    """Any value of a log, a rule or a configuration: ``58 897``, ``2.26``, ``yes``, ``a, b``; "" for none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and not (value.is_integer() and abs(value) < 1e15):
+        return level(value)
+    if isinstance(value, int | float):
+        return count(value)
+    return ", ".join(map(value_words, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def clipped(text: str, longest: int) -> str:
     """At most so many characters; what is left out shows as an ellipsis."""
     return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"
@@ -63,3 +79,11 @@ def instant(seconds: float | None) -> str:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     except (OverflowError, ValueError, OSError):
         return ""
+
+
+@lru_cache(maxsize=1 << 14)
+def natural(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
+    """A sort key by which run-2 comes before run-10: of two numbers the longer one is the larger."""
+    parts = re.split(r"(\d+)", name)
+    parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
+    return tuple((len(part) if k % 2 else -1, part) for k, part in enumerate(parts)), name

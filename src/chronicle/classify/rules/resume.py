@@ -39,7 +39,7 @@ from chronicle.classify.rules import reinitialised
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
-from chronicle.timeline.changes import expected
+from chronicle.timeline.joins import expected
 
 SPIKE, NOT_RESTORED = "resume-spike", "lr-not-restored"
 
