@@ -20,12 +20,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from benchmarks.page import arguments, markdown, show
-from chronicle.figures.paint import paint
-from chronicle.figures.style import DPI, NARROW, WIDE, save, theme
-from chronicle.figures.subject import subject
-from chronicle.figures.tokens import TOKENS
-from chronicle.figures.whole import whole
-from chronicle.figures.zoom import zoom
+from chronicle.figures.layout import whole, zoom
+from chronicle.figures.scene import scene
+from chronicle.figures.style import DPI, NARROW, TOKENS, WIDE, save, theme
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series, Timeline, Verdict
 from chronicle.timeline import stitch
 
@@ -72,16 +69,15 @@ def seconds(work: Callable[[], object]) -> float:
 def compare(points: int, rounds: int, folder: Path) -> list[tuple[str, float, float]]:
     """Name, seconds of plain matplotlib and of ours, for single files and for those of a whole run."""
     timeline, told = long_run(points)
-    number, finding = 1, told.findings[0]
 
     def ours(themes: list[str], widths: list[int], zoomed: bool) -> None:
-        run = subject(timeline, told)
+        run = scene(timeline, told)
         assert run is not None
         for width in widths:
-            plan = zoom(run, number, finding, width) if zoomed else whole(run, width)
+            plan = zoom(run, run.findings[0], width) if zoomed else whole(run, width)
             for name in themes:
                 with theme(TOKENS[name]):
-                    save(paint(plan, TOKENS[name]), folder / "ours.webp")
+                    save(plan.paint(TOKENS[name]), folder / "ours.webp")
 
     def plain(times: int, widths: list[int], heights: list[float]) -> None:
         for width in widths * times:

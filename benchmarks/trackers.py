@@ -22,9 +22,8 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import chronicle
 from benchmarks.page import arguments, markdown, show
-from chronicle.figures.curves import segments
-from chronicle.figures.style import Tokens, pt, save, sheet, theme
-from chronicle.figures.tokens import LIGHT
+from chronicle.figures.panels import segments
+from chronicle.figures.style import LIGHT, Tokens, pt, save, sheet, theme
 from chronicle.model import Floats, Steps, Timeline
 from chronicle.timeline import live
 

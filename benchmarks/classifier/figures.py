@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 
 from benchmarks.classifier import confidences, page, tables
 from benchmarks.classifier.judging import Judged
-from chronicle.figures.style import pt, save, sheet, theme
-from chronicle.figures.tokens import LIGHT
+from chronicle.figures.style import LIGHT, pt, save, sheet, theme
 
 COLUMNS = 4
 

@@ -13,11 +13,9 @@ from tests.timeline.test_timeline_laws import RUNS
 from tests.timeline.timeline_logs import HOUR, log
 
 from chronicle.figures import draw
-from chronicle.figures.frame import SMALL_PX
-from chronicle.figures.lineage import _cut, _holder, _mark, lineage, lineage_words
-from chronicle.figures.style import NARROW, WIDE
-from chronicle.figures.text import text_px
-from chronicle.figures.tokens import TOKENS
+from chronicle.figures.lineage import end_marker, fitted, lineage
+from chronicle.figures.scales import SMALL_PX
+from chronicle.figures.style import NARROW, TOKENS, WIDE, save, text_px, theme
 from chronicle.model import Timeline
 from chronicle.timeline import stitch
 from chronicle.timeline.endings import HOWS, Ending, endings
@@ -59,7 +57,7 @@ def test_what_the_classifier_saw_is_told_where_no_log_says_how_it_ended():
 def test_a_join_leads_down_from_the_attempt_that_held_its_step():
     timeline = rolled_back_twice()
     plan = lineage(timeline, "step", WIDE)
-    assert [(j.before, _holder(plan, j), j.after) for j in timeline.joins] == [
+    assert [(j.before, plan.holder(j), j.after) for j in timeline.joins] == [
         (0, 0, 1),
         (1, 0, 2),
         (2, 2, 3),
@@ -114,7 +112,7 @@ def test_branches_that_were_left_and_trainings_of_their_own():
     ],
 )
 def test_the_mark_of_an_end(how, then, mark):
-    assert _mark(Ending(0, how, then)) == mark
+    assert end_marker(Ending(0, how, then)) == mark
 
 
 @pytest.mark.parametrize("attempts", [2, 40, 70])
@@ -123,33 +121,32 @@ def test_rows_stay_readable(attempts, width):
     plan = lineage(many(attempts), "step", width)
     assert plan.row_px >= 1.5 * SMALL_PX and len(plan.rows) == min(attempts, 60)
     assert plan.height < 60 * 34 + 80
-    alt, caption = lineage_words(plan, "T")
+    alt, caption = plan.words("T")
     assert alt.startswith(f"T: lineage of {len(plan.rows)} attempts over step ")
     assert ("are not drawn" in caption) is (attempts > 60)
 
 
 @pytest.mark.parametrize("said", ["", "x" * 500, "\u202e<b>" * 90, "短い" * 60])
 def test_words_fit_their_place(said):
-    assert text_px(_cut(said, 200), SMALL_PX) <= 200
+    assert text_px(fitted(said, 200), SMALL_PX) <= 200
 
 
+@pytest.mark.slow
 def test_files_colours_and_bytes(tmp_path):
     timeline = rolled_back_twice()
-    folders = [tmp_path / name for name in "ab"]
-    for folder in folders:
-        folder.mkdir()
-        figures = draw(timeline, diagnosis(joins=timeline.joins), folder, title="A run")
-    figure = figures[1]
+    figure = draw(timeline, diagnosis(joins=timeline.joins), tmp_path, title="A run")[1]
     assert (figure.name, sorted(figure.files)) == (
         "lineage",
         ["dark", "dark-narrow", "light", "light-narrow"],
     )
     for variant, (file, width, height) in figure.files.items():
-        assert (folders[0] / file).read_bytes() == (folders[1] / file).read_bytes()
-        with Image.open(folders[0] / file) as image:
+        colours = TOKENS[variant.split("-")[0]]
+        with theme(colours):
+            save(lineage(timeline, "step", width).paint(colours), tmp_path / "again.webp")
+        assert (tmp_path / file).read_bytes() == (tmp_path / "again.webp").read_bytes()
+        with Image.open(tmp_path / file) as image:
             assert image.size == (2 * width, 2 * height)
             seen = set(image.convert("RGB").get_flattened_data())
-        colours = TOKENS[variant.split("-")[0]]
         assert {rgb(colours[name]) for name in ("live", "dead", "ink2")} <= seen
 
 
@@ -157,7 +154,7 @@ def rgb(colour):
     return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
 
 
-def test_two_attempts_need_no_figure_of_their_own(tmp_path):
+def test_two_attempts_need_no_figure_of_their_own(tmp_path, unsaved):
     timeline = stitch([log("a", range(100)), log("b", range(50, 150))])
     figures = draw(timeline, diagnosis(joins=timeline.joins), tmp_path, title="A run")
     assert [figure.name for figure in figures] == ["whole", "thumb"]
@@ -171,4 +168,4 @@ def test_any_run_has_a_lineage_or_none(attempts):
     plan = lineage(timeline, "step", NARROW)
     if plan is not None:
         assert [end.attempt for _, end, _ in plan.rows] == [bar.attempt for bar, _, _ in plan.rows]
-        assert all(lineage_words(plan, "\u202e"))
+        assert all(plan.words("\u202e"))

@@ -9,17 +9,10 @@ from hypothesis import strategies as st
 from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
 from chronicle.classify.patterns import PATTERNS
-from chronicle.figures.captions import whole_alt, whole_caption, zoom_alt
-from chronicle.figures.curves import Segment
-from chronicle.figures.paint import paint
-from chronicle.figures.scale import body_scale, full_scale
-from chronicle.figures.style import NARROW, WIDE, save, theme
-from chronicle.figures.subject import subject
-from chronicle.figures.thumb import thumb
-from chronicle.figures.tokens import LIGHT
-from chronicle.figures.whole import whole
-from chronicle.figures.zoom import zoom, zooms
-from chronicle.model import Role
+from chronicle.figures import whole_alt, whole_caption, zoom_alt
+from chronicle.figures.layout import thumb, whole, zoom
+from chronicle.figures.scene import scene
+from chronicle.figures.style import LIGHT, NARROW, WIDE, save, theme
 from chronicle.timeline import stitch
 
 NAN, INF = float("nan"), float("inf")
@@ -28,15 +21,15 @@ LEVEL = falling(400)
 
 def painted(timeline, told, folder):
     """Every figure of a run once, in one theme; the plan of the whole."""
-    drawn = subject(timeline, told)
-    plans = [whole(drawn, width) for width in (WIDE, NARROW)]
-    shown = [zoom(drawn, *item, WIDE) for item in zooms(drawn)]
+    run = scene(timeline, told)
+    plans = [whole(run, width) for width in (WIDE, NARROW)]
+    zooms = [(item, zoom(run, item, WIDE)) for item in run.zooms()]
     with theme(LIGHT):
-        for i, plan in enumerate([*plans, *shown]):
-            save(paint(plan, LIGHT), folder / f"{i}.webp")
-        save(thumb(drawn), folder / "thumb.webp", transparent=True)
-    assert whole_alt("run", plans[0], list(drawn.marks.findings), 0) and whole_caption(plans[0], 0)
-    assert all(zoom_alt(*item, plan) for item, plan in zip(zooms(drawn), shown, strict=True))
+        for i, plan in enumerate([*plans, *(plan for _, plan in zooms)]):
+            save(plan.paint(LIGHT), folder / f"{i}.webp")
+        save(thumb(run), folder / "thumb.webp", transparent=True)
+    assert whole_alt("run", run, plans[0]) and whole_caption(run, plans[0])
+    assert all(zoom_alt(item.number, item.finding, plan) for item, plan in zooms)
     return plans[0]
 
 
@@ -95,6 +88,7 @@ def test_names_out_of_logs_are_drawn_as_they_are(name, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"0.webp", "1.webp", "2.webp", "thumb.webp"}
 
 
+@pytest.mark.slow
 def test_a_hundred_attempts_are_drawn(tmp_path):
     parts = [
         attempt(f"{i:03}", series("loss", range(3 * i, 3 * i + 5), LEVEL[3 * i : 3 * i + 5]))
@@ -102,7 +96,7 @@ def test_a_hundred_attempts_are_drawn(tmp_path):
     ]
     timeline = stitch(parts)
     plan = painted(timeline, diagnosis(joins=timeline.joins), tmp_path)
-    assert len(plan.letters) == 24 and plan.height < 650
+    assert len(plan.joins.letters) == 24 and plan.height < 650
 
 
 def test_points_that_are_overtaken_one_by_one_are_drawn(tmp_path):
@@ -111,12 +105,14 @@ def test_points_that_are_overtaken_one_by_one_are_drawn(tmp_path):
     painted(stitch([first, second]), diagnosis(), tmp_path)
 
 
+@pytest.mark.slow
 def test_forty_findings_of_every_pattern_are_drawn(tmp_path):
     told = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 30 * (n % 3)) for n in range(40)]
     plan = painted(run(np.arange(400), LEVEL), diagnosis(*told), tmp_path)
-    assert len(plan.badges) == 30
+    assert len(plan.findings.badges) == 30
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(st.floats(allow_subnormal=True), min_size=1, max_size=80),
@@ -131,16 +127,3 @@ def test_any_run_is_drawn(values, first, gap, spans, tmp_path):
         for a, length in spans
     ]
     painted(run(steps, values), diagnosis(*told), tmp_path)
-
-
-@given(
-    values=st.lists(st.floats(-1e290, 1e290), min_size=1, max_size=60),
-    role=st.sampled_from([Role.LOSS, Role.GRAD_NORM, Role.LEARNING_RATE]),
-    peaks=st.lists(st.floats(), max_size=3),
-)
-def test_every_scale_is_a_proper_interval(values, role, peaks):
-    segments = [Segment(np.arange(len(values), dtype=float), np.array(values), True)]
-    for scale in (body_scale(segments, role, peaks), full_scale(segments, role)):
-        assert np.isfinite([scale.low, scale.high]).all() and scale.low < scale.high
-        assert scale.low > 0 or not scale.log
-    assert full_scale(segments, role).low <= min(values) and max(values) <= full_scale(segments, role).high

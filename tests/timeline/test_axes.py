@@ -14,7 +14,7 @@ from tests.timeline.timeline_logs import HOUR, log, series
 
 from chronicle.errors import UsageError
 from chronicle.figures import draw
-from chronicle.figures.ticks import time_ticks
+from chronicle.figures.scales import time_ticks
 from chronicle.model import Fault, Place
 from chronicle.timeline import on_axis, stitch
 from chronicle.workspace.config import AXES

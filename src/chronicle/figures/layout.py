@@ -1,175 +1,172 @@
-"""Where marks stand so that none covers another. Pixels from the left end of a panel; pure functions."""
+"""What stands where on a figure, at one width: the whole run, and the zoom into a finding.
+
+A plan is in CSS pixels and has no colour yet; it is painted in each theme.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from chronicle.classify.patterns import BY_ID
-from chronicle.model import Finding, Join, Verdict
+from matplotlib.figure import Figure
 
-BADGE_PX = 24  # from one badge to the next on a row
-LETTER_PX = 19  # the same for the letters of joins
-MOST_BADGES = 30  # more than this do not fit a phone; further findings have bands without a number
-MOST_LETTERS = 24
-_NARROWEST_PX = 5
-_LONG_PX = 72  # a longer band has its badge at the left end
-_FILL_SHARE = 0.8  # a finding about nearly all of the run gets a cap and no fill
-_DEEPEST = 2  # tints of one verdict over each other; more are mud
-_EVERY_LINE = 40  # of more joins than this only those with a letter have a line
+from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence
+from chronicle.figures.panels import Panel
+from chronicle.figures.scales import (
+    LABEL_PX,
+    RIGHT_PX,
+    Pair,
+    Pane,
+    Scale,
+    Style,
+    Window,
+    body_scale,
+    full_scale,
+)
+from chronicle.figures.scene import PAD, Scene
+from chronicle.figures.strokes import Curves, strokes
+from chronicle.figures.style import THUMBNAIL, WIDE, Tokens, pt, sheet
+
+LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34
+_LABEL_ROW_PX = 24  # room for the words above a panel
+_STRIP_GAP_PX = GAP_PX - 4
+THUMB_WIDTH, THUMB_HEIGHT = 320, 160  # CSS pixels, at one and a half device pixels each
+_THUMB_DPI, _THUMB_COLUMNS = 144, 300
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A whole figure over the steps of ``window``; ``axis`` is what they count.
+
+    ``strips`` stand below the panels: faults beside the curves, and attempts.
+    """
+
+    width: float
+    window: Window
+    axis: str
+    curves: Sequence[Curves]
+    findings: FindingMarks
+    joins: JoinMarks
+    faults: FaultLane
+    strips: Sequence[FaultLane | AttemptStrip]
+
+    @property
+    def narrow(self) -> bool:
+        """Whether this is the figure for a phone."""
+        return self.width < WIDE / 2
+
+    @property
+    def height(self) -> float:
+        """Height of the figure."""
+        panels = sum(c.height for c in self.curves) + GAP_PX * (len(self.curves) - 1)
+        strips = sum(strip.height + _STRIP_GAP_PX for strip in self.strips)
+        return round(self.findings.lift + _LABEL_ROW_PX + panels + strips + BOTTOM_PX)
+
+    def paint(self, tokens: Tokens) -> Figure:
+        """The figure in a theme; call it inside `chronicle.figures.style.theme`."""
+        size = self.width, self.height
+        figure = sheet(*size)
+
+        def pane(bottom: float, height: float) -> Pane:
+            box = (LEFT_PX, bottom, self.window.width, height)
+            return Pane(figure, size, box, self.window, tokens)
+
+        top = self.height - self.findings.lift - _LABEL_ROW_PX
+        panes: list[Pane] = []
+        for curves in self.curves:
+            top -= curves.height
+            panes.append(pane(top, curves.height))
+            curves.paint(panes[-1], 5 if len(panes) > 1 else self.findings.lift)
+            top -= GAP_PX
+        self.findings.paint(panes)
+        self.joins.paint_lines(panes)
+        self.joins.paint_letters(panes[-1])
+        below = []
+        bottom = BOTTOM_PX + sum(strip.height + _STRIP_GAP_PX for strip in self.strips)
+        for strip in self.strips:
+            bottom -= strip.height + _STRIP_GAP_PX
+            below.append(pane(bottom, strip.height))
+            strip.paint(below[-1], panes)
+            below[-1].write(strip.title(self.narrow), (0, 1), (0, 3), "left bottom")
+        *upper, lowest = [*panes, *below]
+        for each in upper:
+            each.paint_steps()
+        lowest.paint_steps(self.axis, 4 if self.narrow else 8)
+        return figure
+
+
+def inner_px(width: float) -> float:
+    """The width of a panel on a figure of a width."""
+    return width - LEFT_PX - RIGHT_PX
+
+
+def whole(run: Scene, width: float) -> Plan:
+    """The whole run at a width in CSS pixels: findings numbered, joins lettered, attempts as bars."""
+    alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
+    heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
+    pad = PAD * (run.last - run.first) or 2
+    panels = [
+        (panel, body_scale(panel.segments(), panel.role, run.peaks(panel)), float(height))
+        for panel, height in zip(run.panels, heights, strict=True)
+    ]
+    return _plan(run, width, (run.first - pad, run.last + pad), panels, attempts=True)
+
+
+def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
+    """The zoom into a finding: the loss over the series that explain it, on one step axis."""
+    window = run.window(item)
+    high, low = (150.0, 92.0) if width >= WIDE else (130.0, 84.0)
+    panels: list[tuple[Panel, Scale, float]] = []
+    for panel in run.zoom_panels(item):
+        parts = [segment.inside(*window) for segment in panel.segments()]
+        panels.append((panel, full_scale(parts, panel.role), low if panels else high))
+    return _plan(run, width, window, panels, attempts=False)
+
+
+def _plan(
+    run: Scene, width: float, ends: Pair, panels: Iterable[tuple[Panel, Scale, float]], attempts: bool
+) -> Plan:
+    window = Window(*ends, inner_px(width))
+    curves = [Curves.of(panel, scale, height, window) for panel, scale, height in panels]
+    joins, faults = JoinMarks.place(run.joins, window), FaultLane.place(run.timeline.faults, window)
+    strips: list[FaultLane | AttemptStrip] = [faults] if faults.marks else []
+    if attempts and run.bars:
+        strips.append(AttemptStrip(run.bars, joins))
+    findings = FindingMarks.place(run.findings, window)
+    return Plan(width, window, run.axis, curves, findings, joins, faults, strips)
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A badge or letter: where it belongs, where it stands, and on which row (0 is next to the panel)."""
+class Empty:
+    """A small figure for a run that has nothing to draw, and says so."""
 
-    text: str
-    wanted_px: float
-    at_px: float
-    row: int
+    width: float
+    words: str
+    height: float = 80
 
-
-@dataclass(frozen=True)
-class Fill:
-    """A tint through all panels: ``depth`` findings of one verdict are over each other here."""
-
-    verdict: Verdict
-    left_px: float
-    right_px: float
-    depth: int
+    def paint(self, tokens: Tokens) -> Figure:
+        """The figure in a theme; call it inside `chronicle.figures.style.theme`."""
+        figure = sheet(self.width, self.height)
+        style: Style = {"ha": "center", "va": "center", "fontsize": pt(LABEL_PX)}
+        figure.text(0.5, 0.5, self.words, color=tokens["ink2"], **style)
+        return figure
 
 
-@dataclass(frozen=True)
-class Band:
-    """A finding over the steps it took: cap on lane ``lane``, fill, arrow where it was not over."""
-
-    number: int
-    verdict: Verdict
-    left_px: float
-    right_px: float
-    lane: int
-    fill: bool
-    open: bool
-
-
-def bands(
-    findings: Sequence[tuple[int, Finding]],
-    ends: Mapping[int, float],
-    first: float,
-    last: float,
-    width_px: float,
-) -> list[Band]:
-    """Bands of the findings that touch [first, last]. ``ends`` has the last step of each, by its number.
-
-    Caps of overlapping bands are on lanes of their own, so two findings never look like one.
-    """
-    made: list[Band] = []
-    free_from: list[float] = []
-    for number, finding in findings:
-        if ends[number] < first or finding.start_step > last:
-            continue
-        left, right = (
-            (step - first) / (last - first) * width_px for step in (finding.start_step, ends[number])
-        )
-        left, right = max(left, 0), min(right, width_px)
-        if right - left < _NARROWEST_PX:
-            middle = min(max((left + right) / 2, _NARROWEST_PX / 2), width_px - _NARROWEST_PX / 2)
-            left, right = middle - _NARROWEST_PX / 2, middle + _NARROWEST_PX / 2
-        lane = next((i for i, end in enumerate(free_from) if end <= left), len(free_from))
-        free_from[lane : lane + 1] = [right + 1]
-        fill = right - left < _FILL_SHARE * width_px
-        verdict = BY_ID[finding.pattern].verdict
-        made.append(Band(number, verdict, left, right, lane, fill, finding.end_step is None))
-    return made
-
-
-def fills(shown: Sequence[Band]) -> list[Fill]:
-    """The tints of the bands. Where verdicts overlap the gravest one has it: a blend would be no verdict."""
-    tinted = [band for band in shown if band.fill]
-    cuts = sorted({edge for band in tinted for edge in (band.left_px, band.right_px)})
-    made: list[Fill] = []
-    for left, right in pairwise(cuts):
-        over = [band.verdict for band in tinted if band.left_px <= left and right <= band.right_px]
-        if over:
-            gravest = max(over, key=lambda verdict: verdict.rank)
-            fill = Fill(gravest, left, right, min(over.count(gravest), _DEEPEST))
-            last = made[-1] if made else fill
-            if (last.verdict, last.depth, last.right_px) == (fill.verdict, fill.depth, left):
-                fill = replace(made.pop(), right_px=right)
-            made.append(fill)
-    return made
-
-
-def badges(shown: Sequence[Band], numbers: frozenset[int], width_px: float) -> list[Mark]:
-    """Badges of those bands that have one: centred over short bands, at the left end of long ones."""
-    wanted = []
-    for band in shown:
-        if band.number in numbers:
-            long = band.right_px - band.left_px > _LONG_PX
-            at = band.left_px + BADGE_PX / 2 + 2 if long else (band.left_px + band.right_px) / 2
-            wanted.append((at, str(band.number)))
-    return spread(wanted, BADGE_PX, width_px)
-
-
-def letters(
-    joins: Sequence[tuple[str, Join]], first: float, last: float, width_px: float
-) -> tuple[list[Mark], list[float]]:
-    """Letters of the joins in [first, last], and the steps that have a line; of very many the costliest."""
-    inside = [(letter, join) for letter, join in joins if first <= join.to_step <= last]
-    most = min(MOST_LETTERS, int(width_px / LETTER_PX))
-    kept = sorted(inside, key=lambda item: -item[1].discarded_steps)[:most]
-    wanted = [((join.to_step - first) / (last - first) * width_px, letter) for letter, join in kept]
-    lines = {float(join.to_step) for _, join in (inside if len(inside) <= _EVERY_LINE else kept)}
-    return spread(wanted, LETTER_PX, width_px, most_rows=2), sorted(lines)
-
-
-def spread(
-    wanted: Sequence[tuple[float, str]], gap_px: float, width_px: float, most_rows: int = 4
-) -> list[Mark]:
-    """Marks near where they belong, none closer than ``gap_px`` to another on its row, in order.
-
-    One row if nobody has to go far, else more: marks of a crowd take the rows in turn, and stand
-    so that the leader of an upper one passes between two lower ones.
-    """
-    order = sorted(wanted)
-    marks: list[Mark] = []
-    for rows in range(1, most_rows + 1):
-        places = _apart([at for at, _ in order], gap_px / rows, gap_px / 2, width_px - gap_px / 2)
-        marks = [
-            Mark(text, at, place, i % rows)
-            for i, ((at, text), place) in enumerate(zip(order, places, strict=True))
-        ]
-        farthest = max((abs(m.at_px - m.wanted_px) for m in marks), default=0)
-        if farthest <= 2 * gap_px and (len(order) - 1) * gap_px / rows <= width_px - gap_px:
-            break
-    return _lowered(marks, gap_px)
-
-
-def _lowered(marks: list[Mark], gap_px: float) -> list[Mark]:
-    """Each mark on the lowest row that has room for it."""
-    ends: list[float] = []
-    placed = []
-    for mark in marks:
-        row = next((i for i, end in enumerate(ends) if mark.at_px - end >= gap_px - 1e-6), len(ends))
-        ends[row : row + 1] = [mark.at_px]
-        placed.append(Mark(mark.text, mark.wanted_px, mark.at_px, row))
-    return placed
-
-
-def _apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The places nearest to ``wanted`` (ascending) in least squares that are ``gap`` apart in [low, high].
-
-    With the gaps taken out this is isotonic regression: neighbours in the wrong order are pooled.
-    """
-    gap = min(gap, (high - low) / max(1, len(wanted) - 1))
-    pools: list[tuple[float, int]] = []  # mean, size
-    for i, at in enumerate(wanted):
-        mean, size = at - i * gap, 1
-        while pools and pools[-1][0] > mean:
-            other, n = pools.pop()
-            mean, size = (mean * size + other * n) / (size + n), size + n
-        pools.append((mean, size))
-    flat = [mean for mean, size in pools for _ in range(size)]
-    highest = high - (len(wanted) - 1) * gap
-    return [min(max(q, low), highest) + i * gap for i, q in enumerate(flat)]
+def thumb(run: Scene) -> Figure:
+    """The shape of the first line's curve and nothing else, so that it can be a quiz; for both themes."""
+    figure = sheet(THUMB_WIDTH, THUMB_HEIGHT, _THUMB_DPI)
+    figure.patch.set_visible(False)
+    first = run.panels[0]
+    panel = Panel(first.name, first.unit, first.role, first.lines[:1])
+    segments = panel.segments()
+    scale = body_scale(segments, panel.role)
+    start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)
+    start, end = (start, end) if end > start else (start - 0.5, end + 0.5)
+    window = Window(start, end, _THUMB_COLUMNS)
+    pane = Pane(figure, (1, 1), (0.03, 0.06, 0.94, 0.88), window, THUMBNAIL)
+    if scale.log:
+        pane.ax.set_yscale("log")
+    for stroke in strokes(panel, scale, window):
+        stroke.paint(pane, 1.8)
+    pane.ax.set_ylim(scale.low, scale.high)
+    return figure

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from chronicle.classify.restarts import outcome
-from chronicle.figures.frame import SMALL_PX, paint_steps, write
-from chronicle.figures.paint import halo
-from chronicle.figures.plan import BOTTOM, LEFT, RIGHT, Plan
-from chronicle.figures.strip import MOST_BARS, Bar, bars
-from chronicle.figures.style import WIDE, Tokens, pt, sheet
-from chronicle.figures.text import literal, text_px
+from chronicle.figures.annotations import MOST_BARS, Bar, bars
+from chronicle.figures.layout import BOTTOM_PX, LEFT_PX, inner_px
+from chronicle.figures.scales import RIGHT_PX, SMALL_PX, Pane, Style, Window
+from chronicle.figures.style import WIDE, Tokens, literal, pt, sheet, text_px
 from chronicle.metrics.values import count, plural
 from chronicle.model import Join, Timeline
 from chronicle.timeline.endings import Ending, endings
@@ -35,15 +33,22 @@ _PAD = 0.012  # of the steps, left and right: an end mark needs room
 _STOPPED = ("", "cut off", "preempted", "time limit", "cancelled")
 
 
+class Row(NamedTuple):
+    """An attempt: its spans, how it ended, and that in words."""
+
+    bar: Bar
+    ending: Ending
+    words: str
+
+
 @dataclass(frozen=True)
 class Lineage:
     """A lineage figure before it has a colour; rows from the top, the earliest attempt first."""
 
     width: float
-    frame: Plan
-    rows: Sequence[tuple[Bar, Ending, str]]
+    axis: str
+    rows: Sequence[Row]
     joins: Sequence[Join]
-    row_px: float
 
     @property
     def narrow(self) -> bool:
@@ -51,9 +56,83 @@ class Lineage:
         return self.width < WIDE / 2
 
     @property
+    def row_px(self) -> float:
+        """Height of a row in CSS pixels."""
+        return _PHONE_PX if self.narrow else _ROOMY_PX if len(self.rows) <= _FEW else _TIGHT_PX
+
+    @property
     def height(self) -> float:
         """Height of the figure in CSS pixels."""
-        return round(_TOP_PX + self.row_px * len(self.rows) + BOTTOM)
+        return round(_TOP_PX + self.row_px * len(self.rows) + BOTTOM_PX)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first step and the last one."""
+        spans = [span for row in self.rows for span in row.bar.spans]
+        return min(first for first, _, _ in spans), max(last for _, last, _ in spans)
+
+    def paint(self, tokens: Tokens) -> Figure:
+        """The figure in a theme; call it inside `chronicle.figures.style.theme`."""
+        size = self.width, self.height
+        figure = sheet(*size)
+        plot_px = self.width if self.narrow else self.width - _WORDS_PX
+        box = (LEFT_PX, BOTTOM_PX, inner_px(plot_px), self.row_px * len(self.rows))
+        first, last = self.ends
+        pad = _PAD * (last - first) or 1.0
+        pane = Pane(figure, size, box, Window(first - pad, last + pad, box[2]), tokens)
+        pane.ax.set_ylim(len(self.rows), 0)
+        height = 0.72 if self.narrow else 0.5  # of a bar in its row
+        self._paint_joins(pane, height)
+        for place, row in enumerate(self.rows):
+            _paint_bar(pane, row, place + height)
+            self._paint_words(pane, row, place, height)
+        pane.paint_steps(self.axis, 4 if plot_px < WIDE / 2 else 8)
+        return figure
+
+    def words(self, title: str) -> tuple[str, str]:
+        """Alternative text and caption."""
+        became = "; ".join(f"{row.bar.attempt + 1} {row.words}" for row in self.rows[-8:])
+        first, last = self.ends
+        attempts = f"lineage of {plural(len(self.rows), 'attempt')}"
+        alt = f"{literal(title)}: {attempts} over {self.axis} {count(first)} to {count(last)}. {became}."
+        caption = (
+            "A row an attempt. Solid: live; grey and dashed: overtaken. "
+            "Cross: it died; dot: it is done; bar: it was stopped, or nothing tells."
+        )
+        dropped = self.rows[0].bar.attempt
+        if len(self.rows) == MOST_BARS and dropped:
+            verb = "is" if dropped == 1 else "are"
+            caption += f" The {plural(dropped, 'attempt')} before these {verb} not drawn."
+        return alt, caption
+
+    def holder(self, join: Join) -> int:
+        """The attempt a join goes back to: the one before it, or of its forebears the one with that step."""
+        source = {j.after: j for j in self.joins}
+        attempt = join.before
+        while attempt in source and source[attempt].to_step > join.to_step:
+            attempt = source[attempt].before
+        return attempt
+
+    def _paint_joins(self, pane: Pane, height: float) -> None:
+        """From the row that was gone on from down to the row that goes on, at the latter's first step."""
+        place_of = {row.bar.attempt: place for place, row in enumerate(self.rows)}
+        for join in self.joins:
+            above, below = place_of.get(self.holder(join)), place_of.get(join.after)
+            if above is not None and below is not None:
+                x, y = float(join.to_step), (above + height, below + height)
+                end = self.rows[above].bar.spans[-1][1]  # a resume may begin a little after it
+                pane.line([min(x, end), x, x], [y[0], y[0], y[1]], "ink2", zorder=2)
+
+    def _paint_words(self, pane: Pane, row: Row, place: int, height: float) -> None:
+        number = str(row.bar.attempt + 1)
+        style: Style = {"where": "values", "fontsize": pt(SMALL_PX), "zorder": 6, **pane.halo}
+        if self.narrow:
+            shown = fitted(f"{number}. {row.words}", self.width - 16)
+            pane.write(shown, (0, place + 0.3), (8 - LEFT_PX, 0), "left center", **style)
+            return
+        y, shown = place + height, fitted(row.words, _WORDS_PX - 16)
+        pane.write(number, (0, y), (-10, 0), "right center_baseline", **style)
+        pane.write(shown, (1, y), (RIGHT_PX, 0), "left center_baseline", **style)
 
 
 def lineage(timeline: Timeline, axis: str, width: float) -> Lineage | None:
@@ -61,15 +140,9 @@ def lineage(timeline: Timeline, axis: str, width: float) -> Lineage | None:
     shown = [_taken_over(bar, timeline.joins) for bar in bars(timeline)]
     if len(shown) < 2:
         return None
-    told = endings(timeline)
-    panel = width if width < WIDE / 2 else width - _WORDS_PX
-    first = min(first for bar in shown for first, _, _ in bar.spans)
-    last = max(last for bar in shown for _, last, _ in bar.spans)
-    pad = _PAD * (last - first) or 1.0
-    frame = Plan(panel, first - pad, last + pad, axis, (), (), (), (), (), (), ())
-    rows = [(bar, told[bar.attempt], _words(timeline, told[bar.attempt])) for bar in shown]
-    wide_px = _ROOMY_PX if len(shown) <= _FEW else _TIGHT_PX
-    return Lineage(width, frame, rows, timeline.joins, _PHONE_PX if frame.narrow else wide_px)
+    ended = endings(timeline)
+    rows = [Row(bar, ended[bar.attempt], _became(timeline, ended[bar.attempt])) for bar in shown]
+    return Lineage(width, axis, rows, timeline.joins)
 
 
 def _taken_over(bar: Bar, joins: Sequence[Join]) -> Bar:
@@ -83,111 +156,32 @@ def _taken_over(bar: Bar, joins: Sequence[Join]) -> Bar:
     return Bar(bar.attempt, tuple(spans))
 
 
-def _words(timeline: Timeline, ending: Ending) -> str:
+def _became(timeline: Timeline, ending: Ending) -> str:
     """What became of an attempt; of those that no join leads to or from the name, for nothing else tells."""
     name = f"{timeline.attempts[ending.attempt].name}: " if ending.then in ("apart", "evaluation") else ""
     return name + outcome(ending)
 
 
-def paint_lineage(plan: Lineage, t: Tokens) -> Figure:
-    """The figure of a lineage in a theme; call it inside `chronicle.figures.style.theme`."""
-    figure = sheet(plan.width, plan.height)
-    tall, frame = plan.row_px * len(plan.rows), plan.frame
-    box = (LEFT / plan.width, BOTTOM / plan.height, frame.inner / plan.width, tall / plan.height)
-    ax = figure.add_axes(box)
-    ax.axis("off")
-    ax.set_xlim(frame.first, frame.last)
-    ax.set_ylim(len(plan.rows), 0)
-    _paint_joins(ax, plan, t)
-    for place, (bar, ending, words) in enumerate(plan.rows):
-        y = place + (0.72 if plan.narrow else 0.5)
-        _paint_bar(ax, bar, ending, y, t)
-        _paint_words(ax, plan, place, y, str(bar.attempt + 1), words, t)
-    paint_steps(ax, frame, t, labelled=True)
-    write(ax, frame.axis, (1, 0), (0, -24), ("right", "top"), t["ink2"])
-    return figure
-
-
-def lineage_words(plan: Lineage, title: str) -> tuple[str, str]:
-    """Alternative text and caption."""
-    told = "; ".join(f"{bar.attempt + 1} {words}" for bar, _, words in plan.rows[-8:])
-    axis = plan.frame.axis
-    spans = f"{axis} {count(_first(plan))} to {count(_last(plan))}"
-    dropped = plan.rows[0][0].attempt
-    more = f" The {plural(dropped, 'attempt')} before these {'is' if dropped == 1 else 'are'} not drawn."
-    caption = (
-        "A row an attempt. Solid: live; grey and dashed: overtaken. "
-        "Cross: it died; dot: it is done; bar: it was stopped, or nothing tells."
-    )
-    return (
-        f"{literal(title)}: lineage of {plural(len(plan.rows), 'attempt')} over {spans}. {told}.",
-        caption + (more if len(plan.rows) == MOST_BARS and dropped else ""),
-    )
-
-
-def _first(plan: Lineage) -> float:
-    return min(first for bar, _, _ in plan.rows for first, _, _ in bar.spans)
-
-
-def _last(plan: Lineage) -> float:
-    return max(last for bar, _, _ in plan.rows for _, last, _ in bar.spans)
-
-
-def _paint_bar(ax: Axes, bar: Bar, ending: Ending, y: float, t: Tokens) -> None:
-    for first, last, live in bar.spans:
+def _paint_bar(pane: Pane, row: Row, y: float) -> None:
+    for first, last, live in row.bar.spans:
         if live:
-            ax.plot([first, last], [y, y], color=t["live"], lw=pt(_LIVE_PX), solid_capstyle="butt", zorder=4)
+            pane.line([first, last], [y, y], "live", _LIVE_PX, solid_capstyle="butt", zorder=4)
         else:
-            ax.plot([first, last], [y, y], color=t["dead"], lw=pt(_DEAD_PX), ls=(0, _DASH), zorder=3)
-    _, end, live = bar.spans[-1]
-    mark = _mark(ending)
-    edge = pt(1.6) if mark == "|" else 0
-    ax.plot(
-        [end], [y], mark, ms=pt(9), mew=edge, color=t["live" if live else "dead"], zorder=5, clip_on=False
-    )
+            pane.line([first, last], [y, y], "dead", _DEAD_PX, ls=(0, _DASH), zorder=3)
+    _, end, live = row.bar.spans[-1]
+    marker = end_marker(row.ending)
+    edge = pt(1.6) if marker == "|" else 0
+    pane.mark([end], [y], marker, 9, "live" if live else "dead", "data", mew=edge, zorder=5)
 
 
-def _mark(ending: Ending) -> str:
+def end_marker(ending: Ending) -> str:
     """How an attempt ended, as matplotlib's marker: a dot where it is done, a cross where it died."""
     if ending.how in _STOPPED:
         return ">" if ending.then in ("latest", "apart") else "|"
     return "o" if ending.how == "finished" else "X"
 
 
-def _paint_joins(ax: Axes, plan: Lineage, t: Tokens) -> None:
-    """From the row that was gone on from down to the row that goes on, at the first step of the latter."""
-    low = 0.72 if plan.narrow else 0.5
-    row_of = {bar.attempt: k for k, (bar, _, _) in enumerate(plan.rows)}
-    for join in plan.joins:
-        held = _holder(plan, join)
-        if held in row_of and join.after in row_of:
-            x, y = float(join.to_step), (row_of[held] + low, row_of[join.after] + low)
-            end = plan.rows[row_of[held]][0].spans[-1][1]  # a resume may begin a little after it
-            ax.plot([min(x, end), x, x], [y[0], y[0], y[1]], color=t["ink2"], lw=pt(1), zorder=2)
-
-
-def _holder(plan: Lineage, join: Join) -> int:
-    """The attempt that a join goes back to: the one before it, or of its forebears the one with that step."""
-    source = {j.after: j for j in plan.joins}
-    node = join.before
-    while node in source and source[node].to_step > join.to_step:
-        node = source[node].before
-    return node
-
-
-def _paint_words(ax: Axes, plan: Lineage, place: int, y: float, number: str, words: str, t: Tokens) -> None:
-    where = ax.get_yaxis_transform()
-    style = {"fontsize": pt(SMALL_PX), "path_effects": halo(t), "zorder": 6}
-    if plan.narrow:
-        shown = _cut(f"{number}. {words}", plan.width - 16)
-        write(ax, shown, (0, place + 0.3), (8 - LEFT, 0), ("left", "center"), t["ink2"], where, **style)
-        return
-    shown = _cut(words, _WORDS_PX - 16)
-    write(ax, number, (0, y), (-10, 0), ("right", "center_baseline"), t["ink2"], where, **style)
-    write(ax, shown, (1, y), (RIGHT, 0), ("left", "center_baseline"), t["ink2"], where, **style)
-
-
-def _cut(words: str, width_px: float) -> str:
+def fitted(words: str, width_px: float) -> str:
     """The words on one line of a width: without the last phrases where they are longer, or cut."""
     shown = literal(words, 200)
     while text_px(shown, SMALL_PX) > width_px and ", " in shown:

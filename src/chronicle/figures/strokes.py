@@ -1,17 +1,21 @@
-"""What a panel draws, worked out once for both themes: strokes, marks of clipped values and of NaN."""
+"""The curves of a panel: worked out once in data units, then painted in each theme.
+
+A million samples on some hundred pixel columns are minimum, median and maximum of each column.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.figures.curves import Line, Panel, Segment
-from chronicle.figures.envelope import Envelope, envelope
-from chronicle.figures.scale import Scale
-from chronicle.figures.text import text_px, true_value
+from chronicle.figures.panels import Line, Panel, Segment
+from chronicle.figures.scales import RIGHT_PX, SMALL_PX, Pane, Scale, Window, true_value, value_ticks
+from chronicle.figures.style import label, pt, text_px
 from chronicle.model import Floats
 
 Mask = NDArray[np.bool_]
@@ -20,6 +24,9 @@ _DOTS_BELOW, _DOT_PX = 60, 5  # points of a segment, if there is room: each is s
 _TALL = 6.0  # times the median column: drawn at full strength, so that one sample among a million is seen
 _CLIP_GAP_PX = 60  # marks of clipped values that are closer share one value
 _FAR = 50.0  # spans beyond the frame; further out a renderer overflows
+_CROSS_PX = 6  # a column of crosses
+_NAME_GAP_PX = 15
+_DEAD_DASH = (3.2, 2.2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +46,19 @@ class Stroke:
     token: str
     dash: tuple[float, ...]
 
+    def paint(self, pane: Pane, width_px: float = 1.6) -> None:
+        """Shade from minimum to maximum, extremes at full strength, the median over both."""
+        z, token = (3, self.token) if self.live else (2, "dead")
+        x, low, high, colour = self.x, self.low, self.high, pane.tokens[token]
+        if low is not None and high is not None:
+            if self.live:
+                pane.ax.fill_between(x, low, high, color=colour, alpha=0.30, lw=0, zorder=z - 0.2)
+            extremes = x[self.tall], low[self.tall], high[self.tall]
+            pane.ax.vlines(*extremes, color=colour, lw=pt(1.1), zorder=z - 0.1)
+        dash, width_px = (self.dash, width_px) if self.live else (_DEAD_DASH, 1.5)
+        pane.line(x, self.mid, token, width_px, ls=(0, dash) if dash else "-", zorder=z)
+        pane.mark(x[self.dots], self.mid[self.dots], "o", 3.6, token, "data", clip_on=True, zorder=z)
+
 
 @dataclass(frozen=True)
 class Clip:
@@ -53,6 +73,17 @@ class Clip:
     token: str
     side: int = 1
 
+    def paint(self, pane: Pane) -> None:
+        """A triangle on the frame at the true step, the true value beside it."""
+        edge, shape, up, shift_px = (1, "^", "top", -3) if self.above else (0, "v", "bottom", 3)
+        pane.mark([self.x], [edge], shape, 7, self.token, "steps", zorder=8)
+        if self.side:
+            aligned = f"{'left' if self.side > 0 else 'right'} {up}"
+            place = (self.x, edge), (7 * self.side, shift_px), aligned, self.token, "steps"
+            pane.write(
+                true_value(self.value), *place, fontsize=pt(SMALL_PX), weight="bold", zorder=8, **pane.halo
+            )
+
 
 @dataclass(frozen=True, eq=False)
 class Missing:
@@ -61,58 +92,107 @@ class Missing:
     x: Floats
     word: str
 
+    def paint(self, pane: Pane) -> None:
+        """A row of crosses below the upper edge, with the word where there is room for it."""
+        y, first, last = 0.92, float(self.x[0]), float(self.x[-1])
+        heights = np.full(len(self.x), y)
+        pane.mark(self.x, heights, "x", 5, "bad", "steps", mew=pt(1.3), clip_on=True, zorder=8)
+        px = pane.window.width / (pane.window.last - pane.window.first)
+        at, shift, side = first, (-8, 0), "right"
+        if (first - pane.window.first) * px < 60:
+            at, shift, side = last, (8, 0), "left"
+            if (pane.window.last - last) * px < 60:
+                at, shift = first, (-3, -14)
+        place = (at, y), shift, f"{side} center", "bad", "steps"
+        pane.write(self.word, *place, weight="bold", zorder=8, **pane.halo)
 
-def strokes(panel: Panel, scale: Scale, first: float, last: float, columns: int) -> list[Stroke]:
-    """The curves of a panel between two steps, dead ones first (they lie under everything)."""
-    made = []
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """One panel: what it draws in data units, and its height."""
+
+    panel: Panel
+    scale: Scale
+    strokes: Sequence[Stroke]
+    clips: Sequence[Clip]
+    missing: Missing | None
+    height: float
+
+    @classmethod
+    def of(cls, panel: Panel, scale: Scale, height: float, window: Window) -> Curves:
+        """What a panel draws over a window of steps."""
+        gaps = missing(panel, window)
+        if gaps:
+            scale = scale.with_headroom()
+        return cls(panel, scale, strokes(panel, scale, window), clips(panel, scale, window), gaps, height)
+
+    def paint(self, pane: Pane, lift_px: float) -> None:
+        """Paints curves, y axis and, so far above the frame, the label."""
+        panel, scale = self.panel, self.scale
+        if scale.log:
+            pane.ax.set_yscale("log")
+        for stroke in self.strokes:
+            stroke.paint(pane)
+        pane.ax.set_ylim(scale.low, scale.high)
+        for clip in self.clips:
+            clip.paint(pane)
+        if self.missing:
+            self.missing.paint(pane)
+        if len(panel.lines) > 1:
+            self._name_lines(pane)
+        visible = any(np.isfinite(stroke.mid).any() for stroke in self.strokes)
+        pane.paint_values(value_ticks(scale, self.height) if visible else ())
+        title = label(panel.name, panel.unit, scale.log, pane.window.width + RIGHT_PX - 4)
+        pane.write(title, (0, 1), (0, lift_px), "left bottom")
+
+    def _name_lines(self, pane: Pane) -> None:
+        """The name of each line of several at its right end, one above the other where lines end together."""
+        ends = []
+        for line in self.panel.lines:
+            own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
+            if own:
+                x, y = _right_end(max(own, key=lambda s: float(np.nanmax(s.x))), pane.window)
+                ends.append((float(pane.place["data"].transform((x, y))[1]) / 2, x, line))
+        bottom = float(pane.place["inside"].transform((0, 0))[1]) / 2
+        lowest = bottom + 2
+        for y_px, x, line in sorted(ends, key=lambda end: end[0]):
+            lowest = max(lowest, y_px + 5)
+            y = min(lowest - bottom, self.height - 14) / self.height
+            lowest += _NAME_GAP_PX
+            place = (x, y), (-2, 0), "right bottom", line.token, "steps"
+            pane.write(line.name, *place, weight="bold", zorder=7, **pane.halo)
+
+
+def _right_end(stroke: Stroke, window: Window) -> tuple[float, float]:
+    """Where a curve leaves the panel at the right, and its middle height along the way its name takes."""
+    known = np.isfinite(stroke.mid)
+    x = min(float(np.nanmax(stroke.x)), window.last)
+    way = np.linspace(max(x - 0.06 * (window.last - window.first), window.first), x, 9)
+    return x, float(np.median(np.interp(way, stroke.x[known], stroke.mid[known])))
+
+
+def strokes(panel: Panel, scale: Scale, window: Window) -> list[Stroke]:
+    """The curves of a panel over a window, dead ones first (they lie under everything)."""
+    joined = []
     for live in (False, True):
         for line in panel.lines:
-            parts = (s.within(first, last) for s in line.segments if s.live is live)
-            drawn = [_stroke(line, part, scale, first, last, columns) for part in parts if part is not None]
+            parts = (s.inside(window.first, window.last, 1) for s in line.segments if s.live is live)
+            drawn = [_stroke(line, part, scale, window) for part in parts if len(part.steps)]
             for shaded in (False, True):
                 same = [stroke for stroke in drawn if (stroke.low is not None) is shaded]
-                made += [_joined(same)] if same else []
-    return made
+                joined += [_joined(same)] if same else []
+    return joined
 
 
-def clips(panel: Panel, scale: Scale, first: float, last: float, width_px: float) -> list[Clip]:
-    """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
-    px = width_px / (last - first)
-    found = []
-    for above in (True, False):
-        taken = -1.0  # right end of the last value, in pixels
-        for clip in _grouped(_outside(panel, scale, first, last, above), _CLIP_GAP_PX / px):
-            x, room = (clip.x - first) * px, text_px(true_value(clip.value)) + 12
-            side = 1 if x + room < width_px else -1
-            if (x if side > 0 else x - room) < taken:
-                side = 0
-            taken = max(taken, x + room * max(side, 0))
-            found.append(replace(clip, side=side))
-    return found
-
-
-def missing(panel: Panel, first: float, last: float, columns: int) -> Missing | None:
-    """Where the panel's first line was logged as NaN or Inf; None where it never was."""
-    parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
-    if all(np.isfinite(s.values).all() for s in parts):
-        return None
-    steps, values = np.concatenate([s.steps for s in parts]), np.concatenate([s.values for s in parts])
-    odd = ~np.isfinite(values) & (steps >= first) & (steps <= last)
-    if not odd.any():
-        return None
-    words = [word for word, found in (("NaN", np.isnan), ("Inf", np.isinf)) if found(values[odd]).any()]
-    column = np.round((steps[odd] - first) * (columns / (last - first)))
-    _, kept = np.unique(column, return_index=True)
-    return Missing(steps[odd][kept], "/".join(words))
-
-
-def _stroke(line: Line, part: Segment, scale: Scale, first: float, last: float, columns: int) -> Stroke:
+def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
+    first, last, width = window
+    columns = int(width)
     x, mid, low, high = part.steps, part.values, None, None
     spanned = columns * (min(x[-1], last) - max(x[0], first)) / (last - first)
     if len(x) > max(2 * spanned, _DOTS_BELOW):
-        seen = envelope(x, mid, first, last, columns)
-        x, low, mid, high = seen.centre, *(_near(v, scale) for v in (seen.low, seen.mid, seen.high))
-        dots, tall = _alone(mid), _tall(seen, scale.log)
+        x, *heights = envelope(x, mid, first, last, columns)
+        low, mid, high = (_near(height, scale) for height in heights)
+        dots, tall = _alone(mid), _tall(heights[0], heights[2], scale.log)
     else:
         mid, tall = _near(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)
         few = len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
@@ -123,23 +203,14 @@ def _stroke(line: Line, part: Segment, scale: Scale, first: float, last: float, 
 def _joined(parts: list[Stroke]) -> Stroke:
     """Strokes of one kind as one with gaps: a renderer is slow in things, not in points."""
 
-    def gaps(arrays: Sequence[Floats | None]) -> Floats:
-        kept = [part for array in arrays if array is not None for part in (array, [np.nan])]
-        return np.concatenate(kept[:-1])
+    def joined(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        if arrays[0] is None:
+            return None
+        gap = [False] if arrays[0].dtype == bool else [np.nan]
+        return np.concatenate([piece for array in arrays for piece in (array, gap)][:-1])
 
-    def flags(masks: Sequence[Mask]) -> Mask:
-        return np.concatenate([part for mask in masks for part in (mask, [False])][:-1])
-
-    first = parts[0]
-    return replace(
-        first,
-        x=gaps([p.x for p in parts]),
-        mid=gaps([p.mid for p in parts]),
-        low=None if first.low is None else gaps([p.low for p in parts]),
-        high=None if first.high is None else gaps([p.high for p in parts]),
-        dots=flags([p.dots for p in parts]),
-        tall=flags([p.tall for p in parts]),
-    )
+    return replace(parts[0], **{name: joined(name) for name in ("x", "mid", "low", "high", "dots", "tall")})
 
 
 def _near(values: Floats, scale: Scale) -> Floats:
@@ -148,13 +219,6 @@ def _near(values: Floats, scale: Scale) -> Floats:
         return np.clip(values, scale.low / 1e9, scale.high * 1e9)
     span = scale.high - scale.low
     return np.clip(values, scale.low - _FAR * span, scale.high + _FAR * span)
-
-
-def _tall(seen: Envelope, log: bool) -> Mask:
-    """Columns much taller than the others as they are seen."""
-    height = np.log(seen.high / seen.low) if log else seen.high - seen.low
-    known = height[np.isfinite(height)]
-    return height > _TALL * np.median(known) if len(known) else np.zeros(len(height), bool)
 
 
 def _alone(values: Floats) -> Mask:
@@ -166,28 +230,110 @@ def _alone(values: Floats) -> Mask:
     return alone
 
 
-def _outside(panel: Panel, scale: Scale, first: float, last: float, above: bool) -> list[Clip]:
+class Envelope(NamedTuple):
+    """One entry a column that holds a sample: its centre on the step axis, and minimum, median, maximum.
+
+    A column whose samples are all NaN or Inf has NaN: the line breaks there. Columns without a sample are
+    left out, so that the line goes on over steps that were never logged.
+    """
+
+    centre: Floats
+    low: Floats
+    mid: Floats
+    high: Floats
+
+
+def envelope(steps: Floats, values: Floats, first: float, last: float, columns: int) -> Envelope:
+    """Min, median and max of each of ``columns`` equal parts of [first, last].
+
+    Args:
+        steps: ascending float64[n], n >= 1; those outside of [first, last] count to the outer columns.
+        values: float64[n]; what is not finite is left out.
+        first, last: the ends of the axis, first < last. One grid for all curves of a panel, else a short
+            attempt would look thicker than a long one.
+    """
+    column = np.clip((steps - first) * (columns / (last - first)), 0, columns - 1).astype(np.int64)
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    finite = np.where(np.isfinite(values), values, np.nan)
+    parts = np.split(finite, starts[1:])
+    if np.isnan(finite).any():
+        parts = [part[~np.isnan(part)] for part in parts]
+    return Envelope(
+        centre=np.asarray(first + (column[starts] + 0.5) * ((last - first) / columns), np.float64),
+        low=np.fmin.reduceat(finite, starts),
+        mid=np.array([_median(part) if len(part) else np.nan for part in parts]),
+        high=np.fmax.reduceat(finite, starts),
+    )
+
+
+def _median(values: Floats) -> float:
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    ordered = np.partition(values, (low, high))  # np.median does this too, at four times the cost
+    return float(ordered[low] + ordered[high]) / 2
+
+
+def _tall(low: Floats, high: Floats, log: bool) -> Mask:
+    """Columns much taller than the others as they are seen."""
+    height = np.log(high / low) if log else high - low
+    known = height[np.isfinite(height)]
+    return height > _TALL * np.median(known) if len(known) else np.zeros(len(height), bool)
+
+
+def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
+    """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
+    first, last, width = window
+    px = width / (last - first)
+    placed = []
+    for above in (True, False):
+        taken_px = -1.0  # right end of the last value
+        for clip in _grouped(_outside(panel, scale, window, above), _CLIP_GAP_PX / px):
+            x, room = (clip.x - first) * px, text_px(true_value(clip.value)) + 12
+            side = 1 if x + room < width else -1
+            if (x if side > 0 else x - room) < taken_px:
+                side = 0
+            taken_px = max(taken_px, x + room * max(side, 0))
+            placed.append(replace(clip, side=side))
+    return placed
+
+
+def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Clip]:
     """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say."""
     sign = 1 if above else -1
     edge = scale.high if above else scale.low
-    found = []
+    extremes = []
     for line in panel.lines:
         for s in line.segments:
             rows = np.flatnonzero((s.values > edge) if above else (s.values < edge))
-            rows = rows[(s.steps[rows] >= first) & (s.steps[rows] <= last) & np.isfinite(s.values[rows])]
+            rows = rows[_within(s.steps[rows], window) & np.isfinite(s.values[rows])]
             for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
                 i = run[np.argmax(sign * s.values[run])]
                 token = line.token if s.live else "dead"
-                found.append(Clip(float(s.steps[i]), float(s.values[i]), above, token))
-    return sorted(found, key=lambda clip: clip.x)
+                extremes.append(Clip(float(s.steps[i]), float(s.values[i]), above, token))
+    return sorted(extremes, key=lambda clip: clip.x)
 
 
 def _grouped(clips: list[Clip], gap: float) -> Iterator[Clip]:
-    while clips:
-        group = [clips[0]]
-        for clip in clips[1:]:
-            if clip.x - group[-1].x > gap:
-                break
-            group.append(clip)
-        yield max(group, key=lambda clip: clip.value if clip.above else -clip.value)
-        clips = clips[len(group) :]
+    """The most extreme one of each group without a gap."""
+    cuts = np.flatnonzero(np.diff([clip.x for clip in clips]) > gap) + 1
+    for a, b in pairwise([0, *cuts, len(clips)]) if clips else ():
+        yield max(clips[a:b], key=lambda clip: clip.value if clip.above else -clip.value)
+
+
+def missing(panel: Panel, window: Window) -> Missing | None:
+    """Where the panel's first line was logged as NaN or Inf; None where it never was."""
+    parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
+    if all(np.isfinite(s.values).all() for s in parts):
+        return None
+    steps, values = np.concatenate([s.steps for s in parts]), np.concatenate([s.values for s in parts])
+    odd = ~np.isfinite(values) & _within(steps, window)
+    if not odd.any():
+        return None
+    words = [word for word, test in (("NaN", np.isnan), ("Inf", np.isinf)) if test(values[odd]).any()]
+    columns = int(window.width / _CROSS_PX)
+    column = np.round((steps[odd] - window.first) * (columns / (window.last - window.first)))
+    _, firsts = np.unique(column, return_index=True)
+    return Missing(steps[odd][firsts], "/".join(words))
+
+
+def _within(steps: Floats, window: Window) -> Mask:
+    return (steps >= window.first) & (steps <= window.last)

@@ -1,26 +1,127 @@
-"""How a figure is set up and saved. Lengths are CSS pixels: 96 to the inch, two device pixels each."""
+"""How figures look: design tokens, lettering, set-up and saving.
+
+The tokens are the one place where colours are written, for style sheet and figures alike. Colour has three
+jobs: blue is live data, grey is dead data, four hues are verdicts. A verdict is always a shape and a word
+too. Contrast, and how far verdicts are apart for every eye, are measured in the tests.
+
+Lengths are CSS pixels: 96 to the inch, two device pixels each.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import matplotlib.style
 import numpy as np
+from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ft2font import FT2Font
 from numpy.typing import NDArray
 from PIL import Image
 
-from chronicle.figures.text import FONT
+from chronicle.model import Verdict
 
 DPI = 192
 WIDE, NARROW = 900, 344  # of a page and of a phone: drawn apart, since scaled text cannot be read
-
+FONT = "DejaVu Sans"  # it comes with matplotlib, so a figure is the same everywhere
 _COLOURS = 128
+_SHORTEST, _WIDEST_PX = 9, 12.0  # of a name in characters; of a character
 
 Tokens = Mapping[str, str]
+
+LIGHT: Tokens = {
+    "page": "#FFFFFF", "panel": "#F5F6F8", "ink": "#18212D", "ink2": "#4A5666", "line": "#D5DAE1",
+    "grid": "#E9ECF0", "accent": "#1C5CA8", "live": "#1C5CA8", "second": "#18212D", "third": "#A4480F",
+    "dead": "#767D87", "good": "#00806B", "worrying": "#B57B00", "bad": "#96190B", "unexpected": "#6A45C4",
+    "on_badge": "#FFFFFF", "on_worrying": "#18212D",
+}  # fmt: skip
+DARK: Tokens = {
+    "page": "#11161D", "panel": "#1A212B", "ink": "#E7EBF1", "ink2": "#A9B4C2", "line": "#313B48",
+    "grid": "#222A35", "accent": "#7FB9F7", "live": "#7FB9F7", "second": "#E7EBF1", "third": "#F0A071",
+    "dead": "#8A94A2", "good": "#2FBFA5", "worrying": "#E3AC35", "bad": "#FF7F6B", "unexpected": "#BBA2FF",
+    "on_badge": "#11161D", "on_worrying": "#11161D",
+}  # fmt: skip
+TOKENS: Mapping[str, Tokens] = {"light": LIGHT, "dark": DARK}
+
+# One transparent thumbnail serves both themes: strokes that stand out on all four grounds.
+THUMBNAIL: Tokens = {"live": "#3B7DBF", "dead": "#808080"}
+
+# matplotlib's names of the verdict shapes: circle, triangle, square, diamond.
+SHAPES: Mapping[Verdict, str] = {
+    Verdict.GOOD: "o",
+    Verdict.WORRYING: "^",
+    Verdict.BAD: "s",
+    Verdict.UNEXPECTED: "D",
+}
+
+
+def on(verdict: Verdict) -> str:
+    """The token that text on a badge of this verdict is written in."""
+    return "on_worrying" if verdict is Verdict.WORRYING else "on_badge"
+
+
+def css() -> str:
+    """The tokens as custom properties ``--c-…`` for both schemes; a dark reader prints the light ones."""
+
+    def block(selector: str, tokens: Tokens) -> str:
+        lines = (f"  --c-{name.replace('_', '-')}: {colour};" for name, colour in tokens.items())
+        return "\n".join([f"{selector} {{", *lines, "}"])
+
+    default, slate = (f'[data-md-color-scheme="{name}"]' for name in ("default", "slate"))
+    printed = block("[data-md-color-scheme]", LIGHT)
+    return "\n".join([block(default, LIGHT), block(slate, DARK), f"@media print {{\n{printed}\n}}\n"])
+
+
+def literal(text: str, longest: int = 80) -> str:
+    """A string out of a log on one line, shortened in the middle.
+
+    Control characters become spaces, what changes the direction of writing is dropped, and what the font
+    has no shape for becomes a box.
+    """
+    glyphs = _glyphs()
+    visible = (" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text[:4000])
+    shown = (c if ord(c) in glyphs else "□" for c in visible if unicodedata.category(c) != "Cf")
+    line = " ".join("".join(shown).split())
+    if len(line) <= longest:
+        return line or "□"
+    head = (longest - 1) * 2 // 3
+    return f"{line[:head]}…{line[head + 1 - longest :]}"
+
+
+def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
+    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width."""
+    unit_words = literal(unit, 24) if unit else "unit not declared"
+    shown, tail = literal(name), f"  ·  {unit_words}{', log scale' * log}"
+    if text_px(shown + tail) > width_px:
+        tail = f" · {unit_words}{', log' * log}"
+    longest = len(shown)
+    while (excess := text_px(shown + tail) - width_px) > 0 and longest > _SHORTEST:
+        longest = max(_SHORTEST, longest - max(1, int(excess / _WIDEST_PX)))
+        shown = literal(name, longest)
+    return shown + tail
+
+
+def text_px(text: str, size_px: float = 11.5) -> float:
+    """The width of a line in CSS pixels."""
+    font = _font()
+    font.set_size(size_px, 72)
+    font.set_text(text, 0.0)
+    return float(font.get_width_height()[0]) / 64
+
+
+@cache
+def _font() -> FT2Font:
+    return font_manager.get_font(font_manager.findfont(FONT))
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    return frozenset(_font().get_charmap())
 
 
 def pt(css_px: float) -> float:
@@ -38,7 +139,23 @@ def sheet(width: float, height: float, dpi: float = DPI) -> Figure:
 @contextmanager
 def theme(tokens: Tokens) -> Iterator[None]:
     """The style of a theme, whatever matplotlibrc the user has."""
-    with matplotlib.style.context(["default", _rc(tokens)]):
+    settings: dict[str, object] = {
+        "axes.xmargin": 0,
+        "figure.facecolor": tokens["page"],
+        "font.family": FONT,
+        "font.size": pt(11.5),
+        "hatch.linewidth": pt(1),
+        "lines.dash_capstyle": "butt",
+        "lines.linewidth": pt(1.6),
+        "lines.scale_dashes": True,
+        "lines.solid_capstyle": "round",
+        "lines.solid_joinstyle": "round",
+        "path.simplify": False,  # curves come as one point a column already
+        "text.color": tokens["ink"],
+        "text.parse_math": False,  # a metric may be called $x_1$
+        "text.usetex": False,
+    }
+    with matplotlib.style.context(["default", settings]):
         yield
 
 
@@ -67,26 +184,7 @@ def _reduce(pixels: NDArray[np.uint32]) -> None:
     where = np.searchsorted(colours, pixels[drawn])
     counts = np.bincount(where, minlength=len(colours))
     frequent = colours[np.lexsort((colours, -counts))[:_COLOURS]]
-    kept = np.append(frequent, pixels[0])
-    channels = (c.reshape(-1, 1).view(np.uint8).astype(np.int32) for c in (colours, kept))
+    palette = np.append(frequent, pixels[0])
+    channels = (c.reshape(-1, 1).view(np.uint8).astype(np.int32) for c in (colours, palette))
     apart = np.abs(next(channels)[:, None] - next(channels)[None]).sum(axis=2)
-    pixels[drawn] = kept[apart.argmin(axis=1)][where]
-
-
-def _rc(t: Tokens) -> dict[str, object]:
-    return {
-        "axes.xmargin": 0,
-        "figure.facecolor": t["page"],
-        "font.family": FONT,
-        "font.size": pt(11.5),
-        "hatch.linewidth": pt(1),
-        "lines.dash_capstyle": "butt",
-        "lines.linewidth": pt(1.6),
-        "lines.scale_dashes": True,
-        "lines.solid_capstyle": "round",
-        "lines.solid_joinstyle": "round",
-        "path.simplify": False,  # curves come as one point a column already
-        "text.color": t["ink"],
-        "text.parse_math": False,  # a metric may be called $x_1$
-        "text.usetex": False,
-    }
+    pixels[drawn] = palette[apart.argmin(axis=1)][where]

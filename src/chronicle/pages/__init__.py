@@ -32,9 +32,9 @@ def pages(site: SiteData) -> Iterator[Page]:
 
 def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     """Style sheets, scripts and data of the pages: path below build/docs, and the content or a file."""
-    from chronicle.figures import tokens  # needs matplotlib, and `chronicle explain` does not
+    from chronicle.figures.style import css  # needs matplotlib, and `chronicle explain` does not
 
-    yield "assets/tokens.css", tokens.css()
+    yield "assets/tokens.css", css()
     yield "assets/entries.js", lists.entries_js(site)
     files: dict[str, Path] = {}
     for folder in reversed(site.templates):

@@ -1,54 +1,15 @@
-"""Words out of logs, and numbers on axes."""
+"""Numbers on axes, and ranges of axes."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.figures.text import label, literal, text_px, true_value
-from chronicle.figures.ticks import log_ticks, step_labels, value_labels
-
-
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        ("train/loss", "train/loss"),
-        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
-        ("$x_{1$", "$x_{1$"),
-        ("a\nb\tc\x00d", "a b c d"),
-        ("a\u202eb\u200bc", "abc"),
-        ("漢", "□"),
-        ("\ud800", "□"),
-        ("", "□"),
-        ("a" * 30 + "b" * 90, "a" * 30 + "b" * 22 + "…" + "b" * 27),
-    ],
-)
-def test_words_out_of_a_log_are_one_line_that_the_font_can_draw(raw, shown):
-    assert literal(raw) == shown
-
-
-@given(st.text(max_size=200), st.integers(9, 80))
-def test_no_word_is_longer_than_allowed(text, longest):
-    assert 1 <= len(literal(text, longest)) <= longest
-
-
-@given(name=st.text(max_size=100), unit=st.none() | st.text(max_size=40), log=st.booleans())
-def test_a_label_fits_its_panel_on_a_phone(name, unit, log):
-    said = label(name, unit, log, 286)
-    assert text_px(said) <= 286 or len(said.split(" · ")[0]) == 9
-
-
-@pytest.mark.parametrize(
-    ("unit", "log", "said"),
-    [
-        ("nats/token", False, "loss  ·  nats/token"),
-        (None, False, "loss  ·  unit not declared"),
-        (None, True, "loss  ·  unit not declared, log scale"),
-    ],
-)
-def test_a_label_says_metric_unit_and_scale(unit, log, said):
-    assert label("loss", unit, log, 800) == said
+from chronicle.figures.panels import Segment
+from chronicle.figures.scales import body_scale, full_scale, log_ticks, step_labels, true_value, value_labels
+from chronicle.model import Role
 
 
 @pytest.mark.parametrize(
@@ -121,3 +82,16 @@ def test_a_logarithmic_axis_has_one_to_six_ticks_inside(power, decades):
 )
 def test_the_true_value_beside_a_clip(value, said):
     assert true_value(value) == said
+
+
+@given(
+    values=st.lists(st.floats(-1e290, 1e290), min_size=1, max_size=60),
+    role=st.sampled_from([Role.LOSS, Role.GRAD_NORM, Role.LEARNING_RATE]),
+    peaks=st.lists(st.floats(), max_size=3),
+)
+def test_every_scale_is_a_proper_interval(values, role, peaks):
+    segments = [Segment(np.arange(len(values), dtype=float), np.array(values), True)]
+    for scale in (body_scale(segments, role, peaks), full_scale(segments, role)):
+        assert np.isfinite([scale.low, scale.high]).all() and scale.low < scale.high
+        assert scale.low > 0 or not scale.log
+    assert full_scale(segments, role).low <= min(values) and max(values) <= full_scale(segments, role).high

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.figures.curves import Line, Panel, Segment
-from chronicle.figures.envelope import envelope
-from chronicle.figures.scale import Scale
-from chronicle.figures.strokes import strokes
+from chronicle.figures.panels import Line, Panel, Segment
+from chronicle.figures.scales import Scale, Window
+from chronicle.figures.strokes import envelope, strokes
 from chronicle.model import Role
 
 VALUES = st.lists(
@@ -20,12 +19,12 @@ VALUES = st.lists(
 
 def slowly(steps, values, first, last, columns):
     """Column by column, sample by sample."""
-    found = {}
+    samples = {}
     for step, value in zip(steps, values, strict=True):
         column = min(max(int((step - first) * (columns / (last - first))), 0), columns - 1)
-        found.setdefault(column, []).append(value)
+        samples.setdefault(column, []).append(value)
     rows = []
-    for column, inside in sorted(found.items()):
+    for column, inside in sorted(samples.items()):
         known = [v for v in inside if np.isfinite(v)]
         centre = first + (column + 0.5) * ((last - first) / columns)
         rows.append((centre, min(known), np.median(known), max(known)) if known else (centre, *[np.nan] * 3))
@@ -47,7 +46,7 @@ def test_one_sample_among_a_million_is_drawn_at_full_strength(at):
     values[at] = 3.9
     line = Line("loss", "loss", [Segment(np.arange(1_000_000.0), values, True)])
     panel = Panel("loss", None, Role.LOSS, [line])
-    (stroke,) = strokes(panel, Scale(1.5, 4), 0, 999_999, 824)
+    (stroke,) = strokes(panel, Scale(1.5, 4), Window(0, 999_999, 824))
     column = int(np.nanargmax(stroke.high))
     assert stroke.high[column] == 3.9
     assert stroke.tall[column] and stroke.tall.sum() == 1
@@ -59,6 +58,6 @@ def test_a_short_attempt_has_columns_as_wide_as_a_long_one():
     long = Segment(np.arange(50_000.0), noise[:50_000], True)
     short = Segment(np.arange(50_000.0, 60_000.0), noise[50_000:], True)
     panel = Panel("loss", None, Role.LOSS, [Line("loss", "loss", [long, short])])
-    (stroke,) = strokes(panel, Scale(-4, 4), 0, 60_000, 600)
+    (stroke,) = strokes(panel, Scale(-4, 4), Window(0, 60_000, 600))
     gaps = np.diff(stroke.x[np.isfinite(stroke.x)])
     assert gaps == pytest.approx(100)

@@ -1,4 +1,4 @@
-"""Tokens: measured contrast, and verdicts that stay apart for readers without one kind of cone."""
+"""Measured contrast, verdicts that stay apart for readers without one kind of cone, words out of logs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,21 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chronicle.figures.tokens import DARK, LIGHT, SHAPES, THUMBNAIL, TOKENS, css, on
+from chronicle.figures.style import (
+    DARK,
+    LIGHT,
+    SHAPES,
+    THUMBNAIL,
+    TOKENS,
+    css,
+    label,
+    literal,
+    on,
+    text_px,
+)
 from chronicle.model import Verdict
 
 TEXT = ("ink", "ink2", "accent")
@@ -112,3 +125,44 @@ def test_css_has_every_token_for_both_palettes_and_prints_light():
     assert "  --c-on-worrying: #18212D;\n" in light
     assert "  --c-on-worrying: #11161D;\n" in dark
     assert all(f"--c-{k.replace('_', '-')}: {v};" in printed for k, v in LIGHT.items())
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("train/loss", "train/loss"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+        ("$x_{1$", "$x_{1$"),
+        ("a\nb\tc\x00d", "a b c d"),
+        ("a\u202eb\u200bc", "abc"),
+        ("漢", "□"),
+        ("\ud800", "□"),
+        ("", "□"),
+        ("a" * 30 + "b" * 90, "a" * 30 + "b" * 22 + "…" + "b" * 27),
+    ],
+)
+def test_words_out_of_a_log_are_one_line_that_the_font_can_draw(raw, shown):
+    assert literal(raw) == shown
+
+
+@given(st.text(max_size=200), st.integers(9, 80))
+def test_no_word_is_longer_than_allowed(text, longest):
+    assert 1 <= len(literal(text, longest)) <= longest
+
+
+@given(name=st.text(max_size=100), unit=st.none() | st.text(max_size=40), log=st.booleans())
+def test_a_label_fits_its_panel_on_a_phone(name, unit, log):
+    said = label(name, unit, log, 286)
+    assert text_px(said) <= 286 or len(said.split(" · ")[0]) == 9
+
+
+@pytest.mark.parametrize(
+    ("unit", "log", "said"),
+    [
+        ("nats/token", False, "loss  ·  nats/token"),
+        (None, False, "loss  ·  unit not declared"),
+        (None, True, "loss  ·  unit not declared, log scale"),
+    ],
+)
+def test_a_label_says_metric_unit_and_scale(unit, log, said):
+    assert label("loss", unit, log, 800) == said

@@ -1,0 +1,204 @@
+"""Which metrics a figure shows, as panels of lines: the judged loss, and what the findings speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.classify.patterns import BY_ID
+from chronicle.figures.style import literal
+from chronicle.metrics.judged import shown_loss
+from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track
+
+MOST_PANELS = 4
+# Colour and dash of the lines of one panel: two data sets differ by both, and by a name on the line.
+_STYLES: Sequence[tuple[str, tuple[float, ...]]] = (
+    ("live", ()),
+    ("second", (5, 1.6)),
+    ("third", (1.2, 1.4)),
+    ("ink2", (5, 1.4, 1, 1.4)),
+)
+_LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
+_COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
+_CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
+_MOST_CUTS = 8  # an attempt whose points are overtaken one by one is drawn as two curves, not as crumbs
+_LARGEST = 1e290  # what is beyond would overflow when a margin is added
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Points of one attempt that are all live or all dead: ascending steps, both arrays float64[n]."""
+
+    steps: Floats
+    values: Floats
+    live: bool
+
+    def inside(self, first: float, last: float, reach: int = 0) -> Segment:
+        """The points in [first, last], a view and maybe empty.
+
+        With ``reach`` also so many neighbours on each side, so that a curve reaches the frame.
+        """
+        a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
+        if a < b or 0 < a < len(self.steps):  # else all points are on one side of the frame
+            rows = slice(max(0, int(a) - reach), int(b) + reach)
+            return Segment(self.steps[rows], self.values[rows], self.live)
+        return Segment(self.steps[:0], self.values[:0], self.live)
+
+    def finite(self) -> Floats:
+        """The values that are numbers."""
+        return self.values[np.isfinite(self.values)]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One metric in a panel: how it is called on the line, and its colour (a token) and dash."""
+
+    name: str
+    metric: str
+    segments: Sequence[Segment]
+    token: str = "live"
+    dash: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Lines over one y axis; ``unit`` is None where nobody declared one."""
+
+    name: str
+    unit: str | None
+    role: Role
+    lines: Sequence[Line]
+
+    @property
+    def metrics(self) -> set[str]:
+        """The metrics that the panel shows."""
+        return {line.metric for line in self.lines}
+
+    def segments(self) -> list[Segment]:
+        """All segments of all lines."""
+        return [segment for line in self.lines for segment in line.segments]
+
+    def points(self, first: float, last: float) -> int:
+        """Finite points in [first, last]."""
+        return sum(len(s.inside(first, last).finite()) for s in self.segments())
+
+
+def segments(track: Track, attempt: int | None = None) -> list[Segment]:
+    """The track (or one attempt of it) cut where the attempt changes and where a later one overtook it."""
+    which = np.unique(track.attempt) if attempt is None else [attempt]
+    return [part for k in which for part in _of_attempt(track, track.attempt == k) if len(part.steps)]
+
+
+def _of_attempt(track: Track, logged: NDArray[np.bool_]) -> Iterator[Segment]:
+    rows: Any = slice(None) if logged.all() else logged  # a long log is not copied for nothing
+    steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
+    if (np.diff(steps) < 0).any():
+        order = np.argsort(steps, kind="stable")
+        steps, values, live = steps[order], values[order], live[order]
+    if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
+        values = np.where(too_large, np.copysign(_LARGEST, values), values)
+    cuts = np.flatnonzero(np.diff(live)) + 1
+    if len(cuts) > _MOST_CUTS:
+        yield Segment(steps[~live], values[~live], False)
+        yield Segment(steps[live], values[live], True)
+        return
+    for a, b in zip([0, *cuts], [*cuts, len(live)], strict=True):
+        # A dead branch starts one sample before the cut: it is seen to leave the live line.
+        part = slice(a if live[a] else max(0, a - 1), b)
+        yield Segment(steps[part], values[part], bool(live[a]))
+
+
+def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
+    """The judged loss, then at most two panels of other metrics that findings speak of or need.
+
+    Without a loss the first panel shows what findings speak of, or the longest track.
+    """
+    tracks = _drawable(timeline)
+    named = [tracks[f.metric] for f in diagnosis.findings if f.metric in tracks]
+    main = shown_loss(timeline.series.values())
+    if main is None or not len(main):
+        rest = sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
+        main = next(iter([*named, *rest, *tracks.values()]), None)
+    if main is None:
+        return []
+    first = _panel(_family(main, tracks, {track.metric for track in named}))
+    more = [track for f in diagnosis.findings for track in _spoken_of(f, tracks)]
+    return [first, *_single(more, first.metrics, {})][:3]
+
+
+def finding_panels(
+    timeline: Timeline, first: Panel, finding: Finding, single: dict[str, Panel]
+) -> Iterator[Panel]:
+    """The first panel, then what the finding speaks of, then its context; as many as there are.
+
+    ``single`` keeps the panels of single metrics from one finding to the next.
+    """
+    tracks = _drawable(timeline)
+    context = [track for role in _CONTEXT for track in _of_role(tracks, role)[:1]]
+    yield first
+    yield from _single([*_spoken_of(finding, tracks), *context], first.metrics, single)
+
+
+def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Track]:
+    """The main loss, and those losses that share its axis: by data set, named by a finding, validation."""
+    if main.role not in _LOSSES:
+        return [main]
+    others = [t for t in tracks.values() if t is not main and t.role in _LOSSES and _comparable(main, t)]
+    spoken = [t for t in others if t.metric in named]
+    sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
+    validation = [t for t in others if t.role is Role.VALIDATION_LOSS][:1]
+    family = {t.metric: t for t in [main, *spoken, *sets, *validation]}
+    return list(family.values())[: len(_STYLES)]
+
+
+def _comparable(one: Track, other: Track) -> bool:
+    """Whether the bodies of two losses fit on one axis."""
+    known = (track.values[np.isfinite(track.values)] for track in (one, other))
+    lows, highs = zip(*(np.quantile(v, [0.25, 0.75]) if len(v) else (0.0, 0.0) for v in known), strict=True)
+    return bool(min(lows) > 0 and max(highs) / max(min(lows), 1e-300) < 8)
+
+
+def _spoken_of(finding: Finding, tracks: dict[str, Track]) -> list[Track]:
+    named = [tracks[finding.metric]] if finding.metric in tracks else []
+    roles = [role for role in BY_ID[finding.pattern].needs if role is not Role.LOSS]
+    return named + [track for role in roles for track in _of_role(tracks, role)[:1]]
+
+
+def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
+    """Tracks of a role: most points first, then the shortest name."""
+    return sorted((t for t in tracks.values() if t.role is role), key=lambda t: (-len(t), len(t.metric)))
+
+
+def _single(tracks: Iterable[Track], shown: set[str], single: dict[str, Panel]) -> Iterator[Panel]:
+    """A panel for each track, each metric once."""
+    for metric, track in {t.metric: t for t in tracks if t.metric not in shown}.items():
+        if metric not in single:
+            single[metric] = _panel([track])
+        yield single[metric]
+
+
+def _drawable(timeline: Timeline) -> dict[str, Track]:
+    return {metric: track for metric, track in timeline.series.items() if len(track)}
+
+
+def _panel(tracks: Sequence[Track]) -> Panel:
+    names = _names(tracks)
+    lines = [
+        Line(literal(name, 24), t.metric, segments(t), token, dash)
+        for t, name, (token, dash) in zip(tracks, names, _STYLES, strict=False)
+    ]
+    title = " · ".join([tracks[0].metric, *names[1:]])
+    return Panel(title, tracks[0].unit, tracks[0].role, lines)
+
+
+def _names(tracks: Sequence[Track]) -> list[str]:
+    """What tells the tracks of a panel apart: what their metrics do not share, else the data set."""
+    metrics = [t.metric for t in tracks]
+    columns = enumerate(zip(*metrics, strict=False))
+    same = next((i for i, letters in columns if len(set(letters)) > 1), 0)
+    cut = max((i + 1 for i, c in enumerate(metrics[0][:same]) if c in "/._- "), default=0)
+    return [t.metric[cut:] or t.metric if cut else t.dataset or t.metric for t in tracks]

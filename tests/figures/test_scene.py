@@ -1,0 +1,44 @@
+"""Which panels a figure has, and how much of a run a zoom shows."""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
+
+from chronicle.figures.panels import run_panels
+from chronicle.figures.scene import scene
+from chronicle.model import JoinKind, Role
+from chronicle.timeline import stitch
+
+
+def test_the_zoom_of_a_finding_that_led_to_a_rollback_reaches_the_step_resumed_from():
+    timeline = rolled_back()
+    (join,) = timeline.joins
+    assert (join.kind, join.from_step, join.to_step) == (JoinKind.ROLLBACK, 399, 300)
+    told = finding("divergence-after-spike", 380, None)
+    drawn = scene(timeline, diagnosis(told, joins=timeline.joins))
+    first, last = drawn.window(drawn.findings[0])
+    assert first < join.to_step and last > join.from_step
+
+
+def test_a_zoom_shows_at_least_22_samples():
+    told = finding("spike-fast-recovery", 3000, 3000)
+    long = scene(run(np.arange(0, 6000, 10), falling(600)), diagnosis(told))
+    first, last = long.window(long.findings[0])
+    assert last - first >= 22 * 10
+
+
+def test_data_sets_share_a_panel_with_their_loss_and_other_metrics_get_their_own(tmp_path):
+    steps = np.arange(200)
+    logged = [
+        series("loss/all", steps, falling(200)),
+        series("loss/code", steps, falling(200) * 0.7, Role.DATASET_LOSS, dataset="code"),
+        series("loss/web", steps, falling(200) * 1.1, Role.DATASET_LOSS, dataset="web"),
+        series("loss/other-scale", steps, falling(200) * 1e4, Role.DATASET_LOSS, dataset="other"),
+        series("ratio", steps, falling(200), Role.RATIO),
+        series("lr", steps, falling(200), Role.LEARNING_RATE),
+    ]
+    timeline = stitch([attempt("a.csv", *logged)])
+    panels = run_panels(timeline, diagnosis(finding("resume-ratio-skew", 50, 60, "loss/all")))
+    assert [[line.name for line in panel.lines] for panel in panels] == [["all", "code", "web"], ["ratio"]]
+    assert len({line.token for line in panels[0].lines} | {line.dash for line in panels[0].lines}) == 6
