@@ -64,13 +64,13 @@ FORMATS = (
     Format("console.mlperf", "mlperf"),
     Format("console.line_formats", "llm.c"),
     Format("console.line_formats", "modded-nanogpt"),
-    Format("console.dllogger", "dllogger"),
-    Format("console.fairseq", "fairseq"),
+    Format("console.line_formats", "dllogger"),
+    Format("console.line_formats", "fairseq"),
     Format("console.line_formats", "torchtitan"),
     Format("console.line_formats", "nanogpt"),
     Format("console.line_formats", "mlx"),
     Format("console.hf_dict", "hf-console"),
-    Format("console.keras_bar", "keras-console"),
+    Format("console.line_formats", "keras-console"),
     Format("console.deepspeed", "deepspeed"),  # an engine below many a trainer, which says more
     OnDemand("console.generic", "key-value", FALLBACK=1),
 )
