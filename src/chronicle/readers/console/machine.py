@@ -106,7 +106,10 @@ def _fault(row: Row, match: re.Match[str], line: str) -> Fault:
     if kind == "xid" and "number" in groups:
         words["meaning"] = XIDS.get(int(groups["number"][:6]), "meaning not known")
     if kind == "signal":
-        words["signal"] = _signal(groups)
+        name = groups.get("signal", "")
+        words["signal"] = _SPELLED.get(name.lower(), name.upper())
+        if number := groups.get("number"):
+            words["signal"] = _SIGNALS.get(number, f"signal {number}")
     words["line"] = quoted(line)
     what = row.what.format(**words)
     process = _HOST_OF_PROCESS.search(line[:LONGEST])
@@ -114,16 +117,8 @@ def _fault(row: Row, match: re.Match[str], line: str) -> Fault:
     return Fault(Place(""), clean(what), kind=kind, host=clean(host.rstrip(":,")))
 
 
-def _signal(groups: dict[str, str]) -> str:
-    if "number" in groups:
-        return _SIGNALS.get(groups["number"], f"signal {groups['number']}")
-    spelled = groups.get("signal", "")
-    return _SPELLED.get(spelled.lower(), spelled.upper())
-
-
 def quoted(line: str) -> str:
-    """A line as a fault quotes it: without clock, host and rank, one blank between words, at most `LONGEST`
-    characters."""
+    """A line as a fault quotes it: at most `LONGEST` characters, without clock, host and rank."""
     text = " ".join(RANK.sub("", _LEAD.sub("", line[:_LOOKED_AT])).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
@@ -136,7 +131,7 @@ MOST_FAULTS = 1000
 _SAME_S, _SAME_LINES = 600.0, 2000  # one thing told again by other ranks, or by a retry
 _MOST_OPEN = 256  # tracebacks that are being printed at the same time
 _SYSTEM_LINES = 3
-_PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists, comments
+_PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists, comments: they may speak of signals
 _LINES_BEFORE = 40  # in which a line without a clock looks for one
 
 _BYTES = tuple(
@@ -224,11 +219,9 @@ class Faults:
 
     def _add(self, number: int, fault: Fault) -> None:
         key = (fault.kind, fault.host, fault.what)
-        at = self._latest.get(key)
-        if at is not None:
+        if (at := self._latest.get(key)) is not None:
             apart = fault.at_time - self._listed[at].at_time
-            again = number - self._lines[at] <= _SAME_LINES if math.isnan(apart) else abs(apart) <= _SAME_S
-            if again:
+            if number - self._lines[at] <= _SAME_LINES if math.isnan(apart) else abs(apart) <= _SAME_S:
                 self._listed[at] = replace(self._listed[at], count=self._listed[at].count + 1)
                 self._lines[at] = number
                 return
@@ -267,13 +260,10 @@ class Faults:
 def identify(head: Head) -> bool:
     """A fault at the beginning or the end of a text, or lines of a kernel or system log."""
     start = head.lines if may_be_log(head.path) else []
-    return bool(start) and (_of_host(start) or any(map(_tells, [*start, *_tail_lines(head.path)])))
-
-
-def _tells(line: str) -> bool:
-    """Whether a line tells of a fault, and is not prose or a program that speaks of signals."""
-    fault = fault_in(line)
-    return fault is not None and (fault.kind != "signal" or not _PROSE.match(line))
+    if not start or _of_host(start):
+        return bool(start)
+    faults = ((fault_in(line), line) for line in [*start, *_tail_lines(head.path)])
+    return any(fault and not (fault.kind == "signal" and _PROSE.match(line)) for fault, line in faults)
 
 
 def read(path: Path) -> list[Attempt]:
@@ -314,8 +304,15 @@ _BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
 def expand(text: str) -> list[str]:
     """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
-    parts = (match[0] for match in _PART.finditer(text) if match[0])
+    parts = filter(None, _PART.findall(text))
     return list(islice(chain.from_iterable(map(_expanded, parts)), MOST_HOSTS))
+
+
+def _expanded(part: str) -> Iterator[str]:
+    """The hosts of one part: every number of a bracket with every one of the others."""
+    pieces = _BRACKET.split(part)
+    choices = [list(islice(_numbers(p), MOST_HOSTS)) if i % 2 else [p] for i, p in enumerate(pieces)]
+    return map("".join, product(*choices))
 
 
 def canonical(text: str) -> str:
@@ -336,19 +333,11 @@ def fold(hosts: Iterable[str]) -> str:
             ranges[-1][1:] = [number]
         else:
             ranges.append([number])
-    return ",".join(_folded(name, ["-".join(ends) for ends in ranges]) for name, ranges in groups)
-
-
-def _folded(name: str, ranges: list[str]) -> str:
-    one_host = len(ranges) < 2 and "-" not in "".join(ranges)
-    return name + "".join(ranges) if one_host else f"{name}[{','.join(ranges)}]"
-
-
-def _expanded(part: str) -> Iterator[str]:
-    """The hosts of one part: every number of a bracket with every one of the others."""
-    pieces = _BRACKET.split(part)
-    choices = [list(islice(_numbers(one), MOST_HOSTS)) if i % 2 else [one] for i, one in enumerate(pieces)]
-    return map("".join, product(*choices))
+    folded = []
+    for name, ranges in groups:
+        inner = ",".join("-".join(ends) for ends in ranges)
+        folded.append(f"{name}[{inner}]" if "," in inner or "-" in inner else name + inner)
+    return ",".join(folded)
 
 
 def _numbers(text: str) -> Iterator[str]:

@@ -68,12 +68,15 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
     records = np.flatnonzero(lines.n_fields[: len(numbers) - chunk.unfinished] > 2)
     known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
     for template in _templates(lines, records, known, chunk.data, templates):
-        read = template.find(lines, records[known[records] < 0])
-        known[read.lines], times[read.lines] = read.steps, read.times
-        log.rows.extend(numbers[read.lines], read.steps, read.columns, read.times)
+        at, steps, columns, times_s = template.find(lines, records[known[records] < 0])
+        known[at], times[at] = steps, times_s
+        log.rows.extend(numbers[at], steps, columns, times_s)
     left = np.flatnonzero(known < 0)
     places = zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
-    texts, reached = [chunk.data[start:end] for start, end in places], _reached(known, times, left, numbers)
+    texts = [chunk.data[start:end] for start, end in places]
+    behind = left[(left > 0) & (known[left - 1] >= 0)]  # they stand where the record right before them is
+    where = zip(known[behind - 1].tolist(), times[behind - 1].tolist(), strict=True)
+    reached = dict(zip(numbers[behind].tolist(), where, strict=True))
     yield from log.among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
     if len(known) and known[-1] >= 0:
         log.step, log.time = int(known[-1]), float(times[-1])
@@ -91,13 +94,6 @@ def _templates(
             return
         templates.append(new)
         yield new
-
-
-def _reached(known: Steps, times: Floats, left: Steps, numbers: Steps) -> dict[int, tuple[int, float]]:
-    """By the number of a line that is left: step and time of the record right before it, if that is known."""
-    left = left[(left > 0) & (known[left - 1] >= 0)]
-    reached = zip(known[left - 1].tolist(), times[left - 1].tolist(), strict=True)
-    return dict(zip(numbers[left].tolist(), reached, strict=True))
 
 
 def _record(log: Log, line: Line) -> bool:
@@ -165,7 +161,8 @@ def _name_missing_losses(log: Log) -> None:
         cause = ~np.isfinite(values) if name.endswith(_NORM) else values > 0
         has_cause[rows[cause].astype(np.int64)] = True
     for name in losses or ["lm loss"]:
-        log.rows.fill(name, np.flatnonzero(has_cause & ~has_loss), np.nan)
+        rows = np.flatnonzero(has_cause & ~has_loss)
+        log.rows.fill(name, rows, np.full(len(rows), np.nan))
 
 
 _HEAD = re.compile(rb".*?iteration(?P<step> +\d+) */ *\d+ *")
@@ -200,19 +197,8 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Lines that fit a template: their indices, their steps and times, and a column a key."""
-
-    lines: Steps
-    steps: Steps
-    times: Floats
-    columns: dict[str, Floats]
-
-
-@dataclass(frozen=True)
 class Field:
-    """A field as a template has it: the bytes up to its number, the name of the number, and the blanks after
-    it.
+    """A field of a template: the bytes up to its number, the name of the number, and the blanks after it.
 
     A field without a number is all ``key``, blanks, and has no name.
     """
@@ -234,8 +220,11 @@ class Template:
     clocks: tuple[tuple[int, int], ...]
     fields: tuple[Field, ...]
 
-    def find(self, lines: Lines, among: Steps) -> Columns:
-        """The lines, of those with these indices, that are written so and hold a number in every field."""
+    def find(self, lines: Lines, among: Steps) -> tuple[Steps, Steps, dict[str, Floats], Floats]:
+        """The lines, of those with these indices, that are written so and hold a number in every field.
+
+        Their indices, their steps, a column a key, and their times.
+        """
         among = among[lines.n_fields[among] == len(self.fields) + 1]
         ends = lines.marks[lines.first[among][:, None] + np.arange(len(self.fields) + 1)]
         fits = ends[:, 0] - lines.starts[among] == len(self.head)
@@ -252,7 +241,7 @@ class Template:
             else:
                 fits &= end - before == len(field.key) + 1
         columns = {name: column[fits] for name, column in columns.items()}
-        return Columns(among[fits], steps[fits].astype(np.int64), times[fits], columns)
+        return among[fits], steps[fits].astype(np.int64), columns, times[fits]
 
     def _head(self, buffer: Bytes, starts: Steps) -> tuple[Floats, Floats, Mask]:
         """Steps and times, and which heads are written as this one."""
@@ -308,8 +297,7 @@ def _windows(buffer: Bytes, starts: Steps, length: int) -> Bytes:
 
 def _same(columns: Bytes, wanted: bytes) -> Mask:
     """Which columns hold these bytes."""
-    own = np.frombuffer(wanted, np.uint8)
-    return np.asarray((columns == own[:, None]).all(axis=0))
+    return np.asarray((columns == np.frombuffer(wanted, np.uint8)[:, None]).all(axis=0))
 
 
 def _times(columns: Bytes) -> Floats:

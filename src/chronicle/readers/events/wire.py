@@ -28,20 +28,10 @@ MAX_TEXT = 1 << 20  # bytes of a tensor of strings that is looked into
 # dtype of a tensor: (numpy type of tensor_content, field that holds its values one by one)
 _BFLOAT16, _HALF = 14, 19
 _DTYPES: dict[int, tuple[str, int]] = {
-    1: ("<f4", 5),
-    2: ("<f8", 6),
-    3: ("<i4", 7),
-    4: ("u1", 7),
-    5: ("<i2", 7),
-    6: ("i1", 7),
-    9: ("<i8", 10),
-    10: ("?", 11),
-    _BFLOAT16: ("<u2", 13),
-    17: ("<u2", 7),
-    _HALF: ("<u2", 13),
-    22: ("<u4", 16),
+    1: ("<f4", 5), 2: ("<f8", 6), 3: ("<i4", 7), 4: ("u1", 7), 5: ("<i2", 7), 6: ("i1", 7), 9: ("<i8", 10),
+    10: ("?", 11), _BFLOAT16: ("<u2", 13), 17: ("<u2", 7), _HALF: ("<u2", 13), 22: ("<u4", 16),
     23: ("<u8", 17),
-}
+}  # fmt: skip
 _FIXED = {5: ("<f", 4, FIXED32), 6: ("<d", 8, FIXED64)}  # fields of floats
 _VARINTS = (7, 10, 11, 13, 16, 17)  # fields of all other numbers
 
@@ -64,11 +54,7 @@ class Event(NamedTuple):
 
 
 def event(payload: bytes) -> Event:
-    """Parses one record.
-
-    Raises:
-        ValueError: the bytes are no protobuf message.
-    """
+    """Parses one record. Raises ValueError where the bytes are no protobuf message."""
     wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
     for number, kind, value in fields(payload):
         if (number, kind) == (1, FIXED64):

@@ -54,10 +54,7 @@ def read(path: Path) -> list[Attempt]:
     """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own.
 
     It is truncated where the last record is cut, or none says how the run ended: the run is live, or was
-    killed before the client could write.
-
-    Raises:
-        BadLog: no history record holds a number.
+    killed before the client could write. Raises BadLog where no history record holds a number.
     """
     run, unreadable = _Run(path), 0
     with path.open("rb") as file:
@@ -124,15 +121,14 @@ class _Run:
             records.PREEMPTING: self.console.preempting,
             records.RUN: self._run,
             records.CONFIG: lambda message: updates(message, self._config),
-            records.METRIC: self._metric,
+            records.METRIC: lambda message: self.step_metrics.update(texts(message, {4: "x"}).values()),
             records.ENVIRONMENT: self._environment,
             records.EXIT: self._exit,
         }
 
     def add(self, kind: int, message: bytes) -> None:
         """Takes a record. Raises ValueError where its bytes are no protobuf message."""
-        take = self._takers.get(kind)
-        if take is not None:
+        if take := self._takers.get(kind):
             take(message)
 
     def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
@@ -170,9 +166,6 @@ class _Run:
             facts["resumed"] = True
         self._facts |= facts
 
-    def _metric(self, message: bytes) -> None:
-        self.step_metrics |= set(texts(message, {4: "step_metric"}).values())
-
     def _environment(self, message: bytes) -> None:
         slurm = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
         self._facts |= texts(message, _ENVIRONMENT) | numbers(message, {19: "gpu_count"})
@@ -190,9 +183,7 @@ def _seconds(timestamp: bytes) -> float:
 
 
 def _metadata_facts(path: Path) -> dict[str, Any]:
-    """Facts of `files/wandb-metadata.json` beside the run file, which older clients wrote instead of an
-    environment record.
-    """
+    """Facts of `files/wandb-metadata.json`, which older clients wrote instead of an environment record."""
     file = path.parent / "files" / "wandb-metadata.json"
     try:
         too_large = not file.is_file() or file.stat().st_size > _MAX_METADATA
@@ -203,10 +194,7 @@ def _metadata_facts(path: Path) -> dict[str, Any]:
         return {}
     git = metadata["git"] if isinstance(metadata.get("git"), dict) else {}
     slurm = metadata["slurm"] if isinstance(metadata.get("slurm"), dict) else {}
-    facts = {
-        "program": metadata.get("program"),
-        "host": metadata.get("host"),
-        "python": metadata.get("python"),
+    facts = {name: metadata.get(name) for name in ("program", "host", "python")} | {
         "cuda": metadata.get("cudaVersion") or metadata.get("cuda"),
         "gpu_type": metadata.get("gpu"),
         "gpu_count": metadata.get("gpu_count"),
@@ -262,12 +250,14 @@ class _Console:
         """Takes an alert that the training sent (`wandb.alert`)."""
         parts = texts(message, {1: "title", 2: "text", 3: "level"})
         what = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
-        self._reported.append(Fault(Place(str(self.path)), what[:500], at_time=self._time, kind="alert"))
+        self._report(what[:500], "alert")
 
     def preempting(self, _: bytes) -> None:
         """Takes the notice that the machine is about to be taken away (`wandb.mark_preempting`)."""
-        what = "marked as about to be preempted"
-        self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind="preemption"))
+        self._report("marked as about to be preempted", "preemption")
+
+    def _report(self, what: str, kind: str) -> None:
+        self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind=kind))
 
     def listed(self) -> list[Fault]:
         """All faults; those of the machine first."""
@@ -286,9 +276,7 @@ class _Console:
         *lines, rest = whole.split("\n")
         if rest:
             self._open[stream] = rest[-LONGEST:]
-        for line in lines:
-            if line:
-                yield _ESCAPES.sub("", line)
+        yield from (_ESCAPES.sub("", line) for line in lines if line)
 
     def _look(self, line: str) -> None:
         self._number += 1
