@@ -45,12 +45,10 @@ class Format(OnDemand):
     """A format of console text: a module, or a row of the module `line_formats`."""
 
     def identify(self, head: Head) -> bool:
-        """Whether this is the first format of which the file holds a record."""
         return may_be_log(head.path) and format_of(head.path) == self.NAME
 
     @property
     def marks(self) -> tuple[bytes, ...]:
-        """Patterns of which each finds a record."""
         return tuple(self._module().MARKS)
 
     def _module(self) -> Any:

@@ -126,7 +126,6 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
 
 
 def _tells_losses(all_records: Sequence[Record]) -> bool:
-    """Whether one loss is told again and again, and changes."""
     losses = [pair for record in all_records for pair in record.pairs if "loss" in pair.name.lower()]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
@@ -250,7 +249,6 @@ def _records(log: Log) -> Iterator[Record]:
 
 
 def _add(log: Log, step: int, values: dict[str, LinePair]) -> None:
-    """Adds what was told, line by line."""
     by_line: dict[int, dict[str, LinePair]] = {}
     for name, item in values.items():
         by_line.setdefault(item.line.number, {})[name] = item

@@ -47,7 +47,6 @@ class Bars:
     waiting: list[tuple[Line, dict[str, float]]] = field(default_factory=list)
 
     def draw(self, n: int, total: str) -> list[tuple[Line, dict[str, float], int]]:
-        """The lines that a bar gives their step."""
         before = self.drawn.get(total, n)
         if total in self.drawn or len(self.drawn) < _MOST_BARS:
             self.drawn[total] = n

@@ -59,7 +59,6 @@ class LineFormat:
     SUFFIXES: tuple[str, ...] = ()
 
     def read(self, path: Path) -> list[Attempt]:
-        """One attempt. Raises BadLog where no record holds a number."""
         log, units, early = Log(path), dict(self.units), dict[str, float]()
         before: tuple[object, ...] = ()
         for line in log.lines(self.line):

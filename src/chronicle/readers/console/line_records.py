@@ -92,7 +92,6 @@ class Record:
 
     @property
     def is_block(self) -> bool:
-        """Whether it was told in several lines."""
         return len({item.line.number for item in self.line_pairs}) > 1
 
     @property
@@ -119,7 +118,6 @@ def _evaluation(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _names_an_evaluation(name: str) -> bool:
-    """Whether the name of a metric itself speaks of an evaluation."""
     return bool(_EVALUATION.search(re.sub(r"[_/.-]", " ", name)))
 
 
@@ -259,7 +257,6 @@ def _counts(name: str) -> bool:
 
 
 def _cell(name: str, cell: str) -> Pair | None:
-    """A cell with its name; None for one that is no number."""
     match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?)?", cell)
     value = number(match[1].replace(",", "")) if match else None
     return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
@@ -300,7 +297,6 @@ class Gatherer:
                 yield Record(items, text if row is None else "")
 
     def end(self, *, of_log: bool = False) -> Iterator[Record]:
-        """The block that was under way, if there is one."""
         if self._block:
             yield Record(tuple(self._block.values()), open=of_log)
             self._block = {}

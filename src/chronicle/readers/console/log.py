@@ -94,7 +94,6 @@ class Log:
         self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
-        """The file, a piece of whole lines at a time."""
         for chunk in chunks(self.path):
             if chunk.cut:
                 self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
@@ -166,7 +165,6 @@ class Log:
         return True
 
     def _said(self, step: int, names: frozenset[str], who: str) -> bool:
-        """Whether the rank that was first with these metrics said it just before."""
         first, latest = self._first_who.setdefault(names, (who, deque(maxlen=_IN_STEP)))
         if who != first and step in latest:
             return True
@@ -255,7 +253,6 @@ class Rows:
             rows.append(row)
 
     def extend(self, lines: Steps, steps: Steps, columns: Mapping[str, Floats], times: Floats) -> None:
-        """Many rows at once, each with a value for every column."""
         rows = np.arange(len(self.steps), len(self.steps) + len(steps))
         for name, values in columns.items():
             self.fill(name, rows, values)
@@ -264,7 +261,6 @@ class Rows:
         _append(self.times, times)
 
     def fill(self, name: str, rows: Steps, values: Floats) -> None:
-        """Gives rows that have no value for a metric these."""
         if len(rows):
             numbers, at = self._column(name)
             _append(numbers, values)

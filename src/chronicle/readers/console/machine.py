@@ -280,13 +280,11 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _of_host(start: list[str]) -> bool:
-    """Whether these are lines of a kernel or system log."""
     system = sum(_SYSTEM_LINE.match(line) is not None for line in start)
     return system >= _SYSTEM_LINES and 2 * system >= len(start)
 
 
 def _tail_lines(path: Path) -> Iterator[str]:
-    """Whole lines in the last few KB of the file."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size <= HEAD_BYTES:

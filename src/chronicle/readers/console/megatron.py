@@ -187,7 +187,6 @@ class Lines:
 
     @classmethod
     def of(cls, data: bytes) -> Lines:
-        """The lines of a text."""
         buffer = np.frombuffer(data + b"\n", np.uint8)
         marks = np.flatnonzero((buffer == ord("|")) | (buffer == ord("\n")))
         last = np.flatnonzero(buffer[marks] == ord("\n"))
@@ -288,7 +287,6 @@ def _field(field: bytes) -> Field:
 
 
 def _windows(buffer: Bytes, starts: Steps, length: int) -> Bytes:
-    """A column of ``length`` bytes from each of the starts."""
     if not length or not len(starts):
         return np.empty((length, len(starts)), np.uint8)
     windows = np.ndarray((len(buffer) - length + 1,), f"V{length}", buffer, strides=(1,))
@@ -296,7 +294,6 @@ def _windows(buffer: Bytes, starts: Steps, length: int) -> Bytes:
 
 
 def _same(columns: Bytes, wanted: bytes) -> Mask:
-    """Which columns hold these bytes."""
     return np.asarray((columns == np.frombuffer(wanted, np.uint8)[:, None]).all(axis=0))
 
 

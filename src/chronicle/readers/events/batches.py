@@ -67,7 +67,6 @@ class Piece:
     frames: Frames = field(default_factory=Frames.none)
 
     def add(self, tag: str, part: Column) -> None:
-        """Gives the log the points of a tag in this piece."""
         if self.is_last and not self.base:  # the whole file
             self.log.columns[tag] = part
             return
@@ -164,7 +163,6 @@ def _framed(buffer: U8, pieces: list[Piece]) -> Batch:
 
 
 def _decoded(batch: Batch) -> _Decoded:
-    """What is in the records with the right checksum."""
     buffer, pieces = batch
     begin = np.concatenate([piece.frames.begin for piece in pieces])
     end = np.concatenate([piece.frames.end for piece in pieces])

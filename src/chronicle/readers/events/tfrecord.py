@@ -53,7 +53,6 @@ class Frames:
 
     @classmethod
     def none(cls) -> Frames:
-        """Those of nothing."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), [], False, 0)
 
 

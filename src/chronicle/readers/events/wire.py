@@ -121,7 +121,6 @@ def tensor(message: bytes) -> float | None:
 
 
 def _elements(shape: bytes) -> int:
-    """Number of elements of a TensorShapeProto."""
     n_elements = 1
     for dimension in messages(shape, 2):
         sizes = (signed(v) for n, k, v in fields(dimension) if (n, k) == (1, VARINT))
@@ -130,7 +129,6 @@ def _elements(shape: bytes) -> int:
 
 
 def _cells(number: int, kind: int, value: Any) -> list[Any]:
-    """The values of a repeated field, one by one or packed."""
     if number in _FIXED:
         code, size, unpacked = _FIXED[number]
         if kind not in (unpacked, BYTES) or len(value) % size:

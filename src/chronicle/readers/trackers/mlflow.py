@@ -173,7 +173,6 @@ def _about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _runs(store: Store) -> dict[str, _Run]:
-    """The runs of a database by their id, in the order of their rows."""
     tags: dict[str, dict[str, str]] = {}
     for uuid, key, value in store.rows("tags", ("run_uuid", "key", "value")):
         tags.setdefault(uuid, {})[str(key)] = str(value)

@@ -118,7 +118,6 @@ def _bad(path: Path, err: Exception) -> BadLog:
 
 
 def _reason(err: Exception) -> str:
-    """What Python and SQLite make of damage, in words."""
     if isinstance(err, UnicodeDecodeError):  # Python decodes SQLite's own messages, which quote the database
         return "malformed schema"
     # MemoryError is SQLite's word for a page that asks for more than it may have

@@ -127,7 +127,6 @@ class _Run:
         }
 
     def add(self, kind: int, message: bytes) -> None:
-        """Takes a record. Raises ValueError where its bytes are no protobuf message."""
         if take := self._takers.get(kind):
             take(message)
 
@@ -177,7 +176,6 @@ class _Run:
 
 
 def _seconds(timestamp: bytes) -> float:
-    """Unix seconds of a google.protobuf.Timestamp."""
     parts = numbers(timestamp, {1: "seconds", 2: "nanos"})
     return parts.get("seconds", 0) + parts.get("nanos", 0) / 1e9
 
@@ -260,7 +258,6 @@ class _Console:
         self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind=kind))
 
     def listed(self) -> list[Fault]:
-        """All faults; those of the machine first."""
         for line in self._open.values():
             self._look(line)
         self._open.clear()

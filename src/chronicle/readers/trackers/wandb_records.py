@@ -144,7 +144,6 @@ class History:
         self.n_rows += 1
 
     def columns(self) -> dict[str, Column]:
-        """All columns, `_step` first."""
         counter = {"_step": Column(np.array(self._steps), np.arange(self.n_rows))} if self.n_rows else {}
         return counter | {
             name: Column(np.array(cells.values), np.array(cells.rows, np.int64))
@@ -223,7 +222,6 @@ class History:
 
 
 def _declared(step: bytes) -> int:
-    """The number in a HistoryStep."""
     return next((signed(v) for n, k, v in fields(step) if (n, k) == (1, VARINT)), 0)
 
 
