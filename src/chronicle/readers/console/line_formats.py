@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,7 +63,8 @@ class LineFormat:
         before: tuple[object, ...] = ()
         for line in log.lines(self.line):
             if match := self.single.match(line.text):
-                values = self._numbers([(match.groupdict().get("name", "loss"), match["value"])])
+                pair = match.groupdict().get("name", "loss"), match["value"]
+                values = numbers([pair], self.as_number)
                 log.add(line, int(match["step"]), values, time=NAN)
                 continue
             prefix = line.prefix if self.ranks else Prefix(line.text)
@@ -78,14 +79,13 @@ class LineFormat:
                     taken = log.add(line, int(match["step"]), values | early, time=time, who=prefix.who)
                     early = {} if taken else early
             elif match := self.early.search(prefix.text):
-                early |= self._numbers([(match["name"], match["value"])])
+                early |= numbers([(match["name"], match["value"])], self.as_number)
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
         attempt = log.attempt(units=units)
-        series = {
-            name: replace(one, role=self.roles.get(name, one.role)) for name, one in attempt.series.items()
-        }
-        return [replace(attempt, series=series)]
+        roles = {metric: role for metric, role in self.roles.items() if metric in attempt.series}
+        named = {metric: replace(attempt.series[metric], role=role) for metric, role in roles.items()}
+        return [replace(attempt, series={**attempt.series, **named})]
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
@@ -93,15 +93,11 @@ class LineFormat:
         pairs = [(of + name.strip(), text, unit) for name, text, unit in self.pair.findall(match["rest"])]
         units |= {name: unit for name, _, unit in pairs if unit and name not in units}
         known = [pair for pair in pairs if not (pair[0] in self.durations and "n" in pair[1])]
-        values = self._numbers((name, text) for name, text, _ in known)
+        values = numbers(((name, text) for name, text, _ in known), self.as_number)
         for name, _, unit in known:
             if name in self.durations and unit == "s" and units[name] == "ms":
                 values[name] *= 1000
         return values
-
-    def _numbers(self, pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
-        """The pairs whose text is a number; the last of equal names stays."""
-        return {name: value for name, text in pairs if (value := self.as_number(text)) is not None}
 
 
 class OwnFormat(NamedTuple):

@@ -19,8 +19,8 @@ import numpy as np
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers.events.batches import Log, logs
+from chronicle.readers.events.scalars import MAX_TEXT, Text
 from chronicle.readers.events.tfrecord import is_event_log
-from chronicle.readers.events.wire import MAX_TEXT, Text
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of
 from chronicle.readers.text import Head

@@ -21,9 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.events.scalars import Points, decode
+from chronicle.readers.events.scalars import Points, Text, decode
 from chronicle.readers.events.tfrecord import HEADER, U8, Damage, Frames, Ints, frames, intact, is_event_log
-from chronicle.readers.events.wire import Text
 from chronicle.readers.growing import Growing
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
@@ -64,7 +63,7 @@ class Piece:
     high: int
     base: int = 0
     is_last: bool = True
-    frames: Frames = field(default_factory=Frames.none)
+    frames: Frames = field(default_factory=Frames)
 
     def add(self, tag: str, part: Column) -> None:
         if self.is_last and not self.base:  # the whole file

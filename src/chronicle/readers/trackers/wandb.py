@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -198,9 +199,10 @@ def _metadata_facts(path: Path) -> dict[str, Any]:
         "gpu_count": metadata.get("gpu_count"),
         "git_remote": git.get("remote"),
         "git_commit": git.get("commit"),
-        "started_at": _instant(metadata.get("startedAt")),
     }
     plain = {key: value for key, value in facts.items() if isinstance(value, str | int | float)}
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        plain["started_at"] = datetime.fromisoformat(metadata["startedAt"]).timestamp()
     return plain | _slurm_facts(slurm)
 
 
@@ -209,13 +211,6 @@ def _slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:
     nodes = next((slurm[key] for key in ("job_nodelist", "nodelist") if isinstance(slurm.get(key), str)), "")
     facts = {"job": slurm.get("job_id"), "nodes": canonical(nodes)}
     return {key: str(value) for key, value in facts.items() if value}
-
-
-def _instant(text: Any) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
-    except (ValueError, OverflowError):
-        return None
 
 
 class _Console:
