@@ -22,9 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.page import arguments, markdown, show
-from chronicle.classify import DEFAULTS, Monitor, classify
+from chronicle.classify import DEFAULTS, Monitor, classify, kernel
 from chronicle.classify.detect import Detector
-from chronicle.classify.kernel import compiled
 from chronicle.classify.kernel import step as plain
 from chronicle.model import Attempt, Floats, Role, Series
 from chronicle.timeline import stitch
@@ -132,7 +131,7 @@ def best(measure: Callable[[], float]) -> float:
 
 def rows(points: int, attempts: int) -> list[tuple[str, float, float, str]]:
     """(what, with numba, without, unit) of every measurement."""
-    fast, many, few = compiled.compiled(), curve(points), curve(points // PLAIN_SHARE)
+    fast, many, few = kernel.compiled(), curve(points), curve(points // PLAIN_SHARE)
     batch_s(many[:100], fast)
     same = [Detector(DEFAULTS, engine=e) for e in (fast, plain)]
     assert len({str([*d.extend(few), *d.finish()]) for d in same}) == 1, "the engines differ"

@@ -17,23 +17,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-from unittest import mock
 
 import numpy as np
 
 from benchmarks.page import arguments, put
 from chronicle.readers import read
-from chronicle.readers.crc32c import masked_crc, masked_crcs, masked_crcs_of_words
-from chronicle.readers.kernel import compiled
+from chronicle.readers.events.tfrecord import masked_crc, masked_crcs, masked_crcs_of_words
 
 RUNS = Path(__file__).parent.parent / "runs"
 JUDGED = [b"train/loss", b"train/grad_norm", b"train/learning_rate", b"train/tokens_per_sec"]
 TAGS = [*JUDGED, *(f"train/metric_{number}".encode() for number in range(6))]
 GOAL = (
-    "20 times EventAccumulator and 1.5 times the server on a file, 40 times EventAccumulator on the folder, "
+    "30 times EventAccumulator and 2.5 times the server on a file, 40 times EventAccumulator on the folder, "
     "0.6 of the server's memory"
 )
 EVENTS_A_FILE = 2000
@@ -44,7 +41,6 @@ with open("/proc/self/status") as status:
     print(next(int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM")))
 """
 OURS = "import chronicle; print(sum(len(s) for a in chronicle.read({!r}) for s in a.series.values()))" + PEAK
-WITHOUT_NUMBA = "from chronicle.readers.kernel import compiled; compiled.available = lambda: False; "
 THEIRS = (
     """
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -130,12 +126,12 @@ def measured(*command: str) -> Cost:
 
 
 def best(*command: str) -> Cost:
-    """The fastest of three runs: the first may compile, and any may be disturbed."""
+    """The fastest of three runs: any may be disturbed."""
     return min(measured(*command) for _ in range(3))
 
 
 def equal(file: Path) -> bool:
-    """Whether EventAccumulator and chronicle, with and without numba, give the same columns, bit for bit."""
+    """Whether EventAccumulator and chronicle give the same columns, bit for bit."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.util.tensor_util import make_ndarray
 
@@ -144,15 +140,9 @@ def equal(file: Path) -> bool:
     for tag in log.Tags()["tensors"]:
         points[tag] = [(e.wall_time, e.step, make_ndarray(e.tensor_proto).item()) for e in log.Tensors(tag)]
     expected = {t: np.array(p).tobytes() for t, p in points.items()}
-    return all(columns(file, with_numba) == expected for with_numba in (True, False))
-
-
-def columns(file: Path, with_numba: bool) -> dict[str, bytes]:
-    """Times, steps and values of each tag as chronicle reads them."""
-    engine = partial(compiled.compiled, "events") if with_numba else lambda: None
-    with mock.patch.object(compiled, "engine", lambda family, n_bytes: engine()):
-        series = read(file)[0].series
-    return {t: np.stack([s.times, s.steps, s.values], axis=1).tobytes() for t, s in series.items()}
+    series = read(file)[0].series
+    ours = {t: np.stack([s.times, s.steps, s.values], axis=1).tobytes() for t, s in series.items()}
+    return ours == expected
 
 
 def folder_of(root: Path, n_files: int) -> Path:
@@ -184,7 +174,6 @@ def measure(n_events: int, n_files: int, root: Path) -> Iterator[str]:
         costs = {
             "EventAccumulator": measured("-c", THEIRS.format(str(folder))),
             "tensorboard-data-server": measured("-m", "benchmarks.data_server", str(folder), "--checksum"),
-            "chronicle without numba": best("-c", WITHOUT_NUMBA + OURS.format(str(folder))),
             "chronicle": best("-c", OURS.format(str(folder))),
         }
         yield from rows(what, costs)

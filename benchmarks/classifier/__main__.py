@@ -26,7 +26,7 @@ from benchmarks.curves.cases import (
     scaled,
 )
 from benchmarks.page import arguments
-from chronicle.classify.kernel import compiled
+from chronicle.classify import kernel
 from chronicle.score import CaseResult
 
 PARTS = ("events", "context", "healthy", "folders")
@@ -110,7 +110,7 @@ def main() -> None:
         "--exam", action="append", default=[], metavar="NAME=DIR", help="labelled runs elsewhere"
     )
     options = parser.parse_args()
-    compiled.compiled()
+    kernel.compiled()
     start = time.monotonic()
     made = {}
     for title, text in sections(options):

@@ -15,8 +15,7 @@ from unittest.mock import patch
 
 from benchmarks.classifier import confidences, figures, folders, page, rates
 from benchmarks.page import arguments
-from chronicle.classify import calibration
-from chronicle.classify.kernel import compiled
+from chronicle.classify import calibration, kernel
 
 MODULE = Path(__file__).parent.parent.parent / "src" / "chronicle" / "classify" / "calibration.py"
 
@@ -47,7 +46,7 @@ def main() -> None:
     parser.add_argument("--parts", default="rates,confidences", help="what is made: rates, confidences")
     parser.add_argument("--also", action="append", default=[], metavar="NAME=DIR", help="runs to verify on")
     options = parser.parse_args()
-    compiled.compiled()
+    kernel.compiled()
     text, parts = MODULE.read_text("utf-8"), {}
     if "rates" in options.parts:
         fit = rates.setting(options.quick)

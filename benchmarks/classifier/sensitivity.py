@@ -22,8 +22,7 @@ from benchmarks.page import arguments, markdown
 from chronicle.build.produce import read_run
 from chronicle.build.schema import diagnosis_json
 from chronicle.build.sources import expand
-from chronicle.classify import DEFAULTS, Thresholds, classify
-from chronicle.classify.kernel import compiled
+from chronicle.classify import DEFAULTS, Thresholds, classify, kernel
 from chronicle.errors import ChronicleError
 from chronicle.model import Timeline
 from chronicle.score import judge, labelled, load_label, one_answer, unlabelled
@@ -173,7 +172,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--quick", action="store_true", help="a third of the cases")
     options = parser.parse_args()
-    compiled.compiled()
+    kernel.compiled()
     text = table(trials(options.quick))
     print(text)
     if options.write:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -74,13 +75,27 @@ def full(seed: int) -> Attempt:
     return c.attempt()
 
 
+@functools.cache
+def odd_views(values: str) -> list[View]:
+    """Runs in which every series has these values, of one attempt and of two."""
+    v = ODD_VALUES[values]
+    both = [everything(v), everything(v[::-1].copy(), "b", len(v) // 2)]
+    return [view_of(everything(v)), *([view_of(*both)] if len(v) > 2 else [])]
+
+
+@functools.cache
+def good_views() -> list[tuple[tuple[Attempt, ...], View]]:
+    """Runs of several kinds, with what was logged in them."""
+    runs = [(full(k),) for k in range(3)]
+    runs += [tuple(make(2).attempts) for make in (resume_spikes, repeat_data, reinitialised, all_fail)]
+    return [(attempts, view_of(*attempts)) for attempts in runs]
+
+
 @pytest.mark.parametrize("values", ODD_VALUES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_odd_values_in_every_series_at_once_never_raise(family: str, values: str) -> None:
-    v = ODD_VALUES[values]
-    list(FAMILIES[family].find(view_of(everything(v))))
-    if len(v) > 2:
-        list(FAMILIES[family].find(view_of(everything(v), everything(v[::-1].copy(), "b", len(v) // 2))))
+    for view in odd_views(values):
+        list(FAMILIES[family].find(view))
 
 
 @pytest.mark.parametrize("values", ODD_VALUES)
@@ -95,10 +110,7 @@ def test_one_odd_series_beside_good_ones_never_raises(values: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_findings_are_declared_lie_in_the_log_and_name_what_they_compared(family: str) -> None:
-    runs = [[full(k)] for k in range(3)]
-    runs += [make(2).attempts for make in (resume_spikes, repeat_data, reinitialised, all_fail)]
-    for attempts in runs:
-        view = view_of(*attempts)
+    for attempts, view in good_views():
         steps = np.concatenate([s.steps for a in attempts for s in a.series.values()])
         for f in FAMILIES[family].find(view):
             assert f.pattern in FAMILIES[family].patterns and f.pattern in BY_ID
@@ -136,7 +148,7 @@ def test_the_unit_of_the_loss_does_not_matter(factor: float) -> None:
 
     for attempts in ([full(4)], repeat_data(2).attempts, resume_spikes(2).attempts):
         seen = [
-            [(f.pattern, f.start_step, f.end_step) for m in FAMILIES.values() for f in m.find(view_of(*run))]
-            for run in (attempts, [scaled(a) for a in attempts])
+            [(f.pattern, f.start_step, f.end_step) for m in FAMILIES.values() for f in m.find(view)]
+            for view in (view_of(*attempts), view_of(*(scaled(a) for a in attempts)))
         ]
         assert seen[0] == seen[1] and seen[0]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from tests.curves import Curve
 
+from chronicle.classify import kernel
 from chronicle.classify.detect import Detector, Event, Kind
-from chronicle.classify.kernel import layout as at
-from chronicle.classify.kernel.baseline import baseline
-from chronicle.classify.kernel.events import still_high
+from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel.events import baseline, still_high
 from chronicle.classify.kernel.levels import kinship
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.model import Floats
@@ -17,13 +17,13 @@ from chronicle.model import Floats
 
 def after(values: Floats) -> Detector:
     """A detector that has seen these values."""
-    detector = Detector(DEFAULTS)
+    detector = Detector(DEFAULTS, engine=kernel.compiled())
     detector.extend(values)
     return detector
 
 
 def judged(values: Floats) -> list[Event]:
-    detector = Detector(DEFAULTS)
+    detector = Detector(DEFAULTS, engine=kernel.compiled())
     return detector.extend(values) + detector.finish()
 
 
@@ -34,8 +34,8 @@ def test_an_event_ends_where_the_samples_came_down(noise: float, height: float, 
     """To the sample, also where a mean over the event takes as long again to follow."""
     late = []
     for seed in range(8):
-        i = np.arange(3000)
-        log = np.log(2 + 6 / np.sqrt(1 + i / 30)) + noise * np.random.default_rng(seed).standard_normal(3000)
+        i = np.arange(2000)
+        log = np.log(2 + 6 / np.sqrt(1 + i / 30)) + noise * np.random.default_rng(seed).standard_normal(2000)
         log[1500 : 1500 + samples] += height
         (tall,) = (e for e in judged(np.exp(log)) if e.height > height / 2)
         assert tall.end is not None

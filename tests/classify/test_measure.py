@@ -9,11 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.classify.measure import (
+    AT_ONCE,
     HUBER,
+    SORTED,
     Line,
     excess,
     fit,
     inflation,
+    median,
+    medians,
     middle,
     positive,
     running,
@@ -106,3 +110,32 @@ def test_three_measures_of_one_noise_agree_and_a_step_moves_two_of_them_little()
     assert [scale(noise), wiggle(noise), tremble(noise)] == pytest.approx([0.01] * 3, rel=0.1)
     stepped = noise + np.where(np.arange(1000) < 500, 0.0, 1.0)
     assert [wiggle(stepped), tremble(stepped)] == pytest.approx([0.01] * 2, rel=0.1)
+
+
+ODD = (0.0, -0.0, 1.0, 2.5, -7.0, 1e300, np.inf, -np.inf, np.nan)
+ROWS = {
+    "noise": lambda rng, n: rng.standard_normal(n),
+    "ties": lambda rng, n: np.round(rng.standard_normal(n)),
+    "anything": lambda rng, n: rng.choice(ODD, n),
+    "steps": lambda rng, n: rng.integers(-1000, 1 << 40, n),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_median_has_the_bits_of_numpy(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    for n in [*range(1, 40), SORTED, SORTED + 1, 1000]:
+        row = ROWS[kind](rng, n)
+        with np.errstate(invalid="ignore", over="ignore"):
+            np.testing.assert_array_equal(median(row), np.median(row))
+            if kind != "steps":
+                for window in {min(n, w) for w in (1, 2, 3, 8, 63, 64)}:
+                    slow = np.median(np.lib.stride_tricks.sliding_window_view(row, window), axis=-1)
+                    np.testing.assert_array_equal(medians(row, window), slow)
+
+
+def test_medians_of_more_windows_than_are_sorted_together() -> None:
+    row = np.random.default_rng(0).standard_normal(AT_ONCE + 100)
+    slow = np.median(np.lib.stride_tricks.sliding_window_view(row, 3), axis=-1)
+    np.testing.assert_array_equal(medians(row, 3), slow)
+    assert np.isnan(median(np.empty(0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from tests.curves.series import datasets, grad_norm, learning_rate
 
 from chronicle.classify import DEFAULTS, Monitor, classify
 from chronicle.classify.detect import detect
-from chronicle.classify.spool import KEPT
+from chronicle.classify.monitor import KEPT
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
@@ -150,16 +151,22 @@ def said_by(monitor: Monitor, loss: Series, first: int, last: int) -> list[Findi
     return [f for step, value in rows for f in monitor.update(step, {"loss": value})]
 
 
+@functools.cache
+def watched_alone(name: str) -> tuple[Series, list[Finding], Monitor]:
+    """The loss of a run, what a monitor that is never interrupted says of it, and that monitor."""
+    loss, monitor = RUNS[name].run().attempts[0].series["loss"], Monitor()
+    return loss, said_by(monitor, loss, 0, len(loss)), monitor
+
+
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.505, 0.72, 1.0])
 def test_a_checkpoint_in_the_middle_changes_nothing(name: str, share: float) -> None:
-    loss = RUNS[name].run().attempts[0].series["loss"]
+    loss, said, straight = watched_alone(name)
     cut = int(share * len(loss))
-    straight, first, second = Monitor(), Monitor(), Monitor()
-    said_by(straight, loss, 0, cut)
-    said_by(first, loss, 0, cut)
+    first, second = Monitor(), Monitor()
+    before = said_by(first, loss, 0, cut)
     second.load_state_dict(pickle.loads(pickle.dumps(first.state_dict())))
-    assert said_by(second, loss, cut, len(loss)) == said_by(straight, loss, cut, len(loss))
+    assert before + said_by(second, loss, cut, len(loss)) == said
     assert second.finish() == straight.finish()
     assert second.state_dict() == straight.state_dict()
 
@@ -245,7 +252,7 @@ def test_columns_stand_on_disk_and_are_gone_with_the_monitor(tmp_path: Path) -> 
 
 def test_memory_does_not_grow_with_the_run() -> None:
     """After what it keeps of a column is full, more steps take no more memory."""
-    monitor, held = Monitor(), {}
+    monitor, held = Monitor(compile=True), {}
     noise = np.exp(0.01 * np.random.default_rng(0).standard_normal(5 * KEPT)).tolist()
     tracemalloc.start()
     try:

@@ -90,7 +90,7 @@ def log(name: str, attempt: Attempt) -> Attempt:
 
 def watched(attempts: Sequence[Attempt], saved_every: int) -> tuple[list[Finding], Diagnosis]:
     """All that a monitor says, saved and restored at every n-th step on its way."""
-    monitor, said, steps = Monitor(), [], 0
+    monitor, said, steps = Monitor(compile=True), [], 0
     for number, attempt in enumerate(attempts):
         rows: dict[int, dict[str, float]] = {}
         for name, series in attempt.series.items():
@@ -102,7 +102,7 @@ def watched(attempts: Sequence[Attempt], saved_every: int) -> tuple[list[Finding
             steps += 1
             if steps % saved_every == 0:
                 state = pickle.loads(pickle.dumps(monitor.state_dict()))
-                monitor = Monitor()
+                monitor = Monitor(compile=True)
                 monitor.load_state_dict(state)
             said += monitor.update(step, rows[step])
     return said, monitor.finish()

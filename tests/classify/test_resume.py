@@ -20,7 +20,7 @@ from tests.curves.runs import (
 from tests.curves.series import validation
 
 from chronicle.classify import classify
-from chronicle.classify.joins import resumes
+from chronicle.classify.resumed import resumes
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.model import Role

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chronicle.classify.spool import KEPT, ROW, Spool
+from chronicle.classify.monitor import KEPT, ROW, Spool
 
 
 @pytest.mark.parametrize("sizes", [[], [1], [KEPT - 1, 1, 1], [KEPT, 0, KEPT + 7], [3, 2 * KEPT, 5]])

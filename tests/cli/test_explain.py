@@ -11,7 +11,7 @@ import pytest
 from chronicle.classify import classify
 from chronicle.classify.presets import PRESETS
 from chronicle.cli.commands import PRESETS as CHOICES
-from chronicle.cli.compare import compare, told
+from chronicle.cli.compare import compare, comparison_lines
 from chronicle.cli.explain import explain
 from chronicle.errors import UsageError
 from chronicle.timeline import stitch
@@ -68,7 +68,7 @@ def test_a_preset_is_compared_with_the_findings() -> None:
     said = [
         line
         for c in compare(TIMELINE, DIAGNOSIS, ["olmo-128-6", "olmo2-spike-score"])
-        for line in told(c, DIAGNOSIS)
+        for line in comparison_lines(c, DIAGNOSIS)
     ]
     assert said == [
         "olmo-128-6 on loss · data: 2 of 400 samples flagged (0.5 %)",
@@ -85,7 +85,7 @@ def test_flags_outside_the_findings_are_listed() -> None:
     diagnosis = classify(timeline)
     (one,) = compare(timeline, diagnosis, ["olmo-128-6"])
     assert (one.flagged_steps, one.outside_steps) == ((296,), (296,))
-    assert list(told(one, diagnosis))[1] == "  outside chronicle's findings: 1, at 296"
+    assert list(comparison_lines(one, diagnosis))[1] == "  outside chronicle's findings: 1, at 296"
 
 
 def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, monkeypatch) -> None:

@@ -7,7 +7,6 @@ import struct
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,18 +18,11 @@ from tests.readers.writers import event, event_log, field, frame, summary, varin
 
 from chronicle.errors import BadLog, NothingToRead
 from chronicle.model import Attempt
-from chronicle.readers import event_batches, event_files, event_wire, read
-from chronicle.readers.crc32c import masked, masked_crc, masked_crcs
-from chronicle.readers.kernel import compiled, event_block
+from chronicle.readers import events, read
+from chronicle.readers.events import batches, wire
+from chronicle.readers.events.tfrecord import masked, masked_crc, masked_crcs
 
 VERSION = event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")
-
-
-@pytest.fixture(autouse=True, params=["careful", "compiled"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything holds without numba, and with machine code from the first byte on."""
-    monkeypatch.setattr(compiled, "available", lambda: request.param == "compiled")
-    monkeypatch.setattr(compiled, "COMPILE_FROM", 0)
 
 
 SCALARS = field(0x4A, field(0x0A, field(0x0A, b"scalars")))
@@ -175,60 +167,65 @@ record = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+LAST = event(1.7e9, 9, summary([("last", simple(9))]))
+
+
+def slowly(payloads: Sequence[bytes]) -> tuple[dict[str, list[tuple[float, int, float]]], int]:
+    """What the slow parser makes of payloads, and the number of those that are no message."""
+    points: dict[str, list[tuple[float, int, float]]] = {}
+    n_broken = 0
+    for payload in payloads:
+        try:
+            wall_time, step, scalars, _ = wire.event(payload)
+        except ValueError:
+            n_broken += 1
+            continue
+        for tag, number in scalars:
+            points.setdefault(tag, []).append((wall_time, step, number))
+    return points, n_broken
+
+
+def typed(points: dict[str, list[tuple[float, int, float]]]) -> dict[str, bytes]:
+    return {tag: np.array(p, dtype="f8,i8,f8").tobytes() for tag, p in points.items()}
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
 @given(st.lists(record, max_size=12))
 def test_the_kernel_is_the_slow_parser(
     tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes]
 ) -> None:
     file = write(tmp_path_factory.mktemp("law") / "x.tfevents", payloads)
-    slow: dict[str, list[tuple[float, int, float]]] = {}
-    for payload in payloads:
-        wall_time, step, scalars, _ = event_wire.event(payload)
-        for tag, number in scalars:
-            slow.setdefault(tag, []).append((wall_time, step, number))
-    attempts = event_files.read(file)
+    slow, _ = slowly(payloads)
+    attempts = events.read(file)
     fast = columns(attempts[0]) if attempts else {}
     assert list(fast) == list(slow)
-    assert {t: np.array(p, dtype="f8,i8,f8").tobytes() for t, p in fast.items()} == {
-        t: np.array(p, dtype="f8,i8,f8").tobytes() for t, p in slow.items()
-    }
+    assert typed(fast) == typed(slow)
 
 
-INTERPRETED = SimpleNamespace(
-    **{
-        name: np.errstate(over="ignore")(getattr(event_block, name))
-        for name in ("chains", "checked", "events")
-    }
-)
-
-
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=150)
 @given(st.lists(record, min_size=1, max_size=6), st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=3))))
-def test_machine_code_reads_what_is_no_event_as_with_care_and_stays_within_the_file(
+def test_what_is_no_event_is_read_as_by_the_slow_parser(
     tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes], changes: list[tuple[float, bytes]]
 ) -> None:
-    """Checksums are right, contents are not; interpreted, a place outside the file raises an error."""
+    """Checksums are right, contents are not."""
     for where, new in changes:
         which = int(where * 997) % len(payloads)
         at = int(where * len(payloads[which]))
         payloads[which] = payloads[which][:at] + new + payloads[which][at + len(new) :]
-    file = tmp_path_factory.mktemp("law") / "x.tfevents"
-    file.write_bytes(b"".join(map(frame, payloads)))
-    readings = []
-    for engine in (None, INTERPRETED, compiled.compiled("events")):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compiled, "engine", lambda *_, engine=engine: engine)
-            try:
-                readings.append(text(event_files.read(file)))
-            except BadLog as err:
-                readings.append(str(err))
-    assert readings[0] == readings[1] == readings[2]
+    file = write(tmp_path_factory.mktemp("law") / "x.tfevents", [*payloads, LAST])
+    slow, n_broken = slowly([*payloads, LAST])
+    (attempt,) = events.read(file)
+    assert typed(columns(attempt)) == typed(slow)
+    assert [fault.what for fault in attempt.faults] == ["record is no event; skipped"] * n_broken
 
 
 def healthy(number: int = 30) -> list[bytes]:
     return [event(1.7e9 + i, i, summary([("loss", simple(i))])) for i in range(number)]
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_costs_at_most_its_record_and_is_counted(tmp_path: Path) -> None:
     content = write(tmp_path / "whole.tfevents", healthy(6)).read_bytes()
     flipped = tmp_path / "x.tfevents"
@@ -337,40 +334,40 @@ def test_many_tags_and_long_ones(tmp_path: Path) -> None:
     assert all(series[tag].values.tolist() == [v for _, v in points[tag]] for tag in points)
 
 
-def test_more_tags_than_machine_code_has_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.event_compiled.SLOTS", 16)
-    points = {f"layer/{i}": [(1, float(i)), (2, float(-i))] for i in range(100)}
-    event_log(tmp_path / "x.tfevents", points)
-    series = read(tmp_path / "x.tfevents")[0].series
-    assert {tag: s.values.tolist() for tag, s in series.items()} == {
-        tag: [v for _, v in points[tag]] for tag in points
-    }
-
-
-@pytest.mark.parametrize("least", [9, 1 << 20])
-def test_as_many_values_as_a_record_can_hold(
-    least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The smallest there are, an empty tag and a number; also where machine code has room for one only."""
-    monkeypatch.setattr("chronicle.readers.event_compiled.LEAST_VALUE", least)
+def test_as_many_values_as_a_record_can_hold(tmp_path: Path) -> None:
+    """The smallest there are, an empty tag and a number."""
     records = [event(1.7e9, 5, summary([("", simple(i)) for i in range(3000)]))] * 20
     (attempt,) = read(write(tmp_path / "x.tfevents", records))
     assert attempt.series[""].values.tolist() == list(range(3000)) * 20
 
 
+def test_rows_longer_than_what_is_summed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chronicle.readers.events.tfrecord.ROWS_BYTES", 1000)
+    buffer = np.random.default_rng(0).integers(0, 256, 9000, dtype=np.uint8)
+    end = np.arange(2500, 9000, 500)
+    expected = [masked_crc(buffer[stop - 1500 : stop].tobytes()) for stop in end]
+    assert masked_crcs(buffer, end - 1500, end).tolist() == expected
+
+
+def test_a_nan_that_signals_is_a_nan(tmp_path: Path) -> None:
+    records = [event(1.7e9, 1, summary([("loss", b"\x15\x01\x00\x80\x7f")]))]
+    (attempt,) = read(write(tmp_path / "x.tfevents", records))
+    assert np.isnan(attempt.series["loss"].values).all()
+
+
 def test_chunks_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.event_scalars.CHUNK", 7)
-    monkeypatch.setattr("chronicle.readers.event_frames.BLOCK", 101)
+    monkeypatch.setattr("chronicle.readers.events.scalars.CHUNK", 7)
+    monkeypatch.setattr("chronicle.readers.events.tfrecord.BLOCK", 101)
     file = write(tmp_path / "x.tfevents", healthy(100))
     assert read(file)[0].series["loss"].values.tolist() == list(range(100))
 
 
 def test_two_tags_of_one_hash_stay_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "chronicle.readers.event_scalars._hash", lambda size, words: np.zeros(len(size), np.uint64)
+        "chronicle.readers.events.scalars._hash", lambda size, words: np.zeros(len(size), np.uint64)
     )
     records = [event(1.7e9, i, summary([(tag, simple(i))])) for i, tag in enumerate("abab")]
-    series = event_files.read(write(tmp_path / "x.tfevents", records))[0].series
+    series = events.read(write(tmp_path / "x.tfevents", records))[0].series
     assert {tag: s.steps.tolist() for tag, s in series.items()} == {"a": [0, 2], "b": [1, 3]}
 
 
@@ -391,7 +388,7 @@ def test_checksums_of_many_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("payload", [b"\xff" * 30, b"\x0a\x7f", b"\x2a\x03\x0a\x7f\x00", b"\x0b\x00"])
 def test_a_record_that_is_no_message_is_counted(payload: bytes, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"varint|longer|wire type"):
-        event_wire.event(payload)
+        wire.event(payload)
     attempt = read(write(tmp_path / "x.tfevents", [*healthy(2), payload]))[0]
     assert [fault.what for fault in attempt.faults] == ["record is no event; skipped"]
 
@@ -440,7 +437,7 @@ def test_hyperparameters_and_texts_are_facts(tmp_path: Path) -> None:
         ("notes", "<b>last"),
     ]
     records += [event(1.7e9, 0, summary([(tag, strings(text) + plugin("text"))])) for tag, text in texts]
-    (attempt,) = event_files.read(write(tmp_path / "x.tfevents", [*records, *healthy()]))
+    (attempt,) = events.read(write(tmp_path / "x.tfevents", [*records, *healthy()]))
     assert attempt.facts == {
         "config/lr": 3e-4,
         "config/optimizer/name": "adamw",
@@ -500,14 +497,15 @@ def test_what_is_no_scalar_is_passed_over_without_a_look(
     ]
     records += [event(1.7e9, 0, field(key, bytes(1000))) for key in (0x22, 0x4A, 0x3A)]  # graphs, sessions
     looked = []
-    real = event_wire.event
-    monkeypatch.setattr(event_wire, "event", lambda payload: (looked.append(payload), real(payload))[1])
+    real = wire.event
+    monkeypatch.setattr(wire, "event", lambda payload: (looked.append(payload), real(payload))[1])
     (attempt,) = read(write(tmp_path / "x.tfevents", records))
     assert attempt.series["loss"].values.tolist() == list(range(40))
     assert (list(attempt.series), attempt.faults) == (["loss"], ())
     assert len(looked) <= 1  # that of the version
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 50, 333])
 def test_parts_of_a_file_are_read_as_the_whole(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -521,9 +519,9 @@ def test_parts_of_a_file_are_read_as_the_whole(
         file.write_bytes(one.content)
         readings = []
         for batch_bytes in (1 << 23, size):
-            monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", batch_bytes)
+            monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", batch_bytes)
             try:
-                readings.append(text(event_files.read(file)))
+                readings.append(text(events.read(file)))
             except BadLog as err:
                 readings.append(str(err))
         assert readings[0] == readings[1], one.name
@@ -534,8 +532,8 @@ def test_tags_of_a_large_file_share_their_steps(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it holds more than its first part promised."""
-    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 300)
-    monkeypatch.setattr("chronicle.readers.event_log.MOST_AHEAD", ahead)
+    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 300)
+    monkeypatch.setattr("chronicle.readers.events.batches.MOST_AHEAD", ahead)
     records = [event(1.7e9, i, summary([("a", simple(i)), ("b", simple(-i))])) for i in range(500)]
     records += [event(1.7e9, i, summary([("c", simple(i))])) for i in range(0, 500, 2)]
     series = read(write(tmp_path / "x.tfevents", records))[0].series
@@ -549,7 +547,7 @@ def test_tags_of_a_large_file_share_their_steps(
 def test_many_files_are_read_as_each_alone(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 2000)
+    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 2000)
     monkeypatch.setenv("CHRONICLE_READ_WORKERS", str(workers))
     files = []
     for i in range(20):
@@ -561,10 +559,10 @@ def test_many_files_are_read_as_each_alone(
     files[7].write_bytes(content[:-3])
     files[9].write_bytes(frame(VERSION)[:20] + b"\xff" * 40)
     files[11].unlink()
-    together = list(event_files.read_many(files))
+    together = list(events.read_many(files))
     for file, found in zip(files, together, strict=True):
         try:
-            alone = event_files.read(file)
+            alone = events.read(file)
         except (BadLog, FileNotFoundError) as err:
             assert str(found) == str(err)
         else:
@@ -574,12 +572,12 @@ def test_many_files_are_read_as_each_alone(
 
 def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One is decoded while the next is read, also where files between them cannot be read or are large."""
-    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 2000)
+    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 2000)
     files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
     paths = [path for file in files for path in (file, tmp_path / "missing")]
-    batches = list(event_batches._batches(map(event_batches.Log, paths), None))
-    assert [piece.log.path for one in batches for piece in one.pieces if piece.is_last] == paths
-    for one, following in pairwise(batches):
+    filled = list(batches._batches(map(batches.Log, paths)))
+    assert [piece.log.path for one in filled for piece in one.pieces if piece.is_last] == paths
+    for one, following in pairwise(filled):
         assert not np.shares_memory(one.buffer, following.buffer)
 
 
@@ -587,15 +585,15 @@ def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(tmp_path / "x.tfevents", healthy(2000))
-    monkeypatch.setattr("chronicle.readers.event_batches.BATCH_BYTES", 4096)
-    real = event_batches.is_event_log
+    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 4096)
+    real = batches.is_event_log
 
-    def shrinking(start: event_batches.U8) -> bool:
+    def shrinking(start: batches.U8) -> bool:
         os.truncate(file, 10_000)
         return real(start)
 
-    monkeypatch.setattr(event_batches, "is_event_log", shrinking)
-    (attempt,) = event_files.read(file)
+    monkeypatch.setattr(batches, "is_event_log", shrinking)
+    (attempt,) = events.read(file)
     assert attempt.truncated
     values = attempt.series["loss"].values.tolist()
     assert values == list(range(len(values))) and 100 < len(values) < 2000
@@ -607,7 +605,7 @@ def test_a_file_that_grows_is_cut_and_then_whole(tmp_path: Path) -> None:
     lengths_seen = []
     for size in (len(content) // 2 + 5, len(content)):
         file.write_bytes(content[:size])
-        (attempt,) = event_files.read(file)
+        (attempt,) = events.read(file)
         lengths_seen.append((len(attempt.series["loss"]), attempt.truncated))
     assert lengths_seen[1] == (50, False)
     assert lengths_seen[0][1] and 20 < lengths_seen[0][0] < 30

@@ -20,7 +20,7 @@ from tests.readers import tables as generated
 from chronicle.errors import LogError
 from chronicle.model import Attempt
 from chronicle.readers import blocks, csv_rows, csv_tables, json_lines, json_rows
-from chronicle.readers.kernel import compiled, decimals, event_block, stored, words
+from chronicle.readers.kernel import compiled, decimals, stored, words
 
 
 def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
@@ -255,7 +255,7 @@ def test_what_is_a_number(text: str, kind: int, in_json: int) -> None:
 
 def test_a_constant_of_another_module_belongs_to_the_seal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code holds its value: code that was kept must not outlive it."""
-    before = compiled._seal([event_block], "host")
-    assert compiled._seal([event_block], "host") == before
-    monkeypatch.setattr(event_block, "LARGE", event_block.LARGE + 1)
-    assert compiled._seal([event_block], "host") != before
+    before = compiled._seal([decimals], "host")
+    assert compiled._seal([decimals], "host") == before
+    monkeypatch.setattr(decimals, "WHOLE", decimals.WHOLE + 1)
+    assert compiled._seal([decimals], "host") != before

@@ -30,10 +30,11 @@ from tests.readers.writers import csv_log
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
-from chronicle.readers import read, runs_below, wandb
-from chronicle.readers.event_wire import fields
-from chronicle.readers.wandb.frames import ZEROS, Frames
-from chronicle.readers.wandb.records import History
+from chronicle.readers import read, runs_below
+from chronicle.readers.find import folder_claims
+from chronicle.readers.protobuf import fields
+from chronicle.readers.trackers import wandb
+from chronicle.readers.trackers.wandb_records import ZEROS, Frames, History
 
 
 def read_records(file: Path, *records: bytes) -> Attempt:
@@ -197,10 +198,10 @@ def test_other_logs_beside_a_run_file_are_not_lost(tmp_path: Path) -> None:
         wandb_log(folder / "run-a1b2c3d4.wandb", points)
         (folder / "files" / "output.log").write_text("1 GPU\n")
         (folder / "README.md").write_text("3 runs\n")
-        assert wandb.identify_folder(folder)
+        assert [reader.NAME for reader in folder_claims(folder)] == ["wandb"]
         csv_log(folder / "deep" / "eval.csv", {"score": [(step, float(step)) for step in range(5)]})
     mine, launch = tmp_path / "mine", tmp_path / "run-20260101_000000-a1b2c3d4"
-    assert not wandb.identify_folder(mine)
+    assert (folder_claims(mine), [one.NAME for one in folder_claims(launch)]) == ([], ["wandb"])
     assert sorted(one.name for one in read(mine)) == ["deep/eval.csv", "run-a1b2c3d4.wandb"]
     (attempt,) = read(launch)
     assert [(fault.where, fault.what) for fault in attempt.faults] == [
@@ -266,6 +267,7 @@ def test_every_record_comes_back(records: list[bytes], lead: int) -> None:
     assert (frames.damage, frames.truncated) == ([], False)
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_costs_one_record_or_the_rest_of_its_block() -> None:
     records = [f"record {i} ".encode() * 9 for i in range(2000)]
     whole, random_ = wandb_file(records), random.Random(0)

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from chronicle.readers.crc32c import masked_crc
+from chronicle.readers.events.tfrecord import masked_crc
 
 Points = Mapping[str, Sequence[tuple[int, float]]]
 

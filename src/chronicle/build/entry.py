@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from chronicle.build.schema import ENTRY
-from chronicle.classify.numbering import gravest
 from chronicle.classify.patterns import BY_ID, Trait
-from chronicle.classify.restarts import outcome, step_back_words
+from chronicle.classify.restarts import gravest, outcome, step_back_words
 from chronicle.metrics.judged import shown_loss
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import (

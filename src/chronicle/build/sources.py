@@ -19,7 +19,7 @@ from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, runs_below, runs_of_store, what_to_do
-from chronicle.readers.console import hosts
+from chronicle.readers.console.machine import expand as hosts_of
 from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 from chronicle.workspace.folders import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
 from chronicle.workspace.locations import address_of, shown
@@ -150,7 +150,7 @@ def _presence(entry: Entry) -> _Presence:
     times = [(row.get("started"), row.get("ended")) for row in entry.attempts]
     spans = tuple((_seconds(first), _seconds(last)) for first, last in times if first and last)
     jobs = frozenset(row["job"] for row in entry.attempts if row.get("job"))
-    names = {host for row in entry.attempts for host in hosts.expand(row.get("nodes") or "")}
+    names = {host for row in entry.attempts for host in hosts_of(row.get("nodes") or "")}
     return _Presence(entry.run_id, spans, jobs, frozenset(map(_short, names)))
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import copy
+import math
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from chronicle.classify.kernel import compiled as fast
-from chronicle.classify.kernel import layout as at
+from chronicle.classify import kernel
+from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
-from chronicle.classify.kernel.layout import Memory
+from chronicle.classify.kernel.memory import Memory
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
@@ -23,7 +23,7 @@ COMPILE_FROM = 100_000  # samples: below, plain Python is done before numba is i
 
 
 class Kind(StrEnum):
-    """What the kernel saw, in the order of layout.IS_BACK ..."""
+    """What the kernel saw, in the order of memory.IS_BACK ..."""
 
     BACK = "back"  # a rise that came back to its extrapolated baseline
     OPEN = "open"  # a rise that had not come back when the log (or its finite part) ended
@@ -34,38 +34,31 @@ class Kind(StrEnum):
 
 
 KINDS = tuple(Kind)
+SHAPES: tuple[tuple[int, ...], ...] = (
+    *((at.STATE,), (at.LEVELS, at.LEVEL), (at.RING,), (at.SLOTS, at.EVENT), (at.WARM, 2), (at.CONFIG,)),
+    (at.ROWS, at.OUT),
+)
 
 
 @dataclass(frozen=True)
 class Event:
-    """One event of one series. Indices count its samples; heights are in log units, sign applied.
-
-    ``end`` is the first sample that was back at the baseline, None while it is not over. ``height`` is
-    peak over baseline (NONFINITE, FROZEN: samples), ``residual`` what was left of it at the end,
-    ``noise`` the one-sample noise scale, ``score`` the evidence in noise scales, ``level_samples`` how
-    many samples the level of the pyramid averages that saw it, ``abruptness`` the share of the height
-    that was gained in one jump (1 jump, 0 ramp), ``into_nan`` whether it was open when the values turned
-    NaN or Inf, ``growth`` what was added to the rest since it was first left open, ``falling`` how much
-    the level still comes down at the end as a share of the height, ``last`` the last sample over the
-    baseline. ``opened`` is the sample that first showed the event: the one index that no later sample
-    revises, so it identifies the event.
-    """
+    """One event of one series. Indices count its samples; heights are in log units, sign applied."""
 
     kind: Kind
     onset: int
     peak: int
-    end: int | None
-    height: float
-    residual: float
-    noise: float
-    score: float
-    level_samples: int
-    into_nan: bool
-    abruptness: float
-    growth: float
-    falling: float
-    last: float
-    opened: int
+    end: int | None  # the first sample that was back at the baseline, None while it is not over
+    height: float  # peak over baseline; of NONFINITE and FROZEN the samples
+    residual: float  # what was left of the height at the end
+    noise: float  # one-sample noise scale
+    score: float  # evidence in noise scales
+    level_samples: int  # samples that the level of the pyramid averages that saw it
+    into_nan: bool  # it was open when the values turned NaN or Inf
+    abruptness: float  # share of the height that was gained in one jump: 1 jump, 0 ramp
+    growth: float  # what was added to the rest since it was first left open
+    falling: float  # how much the level still comes down at the end, as a share of the height
+    last: float  # the last sample over the baseline
+    opened: int  # the sample that first showed it: the one index that no later sample revises
 
 
 class Detector:
@@ -77,8 +70,9 @@ class Detector:
 
     def __init__(self, thresholds: Thresholds, *, sign: float = 1.0, engine: Any = plain) -> None:
         self.engine = engine
-        self._keep(blank((*thresholds.kernel(), sign, 0.0), arrays=engine is not plain))
         self._one: Any = [0.0] if engine is plain else np.zeros(1)
+        blank: Any = Memory._make(np.zeros(shape) for shape in SHAPES)
+        self._keep(blank._replace(config=np.array((*thresholds.kernel(), sign, 0.0))))
         engine.start(self.memory)
 
     def sparse(self, steps: Any) -> None:
@@ -95,7 +89,7 @@ class Detector:
     def __deepcopy__(self, memo: Any) -> Detector:
         twin = object.__new__(Detector)
         twin.engine, twin._one = self.engine, copy.copy(self._one)
-        twin._keep(Memory._make(copy.deepcopy(part) for part in self.memory))
+        twin._keep(np.array(part) for part in self.memory)
         return twin
 
     def update(self, value: float) -> list[Event]:
@@ -107,12 +101,12 @@ class Detector:
     def extend(self, values: Floats) -> list[Event]:
         """Take many logged values."""
         # other layouts would be other types to numba, and compiled for half a minute
-        given = np.require(values, np.float64, ("C", "W")) if self.engine is not plain else values.tolist()
-        found, i = [], 0
-        while i < len(given):
-            i = self.engine.run(self.memory, given, i)
-            found += self._drain()
-        return found
+        samples = values.tolist() if self.engine is plain else np.require(values, np.float64, ("C", "W"))
+        events, i = [], 0
+        while i < len(samples):
+            i = self.engine.run(self.memory, samples, i)
+            events += self._drain()
+        return events
 
     def finish(self) -> list[Event]:
         """The log is over: returns what was open."""
@@ -120,25 +114,23 @@ class Detector:
         return self._drain()
 
     def save(self) -> bytes:
-        """The whole memory as float64, to be given to `load`."""
-        return b"".join(np.asarray(part, np.float64).tobytes() for part in self.memory)
+        """The memory as float64, to be given to `load`; without the output, in which nothing waits now."""
+        return b"".join(np.asarray(part, np.float64).tobytes() for part in self.memory[:-1])
 
     def load(self, saved: bytes) -> None:
         """Go on from what `save` gave, with either engine."""
-        flat, parts = np.frombuffer(saved), []
-        for part in self.memory:
-            shape = np.asarray(part).shape
-            size = int(np.prod(shape))
-            parts.append(flat[:size].reshape(shape).copy())
-            flat = flat[size:]
-        arrays = self.engine is not plain
-        self._keep(Memory._make(parts if arrays else [p.tolist() for p in parts]))
+        parts = np.split(np.frombuffer(saved), np.cumsum([math.prod(shape) for shape in SHAPES[:-1]]))
+        parts[-1] = np.zeros(math.prod(SHAPES[-1]))
+        self._keep(part.reshape(shape).copy() for part, shape in zip(parts, SHAPES, strict=True))
 
-    def _keep(self, memory: Memory) -> None:
-        """Take a memory; a view of its state spares a numpy scalar for each number that is looked at."""
-        self.memory = memory
-        state: Any = memory.state
-        self._state: Any = state if isinstance(state, list) else memoryview(state)
+    def _keep(self, parts: Iterable[Any]) -> None:
+        """Take a memory: arrays for compiled code, lists of floats for plain Python, which reads them faster.
+
+        A view of the state spares a numpy scalar for each number of it that is looked at.
+        """
+        self.memory = Memory._make(part.tolist() if self.engine is plain else part for part in parts)
+        state: Any = self.memory.state
+        self._state: Any = state if self.engine is plain else memoryview(state)
 
     @property
     def noise(self) -> float:
@@ -151,41 +143,32 @@ class Detector:
         return [event(self.memory.out[j]) for j in range(rows)]
 
 
-def blank(config: Iterable[float], *, arrays: bool) -> Memory:
-    """Zeroed memory: lists of floats for plain Python, arrays for compiled code."""
-    shapes = (at.STATE, (at.LEVELS, at.LEVEL), at.RING, (at.SLOTS, at.EVENT), (at.WARM, 2))
-    parts: list[Any] = [np.zeros(s) for s in shapes]
-    parts += [np.array(list(config)), np.zeros((at.ROWS, at.OUT))]
-    return Memory._make(parts if arrays else [p.tolist() for p in parts])
-
-
 def event(row: Any) -> Event:
     """A row of kernel output as an Event."""
     f = [float(x) for x in row]
-    end = int(f[at.OUT_END])
     return Event(
-        kind=KINDS[int(f[at.OUT_KIND])],
-        onset=int(f[at.OUT_ONSET]),
-        peak=int(f[at.OUT_PEAK]),
-        end=None if end < 0 else end,
-        height=f[at.OUT_HEIGHT],
-        residual=f[at.OUT_RESIDUAL],
-        noise=f[at.OUT_NOISE],
-        score=f[at.OUT_SCORE],
-        level_samples=4 ** int(f[at.OUT_LEVEL]),
-        into_nan=f[at.OUT_NAN] > 0,
-        abruptness=f[at.OUT_ABRUPT],
-        growth=f[at.OUT_GROWTH],
-        falling=f[at.OUT_FALLING],
-        last=f[at.OUT_LAST],
-        opened=int(f[at.OUT_OPENED]),
+        kind=KINDS[int(f[at.KIND])],
+        onset=int(f[at.ONSET]),
+        peak=int(f[at.PEAK]),
+        end=None if f[at.END] < 0 else int(f[at.END]),
+        height=f[at.HEIGHT],
+        residual=f[at.RESIDUAL],
+        noise=f[at.NOISE_SCALE],
+        score=f[at.SCORE],
+        level_samples=4 ** int(f[at.SEEN_BY]),
+        into_nan=f[at.INTO_NAN] > 0,
+        abruptness=f[at.ABRUPT],
+        growth=f[at.GROWTH],
+        falling=f[at.FALLING],
+        last=f[at.LAST_OVER],
+        opened=int(f[at.OPENED]),
     )
 
 
-def engine_for(samples: int) -> SimpleNamespace | Any:
+def engine_for(samples: int) -> Any:
     """The compiled kernel where numba is installed and either loaded already or worth its start-up time."""
-    ready = "numba" in sys.modules and fast.compiled.cache_info().currsize
-    return fast.compiled() if fast.available() and (ready or samples >= COMPILE_FROM) else plain
+    ready = "numba" in sys.modules and kernel.compiled.cache_info().currsize
+    return kernel.compiled() if kernel.available() and (ready or samples >= COMPILE_FROM) else plain
 
 
 def detect(
@@ -194,5 +177,10 @@ def detect(
     """All events of a series in order of onset, and its noise scale at the end."""
     detector = Detector(thresholds, sign=sign, engine=engine or engine_for(len(series)))
     detector.sparse(series.steps)
-    found = detector.extend(series.values) + detector.finish()
-    return tuple(sorted(found, key=lambda e: (e.onset, e.peak))), detector.noise
+    events = detector.extend(series.values) + detector.finish()
+    return in_order(events), detector.noise
+
+
+def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Events in order of their onset."""
+    return tuple(sorted(events, key=lambda e: (e.onset, e.peak)))

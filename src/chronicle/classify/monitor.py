@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import copy
+import shutil
+import struct
+import tempfile
+import weakref
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.classify.detect import Detector, Event
-from chronicle.classify.kernel import layout as at
+from chronicle.classify.kernel import compiled
+from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
-from chronicle.classify.kernel.compiled import compiled
-from chronicle.classify.spool import ROW, Column, Rows, Spool
 from chronicle.classify.thresholds import DEFAULTS, Thresholds
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import assign
@@ -23,23 +27,33 @@ from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
 JUDGED = (Role.LOSS, Role.DATASET_LOSS)
 STATE = "chronicle/monitor/1"
 AGAIN = 1.5  # an open event is looked at again when it has gone on for this many times as long
+ROW = np.dtype([("step", "<i8"), ("value", "<f8"), ("time", "<f8")])
+KEPT = 4096  # rows of a column that are in memory
+_PACKED = struct.Struct("<qdd")  # the same row; packing one costs a quarter of assigning it to an array
 
 State = dict[str, Any]
+Rows = NDArray[np.void]
 
 
 @dataclass
 class Watched:
-    """One metric of the present attempt: what it logged, and if it is a loss its detector.
-
-    ``opened`` is the detector's word on what is open, ``again`` the sample at which that is named anew, and
-    ``said`` the pattern last said of each open event, by its id.
-    """
+    """One metric of the present attempt: what it logged, and if it is a loss its detector."""
 
     column: Column
     detector: Detector | None = None
-    opened: tuple[float, ...] = (0.0, 0.0, 0.0)
-    again: int = 0
-    said: dict[str, str] = field(default_factory=dict)
+    opened: tuple[float, ...] = (0.0, 0.0, 0.0)  # the detector's word on what is open
+    again: int = 0  # the sample at which what is open is named anew
+    said: dict[str, str] = field(default_factory=dict)  # the pattern last said of each open event, by its id
+
+    def save(self) -> State:
+        """All of it in plain values."""
+        return {
+            "rows": self.column.rows().tobytes(),
+            "detector": None if self.detector is None else self.detector.save(),
+            "opened": list(self.opened),
+            "again": self.again,
+            "said": dict(self.said),
+        }
 
 
 class Monitor:
@@ -66,14 +80,14 @@ class Monitor:
 
     def update(self, step: int, metrics: Mapping[str, float], time: float | None = None) -> list[Finding]:
         """Take the values logged at a step. Returns findings that opened, changed or closed just now."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         step, at_time = int(step), float("nan") if time is None else float(time)
         for metric, value in metrics.items():
             watched, value = self._watched(metric), float(value)
             watched.column.append(step, value, at_time)
             if watched.detector is not None:
-                found += self._provisional(metric, watched, watched.detector, value)
-        return found
+                findings += self._provisional(metric, watched, watched.detector, value)
+        return findings
 
     def rewind(self, step: int) -> None:
         """The training goes back to the checkpoint of ``step``: what was logged after it is overtaken.
@@ -83,30 +97,30 @@ class Monitor:
         Raises:
             UsageError: nothing was logged after that step, so there is nothing to go back from.
         """
-        last = max(
-            (int(w.column.rows()["step"].max()) for w in self._now.values() if len(w.column)), default=None
-        )
+        steps = [w.column.rows()["step"] for w in self._now.values() if len(w.column)]
+        last = max((int(s.max()) for s in steps), default=None)
         if last is None or step > last:
             raise UsageError(f"rewind({step}): the last logged step is {last}; a rewind goes back")
         self._attempts.append({})
 
     def finish(self) -> Diagnosis:
         """The diagnosis of all that was logged: the same as `classify` gives for the same data."""
-        from chronicle.classify import classify
+        from chronicle.classify.verdict import diagnose
+        from chronicle.classify.view import look
         from chronicle.timeline import stitch
 
         attempts = [self._attempt(k) for k in range(len(self._attempts))]
-        if len(attempts) == 1:
-            return classify(attempts, self.thresholds)
         order = [attempt.name for attempt in attempts]
-        return classify(stitch(attempts, order=order, relation="attempts"), self.thresholds)
+        several = len(attempts) > 1  # a single one may hold a step that goes back, so it is read as any log
+        timeline = stitch(attempts, order=order, relation="attempts") if several else stitch(attempts)
+        return diagnose(look(timeline, self.thresholds))
 
     def state_dict(self) -> State:
         """All of it, in plain values and bytes, to be kept in a checkpoint (24 bytes a value)."""
         return {
             "schema": STATE,
             "thresholds": asdict(self.thresholds),
-            "attempts": [{m: _saved(w) for m, w in attempt.items()} for attempt in self._attempts],
+            "attempts": [{m: w.save() for m, w in attempt.items()} for attempt in self._attempts],
         }
 
     def load_state_dict(self, state: State) -> None:
@@ -116,15 +130,14 @@ class Monitor:
             UsageError: it is the state of something else, or was made with other thresholds.
         """
         if state.get("schema") != STATE:
-            raise UsageError(
-                f"this is no state of a Monitor: schema is {state.get('schema')!r}, not {STATE!r}"
-            )
+            schema = state.get("schema")
+            raise UsageError(f"this is no state of a Monitor: schema is {schema!r}, not {STATE!r}")
         if state["thresholds"] != asdict(self.thresholds):
             raise UsageError("the state was made with other thresholds. Remedy: give them to Monitor()")
         self._attempts = [
             {m: self._restored(saved) for m, saved in attempt.items()} for attempt in state["attempts"]
         ]
-        self._roles = assign({m: _series(m, np.empty(0, ROW)) for m in self._now})
+        self._assign_roles()
 
     @property
     def _now(self) -> dict[str, Watched]:
@@ -132,14 +145,17 @@ class Monitor:
 
     def _watched(self, metric: str) -> Watched:
         """The metric in the present attempt; a new metric decides anew what every metric is."""
-        watched = self._attempts[-1].get(metric)
+        watched = self._now.get(metric)
         if watched is None:
             watched = self._now[metric] = Watched(self._spool.column())
-            self._roles = assign({name: _series(name, np.empty(0, ROW)) for name in self._now})
+            self._assign_roles()
         if watched.detector is None and self._roles[metric].role in JUDGED:
             watched.detector = Detector(self.thresholds, engine=self._engine)
             watched.detector.extend(watched.column.rows()["value"])
         return watched
+
+    def _assign_roles(self) -> None:
+        self._roles = assign({name: _series(name, np.empty(0, ROW)) for name in self._now})
 
     def _provisional(self, metric: str, watched: Watched, detector: Detector, value: float) -> list[Finding]:
         n = len(watched.column)
@@ -149,10 +165,10 @@ class Monitor:
         opened = detector.opened()
         if opened != watched.opened or (any(opened) and n >= watched.again):
             watched.opened, watched.again = opened, n + at.WARM
-            still = [e for e in copy.deepcopy(detector).finish() if e.end is None]
-            since = min((e.opened for e in still), default=n)
+            still_open = [e for e in copy.deepcopy(detector).finish() if e.end is None]
+            since = min((e.opened for e in still_open), default=n)
             watched.again = max(watched.again, int(since + AGAIN * (n - since)))
-            events += still
+            events += still_open
         return list(self._news(metric, watched, events)) if events else []
 
     def _news(self, metric: str, watched: Watched, events: list[Event]) -> list[Finding]:
@@ -161,8 +177,8 @@ class Monitor:
 
         series = _series(metric, watched.column.rows(), self._roles[metric])
         index = len(self._attempts) - 1
-        found = provisional(events, series, index, _name(index), self.thresholds)
-        news = [f for f in found if f.end_step is not None or watched.said.get(f.id) != f.pattern]
+        findings = provisional(events, series, index, _name(index), self.thresholds)
+        news = [f for f in findings if f.end_step is not None or watched.said.get(f.id) != f.pattern]
         for finding in news:
             watched.said[finding.id] = finding.pattern
             if finding.end_step is not None:
@@ -171,10 +187,8 @@ class Monitor:
 
     def _attempt(self, index: int) -> Attempt:
         """All columns of an attempt."""
-        columns = self._attempts[index]
-        return Attempt(
-            _name(index), ("monitor",), assign({n: _series(n, w.column.rows()) for n, w in columns.items()})
-        )
+        series = {name: _series(name, w.column.rows()) for name, w in self._attempts[index].items()}
+        return Attempt(_name(index), ("monitor",), assign(series))
 
     def _restored(self, saved: State) -> Watched:
         watched = Watched(
@@ -187,16 +201,6 @@ class Monitor:
         return watched
 
 
-def _saved(watched: Watched) -> State:
-    return {
-        "rows": watched.column.rows().tobytes(),
-        "detector": None if watched.detector is None else watched.detector.save(),
-        "opened": list(watched.opened),
-        "again": watched.again,
-        "said": dict(watched.said),
-    }
-
-
 def _name(index: int) -> str:
     return "monitor" if index == 0 else f"monitor#{index + 1}"
 
@@ -205,3 +209,59 @@ def _series(metric: str, rows: Rows, like: Series | None = None) -> Series:
     """Rows as a series, with the role of ``like``."""
     role, unit, dataset = (like.role, like.unit, like.dataset) if like else (Role.OTHER, None, "")
     return Series(metric, role, rows["step"], rows["value"], rows["time"], unit, dataset)
+
+
+class Spool:
+    """A folder of columns. Without ``folder`` it is a temporary one, gone with the last reference to it."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="chronicle-monitor-"))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._made = 0
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def column(self) -> Column:
+        """A new, empty column. Its file is named by number: names of metrics never reach the disk."""
+        self._made += 1
+        file = self.folder / f"column-{self._made}.bin"
+        file.unlink(missing_ok=True)
+        return Column(file)
+
+
+class Column:
+    """Rows of (step, value, time) that only grow."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._spilled = file, 0
+        self._kept, self._used = bytearray(KEPT * ROW.itemsize), 0
+
+    def __len__(self) -> int:
+        return self._spilled + self._used
+
+    def append(self, step: int, value: float, time: float) -> None:
+        """Add one row."""
+        if self._used == KEPT:
+            self._spill()
+        _PACKED.pack_into(self._kept, self._used * ROW.itemsize, step, value, time)
+        self._used += 1
+
+    def extend(self, rows: Rows) -> None:
+        """Add many rows, straight to the file."""
+        self._spill()
+        with self._file.open("ab") as file:
+            file.write(rows.astype(ROW).tobytes())
+        self._spilled += len(rows)
+
+    def rows(self) -> Rows:
+        """All rows, mapped from the file (ROW[n])."""
+        if not self._spilled:
+            return np.frombuffer(bytes(self._kept), ROW, self._used)
+        self._spill()
+        return np.memmap(self._file, ROW, "r", shape=(self._spilled,))
+
+    def _spill(self) -> None:
+        if self._used:
+            with self._file.open("ab") as file:
+                file.write(self._kept[: self._used * ROW.itemsize])
+            self._spilled, self._used = self._spilled + self._used, 0

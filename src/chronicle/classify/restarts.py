@@ -1,15 +1,18 @@
-"""What a join says in words: what changed at it, what it cost, and what speaks for it. Plain text."""
+"""How a diagnosis is read out: findings by number, joins by letter and in words, the same in every place.
+
+Of a join: what changed at it, what it cost, and what speaks for it. Plain text.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import count, level, plural
-from chronicle.model import Change, Join, JoinKind, StepBack
+from chronicle.metrics.values import count, level, plural, value_words
+from chronicle.model import Change, Diagnosis, Finding, Join, JoinKind, StepBack
 from chronicle.timeline.endings import Ending
 
 _OUTCOMES = {
@@ -30,6 +33,38 @@ _BECAUSE = {
     "undecided": "nothing tells which it begins again",
 }
 _LONGEST = 40  # characters of a changed value: a configuration may hold whole prompts
+
+
+def numbered(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
+    """Findings in the order they begin, counted from 1."""
+    ordered = sorted(diagnosis.findings, key=lambda f: (f.start_step, f.pattern, f.metric or ""))
+    return list(enumerate(ordered, 1))
+
+
+def drawn(finding: Finding) -> Finding:
+    """The finding over the steps that a figure marks: of a replay all that was read twice, not its end."""
+    low = finding.evidence.get("low_start_step")
+    return finding if low is None else replace(finding, start_step=min(int(low), finding.start_step))
+
+
+def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:
+    """Joins in the order of the attempts: A … Z, AA, AB …"""
+    return [(_letters(i), join) for i, join in enumerate(diagnosis.joins)]
+
+
+def gravest(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
+    """The numbered findings: those first that make the verdict, then by verdict and severity."""
+
+    def gravity(item: tuple[int, Finding]) -> tuple[bool, int, float, int]:
+        number, finding = item
+        verdict = BY_ID[finding.pattern].verdict
+        return verdict is diagnosis.verdict, verdict.rank, finding.severity, -number
+
+    return sorted(numbered(diagnosis), key=gravity, reverse=True)
+
+
+def _letters(index: int) -> str:
+    return (_letters(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
 @dataclass(frozen=True)
@@ -67,30 +102,30 @@ def outcome(ending: Ending) -> str:
 
 def step_back_words(back: StepBack) -> str:
     """What a step that goes back or stays is, and what speaks for it."""
-    told, where = back.evidence, " beside ".join(reversed(back.attempts))
+    evidence, where = back.evidence, " beside ".join(reversed(back.attempts))
     if back.cause == "disorder":
-        far = told.get("farthest_rows")
-        how = "put in order by wall clock" if "mended_by_wall_clock" in told else "sorted by step"
+        far = evidence.get("farthest_rows")
+        how = "put in order by wall clock" if "mended_by_wall_clock" in evidence else "sorted by step"
         place = f", at most {plural(far, 'row')} from their place" if far else ""
-        return f"{where}: {count(back.count)} of {count(told['rows'])} rows out of order{place}; {how}"
+        return f"{where}: {count(back.count)} of {count(evidence['rows'])} rows out of order{place}; {how}"
     if back.cause == "repeats":
-        same = f", {count(told['equal_values'])} of them with an equal value"
+        same = f", {count(evidence['equal_values'])} of them with an equal value"
         return f"{where}: {plural(back.count, 'row')} at the step of the row before{same}; kept"
-    what = "overtakes nothing" if told["because"] == "evaluation" else "a training of its own"
-    return f"{where}: {', '.join(_apart(told))}; {what}"
+    what = "overtakes nothing" if evidence["because"] == "evaluation" else "a training of its own"
+    return f"{where}: {', '.join(_apart(evidence))}; {what}"
 
 
-def _apart(told: Mapping[str, Any]) -> Iterator[str]:
-    if told["because"] in _BECAUSE:
-        yield _BECAUSE[told["because"]]
-    if told.get("together_s"):
-        yield f"both ran for {duration(told['together_s'])}"
-    yield f"ends {plural(told['ends_apart_steps'], 'step')} apart"
-    if "values_apart_share" in told:
-        equal = plural(told["common_samples"], "equal step")
-        yield f"values {100 * told['values_apart_share']:.2g} % apart at {equal}"
-    if "same_process" in told:
-        yield "the same process" if told["same_process"] else "another process"
+def _apart(evidence: Mapping[str, Any]) -> Iterator[str]:
+    if evidence["because"] in _BECAUSE:
+        yield _BECAUSE[evidence["because"]]
+    if evidence.get("together_s"):
+        yield f"both ran for {duration(evidence['together_s'])}"
+    yield f"ends {plural(evidence['ends_apart_steps'], 'step')} apart"
+    if "values_apart_share" in evidence:
+        equal = plural(evidence["common_samples"], "equal step")
+        yield f"values {100 * evidence['values_apart_share']:.2g} % apart at {equal}"
+    if "same_process" in evidence:
+        yield "the same process" if evidence["same_process"] else "another process"
 
 
 def join_words(join: Join) -> str:
@@ -123,21 +158,21 @@ def change_words(change: Change) -> str:
     """``learning rate 0.0003 → 0.00015 at step 800``; ``seed 1 → 2``."""
     unit = f" {change.unit}" if change.unit else ""
     at = f" at step {count(change.at_step)}" if change.at_step is not None else ""
-    moved = f"{change.quantity} {_value(change.before)} → {_value(change.after)}{unit}{at}"
+    moved = f"{change.quantity} {_stated(change.before)} → {_stated(change.after)}{unit}{at}"
     if change.quantity.endswith(" read"):
         off = change.after - change.before
-        moved += f": {_value(abs(off))} {'left out' if off > 0 else 'read again'}"
+        moved += f": {_stated(abs(off))} {'left out' if off > 0 else 'read again'}"
     return moved
 
 
 def _costs(join: Join, gpus: float, tokens_per_step: float) -> Iterator[str]:
-    lost, told = join.discarded_steps, join.evidence
+    lost, evidence = join.discarded_steps, join.evidence
     if lost:
         yield plural(lost, "step")
-    tokens = told.get("discarded_tokens", lost * tokens_per_step)
+    tokens = evidence.get("discarded_tokens", lost * tokens_per_step)
     if tokens:
-        yield f"{_value(float(tokens))} tokens"
-    seconds = told.get("discarded_s") or 0.0
+        yield f"{_stated(float(tokens))} tokens"
+    seconds = evidence.get("discarded_s") or 0.0
     if seconds >= 1:
         yield duration(seconds)
         if gpus:
@@ -145,39 +180,40 @@ def _costs(join: Join, gpus: float, tokens_per_step: float) -> Iterator[str]:
 
 
 def _why(join: Join) -> Iterator[str]:
-    told = join.evidence
-    if "inside_pattern" in told:
+    evidence = join.evidence
+    if "inside_pattern" in evidence:
         yield (
             f"did not go back far enough: step {count(join.to_step)} lies inside "
-            f"“{_title(told['inside_pattern'])}” from step {count(told['inside_start_step'])}"
+            f"“{_title(evidence['inside_pattern'])}” from step {count(evidence['inside_start_step'])}"
         )
-    if "left_pattern" in told:
-        margin = plural(told["margin_steps"], "step")
-        yield f"went back to {margin} before “{_title(told['left_pattern'])}”"
-    if "again_step" in told:
-        yield f"it came again at step {count(told['again_step'])}"
-    yield from _levels(told)
-    yield from _processes(told)
+    if "left_pattern" in evidence:
+        margin = plural(evidence["margin_steps"], "step")
+        yield f"went back to {margin} before “{_title(evidence['left_pattern'])}”"
+    if "again_step" in evidence:
+        yield f"it came again at step {count(evidence['again_step'])}"
+    yield from _levels(evidence)
+    yield from _processes(evidence)
 
 
-def _levels(told: Mapping[str, Any]) -> Iterator[str]:
-    if "metric" in told:
-        equal = told.get("common_samples", 0)
+def _levels(evidence: Mapping[str, Any]) -> Iterator[str]:
+    if "metric" in evidence:
+        equal = evidence.get("common_samples", 0)
         where = f"at {plural(equal, 'equal step')}" if equal else "at the seam"
-        yield f"{told['metric']} {level(told['loss_before'])} → {level(told['loss_after'])} {where}"
-    if "noise_alike_share" in told:
-        share, pairs = told["noise_alike_share"], plural(told.get("noise_pairs", 0), "equal step")
+        levels = f"{level(evidence['loss_before'])} → {level(evidence['loss_after'])}"
+        yield f"{evidence['metric']} {levels} {where}"
+    if "noise_alike_share" in evidence:
+        share, pairs = evidence["noise_alike_share"], plural(evidence.get("noise_pairs", 0), "equal step")
         yield f"the same data at the same steps (noise alike to {100 * share:.0f} % at {pairs})"
-    if "lr_ratio" in told and abs(told["lr_ratio"] - 1) < 0.01:
+    if "lr_ratio" in evidence and abs(evidence["lr_ratio"] - 1) < 0.01:
         yield "learning rate as before"
 
 
-def _processes(told: Mapping[str, Any]) -> Iterator[str]:
-    if "same_process" in told:
-        host = "the same host" if told.get("same_host") else "another host"
-        yield "the same process" if told["same_process"] else f"another process on {host}"
+def _processes(evidence: Mapping[str, Any]) -> Iterator[str]:
+    if "same_process" in evidence:
+        host = "the same host" if evidence.get("same_host") else "another host"
+        yield "the same process" if evidence["same_process"] else f"another process on {host}"
     for name in ("run", "seed"):
-        if told.get(f"same_{name}"):
+        if evidence.get(f"same_{name}"):
             yield f"the same {name}"
 
 
@@ -185,13 +221,8 @@ def _title(pattern: str) -> str:
     return BY_ID[pattern].title if pattern in BY_ID else pattern
 
 
-def _value(value: Any) -> str:
+def _stated(value: Any) -> str:
     if value is None:
         return "not stated"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        whole = float(value).is_integer() and abs(value) < 1e15
-        return count(value) if whole else level(value)
-    text = str(value)
+    text = value_words(float(value) if type(value) is int else value)  # a seed of 19 digits is a size
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -190,7 +190,7 @@ class Thresholds:
         return replace(self, **limits, **{name: getattr(self, name) ** factor for name in TAILS})
 
     def kernel(self) -> tuple[float, ...]:
-        """The kernel's part, in the order of kernel/layout.py."""
+        """The kernel's part, in the order of kernel/memory.py."""
         return tuple(float(getattr(self, name)) for name in KERNEL)
 
 

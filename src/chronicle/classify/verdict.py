@@ -11,7 +11,7 @@ import numpy as np
 from chronicle.classify.measure import positive
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
-from chronicle.classify.rollbacks import judged
+from chronicle.classify.resumed import judged
 from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, SHIFT
 from chronicle.classify.view import View

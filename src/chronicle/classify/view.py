@@ -13,11 +13,11 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from chronicle.classify.detect import Event, detect, engine_for
+from chronicle.classify.detect import Event, detect, engine_for, in_order
+from chronicle.classify.short_logs import hidden
 from chronicle.classify.thresholds import Thresholds
-from chronicle.metrics.counters import step_gap as step_gap
 from chronicle.metrics.judged import LOSSES, MIN_POINTS, judged_loss
-from chronicle.model import Attempt, Floats, Join, Role, Series, Timeline
+from chronicle.model import Attempt, Join, Role, Series, Timeline
 
 T = TypeVar("T")
 
@@ -112,11 +112,9 @@ class View:
         return self.once(("events", series, sign), lambda: self._events(series, sign))
 
     def _events(self, series: Series, sign: float) -> tuple[Event, ...]:
-        from chronicle.classify.steep import hidden
-
         seen = self._kernel(series, sign)[0]
         more = hidden(series, self.thresholds, seen) if series.role in LOSSES and sign > 0 else ()
-        return tuple(sorted((*seen, *more), key=lambda e: (e.onset, e.peak)))
+        return in_order((*seen, *more))
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""
@@ -182,12 +180,6 @@ def value_at(series: Series, step: float) -> float:
 def index_at(series: Series, step: float) -> int:
     """Index of the last sample at or before a step (0 before the first)."""
     return max(int(np.searchsorted(series.steps, step, side="right")) - 1, 0)
-
-
-def log_values(series: Series) -> Floats:
-    """Natural log of the positive finite values, NaN elsewhere."""
-    with np.errstate(all="ignore"):
-        return np.where(np.isfinite(series.values) & (series.values > 0), np.log(series.values), np.nan)
 
 
 def _only(series: Series, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Series:

@@ -142,7 +142,7 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     from chronicle.build.entry import machine_faults
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
-    from chronicle.cli.compare import compare, told
+    from chronicle.cli.compare import compare, comparison_lines
 
     verdicts, unreadable = [], False
     for run, timeline, diagnosis, problems in _diagnosed(paths):
@@ -152,7 +152,9 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
             if as_json:
                 _echo_json(diagnosis_json(run.run_id, diagnosis, machine_faults(timeline), compared))
             else:
-                beside = (terminal.printable(line) for c in compared for line in told(c, diagnosis))
+                beside = (
+                    terminal.printable(line) for c in compared for line in comparison_lines(c, diagnosis)
+                )
                 lines = terminal.run_lines(run.run_id, timeline, diagnosis)
                 click.echo("\n".join((*lines, *(f"  {line}" for line in beside))))
         unreadable |= terminal.complain(*problems)

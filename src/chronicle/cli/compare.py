@@ -29,7 +29,7 @@ def compare(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]) ->
                 yield _compared(PRESETS[name], attempt, attempt.loss, diagnosis.findings)
 
 
-def told(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[str]:
+def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[str]:
     """The lines for one comparison with a diagnosis."""
     c, n = comparison, len(comparison.flagged_steps)
     share = f" ({100 * n / c.samples:.2g} %)" if n else ""
@@ -49,24 +49,23 @@ def told(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[str]:
 def _compared(
     preset: Preset, attempt: AttemptView, series: Series, findings: Sequence[Finding]
 ) -> Comparison:
-    flagged = np.flatnonzero(preset.flags(series.values))
-    mine = [
-        f
+    rows = np.flatnonzero(preset.flags(series.values)).tolist()
+    spans = [
+        (f.id, *_reach(series, f))
         for f in findings
         if f.metric == series.metric and f.attempt in (None, attempt.name) and f.pattern not in NO_EVENTS
     ]
-    places = flagged.tolist()
-    within = [[i for i in places if low <= i < high] for low, high in (_reach(series, f) for f in mine)]
-    known = {i for inside in within for i in inside}
+    flagged = [id for id, low, high in spans if any(low <= i < high for i in rows)]
+    outside = [i for i in rows if not any(low <= i < high for _, low, high in spans)]
     return Comparison(
         preset.name,
         series.metric,
         attempt.name,
         len(series),
-        tuple(series.steps[flagged].tolist()),
-        tuple(int(series.steps[i]) for i in places if i not in known),
-        tuple(f.id for f, inside in zip(mine, within, strict=True) if inside),
-        tuple(f.id for f, inside in zip(mine, within, strict=True) if not inside),
+        tuple(series.steps[rows].tolist()),
+        tuple(series.steps[outside].tolist()),
+        tuple(flagged),
+        tuple(id for id, _, _ in spans if id not in flagged),
     )
 
 

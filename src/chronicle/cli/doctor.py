@@ -23,12 +23,10 @@ from chronicle.metrics.values import count, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers import read_all
 from chronicle.readers.catalogue import all_readers
-from chronicle.readers.console.chunks import chunks
-from chronicle.readers.console.log import Log, text_of, watched
-from chronicle.readers.console.marks import sample
+from chronicle.readers.console.chunks import chunks, sample
+from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
-from chronicle.readers.console.prefix import split
-from chronicle.readers.console.rows import Rows
+from chronicle.readers.console.prefixes import split
 from chronicle.readers.find import claims
 from chronicle.readers.packed import unpacked
 from chronicle.readers.text import encoding_of, head

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from chronicle.build.entry import headline
-from chronicle.classify.numbering import lettered
 from chronicle.classify.patterns import BY_ID
-from chronicle.classify.restarts import gap, join_words, restart
+from chronicle.classify.restarts import gap, join_words, lettered, restart
 from chronicle.metrics.values import count, instant, plural
 from chronicle.model import Diagnosis, Entry, Finding, Join, Timeline, Verdict
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from chronicle.classify.numbering import numbered
 from chronicle.classify.patterns import BY_ID
+from chronicle.classify.restarts import numbered
 from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH, Empty, Plan, thumb, whole, zoom
 from chronicle.figures.lineage import LEAST, Lineage, lineage
 from chronicle.figures.scene import Scene, scene
@@ -39,7 +39,7 @@ def draw(
 
     Returns:
         "whole", "lineage" of three attempts or more, "finding-N" for the gravest findings (N as
-        `chronicle.classify.numbering.numbered` counts), "thumb".
+        `chronicle.classify.restarts.numbered` counts), "thumb".
         A run without any value has only a "whole", which says so.
     """
     run = scene(timeline, diagnosis)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from chronicle.classify.numbering import drawn, gravest, lettered, numbered
 from chronicle.classify.patterns import BY_ID
+from chronicle.classify.restarts import drawn, gravest, lettered, numbered
 from chronicle.figures.annotations import MOST_BADGES, Bar, Occurrence, bars
 from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
 from chronicle.figures.style import literal

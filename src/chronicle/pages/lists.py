@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from chronicle.classify.numbering import gravest
 from chronicle.classify.patterns import Trait, having
+from chronicle.classify.restarts import gravest
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import VERDICTS, Entry, Figure, Verdict
 from chronicle.pages import schematic

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from chronicle.classify.numbering import gravest, lettered, numbered
 from chronicle.classify.patterns import PATTERNS
-from chronicle.classify.restarts import restart
+from chronicle.classify.restarts import gravest, lettered, numbered, restart
 from chronicle.model import Criterion, Entry, Figure, Finding, MachineFault, Verdict
 from chronicle.pages import words
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData

@@ -23,13 +23,14 @@ from typing import Any
 
 from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat
 from chronicle.metrics import roles
-from chronicle.model import Attempt, Role, relocated
+from chronicle.model import Attempt, Fault, Place, Role, relocated
 from chronicle.readers.arrange import arrange
 from chronicle.readers.catalogue import READERS, Reader, all_readers, plugins
 from chronicle.readers.find import (
     RunSource,
     claims,
     folder_claims,
+    foreign_logs,
     hook,
     is_log,
     is_text,
@@ -59,6 +60,7 @@ _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
     "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
 )
+_FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
 _LINK = "Remedy: mend the link or remove it"
 _MOST_NAMED = 5
 
@@ -216,7 +218,9 @@ def read_file(path: Path) -> list[Attempt]:
     try:
         if path.is_dir() and (found := folder_claims(path)):
             reader = _only(found, path)
-            return _by(reader, hook(reader, "read_folder", list)(path))
+            attempts = hook(reader, "read_folder", list)(path)
+            unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in foreign_logs(reader, path))
+            return _by(reader, [replace(one, faults=(*one.faults, *unread)) for one in attempts])
         _require_regular(path)
         return _unpacked(path) if is_packed(path) else _plain(path)
     except OSError as err:

@@ -5,6 +5,8 @@ Beside the four names of `Reader` there are some that a reader may have:
     FALLBACK = 1                          claims only what no reader with a lower number claims
     identify_folder(path) -> bool         a folder that is one log: what lies in it is not looked at
     read_folder(path) -> list[Attempt]
+    foreign(path) -> list[Path]           what lies in such a folder and is not of that log: if there is a log
+                                          in it, the folder is one log only where `run_key` knows it
     read_many(paths)                      as read of each, where that is faster: attempts, the error, or None
                                           for a file that it does not know (they are chosen by SUFFIXES)
     runs(path) -> list[str]               a file of several runs: the fact "run" of their attempts, cheaply
@@ -30,7 +32,7 @@ from chronicle.readers.text import Head
 GROUP = "chronicle.readers"  # of entry points
 
 # What it means when one of these fails.
-_LOOKS: dict[str, Any] = {"identify_folder": False, "runs": [], "run_key": "", "lacks": ""}
+_LOOKS: dict[str, Any] = {"identify_folder": False, "foreign": [], "runs": [], "run_key": "", "lacks": ""}
 _READS = ("read", "read_folder")
 
 
@@ -48,11 +50,12 @@ class Reader(Protocol):
 
 
 _FOLDER = ("identify_folder", "read_folder")
+_LAUNCH = (*_FOLDER, "foreign", "run_key")
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
 READERS = cast(
     tuple[Reader, ...],
     (
-        OnDemand("event_files", "event file", (".tfevents",), FALLBACK=-1, hooks=("read_many",)),
+        OnDemand("events", "event file", (".tfevents",), FALLBACK=-1, hooks=("read_many",)),
         OnDemand(
             "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
         ),
@@ -60,9 +63,9 @@ READERS = cast(
         OnDemand("trainer_state", "trainer_state.json", (".json",)),
         OnDemand("json_document", "json", hooks=("runs",)),
         OnDemand("golden", "megatron-golden"),
-        OnDemand("wandb", "wandb", (".wandb",), hooks=(*_FOLDER, "run_key"), folder_has=("*.wandb",)),
-        OnDemand("mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW),
-        OnDemand("trackio", "trackio", hooks=("runs",)),
+        OnDemand("trackers.wandb", "wandb", (".wandb",), hooks=_LAUNCH, folder_has=("*.wandb",)),
+        OnDemand("trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW),
+        OnDemand("trackers.trackio", "trackio", hooks=("runs",)),
         OnDemand("parquet", "parquet", hooks=("runs",)),
         *FORMATS,
         OnDemand("console.machine", "machine-log", FALLBACK=2),

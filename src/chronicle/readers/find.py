@@ -19,7 +19,7 @@ from chronicle.metrics.aliases import COMPONENTS
 from chronicle.metrics.roles import names_a_loss
 from chronicle.metrics.values import natural
 from chronicle.readers.catalogue import Reader, all_readers
-from chronicle.readers.console.marks import may_be_log
+from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.packed import plain_name, unpacked
 from chronicle.readers.text import Head, head
 
@@ -102,7 +102,15 @@ def is_text(path: Path) -> bool:
 
 def folder_claims(path: Path) -> list[Reader]:
     """The readers to which the folder as a whole is one log. Raises OSError."""
-    return [reader for reader in all_readers() if hook(reader, "identify_folder", bool)(path)]
+    claiming = [reader for reader in all_readers() if hook(reader, "identify_folder", bool)(path)]
+    return [r for r in claiming if hook(r, "run_key", str)(path) or not any(foreign_logs(r, path))]
+
+
+def foreign_logs(reader: Reader, folder: Path) -> Iterator[Path]:
+    """The logs in a folder that is one log to a reader which it does not read with it. Raises OSError."""
+    for entry in hook(reader, "foreign", list)(folder):
+        if entry.name not in NOT_LOGS and not entry.name.startswith("."):
+            yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
 
 
 def runs_of(path: Path) -> list[str]:

@@ -37,8 +37,8 @@ def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[
 
 
 def _list(name: str, value: list[Any]) -> Iterator[tuple[str, Scalar]]:
-    if 0 < len(value) <= MAX_LIST and all(isinstance(one, str | int | float) for one in value):
-        text = ", ".join(one if isinstance(one, str) else json.dumps(one) for one in value)
+    if 0 < len(value) <= MAX_LIST and all(isinstance(item, str | int | float) for item in value):
+        text = ", ".join(item if isinstance(item, str) else json.dumps(item) for item in value)
         yield name, clean(text)[:MAX_TEXT]
 
 
@@ -54,12 +54,12 @@ def named_facts(flat: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
 
     The first 1,000 are kept, and of equal names the first.
     """
-    found: dict[str, Scalar] = {}
+    facts: dict[str, Scalar] = {}
     for name, value in islice(flat, MAX_ENTRIES):
         inner = below_config(name)
-        found.setdefault(f"config/{inner}" if inner else name, value)
-    named = {_CANONICAL[key]: found[f"config/{key}"] for key in _CANONICAL if f"config/{key}" in found}
-    return named | found
+        facts.setdefault(f"config/{inner}" if inner else name, value)
+    named = {_CANONICAL[key]: facts[f"config/{key}"] for key in _CANONICAL if f"config/{key}" in facts}
+    return named | facts
 
 
 def below_config(name: str) -> str:

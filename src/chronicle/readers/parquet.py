@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog, LogError
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place, Role
-from chronicle.readers import tables, trackio
+from chronicle.readers import tables
 from chronicle.readers.parquet_footer import BYTE_ARRAY, NUMBERS, leaves_of
 from chronicle.readers.runs_in_table import (
     ID_NAMES,
@@ -28,6 +28,7 @@ from chronicle.readers.runs_in_table import (
 )
 from chronicle.readers.tables import STEP_NAMES, TIME_NAMES, Column
 from chronicle.readers.text import Head
+from chronicle.readers.trackers import trackio
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.readers.event_wire import varint
+from chronicle.readers.protobuf import varint
 from chronicle.readers.text import clean
 
 MAGIC = b"PAR1"

@@ -3,37 +3,52 @@
 An event is active until it is back, or until it is clear that it will take long: 16 samples after its peak,
 or twice its rise. Then it is pending: its baseline is kept and extrapolated, the references are set on the
 new level, and detection goes on. So nothing ever times out, and a spike inside a slow recovery is still
-seen.
+seen. A sustained fall is watched beside everything else: nothing is frozen while one is on trial.
 """
 
 from __future__ import annotations
 
-from chronicle.classify.kernel import layout as at
-from chronicle.classify.kernel.baseline import baseline, baseline_level, set_slope, tolerance
-from chronicle.classify.kernel.layout import Memory, Row
+import math
+
+from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel.levels import calm_excursion, set_level
-from chronicle.classify.kernel.lookback import abruptness, first_above, oldest, rise_start, still_falling
+from chronicle.classify.kernel.memory import Memory, Row
+
+
+def copy_event(source: Row, target: Row) -> None:
+    """Copy one row of an event into another."""
+    for field in range(at.EVENT):
+        target[field] = source[field]
+
+
+def clear_event(event: Row) -> None:
+    """Begin a new event in this row."""
+    for field in range(at.EVENT):
+        event[field] = 0.0
+
+
+def place(event: Row, onset: float, peak: float, height: float, score: float) -> None:
+    """Write where an event is that was seen at its onset, how tall it is, and by what evidence."""
+    event[at.ONSET] = onset
+    event[at.OPENED] = onset
+    event[at.PEAK] = peak
+    event[at.HEIGHT] = height
+    event[at.SCORE] = score
 
 
 def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base: float) -> Row:
     """Write an event row to the output and return it, so that the caller can add to it."""
     row = mem.out[int(mem.state[at.EMITTED])]
     mem.state[at.EMITTED] += 1.0
-    row[at.OUT_KIND] = kind
-    row[at.OUT_ONSET] = event[at.ONSET]
-    row[at.OUT_PEAK] = event[at.PEAK]
-    row[at.OUT_END] = end
-    row[at.OUT_HEIGHT] = event[at.HEIGHT]
-    row[at.OUT_RESIDUAL] = residual
-    row[at.OUT_NOISE] = mem.levels[0][at.NOISE]
-    row[at.OUT_SCORE] = event[at.SCORE]
-    row[at.OUT_LEVEL] = event[at.SEEN_BY]
-    row[at.OUT_NAN] = 0.0
-    row[at.OUT_ABRUPT] = event[at.ABRUPT]
-    row[at.OUT_GROWTH] = residual - event[at.EARLY]
-    row[at.OUT_FALLING] = 0.0
-    row[at.OUT_LAST] = mem.state[at.LAST] - base
-    row[at.OUT_OPENED] = event[at.OPENED]
+    copy_event(event, row)
+    row[at.KIND] = kind
+    row[at.END] = end
+    row[at.RESIDUAL] = residual
+    row[at.NOISE_SCALE] = mem.levels[0][at.NOISE]
+    row[at.INTO_NAN] = 0.0
+    row[at.GROWTH] = residual - event[at.EARLY]
+    row[at.FALLING] = 0.0
+    row[at.LAST_OVER] = mem.state[at.LAST] - base
     return row
 
 
@@ -43,11 +58,44 @@ def emit_back(mem: Memory, event: Row, residual: float, base: float, i: float) -
     emit(mem, at.IS_BACK, event, end, residual, base)
 
 
+# ---- the level before an event
+
+
+def baseline(event: Row, i: float) -> float:
+    """The level before the event, moved on along its trend in log samples, twice as far as it was seen."""
+    until = min(i, event[at.ONSET] + event[at.SPAN])
+    return event[at.BASE] + event[at.SLOPE] * math.log((until + 8.0) / (event[at.ONSET] + 8.0))
+
+
+def baseline_level(mem: Memory, k: int) -> int:
+    """The level that knows the baseline: means of four samples or more, unless they lag above."""
+    coarse = max(k, 1) if mem.levels[1][at.COUNT] >= 6.0 else 0
+    return k if mem.levels[coarse][at.MEAN] > mem.levels[k][at.MEAN] else coarse
+
+
+def set_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
+    """Slope of the baseline in log samples, from the coarsest level where it stands out of the noise.
+
+    An exponentially weighted mean with a memory that grows as n/4 lags 0.8 of it, hence 1.25.
+    """
+    for k in range(finest, at.LEVELS):
+        q = mem.levels[k]
+        if k > finest and q[at.FRESH] < 12.0:
+            return
+        memory = min(max(q[at.FRESH] / 4.0, 2.0), mem.config[at.MEMORY]) * at.BLOCK[k]
+        fall = q[at.MEAN2] - q[at.MEAN]
+        if fall > 2.0 * q[at.NOISE]:
+            event[at.SLOPE] = -1.25 * fall / memory * max(i + 8.0 - memory, 8.0)
+            event[at.SPAN] = 8.0 * memory
+
+
+# ---- opened
+
+
 def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: float) -> None:
     """Open an event that level k saw; y is its sample of that level, seen the evidence."""
-    event = mem.open[0]
-    for field in range(at.EVENT):
-        event[field] = 0.0
+    event, noise = mem.open[0], mem.levels[0][at.NOISE]
+    clear_event(event)
     base_level = baseline_level(mem, k)
     q = mem.levels[base_level]
     event[at.BASE] = q[at.MEAN]
@@ -60,7 +108,6 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
     event[at.PEAK] = i
     event[at.OPENED] = i
     event[at.EARLY] = y - event[at.BASE]
-    noise = mem.levels[0][at.NOISE]
     if onset < 0.0:
         onset = locate(mem, k, event[at.BASE] + 1.5 * noise, i)
     event[at.ONSET] = max(onset, 0.0)
@@ -76,12 +123,14 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
 
 
 def locate(mem: Memory, k: int, edge: float, i: float) -> float:
-    """Onset: where the CUSUM last left zero; on a coarse level, the first clear sample after that."""
-    onset = mem.levels[k][at.UP_ONSET]
-    if k == 0:
-        return onset
-    clear = first_above(mem.ring, max(onset - at.BLOCK[k], oldest(i)), i, edge)
-    return clear if clear >= 0.0 else onset
+    """Onset: where the CUSUM last left zero; on a coarse level, the first of three clear ones after it."""
+    onset, run = mem.levels[k][at.UP_ONSET], 0
+    if k > 0:
+        for j in range(int(max(onset - at.BLOCK[k], oldest(i))), int(i) + 1):
+            run = run + 1 if mem.ring[j % at.RING] > edge else 0
+            if run >= 3:
+                return j - 2.0
+    return onset
 
 
 def highest(mem: Memory, event: Row, i: float) -> None:
@@ -102,10 +151,22 @@ def clear_evidence(mem: Memory) -> None:
         q[at.COLLECTED] = 0.0
 
 
+def restart_levels(mem: Memory, level: float) -> None:
+    """Set the references of every level on a new level; noise scales stay."""
+    clear_evidence(mem)
+    for k in range(at.LEVELS):
+        q = mem.levels[k]
+        if q[at.COUNT] > 0.0:
+            set_level(q, level)
+            q[at.FRESH] = 6.0
+
+
+# ---- active
+
+
 def follow_active(mem: Memory, y: float, i: float) -> None:
     """One sample while an event is active: is it higher, is it back, has it gone on for long?"""
     event = mem.open[0]
-    cfg, noise = mem.config, mem.levels[0][at.NOISE]
     base = baseline(event, i)
     event[at.SMOOTH] += (y - event[at.SMOOTH]) / 3.0
     top = (y if event[at.SEEN_BY] == 0.0 else event[at.SMOOTH]) - base
@@ -115,10 +176,7 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
         event[at.BACK_COUNT] = 0.0  # nothing is back before it peaks
         event[at.SUNK] = 0.0
     over = event[at.SMOOTH] - base
-    early(mem.config, event, over, i)
-    within = tolerance(cfg, event[at.HEIGHT], noise)
-    still_high(event, y - base - within, noise, i)
-    if over > within:
+    if not is_back(mem, event, y, base, i):
         event[at.BACK_COUNT] = 0.0
     else:
         if event[at.BACK_COUNT] == 0.0:
@@ -127,8 +185,21 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
         if event[at.BACK_COUNT] >= max(2.0, 0.25 * (event[at.BACK_SINCE] - event[at.PEAK])):
             close_active(mem, over, base, i)
             return
-    if i - event[at.PEAK] >= max(cfg[at.HOLD], 2.0 * (event[at.PEAK] - event[at.ONSET])):
+    if i - event[at.PEAK] >= max(mem.config[at.HOLD], 2.0 * (event[at.PEAK] - event[at.ONSET])):
         make_pending(mem, i)
+
+
+def is_back(mem: Memory, event: Row, y: float, base: float, i: float) -> bool:
+    """Whether the smoothed level is back at the baseline: within a share of the height, capped, or the noise.
+
+    The level soon after the opening is kept, since growth is measured from there.
+    """
+    cfg, noise, over = mem.config, mem.levels[0][at.NOISE], event[at.SMOOTH] - base
+    within = max(min(cfg[at.BACK] * event[at.HEIGHT], cfg[at.BACK_CAP]), cfg[at.BACK_NOISE] * noise)
+    if i - event[at.OPENED] <= 2.0 * cfg[at.HOLD]:
+        event[at.EARLY] = over
+    still_high(event, y - base - within, noise, i)
+    return over <= within
 
 
 def still_high(event: Row, above: float, noise: float, i: float) -> None:
@@ -140,12 +211,6 @@ def still_high(event: Row, above: float, noise: float, i: float) -> None:
     if event[at.SUNK] >= 0.0:
         event[at.SUNK] = 0.0
         event[at.LAST_HIGH] = i
-
-
-def early(cfg: Row, event: Row, over: float, i: float) -> None:
-    """Keep the level that the event had soon after its opening: growth is measured from there."""
-    if i - event[at.OPENED] <= 2.0 * cfg[at.HOLD]:
-        event[at.EARLY] = over
 
 
 def close_active(mem: Memory, over: float, base: float, i: float) -> None:
@@ -162,19 +227,18 @@ def close_active(mem: Memory, over: float, base: float, i: float) -> None:
     clear_evidence(mem)
 
 
+# ---- pending
+
+
 def make_pending(mem: Memory, i: float) -> None:
     """The active event takes long: keep it as pending, and judge what comes by the new level."""
     if mem.state[at.PENDING] >= at.SLOTS - 1.0:
-        remove_pending(
-            mem, 2
-        )  # all slots are taken: the second oldest goes, the oldest is the one that matters
+        remove_pending(mem, 2)  # all slots are taken: the second oldest goes, the oldest matters most
     mem.state[at.PENDING] += 1.0
     event, noise = mem.open[0], mem.levels[0][at.NOISE]
     event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
     event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
-    kept = mem.open[int(mem.state[at.PENDING])]
-    for field in range(at.EVENT):
-        kept[field] = event[field]
+    copy_event(event, mem.open[int(mem.state[at.PENDING])])
     mem.state[at.ACTIVE] = 0.0
     restart_levels(mem, event[at.SMOOTH])
 
@@ -182,53 +246,43 @@ def make_pending(mem: Memory, i: float) -> None:
 def remove_pending(mem: Memory, slot: int) -> None:
     """Take a pending event out of its slot and close the gap."""
     for j in range(slot, int(mem.state[at.PENDING])):
-        for field in range(at.EVENT):
-            mem.open[j][field] = mem.open[j + 1][field]
+        copy_event(mem.open[j + 1], mem.open[j])
     mem.state[at.PENDING] -= 1.0
-
-
-def restart_levels(mem: Memory, level: float) -> None:
-    """Set the references of every level on a new level; noise scales stay."""
-    clear_evidence(mem)
-    for k in range(at.LEVELS):
-        q = mem.levels[k]
-        if q[at.COUNT] > 0.0:
-            set_level(q, level)
-            q[at.FRESH] = 6.0
 
 
 def follow_pending(mem: Memory, y: float, i: float) -> None:
     """One sample for every pending event: has the level come back to its extrapolated baseline?"""
-    noise = mem.levels[0][at.NOISE]
     slot = 1
     while slot <= int(mem.state[at.PENDING]):
         event = mem.open[slot]
         event[at.SMOOTH] += (y - event[at.SMOOTH]) / min(max((i - event[at.ONSET]) / 4.0, 8.0), 256.0)
         base = baseline(event, i)
-        over = event[at.SMOOTH] - base
-        early(mem.config, event, over, i)
-        within = tolerance(mem.config, event[at.HEIGHT], noise)
-        still_high(event, y - base - within, noise, i)
-        if over <= within:
-            emit_back(mem, event, over, base, i)
+        if is_back(mem, event, y, base, i):
+            emit_back(mem, event, event[at.SMOOTH] - base, base, i)
             remove_pending(mem, slot)
         else:
             slot += 1
 
 
+# ---- the end of the log
+
+
 def close_all(mem: Memory, into_nan: float) -> None:
     """The log, or the finite part of it, is over: report everything open as it stands."""
-    i, noise = mem.state[at.INDEX] - 1.0, mem.levels[0][at.NOISE]
-    for slot in range(1, int(mem.state[at.PENDING]) + 1):
+    i, noise, state = mem.state[at.INDEX] - 1.0, mem.levels[0][at.NOISE], mem.state
+    for slot in range(1, int(state[at.PENDING]) + 1):
         event = mem.open[slot]
-        event[at.SMOOTH] = mem.state[at.SHORT]
-        newer = slot + 1 if slot < int(mem.state[at.PENDING]) else 0
-        if newer or mem.state[at.ACTIVE] > 0.0:
-            left_before(mem, event, mem.open[newer])
+        event[at.SMOOTH] = state[at.SHORT]
+        newer = slot + 1 if slot < int(state[at.PENDING]) else 0
+        if newer or state[at.ACTIVE] > 0.0:  # what rose since a newer event began belongs to that
+            base = baseline(event, mem.open[newer][at.ONSET])
+            left = mem.open[newer][at.BASE] - base
+            row = emit(mem, at.IS_OPEN, event, -1.0, left, base)
+            row[at.LAST_OVER] = left
         else:
             close_open(mem, event, into_nan, i)
-    mem.state[at.PENDING] = 0.0
-    if mem.state[at.ACTIVE] > 0.0:
+    state[at.PENDING] = 0.0
+    if state[at.ACTIVE] > 0.0:
         event = mem.open[0]
         event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
         if i - event[at.PEAK] < 2.0 and event[at.HEIGHT] < 12.0 * noise:
@@ -236,23 +290,125 @@ def close_all(mem: Memory, into_nan: float) -> None:
             event[at.ABRUPT] = min(event[at.ABRUPT], 0.5)
         event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
         close_open(mem, event, into_nan, i)
-        mem.state[at.ACTIVE] = 0.0
+        state[at.ACTIVE] = 0.0
     clear_evidence(mem)
-
-
-def left_before(mem: Memory, event: Row, newer: Row) -> None:
-    """Report an event that was not over when a newer one began: what rose since then belongs to that."""
-    base = baseline(event, newer[at.ONSET])
-    row = emit(mem, at.IS_OPEN, event, -1.0, newer[at.BASE] - base, base)
-    row[at.OUT_LAST] = newer[at.BASE] - base
 
 
 def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
     """Report one event that is not over."""
     base = baseline(event, i)
     row = emit(mem, at.IS_OPEN, event, -1.0, event[at.SMOOTH] - base, base)
-    row[at.OUT_NAN] = into_nan
+    row[at.INTO_NAN] = into_nan
     start = max(event[at.PEAK], oldest(i))
     trend = baseline(event, start + (i - start) / 2.0) - baseline(event, start + (i - start) * 5.0 / 6.0)
-    falls = still_falling(mem.ring, start, i) - trend
-    row[at.OUT_FALLING] = falls / max(event[at.HEIGHT], 1e-9)
+    row[at.FALLING] = (still_falling(mem.ring, start, i) - trend) / max(event[at.HEIGHT], 1e-9)
+
+
+# ---- a fall
+
+
+def judge_drop(mem: Memory, i: float) -> None:
+    """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting, and a new best level?
+
+    The new best keeps the return of a spike from being called an improvement.
+    """
+    state, onset = mem.state, mem.state[at.DROP_ONSET]
+    if onset < 0.0 or i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
+        return
+    state[at.DROP_ONSET] = -1.0
+    first = max(onset - 16.0, oldest(i))
+    if onset - first < 1.0 or state[at.PENDING] > 0.0 or state[at.ACTIVE] > 0.0:
+        return
+    before = mean_of(mem.ring, first, onset)
+    drop = before - state[at.SHORT]
+    if drop >= mem.config[at.DROP] and state[at.SHORT] < state[at.DROP_BEST] - 0.5 * mem.config[at.DROP]:
+        done = onset + drop_samples(mem.ring, onset, i, before, drop)
+        row = emit(mem, at.IS_DROP, mem.open[0], done, drop, before)
+        place(row, onset, done, drop, drop / mem.levels[0][at.NOISE])
+        row[at.SEEN_BY] = 0.0
+        restart_levels(mem, state[at.SHORT])
+
+
+# ---- questions about the last samples: `ring` holds RING of them, i is the index of the newest
+
+
+def oldest(i: float) -> float:
+    """Index of the oldest sample in the ring that is safe to read."""
+    return max(i - at.RING + 1.0, 0.0)
+
+
+def mean_of(ring: Row, start: float, stop: float) -> float:
+    """Mean of samples start..stop-1; there must be at least one."""
+    total = 0.0
+    for j in range(int(start), int(stop)):
+        total += ring[j % at.RING]
+    return total / max(int(stop) - int(start), 1)
+
+
+def abruptness(ring: Row, onset: float, i: float, base: float, noise: float) -> float:
+    """Share of the height of the first 32 samples that was gained in one jump: 1 is a jump, 0 a ramp.
+
+    A jump is the difference of two three-sample means side by side, less one noise scale; or of two
+    neighbours, where that is far above the noise.
+    """
+    height, jump3, jump1 = 1e-9, 0.0, 0.0
+    for j in range(int(max(onset - 2.0, oldest(i) + 3.0, 3.0)), int(min(onset + 32.0, i)) + 1):
+        height = max(height, mean_of(ring, j - 2, j + 1) - base)
+        if j <= onset + 16.0:
+            jump1 = max(jump1, ring[j % at.RING] - ring[(j - 1) % at.RING])
+            if j + 2 <= i:
+                jump3 = max(jump3, mean_of(ring, j, j + 3) - mean_of(ring, j - 3, j))
+    share = max(jump3 - noise, 0.0) / height
+    if jump1 > 8.0 * noise:
+        return max(share, (jump1 - 2.0 * noise) / max(height, jump1))
+    return share
+
+
+def rise_start(ring: Row, event: Row, i: float, noise: float, is_jump: bool) -> float:
+    """Onset once the height is known: first of three samples above a tenth of it (a ramp: a twentieth).
+
+    For tall events the edge is the geometric mean of that share and of the noise. A jump cannot begin before
+    its evidence did; a ramp may, as long as means of four stay above the baseline.
+    """
+    onset, peak, height = event[at.ONSET], event[at.PEAK], max(event[at.HEIGHT], 0.0)
+    share = 0.1 if is_jump else 0.05
+    edge = event[at.BASE] + max(min(share * height, math.sqrt(3.0 * share * height * noise)), 1.5 * noise)
+    start = onset
+    if not is_jump:
+        first = max(onset - max(8.0, 0.5 * (event[at.OPENED] - onset)), oldest(i) + 3.0)
+        while start > first and mean_of(ring, start - 3, start + 1) > event[at.BASE] + 0.5 * noise:
+            start -= 1.0
+    run = 0
+    for j in range(int(max(start, oldest(i))), int(peak) + 1):
+        run = run + 1 if ring[j % at.RING] > edge else 0
+        if run >= 3 or (is_jump and run > 0 and j == int(peak)):
+            return float(j - run + 1)
+    return onset
+
+
+def lowest(ring: Row, start: float, i: float) -> float:
+    """Index of the last of the lowest samples from start to i."""
+    best = float(int(start))
+    for j in range(int(start), int(i) + 1):
+        if ring[j % at.RING] <= ring[int(best) % at.RING]:
+            best = float(j)
+    return best
+
+
+def still_falling(ring: Row, start: float, i: float) -> float:
+    """Mean of the middle third of the samples from start to i, less that of their last third."""
+    third = int((i - start) / 3.0)
+    if third < 1:
+        return 0.0
+    middle = mean_of(ring, i - 2 * third + 1, i - third + 1)
+    return middle - mean_of(ring, i - third + 1, i + 1)
+
+
+def drop_samples(ring: Row, onset: float, i: float, before: float, drop: float) -> float:
+    """Samples from the onset of a fall until four fifths of it were reached and kept for three samples."""
+    run = 0
+    for j in range(int(max(onset, oldest(i))), int(i) + 1):
+        run = run + 1 if before - ring[j % at.RING] >= 0.8 * drop else 0
+        if run >= 3:
+            return j - 2.0 - onset
+    return i - onset

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from chronicle.classify.kernel import layout as at
-from chronicle.classify.kernel.layout import Memory, Row
+from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel.memory import Memory, Row
 
 
 def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[float, bool, bool]:
@@ -72,7 +72,8 @@ def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
     """Winsorised CUSUM upwards: True when its sum passes the threshold.
 
     The threshold is never below what this series' own excursions ask for: where the CUSUM often climbs and
-    comes back by itself (bimodal batches, autocorrelated noise) its exponential tail is extrapolated.
+    comes back by itself (bimodal batches, autocorrelated noise) its exponential tail is extrapolated to the
+    height that an excursion passes once in 1 / CALM_TAIL samples.
     """
     cfg = mem.config
     if q[at.UP] <= 0.0:
@@ -84,19 +85,13 @@ def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
     if ended:
         calm_excursion(q, q[at.UP_TOP])
     q[at.CALM_RATE] += ((1.0 if ended else 0.0) - q[at.CALM_RATE]) / 1000.0
-    return q[at.UP] > max(cfg[at.CUSUM], calm_threshold(cfg, q)) * warming(q)
+    often = math.log(max(q[at.CALM_RATE], cfg[at.CALM_TAIL]) / cfg[at.CALM_TAIL])
+    return q[at.UP] > max(cfg[at.CUSUM], at.CALM_FROM + q[at.CALM_MEAN] * often) * warming(q)
 
 
 def calm_excursion(q: Row, top: float) -> None:
     """The CUSUM rose to ``top`` and came back with no event: that is what this series does when healthy."""
     q[at.CALM_MEAN] += (min(top - at.CALM_FROM, 60.0) - q[at.CALM_MEAN]) * 0.25
-
-
-def calm_threshold(cfg: Row, q: Row) -> float:
-    """Height that an excursion passes once in 1 / CALM_TAIL samples, by their exponential tail so far."""
-    return at.CALM_FROM + q[at.CALM_MEAN] * math.log(
-        max(q[at.CALM_RATE], cfg[at.CALM_TAIL]) / cfg[at.CALM_TAIL]
-    )
 
 
 def fall_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import math
 
-from chronicle.classify.kernel import layout as at
-from chronicle.classify.kernel.events import close_all, emit, follow_active, follow_pending
-from chronicle.classify.kernel.falls import judge_drop
-from chronicle.classify.kernel.layout import Memory, Row
-from chronicle.classify.kernel.warmup import first_noise, leave_log_domain, transform
-from chronicle.classify.kernel.watch import last_word, stir, watch
+from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel.events import (
+    clear_event,
+    close_all,
+    emit,
+    follow_active,
+    follow_pending,
+    judge_drop,
+    lowest,
+    oldest,
+    open_event,
+    place,
+    restart_levels,
+)
+from chronicle.classify.kernel.levels import observe, warming
+from chronicle.classify.kernel.memory import Memory, Row
 
 
 def start(mem: Memory) -> None:
@@ -36,7 +46,8 @@ def step(mem: Memory, value: float) -> None:
         not_finite(mem, i)
         return
     if state[at.BAD_COUNT] > 0.0:
-        end_not_finite(mem, i - 1.0)
+        emit_stretch(mem, at.IS_NONFINITE, state[at.BAD_SINCE], i - 1.0, state[at.BAD_COUNT])
+        state[at.BAD_COUNT] = 0.0
     same_value(mem, value, i)
     if state[at.STARTED] == 0.0:
         slot = mem.warm[int(state[at.WARMED])]
@@ -58,9 +69,9 @@ def finish(mem: Memory) -> None:
         replay(mem)
     nothing_else = state[at.SAME_COUNT] >= 8.0 and state[at.SAME_LONGEST] == 0.0
     if frozen(state) or nothing_else:
-        report_run(mem, at.IS_FROZEN, state[at.SAME_SINCE], -1.0, state[at.SAME_COUNT])
+        emit_stretch(mem, at.IS_FROZEN, state[at.SAME_SINCE], -1.0, state[at.SAME_COUNT])
     if state[at.BAD_COUNT] > 0.0:
-        report_run(mem, at.IS_NONFINITE, state[at.BAD_SINCE], -1.0, state[at.BAD_COUNT])
+        emit_stretch(mem, at.IS_NONFINITE, state[at.BAD_SINCE], -1.0, state[at.BAD_COUNT])
     elif state[at.STARTED] > 0.0:
         last_word(mem)
         close_all(mem, 0.0)
@@ -89,12 +100,6 @@ def not_finite(mem: Memory, i: float) -> None:
     state[at.BAD_COUNT] += 1.0
 
 
-def end_not_finite(mem: Memory, last: float) -> None:
-    """The values are finite again."""
-    report_run(mem, at.IS_NONFINITE, mem.state[at.BAD_SINCE], last, mem.state[at.BAD_COUNT])
-    mem.state[at.BAD_COUNT] = 0.0
-
-
 def same_value(mem: Memory, value: float, i: float) -> None:
     """Keep count of bit-equal values in a row."""
     state = mem.state
@@ -102,7 +107,7 @@ def same_value(mem: Memory, value: float, i: float) -> None:
         state[at.SAME_COUNT] += 1.0
         return
     if frozen(state):
-        report_run(mem, at.IS_FROZEN, state[at.SAME_SINCE], i - 1.0, state[at.SAME_COUNT])
+        emit_stretch(mem, at.IS_FROZEN, state[at.SAME_SINCE], i - 1.0, state[at.SAME_COUNT])
     state[at.SAME_LONGEST] = max(state[at.SAME_LONGEST], state[at.SAME_COUNT])
     state[at.SAME_VALUE] = value
     state[at.SAME_SINCE] = i
@@ -114,15 +119,10 @@ def frozen(state: Row) -> bool:
     return state[at.SAME_COUNT] >= 32.0 and state[at.SAME_COUNT] >= 8.0 * state[at.SAME_LONGEST]
 
 
-def report_run(mem: Memory, kind: float, first: float, last: float, samples: float) -> None:
+def emit_stretch(mem: Memory, kind: float, first: float, last: float, samples: float) -> None:
     """Report a stretch of NaN, Inf or equal values."""
     event = mem.open[0] if mem.state[at.ACTIVE] == 0.0 else mem.open[at.SLOTS - 1]
-    row = emit(mem, kind, event, last, 0.0, 0.0)
-    row[at.OUT_ONSET] = first
-    row[at.OUT_OPENED] = first
-    row[at.OUT_PEAK] = first
-    row[at.OUT_HEIGHT] = samples
-    row[at.OUT_SCORE] = 99.0
+    place(emit(mem, kind, event, last, 0.0, 0.0), first, first, samples, 99.0)
 
 
 def replay(mem: Memory) -> None:
@@ -162,3 +162,204 @@ def judge(mem: Memory, y: float, i: float) -> None:
         follow_active(mem, y, i)
     else:
         watch(mem, y, before, i)
+
+
+def stir(mem: Memory, jump: float) -> None:
+    """Raise the noise where most neighbours differ by more than it: the series has become restless.
+
+    The noise scale follows slowly, and not at all during an event, so that no event widens it. But an event
+    jumps once and a restless series at every sample: a mean of log differences tells them apart in 20
+    samples. Of white noise it is 0.75 scales; it may be half as much again by chance.
+    """
+    state, noise = mem.state, mem.levels[0][at.NOISE]
+    state[at.STIR] += 0.05 * (min(max(math.log(max(jump, 1e-12)) - state[at.STIR], -2.0), 3.0))
+    least = math.exp(state[at.STIR]) / (0.75 * 1.5)
+    if least > noise:
+        for k in range(at.LEVELS):
+            mem.levels[k][at.NOISE] *= least / noise
+
+
+def watch(mem: Memory, y: float, before: float, i: float) -> None:
+    """A quiet sample: feed the pyramid, look at the tail, open what has enough evidence."""
+    q = mem.levels[0]
+    reference = q[at.MEAN]
+    z, k, value, fall = climb(mem, y, i)
+    edge = max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
+    onset = -1.0
+    if k < 0 and mem.state[at.SEEN] > 8.0:
+        onset = two_of_three(mem, y, reference, z, edge, i)
+        if onset >= 0.0:
+            k, value = 0, y
+        else:
+            lone_spike(mem, before, y, reference, z, edge, i)
+    learn_tail(mem, z, edge, k >= 0)
+    if fall >= 0 and mem.state[at.DROP_ONSET] < 0.0:
+        mem.state[at.DROP_ONSET] = mem.levels[fall][at.DOWN_ONSET]
+        mem.state[at.DROP_BEST] = mem.state[at.BEST]
+        for j in range(3):
+            mem.levels[j][at.DOWN] = 0.0
+    if k >= 0:
+        open_event(mem, k, value, max(mem.levels[k][at.UP], z), onset, i)
+
+
+def climb(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
+    """Feed a sample to level 0 and, when groups are full, their means to the levels above.
+
+    Returns (excess at level 0, lowest level with an alarm upwards or -1, its sample, lowest downwards or -1).
+    """
+    q, clip = mem.levels[0], mem.config[at.CLIP] * mem.levels[0][at.NOISE]
+    ref = max(q[at.MEAN], 2.0 * q[at.MEAN] - q[at.MEAN2])
+    clipped = min(max(y, ref - clip), ref + clip) if q[at.COUNT] > 0.0 else y
+    z0, up, value, down = 0.0, -1, y, -1
+    sample = y
+    quiet = mem.state[at.PENDING] == 0.0
+    for k in range(at.LEVELS):
+        z, is_up, is_down = observe(mem, k, sample, i, quiet)
+        if k == 0:
+            z0 = z
+        if is_up and up < 0:
+            up, value = k, sample
+        if is_down and down < 0:
+            down = k
+        q = mem.levels[k]
+        q[at.SUM] += clipped if k == 0 else sample
+        q[at.COLLECTED] += 1.0
+        if q[at.COLLECTED] < at.GROUP:
+            break
+        sample = q[at.SUM] / at.GROUP
+        q[at.SUM] = 0.0
+        q[at.COLLECTED] = 0.0
+    return z0, up, value, down
+
+
+def tail_edge(mem: Memory, probability: float) -> float:
+    """Excess that a healthy sample passes with this probability: exponential tail beyond TAIL_FROM."""
+    state = mem.state
+    return at.TAIL_FROM + 1.35 * state[at.OVER_MEAN] * math.log(max(state[at.OVER_RATE], 1e-5) / probability)
+
+
+def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float, i: float) -> float:
+    """Onset of an abrupt event: two or all of the last three samples are together beyond the tail. Or -1.
+
+    In an exponential tail excesses add up as the logs of probabilities do. One sample counts for at most
+    half as much again as its share, so a lone outlier needs a neighbour that is out as well.
+    """
+    state = mem.state
+    if y - reference <= mem.config[at.RISE]:
+        return -1.0
+    if together(z, state[at.Z], edge):
+        return i - 1.0
+    if together(z, state[at.Z_BEFORE], edge) or in_a_row(z, state[at.Z], state[at.Z_BEFORE], edge):
+        return i - 2.0
+    return -1.0
+
+
+def together(z: float, other: float, edge: float) -> bool:
+    """Whether two samples [noise scales] are as unlikely as two that are both at the edge."""
+    share = edge - at.TAIL_FROM
+    a, b = z - at.TAIL_FROM, other - at.TAIL_FROM
+    return min(a, b) >= 0.5 * share and min(a, 1.5 * share) + min(b, 1.5 * share) >= 2.0 * share
+
+
+def in_a_row(a: float, b: float, c: float, edge: float) -> bool:
+    """Whether three samples [noise scales] add up to two at the edge, each being at a third of it or more."""
+    most = 1.25 * edge
+    return min(a, b, c) >= edge / 3.0 and min(a, most) + min(b, most) + min(c, most) >= 2.0 * edge
+
+
+def lone_spike(
+    mem: Memory, before: float, y: float, reference: float, z: float, edge: float, i: float
+) -> None:
+    """The sample before this one stood alone: far beyond the tail, ordinary before and after."""
+    state, cfg = mem.state, mem.config
+    need = (cfg[at.LONE_SPARSE] if cfg[at.SPARSE] > 0.0 else cfg[at.LONE_DENSE]) * warming(mem.levels[0])
+    least = cfg[at.RISE] * (3.0 if cfg[at.SPARSE] > 0.0 else 10.0)
+    alone = z < max(3.0, 0.25 * state[at.Z]) and state[at.Z_BEFORE] < 3.0
+    if alone and state[at.Z] > max(edge, need) and before - reference > least:
+        event = mem.open[0]
+        clear_event(event)
+        place(event, i - 1.0, i - 1.0, before - reference, state[at.Z])
+        event[at.ABRUPT] = 1.0
+        emit(mem, at.IS_LONE, event, i, y - reference, reference)
+
+
+def learn_tail(mem: Memory, z: float, edge: float, opens: bool) -> None:
+    """Keep the rate and the mean excess of samples beyond TAIL_FROM, online.
+
+    Three samples are on trial together. They are no part of what they are held against (the first of a spike
+    would raise the edge for the second) but of what comes later, even if they open an event: a series that
+    opens one event after the other is restless.
+    """
+    state = mem.state
+    settle(state, state[at.Z_BEFORE], edge)
+    if opens:
+        settle(state, state[at.Z], edge)
+        settle(state, z, edge)
+    state[at.Z_BEFORE] = state[at.Z]
+    state[at.Z] = z
+
+
+def settle(state: Row, z: float, edge: float) -> None:
+    """Learn from a sample that is no longer on trial."""
+    over = z > at.TAIL_FROM
+    if over and z < 2.0 * edge:
+        state[at.OVER_MEAN] += (min(z - at.TAIL_FROM, 8.0) - state[at.OVER_MEAN]) * 0.03
+    state[at.OVER_RATE] += ((1.0 if over else 0.0) - state[at.OVER_RATE]) / 1000.0
+
+
+def last_word(mem: Memory) -> None:
+    """At the end of the log: one test, not one a sample, so less evidence is enough.
+
+    A turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best
+    by a noise scale. A jump: the last sample is twice as far out as any ordinary one, and 28 % up.
+    """
+    state, q, cfg = mem.state, mem.levels[0], mem.config
+    rise = state[at.LAST] - q[at.MEAN]
+    if state[at.ACTIVE] > 0.0 or state[at.PENDING] > 0.0 or rise <= cfg[at.RISE]:
+        return
+    i = state[at.INDEX] - 1.0
+    turned = state[at.SHORT] - state[at.BEST] > q[at.NOISE]
+    alone = 2.0 * max(cfg[at.CLIP], tail_edge(mem, cfg[at.TAIL]))
+    if turned and state[at.Z] > max(4.0, tail_edge(mem, cfg[at.END_TAIL])):
+        onset = lowest(mem.ring, max(i - cfg[at.MEMORY], oldest(i)), i)
+        open_event(mem, 0, state[at.LAST], state[at.Z], onset, i)
+    elif state[at.Z] > alone and rise > 10.0 * cfg[at.RISE]:
+        open_event(mem, 0, state[at.LAST], state[at.Z], i, i)
+
+
+def transform(mem: Memory, value: float) -> float:
+    """The value in log units, or asinh units of a typical size where it crosses zero; sign applied."""
+    if mem.state[at.DOMAIN] == 0.0:
+        return mem.config[at.SIGN] * math.log(max(value, 1e-12))
+    x = min(abs(value) / mem.state[at.UNIT], 1e150)
+    size = math.log(x + math.sqrt(x * x + 1.0))
+    return mem.config[at.SIGN] * (size if value >= 0.0 else -size)
+
+
+def leave_log_domain(mem: Memory) -> None:
+    """A series that was positive turns negative: go on in asinh units, at the same place."""
+    state = mem.state
+    state[at.DOMAIN] = 1.0
+    state[at.UNIT] = math.exp(min(max(mem.config[at.SIGN] * mem.levels[0][at.MEAN], -300.0), 300.0))
+    restart_levels(mem, mem.config[at.SIGN] * 0.881373587019543)  # asinh(1)
+    state[at.PENDING] = 0.0
+    state[at.ACTIVE] = 0.0
+    for k in range(at.LEVELS):
+        mem.levels[k][at.NOISE] *= 0.7  # d asinh(x) = 0.7 d log(x) at x = 1
+
+
+def first_noise(values: list[float]) -> float:
+    """Noise of a few samples: median deviation from the median of five neighbours, or its clipped mean."""
+    count = len(values)
+    off = [0.0] * count
+    for j in range(count):
+        near = sorted(values[max(j - 2, 0) : min(j + 3, count)])
+        half = len(near) // 2
+        middle = near[half] if len(near) % 2 == 1 else 0.5 * (near[half - 1] + near[half])
+        off[j] = abs(values[j] - middle)
+    ranked = sorted(off)
+    median = 0.5 * (ranked[(count - 1) // 2] + ranked[count // 2])
+    total = 0.0
+    for j in range(count):
+        total += min(off[j], 4.0 * median + 1e-3)
+    return max(1.4826 * median, 0.6 * total / count, at.FLOOR)

@@ -26,7 +26,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.joins import FIRST, LEAST
 from chronicle.classify.measure import (
     BEFORE,
     Excess,
@@ -39,9 +38,11 @@ from chronicle.classify.measure import (
     sure,
 )
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed
+from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.metrics.judged import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 

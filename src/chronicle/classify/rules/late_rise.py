@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chronicle.classify.measure import log_values
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, typed_findings
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, log_values
+from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Series, Steps
 
 FEWEST = 48  # points of a log that can be cut into blocks

@@ -41,7 +41,8 @@ from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, fit, log_step, positive, running, scale, sure, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, Role, Series
 
 KNEES = 24  # places at which a knee is tried

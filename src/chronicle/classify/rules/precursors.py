@@ -31,7 +31,8 @@ from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import BEFORE, departure, fit, positive, sure
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, Series
 
 RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)

@@ -17,11 +17,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.joins import LEAST, learned_before
 from chronicle.classify.measure import positive, running, wiggle
 from chronicle.classify.report import At, Rule, at_least, finding, noted, renamed
+from chronicle.classify.resumed import LEAST, learned_before
 from chronicle.classify.rules.loss_shapes import RISES, typed_findings
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats
 
 LEARNED = 0.3  # [log units] less than this is no learning that could be lost

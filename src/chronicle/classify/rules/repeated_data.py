@@ -7,7 +7,7 @@ repeat-data
     validation, where logged, does not jump. Where the earlier attempt was itself replaying at the join, the
     line is the one that it should have been on. Without a jump: low from the first samples on, by 6 errors
     and 1.5 %, while validation stays on its own line.
-    Proof: the noise of the loss is, pair by pair, that of data which were read before (see `pairing`); it
+    Proof: the noise of the loss is, pair by pair, that of data which were read before (see `batch_noise`); it
     needs neither line nor validation, and tells how far back the data lie and where the replay ends.
     Blind to: replays in another order, which make no jump, and a jump in a log that begins after the resume
     (that is a level shift). False alarm: a data cursor is checked for nothing.
@@ -21,15 +21,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.joins import LEAST, Resume, resumes, validation_stays, validation_stays_at, wary
-from chronicle.classify.measure import MEDIAN_ERROR, positive, sure, wiggle
-from chronicle.classify.medians import median, medians
+from chronicle.classify.batch_noise import Reread, rereads
+from chronicle.classify.measure import MEDIAN_ERROR, median, medians, positive, sure, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, with_more
-from chronicle.classify.reread import Reread, rereads
+from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays, validation_stays_at, wary
 from chronicle.classify.rules import late_rise
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding
 
 REPEAT = "repeat-data"

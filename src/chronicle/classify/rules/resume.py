@@ -31,13 +31,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.joins import FIRST, LEAST, Resume, resumes, seams
-from chronicle.classify.measure import Excess, departure, sure
-from chronicle.classify.medians import medians
+from chronicle.classify.measure import Excess, departure, medians, sure
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, renamed
+from chronicle.classify.resumed import FIRST, LEAST, Resume, resumes, seams
 from chronicle.classify.rules import reinitialised
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
 from chronicle.timeline.joins import expected
 

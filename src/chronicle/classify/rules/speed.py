@@ -23,8 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import positive
-from chronicle.classify.medians import medians
+from chronicle.classify.measure import medians, positive
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series

@@ -32,7 +32,8 @@ from chronicle.classify.measure import positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules import late_rise, repeated_data
 from chronicle.classify.rules.loss_shapes import NAN, SHIFT, typed_findings
-from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PERFECT, NOISY = "failed-run", "near-perfect", "noisy-healthy"

@@ -1,0 +1,251 @@
+"""An attempt against the earlier one it goes on from: what the loss should have been, and what it was.
+
+And of a rollback whether it went back far enough: a team rolls back because of what it saw, to a checkpoint
+before it began. If the step it went back to lies inside the disturbance, the weights that were restored are
+disturbed already, and it mostly comes again (IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback
+enough").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chronicle.classify.batch_noise import alike, noise
+from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive, wiggle
+from chronicle.classify.patterns import Trait, having
+from chronicle.classify.report import tidy
+from chronicle.classify.restarts import drawn
+from chronicle.classify.thresholds import Thresholds
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.counters import step_gap
+from chronicle.model import Finding, Floats, Join, JoinKind, Series
+
+LEAST = 8  # [samples] on either side of a join
+FIRST = (4, 8, 16, 32)  # [samples] of a later attempt that are held against an earlier one
+PARENTS = 24  # earlier attempts that are compared: nobody resumes from further back
+AS_SURE = 2.0  # [times] errors, or noise scales, of lines of which none is better than the other
+
+
+@dataclass(frozen=True, eq=False)
+class Resume:
+    """An attempt that goes on from an earlier one, and the line it should have gone on along.
+
+    ``off`` is its log loss less that line; ``reach`` is the number of samples for which the line is trusted.
+    """
+
+    attempt: AttemptView
+    parent: AttemptView
+    loss: Series
+    line: Line
+    steps: Floats
+    off: Floats
+    reach: int
+
+    def over(self, a: int, b: int) -> Excess:
+        """Median height of the samples ``a`` to ``b`` over the line, and its t."""
+        return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
+
+
+def resumes(view: View, attempt: AttemptView) -> list[Resume]:
+    """The attempt against every earlier one that it may have resumed (of very many the latest), the one it
+    fits best first.
+
+    Only earlier attempts whose lines are about equally sure are compared: nearly anything fits a vague one.
+    """
+    return view.once(("resumes", attempt.index), lambda: _resumes(view, attempt))
+
+
+def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
+    loss = attempt.loss
+    steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
+    if loss is None or len(y) < LEAST:
+        return []
+    noise, limits = wiggle(y[: 2 * BEFORE]), view.thresholds
+    trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + limits.horizon)), LEAST)
+    head = steps[:trusted]
+    earlier = nearby(view, attempt, loss)
+    lines = [(p, line) for p in earlier for line in best_line(p, loss, steps, head, limits)]
+    least = min((line.error(head) for _, line in lines), default=0.0)
+    fits = [
+        Resume(attempt, parent, loss, wary(line, noise), steps, y - line.at(steps), trusted)
+        for parent, line in lines
+        if line.error(head) <= AS_SURE * least
+    ]
+    return sorted(fits, key=lambda r: abs(r.over(0, LEAST).height))
+
+
+def nearby(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
+    """Earlier attempts that began before this loss and nearly reached its first step (`best_line` knows)."""
+    first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
+    start, earlier = loss.steps[0], slice(attempt.index)
+    far = np.maximum(gap[earlier], extent(loss)[2])
+    reach = 2 * view.thresholds.join_gap * far  # a median gap is at most twice the mean
+    near = (first[earlier] < start) & (last[earlier] + reach >= start)
+    return [view.attempts[k] for k in np.flatnonzero(near)[-PARENTS:]]
+
+
+def extent(loss: Series | None) -> tuple[float, float, float]:
+    """First and last step of a loss, and the mean distance of its points; of none, out of all reach."""
+    if loss is None:
+        return float("inf"), 0.0, 0.0
+    first, last = float(loss.steps[0]), float(loss.steps[-1])
+    return first, last, (last - first) / max(len(loss) - 1, 1)
+
+
+def wary(line: Line, noise: float) -> Line:
+    """The line with the noise of both attempts: a short stretch is calm by chance now and then."""
+    return replace(line, noise=max(line.noise, noise))
+
+
+def best_line(
+    parent: AttemptView, loss: Series, steps: Floats, needed: Floats, limits: Thresholds
+) -> Iterator[Line]:
+    """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
+
+    It ends at the join or (a rollback) a few samples later, and is fitted to stretches of several lengths:
+    one in which something happened is twice as noisy as others, and left out.
+    """
+    if parent.loss is None:
+        return
+    old_steps, old = positive(parent.loss)
+    gap = limits.join_gap * max(step_gap(loss), step_gap(parent.loss))
+    if len(old) < LEAST or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
+        return
+    lines: list[Line] = []
+    for b in dict.fromkeys(np.searchsorted(old_steps, (steps[0], steps[LEAST - 1])).tolist()):
+        long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - limits.horizon))
+        for n in {min(b, max(long, BEFORE)), *(BEFORE << k for k in range(6) if BEFORE << k < long)}:
+            line = fit(old_steps[b - n : b], old[b - n : b])
+            if line is not None and line.n >= LEAST:
+                lines.append(line)
+    calm = AS_SURE * min((line.noise for line in lines), default=0.0)
+    if lines:
+        yield min((line for line in lines if line.noise <= calm), key=lambda line: line.error(needed))
+
+
+def validation_stays_at(join: Resume, at: int, least: float) -> bool | None:
+    """Whether the validation loss rises by less than that at a sample (None: cannot be seen)."""
+    validation = join.attempt.validation_loss
+    if validation is None or validation is join.loss:
+        return None
+    steps, y = positive(validation)
+    before, after = y[steps < join.steps[at]][-4:], y[steps >= join.steps[at]][:4]
+    if not len(before) or not len(after):
+        return None
+    return bool(np.median(after) - np.median(before) < least)
+
+
+def validation_stays(join: Resume, least: float) -> bool | None:
+    """Whether validation is off its line by no more than that after the join (None: cannot be seen)."""
+    later, earlier = join.attempt.validation_loss, join.parent.validation_loss
+    if later is None or earlier is None or later is join.loss:
+        return None
+    (steps, y), (old_steps, old) = positive(later), positive(earlier)
+    line = fit(old_steps[old_steps <= join.steps[0]][-BEFORE:], old[old_steps <= join.steps[0]][-BEFORE:])
+    near = steps <= join.steps[min(join.reach, len(join.steps)) - 1]
+    if line is None or near.sum() < 3:
+        return None
+    return abs(excess(line, steps[near], y[near]).height) <= least
+
+
+def learned_before(view: View, attempt: AttemptView) -> float:
+    """The lowest level, log units, at which an earlier attempt ended."""
+    lowest = view.once(("lowest ends",), lambda: np.minimum.accumulate([_end_of(a) for a in view.attempts]))
+    return float(lowest[attempt.index - 1]) if attempt.index else float("inf")
+
+
+def _end_of(attempt: AttemptView) -> float:
+    y = positive(attempt.loss)[1][-LEAST:] if attempt.loss is not None else np.empty(0)
+    return median(y) if len(y) else float("inf")
+
+
+def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
+    """Places inside one log where another process took over: (step, learning rate after over before).
+
+    The clock shows a pause of ten times the usual, and the learning rate jumps there by 1.3 or more, but not
+    beside it: a schedule does not jump because a process waits.
+    """
+    rate = attempt.learning_rate
+    if rate is None or len(rate) < 4 * LEAST or not np.isfinite(rate.times).all():
+        return []
+    v = np.where((rate.values > 0) & np.isfinite(rate.values), rate.values, np.nan)
+    jump, pause = np.abs(np.diff(np.log(v))), np.diff(rate.times)
+    least = float(np.log(limits.lr_falls))
+    taken_over = (jump >= least) & (pause >= limits.seam_pause * np.median(pause)) & (pause > 0)
+    return [
+        (float(rate.steps[i + 1]), float(v[i + 1] / v[i]))
+        for i in np.flatnonzero(taken_over)
+        if LEAST <= i < len(jump) - LEAST and max(jump[i - 1], jump[i + 1]) < least / 4
+    ]
+
+
+# what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+DISTURBANCES = having(Trait.UNDOABLE)
+
+Disturbances = dict[str | None, list[Finding]]  # by the name of their attempt
+
+
+def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
+    """The joins, each rollback with evidence of what it left behind.
+
+    ``inside_pattern`` and ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough);
+    ``left_pattern`` and ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before
+    it; ``again_step``: where the later attempt has one at the same steps once more.
+    ``noise_alike_share`` of ``noise_pairs``: the same data were read again at the same steps, as they should.
+    """
+    joins = []
+    came_by = {join.after: join for join in view.timeline.joins}
+    disturbances: Disturbances = {}
+    for finding in findings:
+        if finding.pattern in DISTURBANCES:
+            disturbances.setdefault(finding.attempt, []).append(drawn(finding))
+    for join in view.timeline.joins:
+        if join.kind is JoinKind.ROLLBACK:
+            left = _left_behind(view, join, came_by, disturbances)
+            join = replace(join, evidence={**join.evidence, **left, **_cursor(view, join)})
+        joins.append(join)
+    return tuple(joins)
+
+
+def _left_behind(
+    view: View, join: Join, came_by: Mapping[int, Join], disturbances: Disturbances
+) -> dict[str, Any]:
+    """Evidence of one rollback; empty where nothing had been found in what it overtook."""
+    way = [join.before]  # the attempts back from the join that held its `to_step` or what came after it
+    while way[-1] in came_by and came_by[way[-1]].to_step > join.to_step:
+        way.append(came_by[way[-1]].before)
+    names = dict.fromkeys(view.attempts[k].name for k in way)
+    undone = [f for name in names for f in disturbances.get(name, ()) if _end(view, f) >= join.to_step]
+    if not undone:
+        return {}
+    first = min(undone, key=lambda f: (f.start_step, -f.severity, f.pattern, f.metric or "", f.attempt or ""))
+    evidence: dict[str, Any] = {"left_pattern": first.pattern, "left_start_step": first.start_step}
+    if first.start_step <= join.to_step:
+        evidence = {"inside_pattern": first.pattern, "inside_start_step": first.start_step}
+    else:
+        evidence["margin_steps"] = first.start_step - join.to_step
+    after = disturbances.get(view.attempts[join.after].name, ())
+    again = [f.start_step for f in after if f.start_step <= _end(view, first)]
+    return evidence | ({"again_step": min(again)} if again else {})
+
+
+def _cursor(view: View, join: Join) -> dict[str, Any]:
+    """Whether the data cursor went back with the step; no proof of anything where the noise is not alike."""
+    before, after = view.attempts[join.before].loss, view.attempts[join.after].loss
+    old, new = (noise(loss) if loss is not None else None for loss in (before, after))
+    pairing = alike(old, new, 0, view.thresholds) if old is not None and new is not None else None
+    if pairing is None:
+        return {}
+    return {"noise_alike_share": tidy(pairing.share), "noise_pairs": pairing.pairs}
+
+
+def _end(view: View, finding: Finding) -> int:
+    """Last step of a finding; of one that was not over, the last one of its attempt."""
+    if finding.end_step is not None:
+        return finding.end_step
+    series = view.named(finding.attempt)[0].series
+    return max((int(s.steps[-1]) for s in series.values() if len(s)), default=finding.start_step)

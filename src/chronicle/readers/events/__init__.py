@@ -1,0 +1,138 @@
+"""TensorBoard event files: scalars as simple_value or tensor, any number of tags and of values a record;
+hyperparameters and texts as facts.
+
+A damaged record costs itself and is counted; a cut end is the state ``truncated``; steps that go back keep
+both branches, equal steps all their values. Files without a scalar (a job that died, a rank with nothing to
+write, a text log) give no attempt.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chronicle.errors import BadLog, LogError
+from chronicle.model import Attempt, Fault, Place, Role, Series
+from chronicle.readers.events.batches import Log, logs
+from chronicle.readers.events.tfrecord import is_event_log
+from chronicle.readers.events.wire import MAX_TEXT, Text
+from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
+from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of
+from chronicle.readers.text import Head
+
+NAME = "event file"
+SUFFIXES = (".tfevents",)
+FALLBACK = -1  # a checksum is beyond doubt: no other reader need be asked
+
+MOST_FAULTS = 100  # listed one by one; the rest is one line with a count
+
+# Field numbers are those of plugin_data.proto (HParams) and struct.proto.
+_SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
+_ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
+_SUFFIX = "/text_summary"  # which writers of PyTorch add to a tag
+
+
+def identify(head: Head) -> bool:
+    """How the file begins: see `is_event_log`."""
+    return is_event_log(np.frombuffer(head.start, np.uint8))
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt; none where the file holds no scalar and is not damaged.
+
+    Raises:
+        BadLog: no record could be read.
+    """
+    (log,) = logs([path])
+    if log.problem:
+        raise log.problem
+    return _attempts(log)
+
+
+def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSError | None]:
+    """As `read` of each of the files, in their order, but faster for many; what it raises is given.
+
+    None for a file that is no event file.
+    """
+    for log in logs(paths):
+        try:
+            yield log.problem or (None if log.is_other else _attempts(log))
+        except LogError as err:
+            yield err
+
+
+def _attempts(log: Log) -> list[Attempt]:
+    if not log.columns:
+        if log.damage:
+            at, what = min(log.damage)
+            raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
+        return []
+    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns.items()}
+    facts, faults = facts_of(log.texts.values()) if log.texts else {}, _faults(log.path, log.damage)
+    return [Attempt(log.path.name, (str(log.path),), series, facts, faults, log.truncated)]
+
+
+def _faults(path: Path, damage: list[tuple[int, str]]) -> tuple[Fault, ...]:
+    listed = [Fault(Place(str(path), byte=at), what) for at, what in sorted(damage)[:MOST_FAULTS]]
+    if len(damage) > MOST_FAULTS:
+        listed.append(Fault(Place(str(path)), "more records are damaged; skipped", len(damage) - MOST_FAULTS))
+    return tuple(listed)
+
+
+def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
+    """`config/<name>` of every hyperparameter and text, and how the session ended."""
+    config: dict[str, Any] = {}
+    facts: dict[str, Scalar] = {}
+    for text in texts:
+        if len(config) >= MAX_ENTRIES:
+            break
+        try:
+            if text.plugin == "text":
+                config[text.tag.removesuffix(_SUFFIX)] = _value(text.content.decode("utf-8", "replace"))
+            else:
+                _add_session(text.content, config, facts)
+        except ValueError:
+            continue
+    return {**config_facts(config), **facts}
+
+
+def _value(text: str) -> Any:
+    """A number or a JSON object where the text is one (trainers log their arguments so), else the text."""
+    try:
+        value = json.loads(text) if len(text) < MAX_TEXT else text
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, int | float | dict) else text
+
+
+def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar]) -> None:
+    for number, kind, value in fields(message):
+        if (number, kind) == (_SESSION_START, BYTES):
+            for n, k, v in fields(value):
+                if (n, k) == (1, BYTES):
+                    entry = last_of(v, BYTES)
+                    name = entry.get(1, b"").decode("utf-8", "backslashreplace")
+                    config[name] = _struct_value(entry.get(2, b""))
+                elif (n, k) == (5, FIXED64):
+                    facts["started_at"] = float(struct.unpack("<d", v)[0])
+        elif (number, kind) == (_SESSION_END, BYTES):
+            status = last_of(value, VARINT).get(1)
+            if status in _ENDED:
+                facts["ended"] = _ENDED[status]
+
+
+def _struct_value(message: bytes) -> Scalar | None:
+    """A google.protobuf.Value: a number, a text or a truth; None for anything else."""
+    for number, kind, value in fields(message):
+        if (number, kind) == (2, FIXED64):
+            return float(struct.unpack("<d", value)[0])
+        if (number, kind) == (3, BYTES):
+            return str(value.decode("utf-8", "replace"))
+        if (number, kind) == (4, VARINT):
+            return bool(value)
+    return None

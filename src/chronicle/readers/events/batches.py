@@ -1,0 +1,236 @@
+"""Event files in batches: many small ones at a time, large ones in parts; decoded by several threads.
+
+numpy lets other threads run while it works, and works best on tens of thousands of records: files are read
+side by side until they are so many. A file is read, not mapped: one that shrinks meanwhile would end the
+process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from bisect import bisect
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from chronicle.model import Floats, Steps
+from chronicle.readers.events.scalars import Points, decode
+from chronicle.readers.events.tfrecord import (
+    HEADER,
+    U8,
+    Damage,
+    Frames,
+    Ints,
+    frames,
+    intact,
+    is_event_log,
+)
+from chronicle.readers.events.wire import Text
+from chronicle.readers.growing import Growing
+
+WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
+BATCH_BYTES = 1 << 22
+MOST_AHEAD = 128  # times the points of a part: room that is taken for the rest of its file
+Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
+
+
+@dataclass
+class Log:
+    """What was found in one file so far; tags stand in the order in which they first come."""
+
+    path: Path
+    size: int = 0  # bytes of a large file
+    columns: dict[str, Column] = field(default_factory=dict)
+    growing: dict[str, list[Growing]] = field(default_factory=dict)  # columns of a large file
+    texts: dict[str, Text] = field(default_factory=dict)
+    damage: Damage = field(default_factory=list)
+    truncated: bool = False
+    problem: OSError | None = None
+    is_other: bool = False  # no event file, by how it begins
+
+    def finish(self) -> None:
+        """Makes columns of those that grew; tags that follow each other at the same steps share them."""
+        before = np.empty(0, np.int64)
+        for tag, (steps, values, times) in self.growing.items():
+            before = before if np.array_equal(before, steps.values) else steps.values
+            self.columns[tag] = before, values.values, times.values
+        self.growing.clear()
+
+
+@dataclass
+class Piece:
+    """A file or a part of one: where it stands in its batch and in its file, and its frames."""
+
+    log: Log
+    low: int
+    high: int
+    base: int = 0
+    is_last: bool = True
+    frames: Frames = field(default_factory=Frames.none)
+
+    def add(self, tag: str, part: Column) -> None:
+        """Gives the log the points of a tag in this piece."""
+        if self.is_last and not self.base:  # the whole file
+            self.log.columns[tag] = part
+            return
+        if tag not in self.log.growing:
+            # the rest of the file holds as many points as this part, if it goes on as here
+            n_times = (self.log.size - self.base) / (self.high - self.low)
+            expected = int(1.05 * len(part[0]) * min(n_times, MOST_AHEAD))
+            self.log.growing[tag] = [Growing(expected) for _ in part]
+        for column, more in zip(self.log.growing[tag], part, strict=True):
+            column.extend(more)
+
+
+class Batch(NamedTuple):
+    """Pieces side by side."""
+
+    buffer: U8
+    pieces: list[Piece]
+
+
+class _Decoded(NamedTuple):
+    """A batch with the points of each tag in each piece (by its number), in the order of the log; and what
+    is damaged and the texts, each with a place in the buffer.
+    """
+
+    pieces: list[Piece]
+    columns: list[tuple[int, str, Column]]
+    damage: Damage
+    texts: list[tuple[int, Text]]
+
+
+def logs(paths: Sequence[Path]) -> Iterator[Log]:
+    """The content of event files, in their order."""
+    waiting: deque[Future[_Decoded]] = deque()
+    workers = n_workers()
+    with ThreadPoolExecutor(workers) as threads:
+        for batch in _batches(map(Log, paths)):
+            waiting.append(threads.submit(_decoded, batch))
+            if len(waiting) > workers:
+                yield from _completed(waiting.popleft().result())
+        while waiting:
+            yield from _completed(waiting.popleft().result())
+
+
+def n_workers() -> int:
+    """Threads that decode: as the environment says, else two, but one in a process that is a worker."""
+    setting = os.environ.get(WORKERS, "")
+    if setting.isdecimal() and int(setting):
+        return int(setting)
+    process = sys.modules.get("multiprocessing.process")  # a worker has imported it
+    return 1 if process and process.parent_process() else min(2, os.cpu_count() or 1)
+
+
+def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
+    """Small files side by side, and the parts of large ones."""
+    buffer, pieces, used = _empty()
+    for log in logs:
+        low = used
+        try:
+            with open(log.path, "rb", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size > BATCH_BYTES:
+                    if pieces:
+                        yield _framed(buffer[:used], pieces)
+                    buffer, pieces, used = _empty()
+                    low, log.size = 0, size
+                    yield from _parts(log, file)
+                    continue
+                used += _read(file, buffer[low : low + size])
+        except OSError as err:
+            log.problem = err
+        log.is_other = not is_event_log(buffer[low:used])
+        pieces.append(Piece(log, low, used))
+        if used >= BATCH_BYTES:
+            yield _framed(buffer[:used], pieces)
+            buffer, pieces, used = _empty()
+    if pieces:
+        yield _framed(buffer[:used], pieces)
+
+
+def _empty() -> tuple[U8, list[Piece], int]:
+    """Room for a batch, of which nothing is used; memory is only taken where it is written to."""
+    return np.empty(2 * BATCH_BYTES, np.uint8), [], 0
+
+
+def _parts(log: Log, file: FileIO) -> Iterator[Batch]:
+    """A large file in parts, each with what the one before it could not use."""
+    rest, base, n_read = np.empty(0, np.uint8), 0, 1
+    while n_read:
+        room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # a long record is not tried often
+        room[: len(rest)] = rest
+        n_read = _read(file, room[len(rest) :])
+        buffer = room[: len(rest) + n_read]
+        log.is_other = log.is_other or (not base and not is_event_log(buffer))
+        piece = Piece(log, 0, len(buffer), base, is_last=not n_read)
+        yield _framed(buffer, [piece])
+        rest, base = buffer[piece.frames.stop :], base + piece.frames.stop
+
+
+def _read(file: FileIO, room: U8) -> int:
+    """Reads what has room: the number of bytes."""
+    return file.readinto(room.data) or 0
+
+
+def _framed(buffer: U8, pieces: list[Piece]) -> Batch:
+    chains = frames(buffer, [piece.high for piece in pieces], last=pieces[0].is_last)
+    for piece, chain in zip(pieces, chains, strict=True):
+        piece.frames = chain
+    return Batch(buffer, pieces)
+
+
+def _decoded(batch: Batch) -> _Decoded:
+    """What is in the records with the right checksum."""
+    buffer, pieces = batch
+    begin = np.concatenate([piece.frames.begin for piece in pieces])
+    end = np.concatenate([piece.frames.end for piece in pieces])
+    right = intact(buffer, begin, end)
+    contents = decode(buffer, begin[right], end[right])
+    piece_of = np.repeat(np.arange(len(pieces)), [len(piece.frames.begin) for piece in pieces])[right]
+    damage = [(at, "checksum of a record is wrong; skipped") for at in begin[~right].tolist()]
+    damage += [(at, "record is no event; skipped") for at in contents.broken]
+    columns = _columns(contents.points, piece_of[contents.points.record], list(contents.tags))
+    return _Decoded(pieces, columns, damage, contents.texts)
+
+
+def _columns(points: Points, piece: Ints, tags: list[str]) -> list[tuple[int, str, Column]]:
+    """The points of each tag in each piece, in the order in which these first come."""
+    key = piece * len(tags) + points.tag
+    narrow = key.max(initial=0) < 1 << 16  # 16 bits are sorted by radix, in linear time
+    order = np.argsort(key.astype(np.uint16) if narrow else key, kind="stable")
+    key, step, value, wall_time = key[order], points.step[order], points.value[order], points.wall_time[order]
+    low = np.flatnonzero(np.diff(key, prepend=-1))
+    high = np.append(low[1:], len(key))
+    columns = []
+    for group in np.argsort(order[low]).tolist():
+        number, tag = divmod(int(key[low[group]]), len(tags))
+        part = slice(low[group], high[group])
+        columns.append((number, tags[tag], (step[part], value[part], wall_time[part])))
+    return columns
+
+
+def _completed(decoded: _Decoded) -> Iterator[Log]:
+    """Gives each log its part of a batch; those that are complete with it come out."""
+    pieces = decoded.pieces
+    for number, tag, column in decoded.columns:
+        pieces[number].add(tag, column)
+    lows = [piece.low for piece in pieces]
+    for at, what in decoded.damage:
+        piece = pieces[bisect(lows, at) - 1]
+        piece.log.damage.append((at - HEADER + piece.base - piece.low, what))
+    for at, text in decoded.texts:
+        pieces[bisect(lows, at) - 1].log.texts[text.tag] = text
+    for piece in pieces:
+        piece.log.damage += [(at + piece.base - piece.low, what) for at, what in piece.frames.damage]
+        piece.log.truncated |= piece.frames.truncated
+        if piece.is_last:
+            piece.log.finish()
+            yield piece.log

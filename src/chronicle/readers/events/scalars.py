@@ -1,0 +1,238 @@
+"""The scalars of event records, decoded field by field for many records at once.
+
+Known here are the shapes that every common writer produces: wall time, step, and a summary of values that
+hold a tag and a number (simple_value, or a tensor of one element); a record of any other shape is handed
+to `wire`, so the result is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.model import Floats
+from chronicle.readers.events import wire
+from chronicle.readers.events.tfrecord import U8, Ints, Mask, word
+
+CHUNK = 1 << 15  # records that are decoded at a time
+FAR = 1 << 50  # a place outside every file
+LONGEST_TAG = 128  # bytes; records with a longer one are decoded one by one
+
+# Keys of the fields as they stand in the file: number * 8 + wire type.
+WALL_TIME, STEP, SUMMARY = 0x09, 0x10, 0x2A  # of Event
+VALUE = 0x0A  # of Summary
+TAG, SIMPLE_VALUE, TENSOR, METADATA = 0x0A, 0x15, 0x42, 0x4A  # of Summary.Value
+DTYPE, SHAPE, CONTENT = 0x08, 0x12, 0x22  # of TensorProto
+FLOATS, FLOAT, DOUBLES, DOUBLE = 0x2A, 0x2D, 0x32, 0x31  # float_val and double_val, packed and not
+DTYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}
+# What is passed over: other kinds of Event (versions, graphs, messages), and of Summary.Value.
+_IS_OTHER = np.isin(np.arange(256), [0x1A, 0x22, 0x32, 0x3A, 0x42, 0x4A, 0x52])
+_IS_BULK = np.isin(np.arange(256), [0x22, 0x2A, 0x32, TENSOR])  # image, histogram, audio, large tensors
+LARGE, STRING = 256, 7  # bytes of a tensor that is no scalar, whatever it holds; its dtype if it is a text
+_ITEM_BYTES = np.array([np.dtype(DTYPES[code]).itemsize if code in DTYPES else 0 for code in range(256)])
+_LOW_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # masks of the first n bytes
+
+
+class Points(NamedTuple):
+    """Scalars in the order of the log, each with the number of its record and of its tag; times in Unix s."""
+
+    record: Ints
+    tag: Ints
+    step: Ints
+    wall_time: Floats
+    value: Floats
+
+
+@dataclass
+class Decoded:
+    """What payloads hold: points, tags with their numbers, payloads that are no event (their begin), and
+    texts (begin of the payload, text).
+    """
+
+    points: Points
+    tags: dict[str, int] = field(default_factory=dict)
+    broken: list[int] = field(default_factory=list)
+    texts: list[tuple[int, wire.Text]] = field(default_factory=list)
+
+
+def decode(buffer: U8, begin: Ints, end: Ints) -> Decoded:
+    """All that is in the payloads ``begin:end``, whose checksums are right."""
+    empty = np.empty(0, np.int64)
+    decoded = Decoded(Points(empty, empty, empty, np.empty(0), np.empty(0)))
+    parts = [decoded.points]
+    with np.errstate(invalid="ignore"):  # a NaN may be one that signals
+        for low in range(0, len(begin), CHUNK):
+            points = _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], decoded)
+            parts.append(points._replace(record=points.record + low))
+    decoded.points = Points(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return decoded
+
+
+def _chunk(buffer: U8, begin: Ints, end: Ints, decoded: Decoded) -> Points:
+    tags = decoded.tags
+    wall_time, step, at, known = _events(buffer, begin, end)
+    record, tag, value = _all_values(buffer, at, end, known, tags)
+    odd: list[tuple[int, int, float]] = []
+    for i in np.flatnonzero(~known).tolist():
+        try:
+            event = wire.event(buffer[begin[i] : end[i]].tobytes())
+        except ValueError:
+            decoded.broken.append(int(begin[i]))
+            continue
+        wall_time[i], step[i] = event.wall_time, event.step
+        decoded.texts += [(int(begin[i]), text) for text in event.texts]
+        odd += [(i, tags.setdefault(name, len(tags)), number) for name, number in event.scalars]
+    if odd:
+        more = zip(*odd, strict=True)
+        record, tag, value = (np.append(*both) for both in zip((record, tag, value), more, strict=True))
+    if np.any(record[1:] < record[:-1]):
+        order = np.argsort(record, kind="stable")
+        record, tag, value = record[order], tag[order], value[order]
+    return Points(record, tag, step[record], wall_time[record], value)
+
+
+def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mask]:
+    """Wall time, step, place of the first value, and whether there is a summary and nothing else.
+
+    Of a record of another kind (a graph, a version) the place is its end: there is no value in it.
+    """
+    fits = _byte(buffer, begin) == WALL_TIME
+    wall_time = word(buffer, begin + 1, "<f8").astype(np.float64)
+    at = begin + 9
+    has_step = _byte(buffer, at) == STEP
+    step, after = varint(buffer, at + 1)
+    at = np.where(has_step, after, at)
+    key = _byte(buffer, at)
+    size, at = _length(buffer, at + 1)
+    fits &= (at + size == end) & ((key == SUMMARY) | _IS_OTHER[key])
+    return wall_time, np.where(has_step, step, 0), np.where(_IS_OTHER[key], end, at), fits
+
+
+def _all_values(
+    buffer: U8, at: Ints, end: Ints, known: Mask, tags: dict[str, int]
+) -> tuple[Ints, Ints, Floats]:
+    """(record, tag, value) of all values, first those that stand first in their summaries, then the second.
+
+    Records with a value of an unknown shape are struck out of ``known``. Tags that are new get the next
+    numbers.
+    """
+    live = np.flatnonzero(known & (at < end))
+    at, parts = at[live], [(live[:0], live[:0], np.empty(0))]
+    while len(live):
+        tag, value, at, fits, numbers = _values(buffer, at, end[live], tags)
+        known[live[~fits]] = False
+        parts.append((live[numbers], tag, value))
+        more = fits & (at < end[live])
+        live, at = live[more], at[more]
+    record, tag, value = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    keep = known[record]
+    return record[keep], tag[keep], value[keep]
+
+
+def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints, Floats, Ints, Mask, Mask]:
+    """One Summary.Value at each place: tag and number where there is one, the place after it, whether its
+    shape is known, and whether there is a number. Images, histograms and the like are passed over.
+    """
+    fits = _byte(buffer, at) == VALUE
+    size, at = _length(buffer, at + 1)
+    after = at + size
+    tag_size, tag_at = _length(buffer, at + 1)
+    body = tag_at + tag_size
+    fits &= (after <= end) & (_byte(buffer, at) == TAG) & (tag_size <= LONGEST_TAG) & (body < after)
+    kind = _byte(buffer, body)
+    bulk, bulk_tail = _passed_over(buffer, body, kind)
+    bulk &= fits
+    value, tail = word(buffer, body + 1, "<f4").astype(np.float64), np.where(bulk, bulk_tail, body + 5)
+    tensors = np.flatnonzero(fits & ~bulk & (kind == TENSOR))
+    if len(tensors):
+        value[tensors], tail[tensors], fits[tensors] = _tensors(buffer, body[tensors])
+    fits &= (kind == SIMPLE_VALUE) | (kind == TENSOR) | bulk
+    rest = np.flatnonzero(fits & (tail != after))  # what may stand behind the number is its metadata
+    metadata_size, metadata_at = _length(buffer, tail[rest] + 1)
+    fits[rest] = (_byte(buffer, tail[rest]) == METADATA) & (metadata_at + metadata_size == after[rest])
+    number = fits & ~bulk
+    return _tag_numbers(buffer, tag_at[number], tag_size[number], tags), value[number], after, fits, number
+
+
+def _passed_over(buffer: U8, body: Ints, kind: U8) -> tuple[Mask, Ints]:
+    """Where an image, a histogram, a sound or a large tensor stands (no scalar), and the place after it."""
+    size, at = _length(buffer, body + 1)
+    is_large = (size > LARGE) & (_byte(buffer, at) == DTYPE) & (_byte(buffer, at + 1) != STRING)
+    return _IS_BULK[kind] & ((kind != TENSOR) | is_large), at + size
+
+
+def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
+    """A TensorProto without dimensions at each place: its number, the place after it, whether it fits."""
+    size, at = _length(buffer, body + 1)
+    end = at + size
+    fits, dtype = _byte(buffer, at) == DTYPE, _byte(buffer, at + 1)
+    at = at + 2
+    at += np.where((_byte(buffer, at) == SHAPE) & (_byte(buffer, at + 1) == 0), 2, 0)
+    key, item_bytes = _byte(buffer, at), _ITEM_BYTES[dtype]
+    single = ((key == FLOAT) & (dtype == 1)) | ((key == DOUBLE) & (dtype == 2))
+    packed = (key == CONTENT) | ((key == FLOATS) & (dtype == 1)) | ((key == DOUBLES) & (dtype == 2))
+    packed &= _byte(buffer, at + 1) == item_bytes
+    at += np.where(single, 1, 2)
+    fits &= (single | packed) & (item_bytes > 0) & (at + item_bytes == end)
+    value = np.zeros(len(body))
+    for code, numpy_type in DTYPES.items():
+        rows = np.flatnonzero(fits & (dtype == code))
+        value[rows] = word(buffer, at[rows], numpy_type)
+    return value, end, fits
+
+
+def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints:
+    """The number of each tag; tags that are new get the next numbers, in the order of the log.
+
+    Tags are grouped by a hash and then compared with the first of their group, byte by byte.
+    """
+    words = [
+        word(buffer, at + low, "<u8") & _LOW_BYTES[np.clip(size - low, 0, 8)]
+        for low in range(0, int(size.max(initial=0)), 8)
+    ]
+    _, first, group = np.unique(_hash(size, words), return_index=True, return_inverse=True)
+    if any(np.any(part != part[first][group]) for part in (size, *words)):
+        first = group = np.arange(len(at))  # two tags of one hash: each record on its own
+    numbers = np.empty(len(first), np.int64)
+    for i in np.argsort(first).tolist():
+        start = int(at[first[i]])
+        name = buffer[start : start + int(size[first[i]])].tobytes().decode("utf-8", "backslashreplace")
+        numbers[i] = tags.setdefault(name, len(tags))
+    return numbers[group]
+
+
+def _hash(size: Ints, words: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    key = size.astype(np.uint64)
+    for word_ in words:
+        key = (key ^ word_) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(32)
+    return key
+
+
+def varint(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
+    """Varints at these places, as int64, and the places after them (far outside for one without end)."""
+    byte = _byte(buffer, at)
+    value, after = (byte & 0x7F).astype(np.int64), at + 1
+    more = np.flatnonzero(byte & 0x80)
+    for shift in range(7, 70, 7):
+        if not len(more):
+            break
+        byte = _byte(buffer, after[more])
+        value[more] |= (byte & 0x7F).astype(np.int64) << shift
+        after[more] += 1
+        more = more[byte >= 0x80]
+    after[more] = FAR
+    return value, after
+
+
+def _length(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
+    """The length of a field and the place after it; a length that cannot be reaches far outside."""
+    value, after = varint(buffer, at)
+    return np.minimum(value.view(np.uint64), np.uint64(FAR)).view(np.int64), after
+
+
+def _byte(buffer: U8, at: Ints) -> U8:
+    return buffer.take(at, mode="clip")

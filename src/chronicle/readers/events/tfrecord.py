@@ -1,0 +1,293 @@
+"""The frames of an event file (TFRecord): length (8 bytes), its checksum (4), payload, its checksum (4).
+
+They are not walked one by one: every place that may be the header of an event is tried at once, and the
+walk only visits the gaps in the chain, that is, what is no event or is damaged.
+
+Checksums are CRC-32C (Castagnoli et al. 1993), many at a time: rows are aligned at their ends, so that rows
+of several lengths share one table (zeros in front do not change a checksum that starts from zero), and two
+bytes are looked up at a time.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.readers.packed import begins_archive
+
+U8 = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Damage = list[tuple[int, str]]
+
+HEADER, FOOTER = 12, 4  # bytes of a frame before and after its payload
+BLOCK = 1 << 24  # bytes that are searched for headers at a time
+FIRST_BYTE = 0x09  # key of wall_time, with which an event begins
+
+POLYNOMIAL = 0x82F63B78  # 0x1EDC6F41, reflected
+SEGMENT = 256  # bytes; longer rows are cut into pieces of this size and folded
+NARROWEST = 32  # bytes of a row
+ROWS_BYTES = 1 << 21  # of the rows that are worked on at a time
+# By n: masks of all but the first n bytes of a word.
+_HIGH_BYTES = ~np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
+
+
+@dataclass
+class Frames:
+    """Payloads ``begin:end`` in the order of the file, and what was in the way: (byte, what is wrong).
+
+    ``stop`` is where it ended: before the end of a part of a file, where the rest is needed to go on.
+    """
+
+    begin: Ints
+    end: Ints
+    damage: Damage
+    truncated: bool
+    stop: int
+
+    @classmethod
+    def none(cls) -> Frames:
+        """Those of nothing."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), [], False, 0)
+
+
+def is_event_log(buffer: U8) -> bool:
+    """The first record is an event, or its version stands near the start (where the first is damaged).
+
+    It may stand so in an archive, which is none.
+    """
+    start = buffer[:64].tobytes()
+    if b"brain.Event:" in start:
+        return not begins_archive(start)
+    if len(start) <= HEADER:
+        return False
+    (checksum,) = struct.unpack("<I", start[8:HEADER])
+    return masked_crc(start[:8]) == checksum and start[HEADER] == FIRST_BYTE
+
+
+def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
+    """Numbers of ``dtype`` that stand at any places; outside the buffer, whatever stands at its ends."""
+    size = np.dtype(dtype).itemsize
+    if len(buffer) < size:
+        return np.zeros(len(at), dtype)
+    view = np.ndarray((len(buffer) - size + 1,), dtype, buffer, 0, (1,))
+    return view[np.clip(at, 0, len(buffer) - size)]
+
+
+def frames(buffer: U8, stops: list[int], *, last: bool = True) -> list[Frames]:
+    """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``.
+
+    Where a chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
+    part that others follow: what is not whole there is left to them.
+    """
+    head, after = _headers(buffer, np.array(stops, np.int64))
+    bounds = np.searchsorted(head, [0, *stops])
+    return [
+        _chain(buffer, head[first:beyond], after[first:beyond], low, high, last)
+        for first, beyond, low, high in zip(bounds, bounds[1:], [0, *stops], stops, strict=False)
+    ]
+
+
+def _headers(buffer: U8, stops: Ints) -> tuple[Ints, Ints]:
+    """Begin and end of all frames that can only be events (a few may stand inside another one)."""
+    places = [np.empty(0, np.int64)]
+    last = len(buffer) - HEADER - FOOTER
+    for low in range(0, last, BLOCK):
+        at = np.flatnonzero(buffer[low + HEADER : min(low + BLOCK, last) + HEADER] == FIRST_BYTE) + low
+        length = word(buffer, at, "<u8")
+        at, length = at[length < last], length[length < last]
+        places.append(at[masked_crcs_of_words(length) == word(buffer, at + 8, "<u4")])
+    head = np.concatenate(places)
+    after = head + word(buffer, head, "<i8") + HEADER + FOOTER
+    fits = after <= stops[np.minimum(np.searchsorted(stops, head, side="right"), len(stops) - 1)]
+    return head[fits], after[fits]
+
+
+def _chain(buffer: U8, head: Ints, after: Ints, low: int, high: int, last: bool) -> Frames:
+    breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
+    begins, ends = [head[:0]], [head[:0]]
+    result, at = Frames(head, after, [], False, high), low
+    while at < high:
+        i = int(np.searchsorted(head, at))
+        if i < len(head) and head[i] == at:
+            stop = int(breaks[np.searchsorted(breaks, i)]) + 1
+            begins.append(head[i:stop])
+            ends.append(after[i:stop])
+            at = int(after[stop - 1])
+            continue
+        goes_on_at, is_frame = _odd_frame(buffer, at, int(head[i]) if i < len(head) else high, result, last)
+        if goes_on_at == at:
+            result.stop = at
+            break
+        if is_frame:
+            begins.append(np.array([at]))
+            ends.append(np.array([goes_on_at]))
+        at = goes_on_at
+    result.begin = np.concatenate(begins) + HEADER
+    result.end = np.concatenate(ends) - FOOTER
+    return result
+
+
+def _odd_frame(buffer: U8, at: int, known: int, result: Frames, last: bool) -> tuple[int, bool]:
+    """Where to go on after ``at``, where no event begins, and whether what lies between is a whole frame.
+
+    ``known`` is the next place that has the header of an event. Damage and a cut end are noted in ``result``.
+    It goes on at ``at`` itself where only what follows this part of a file can tell.
+    """
+    high = result.stop
+    is_cut, header_right, end = high - at < HEADER, False, 0
+    if not is_cut:
+        length, check = struct.unpack("<QI", buffer[at : at + HEADER].tobytes())
+        end = at + HEADER + length
+        header_right = masked_crc(buffer[at : at + 8].tobytes()) == check
+        is_cut = header_right and end + FOOTER > high
+    if not last and (is_cut or (known == high and not header_right)):
+        return at, False
+    if is_cut or (known == high and not buffer[at:high].any()):
+        result.truncated = True
+        return high, False
+    # a damaged header is given a chance where its record would end before the next one
+    ends_early = end + FOOTER <= known
+    if header_right or (ends_early and intact(buffer, np.array([at + HEADER]), np.array([end]))[0]):
+        if not header_right:
+            result.damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
+        return end + FOOTER, True
+    result.damage.append((at, f"length of a record is damaged; {known - at} bytes skipped"))
+    return known, False
+
+
+def intact(buffer: U8, begin: Ints, end: Ints) -> Mask:
+    """Which payloads have the checksum that stands behind them."""
+    return np.asarray(masked_crcs(buffer, begin, end) == word(buffer, end, "<u4"))
+
+
+def masked(crc: Any) -> Any:
+    """A checksum as it is stored in a TFRecord (TensorFlow's `crc32c::Mask`)."""
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def masked_crc(data: bytes) -> int:
+    """Masked CRC-32C of one byte string, byte by byte: the slow obvious way."""
+    table = _bytes_table().tolist()
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    return int(masked(crc ^ 0xFFFFFFFF))
+
+
+def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
+    """Masked CRC-32C of ``buffer[begin[i]:end[i]]`` for every i."""
+    result = np.zeros(len(begin), np.uint32)
+    widths = _width(end - begin)
+    early, short = end < widths, end - begin < 4
+    if early.any():  # at the very start of the buffer there is no room for the zeros in front
+        room = int(widths[early].max())
+        buffer_with_room = np.concatenate([np.zeros(room, np.uint8), buffer[: end[early].max()]])
+        result[early] = masked_crcs(buffer_with_room, begin[early] + room, end[early] + room)
+    result[short] = [masked_crc(buffer[begin[i] : end[i]].tobytes()) for i in np.flatnonzero(short)]
+    widths[early | short] = 0
+    for width in np.unique(widths[widths > 0]).tolist():
+        at, n_rows = np.flatnonzero(widths == width), max(1, ROWS_BYTES // width)
+        for part in np.split(at, range(n_rows, len(at), n_rows)):
+            result[part] = _masked_rows(buffer, begin[part], end[part], width)
+    return result
+
+
+def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
+    """Masked CRC-32C of each 64-bit number (the lengths of frames), stored with its lowest byte first."""
+    rows = (words ^ np.uint64(0xFFFFFFFF)).astype("<u8").view(np.uint8).reshape(-1, 8)
+    return _finished(_plain_rows(rows))
+
+
+def _width(length: Ints) -> Ints:
+    """Row width by length: multiples of 8 bytes, and of a power of two of SEGMENT where they are longer."""
+    short = np.maximum(NARROWEST, -(-length // 8) * 8)
+    pieces = np.maximum(1, -(-length // SEGMENT))
+    long = SEGMENT << np.ceil(np.log2(pieces)).astype(np.int64)
+    return np.where(short <= SEGMENT, short, long)
+
+
+def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
+    whole = np.ndarray((len(buffer) - width + 1,), f"V{width}", buffer, 0, (1,))
+    rows = whole[end - width].view(np.uint8).reshape(-1, width)
+    pad = width - (end - begin)
+    if width <= SEGMENT:
+        words = rows.view("<u8")
+        for column in range(4 if width == NARROWEST else 1):  # wider rows are less than a word too long
+            words[:, column] &= _HIGH_BYTES[np.clip(pad - 8 * column, 0, 8)]
+        return _finished(_plain_rows(rows) ^ _of_inversion()[end - begin])
+    rows[np.arange(width) < pad[:, None]] = 0
+    for k in range(4):
+        rows[np.arange(len(rows)), pad + k] ^= 0xFF
+    return _finished(_folded_rows(rows))
+
+
+def _finished(state: U32) -> U32:
+    return np.asarray(masked(~state), np.uint32)
+
+
+def _plain_rows(rows: U8) -> U32:
+    """Checksum, from zero and without inversions, of each row of an even number of bytes."""
+    table, words = _words_table(), rows.view("<u2")
+    state = np.zeros(len(rows), np.uint32)
+    for column in range(words.shape[1]):
+        state = table.take((state ^ words[:, column]) & 0xFFFF) ^ (state >> 16)
+    return state
+
+
+def _folded_rows(rows: U8) -> U32:
+    """As `_plain_rows`, of long rows: they are cut into SEGMENTs, and these joined two by two."""
+    state = _plain_rows(rows.reshape(-1, SEGMENT)).reshape(len(rows), -1)
+    span = SEGMENT
+    while state.shape[1] > 1:
+        state = _after_zeros(state[:, 0::2], span) ^ state[:, 1::2]
+        span *= 2
+    return state[:, 0]
+
+
+def _after_zeros(state: U32, n_bytes: int) -> U32:
+    """The checksum after ``n_bytes`` more zero bytes; linear, so one table a byte of the state."""
+    tables = _zeros_tables(n_bytes)
+    parts = [tables[k].take((state >> (8 * k)) & 0xFF) for k in range(4)]
+    return np.asarray(parts[0] ^ parts[1] ^ parts[2] ^ parts[3], np.uint32)
+
+
+@lru_cache(maxsize=64)
+def _zeros_tables(n_bytes: int) -> U32:
+    if n_bytes > SEGMENT:
+        half = _zeros_tables(n_bytes // 2)
+        return np.stack([_after_zeros(half[k], n_bytes // 2) for k in range(4)])
+    state = np.arange(256, dtype=np.uint32)[None, :] << (8 * np.arange(4, dtype=np.uint32)[:, None])
+    rows = np.zeros((4 * 256, n_bytes), np.uint8)
+    rows[:, :4] = state.reshape(-1, 1).view(np.uint8).reshape(-1, 4)
+    return _plain_rows(rows).reshape(4, 256)
+
+
+@lru_cache(maxsize=1)
+def _of_inversion() -> U32:
+    """By length: what the inversion of the first four bytes adds to a checksum (it is linear)."""
+    rows = np.zeros((SEGMENT + 1, SEGMENT), np.uint8)
+    for length in range(4, SEGMENT + 1):
+        rows[length, SEGMENT - length : SEGMENT - length + 4] = 0xFF
+    return _plain_rows(rows)
+
+
+@lru_cache(maxsize=1)
+def _bytes_table() -> U32:
+    state = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        state = np.asarray((state >> 1) ^ (state & 1) * np.uint32(POLYNOMIAL), np.uint32)
+    return state
+
+
+@lru_cache(maxsize=1)
+def _words_table() -> U32:
+    table, word = _bytes_table(), np.arange(1 << 16, dtype=np.uint32)
+    first = table[word & 0xFF] ^ (word >> 8)
+    return np.asarray(table[first & 0xFF] ^ (first >> 8), np.uint32)

@@ -1,0 +1,85 @@
+"""What stores of trackers have in common: names of runs, a counter of calls for an axis, rows that sum up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from chronicle.model import Attempt, Floats, Series
+from chronicle.readers.tables import STEP_NAMES, Column, step_rank
+
+CLOSING = "train_runtime"
+AXIS = "global_step"
+NOTHING = "no run logged a metric. Remedy: name the store that the training wrote to"
+
+
+def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
+    """What to call each (id, name), in order: its name, and a part of its id where two share it."""
+    distinct = list(dict.fromkeys(runs))
+    shared = Counter(name for _, name in distinct)
+    return {
+        (run_id, name): str(name) if shared[name] == 1 else f"{name} {str(run_id)[:8]}"
+        for run_id, name in distinct
+    }
+
+
+def on_one_axis(
+    columns: Mapping[str, Column], counter: str, declared: Collection[str] = ()
+) -> dict[str, Column]:
+    """The columns with one that counts steps, named AXIS: what was ``declared`` as step metric or is named
+    like an optimizer step, if it grows and is there in half of the rows; else the tracker's ``counter``.
+
+    Trackers count calls of `log`: one for each micro-batch, evaluation or logged line, whatever the trainer
+    does.
+    """
+    half = len(columns[counter].rows) / 2
+    ranked = sorted(
+        (name not in declared, rank, name) for name in columns if (rank := _rank(name, declared)) >= 0
+    )
+    names = [name for _, _, name in ranked if name != counter]
+    best = next((n for n in names if len(columns[n].rows) >= half and _grows(columns[n].values)), counter)
+    others = {name: column for name, column in columns.items() if name not in (counter, best, AXIS)}
+    return {AXIS: columns[best], **others}
+
+
+def _rank(name: str, declared: Collection[str]) -> int:
+    """How well a name says that the column counts optimizer steps, 0 is best; -1 where it does not."""
+    rank = step_rank(name)
+    if rank is None:
+        return 0 if name in declared else -1
+    return rank if STEP_NAMES[rank % len(STEP_NAMES)][1] == "step" else -1
+
+
+def _grows(values: Floats) -> bool:
+    finite = values[np.isfinite(values)] if values.dtype != object else values[:0]
+    whole = len(finite) > 0 and bool(np.all(finite == np.floor(finite)))
+    return whole and (len(values) == 1 or float(np.ptp(finite)) > 0)
+
+
+def without_summary(attempt: Attempt) -> Attempt:
+    """The attempt without the series that were only logged together with a `train_runtime`.
+
+    Among them is the mean loss of the training, under a name that looks like the loss of a step. They
+    become the fact "summary".
+    """
+    closings = [s for name, s in attempt.series.items() if name.endswith(CLOSING)]
+    if not closings:
+        return attempt
+    moments = {moment for series in closings for moment in _moments(series)}
+    short = {name: s for name, s in attempt.series.items() if 0 < len(s) <= len(moments)}
+    summed = {name: s for name, s in short.items() if _moments(s) <= moments}
+    if len(summed) == len(attempt.series):
+        return attempt
+    series = {name: s for name, s in attempt.series.items() if name not in summed}
+    summary = {name: float(s.values[-1]) for name, s in summed.items()}
+    return replace(attempt, series=series, facts={**attempt.facts, "summary": summary})
+
+
+def _moments(series: Series) -> set[tuple[int, float]]:
+    """(step, time) of all points; -1 where there is no time."""
+    times = np.where(np.isnan(series.times), -1.0, series.times)
+    return set(zip(series.steps.tolist(), times.tolist(), strict=True))

@@ -1,0 +1,255 @@
+"""MLflow: its file store (`mlruns/<experiment>/<run>/`) and its SQLite store (`mlflow.db`, `mlruns.db`).
+
+A database holds many runs: each is an attempt with the fact "run". A run in the file store has a meta.yaml,
+and a file for each metric, parameter and tag, whose name is a path where it has slashes. The package mlflow
+is not needed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chronicle.errors import BadLog
+from chronicle.model import Attempt, Fault, Place, Role, Series
+from chronicle.readers.cells import number
+from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.text import Head, Lines, clean, head_lines
+from chronicle.readers.trackers import NOTHING, names_of, without_summary
+from chronicle.readers.trackers.sqlite import Store, opened, tables_of
+
+NAME = "mlflow"
+SUFFIXES: tuple[str, ...] = ()
+
+LARGEST = 1.7976931348623157e308  # stands for infinity in the database
+MAX_FILES = 10_000  # metrics, parameters or tags of one run
+MAX_TEXT = 1000
+SYSTEM = "system/"  # of MLflow's monitor of the machine, on an axis of its own
+
+_TABLES = {"experiments", "runs", "metrics", "params", "tags"}
+_RUN = ("run_uuid", "name", "status", "start_time", "source_version", "experiment_id", "lifecycle_stage")
+# Status of a run by name (SQLite) and by number (meta.yaml); a run that goes on has none.
+_ENDED = {"FINISHED": "finished", "FAILED": "crashed", "KILLED": "killed"}
+_ENDED |= {"3": "finished", "4": "crashed", "5": "killed"}
+_TAGS = {
+    "mlflow.source.git.commit": "git_commit",
+    "mlflow.source.name": "program",
+    "mlflow.runName": "name",
+    "mlflow.parentRunId": "parent_run",
+}
+
+
+def identify(head: Head) -> bool:
+    """An SQLite database with the tables of MLflow."""
+    return tables_of(head.path).keys() >= _TABLES
+
+
+def runs(path: Path) -> list[str]:
+    """The runs of a database that logged something, as the fact "run" of their attempts calls them."""
+    with opened(path) as store:
+        logged = {uuid for (uuid,) in store.rows("metrics", ["run_uuid"])}
+        return [run.facts["run"] for uuid, run in _runs(store).items() if uuid in logged]
+
+
+def read(path: Path) -> list[Attempt]:
+    """An attempt for each run of a database that logged a metric and was not deleted.
+
+    Raises:
+        BadLog: there is none, or the list of runs is damaged.
+    """
+    with opened(path) as store:
+        by_id = _runs(store)
+        columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")
+        for uuid, key, step, value, time_ms, is_nan in store.rows("metrics", columns):
+            if uuid in by_id:
+                by_id[uuid].point(str(key), step, _value(value, is_nan), time_ms)
+        for uuid, key, value in store.rows("params", ("run_uuid", "key", "value")):
+            if uuid in by_id:
+                by_id[uuid].params[str(key)] = str(value)
+        attempts = [
+            run.attempt(path, f"{path.name}: {run.facts['run']}", store.faults, store.truncated)
+            for run in by_id.values()
+            if any(points.steps for points in run.metrics.values())
+        ]
+    if not attempts:
+        raise BadLog(str(path), NOTHING)
+    return attempts
+
+
+def identify_folder(path: Path) -> bool:
+    """The folder of a run in the file store: its meta.yaml names one, and it has metrics."""
+    return (path / "metrics").is_dir() and bool(_meta(path).keys() & {"run_id", "run_uuid"})
+
+
+def read_folder(path: Path) -> list[Attempt]:
+    """The attempt in a folder of the file store.
+
+    Raises:
+        BadLog: it logged no metric.
+    """
+    meta, tags = _meta(path), dict(_texts(path / "tags"))
+    facts = {"run": meta.get("run_id") or meta.get("run_uuid", "")}
+    facts |= _about({**meta, "name": meta.get("run_name", "")}, tags)
+    run, faults, truncated = _Run(facts, params=dict(_texts(path / "params"))), list[Fault](), False
+    for name, file in _files(path / "metrics"):
+        try:
+            truncated |= _read_metric(run, name, file)
+        except OSError as err:
+            faults.append(Fault(Place(str(file)), f"cannot be read ({err.strerror})"))
+    attempt = run.attempt(path, path.name, faults, truncated)
+    if not attempt.series:
+        raise BadLog(str(path), NOTHING)
+    return [attempt]
+
+
+@dataclass
+class _Points:
+    """A metric under construction."""
+
+    steps: array[int] = field(default_factory=lambda: array("q"))
+    values: array[float] = field(default_factory=lambda: array("d"))
+    times: array[float] = field(default_factory=lambda: array("d"))
+
+
+@dataclass
+class _Run:
+    """What a store holds of one run."""
+
+    facts: dict[str, Any]
+    metrics: dict[str, _Points] = field(default_factory=dict)
+    params: dict[str, str] = field(default_factory=dict)
+    broken: int = 0
+
+    def point(self, metric: str, step: Any, value: Any, time_ms: Any) -> None:
+        """Takes a point; one that is no number is counted."""
+        points = self.metrics.get(metric)
+        if points is None:
+            if metric.startswith(SYSTEM):
+                return
+            points = self.metrics[metric] = _Points()
+        try:
+            value, time_s = float(value), float(time_ms) / 1000
+            points.steps.append(int(step))  # raises where it has more than 64 bits
+        except (TypeError, ValueError, OverflowError):
+            self.broken += 1
+        else:
+            points.values.append(value)
+            points.times.append(time_s)
+
+    def attempt(self, path: Path, name: str, faults: Iterable[Fault], truncated: bool) -> Attempt:
+        """The run as an attempt. On the axis of rows where all steps of a longer metric are equal."""
+        logged = {metric: points for metric, points in self.metrics.items() if points.steps}
+        equal = not any(np.ptp(points.steps) for points in logged.values())
+        axis = "row" if equal and any(len(points.steps) > 1 for points in logged.values()) else "step"
+        series = {}
+        for metric, points in logged.items():
+            steps = np.arange(len(points.steps), dtype=np.int64) if axis == "row" else np.array(points.steps)
+            values, times = np.array(points.values), np.array(points.times)
+            series[metric] = Series(metric, Role.OTHER, steps, values, times)
+        faults = [*faults]
+        if self.broken:
+            faults.append(Fault(Place(str(path)), "point is no number; skipped", self.broken))
+        facts = {**self.facts, **config_facts({key: _typed(text) for key, text in self.params.items()})}
+        return without_summary(
+            Attempt(name or path.name, (str(path),), series, facts, tuple(faults), truncated, axis)
+        )
+
+
+def _typed(text: str) -> str | int | float:
+    """A parameter, which MLflow keeps as text, as the number that it spells."""
+    value = number(text)
+    if value is None:
+        return text
+    return int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else value
+
+
+def _about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
+    """Facts of a run: from its row or meta.yaml (name, status, start_time in ms), and from its tags."""
+    facts: dict[str, Any] = {_TAGS[key]: value for key, value in tags.items() if key in _TAGS}
+    if run.get("name"):
+        facts["name"] = str(run["name"])
+    ended = _ENDED.get(str(run.get("status")))
+    if ended:
+        facts["ended"] = ended
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        facts["started_at"] = int(run["start_time"]) / 1000
+    return facts
+
+
+def _runs(store: Store) -> dict[str, _Run]:
+    """The runs of a database by their id, in the order of their rows."""
+    tags: dict[str, dict[str, str]] = {}
+    for uuid, key, value in store.rows("tags", ("run_uuid", "key", "value")):
+        tags.setdefault(uuid, {})[str(key)] = str(value)
+    experiments = dict(store.rows("experiments", ("experiment_id", "name")))
+    facts: dict[str, dict[str, Any]] = {}
+    for cells in store.rows("runs", _RUN, strict=True):
+        row = dict(zip(_RUN, cells, strict=True))
+        if row["lifecycle_stage"] == "deleted":
+            continue
+        about = {"name": str(row["run_uuid"]), **_about(row, tags.get(row["run_uuid"], {}))}
+        if row["experiment_id"] in experiments:
+            about["experiment"] = str(experiments[row["experiment_id"]])
+        if row["source_version"]:
+            about["git_commit"] = str(row["source_version"])
+        facts[str(row["run_uuid"])] = about
+    names = names_of((uuid, about["name"]) for uuid, about in facts.items())
+    return {uuid: _Run({"run": names[uuid, about["name"]], **about}) for uuid, about in facts.items()}
+
+
+def _value(value: Any, is_nan: Any) -> Any:
+    if is_nan:
+        return math.nan
+    return math.copysign(math.inf, value) if isinstance(value, float) and abs(value) == LARGEST else value
+
+
+def _meta(folder: Path) -> dict[str, str]:
+    """The lines `key: value` of meta.yaml, without quotes; {} without the file."""
+    try:
+        lines = head_lines(folder / "meta.yaml")
+    except OSError:
+        return {}
+    pairs = (line.partition(": ") for line in lines)
+    return {key: clean(value.strip().strip("'\"")) for key, _, value in pairs if value}
+
+
+def _read_metric(run: _Run, name: str, file: Path) -> bool:
+    """Takes all whole lines, `milliseconds value step`; whether the last one is cut. Raises OSError."""
+    lines = Lines(file)
+    for line in lines:
+        cells = line.split()
+        if lines.unfinished:
+            return True
+        if len(cells) >= 3:
+            run.point(name, cells[2], cells[1], cells[0])
+        elif cells:
+            run.broken += 1
+    return False
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, str]]:
+    for name, file in _files(folder):
+        with suppress(OSError), file.open(encoding="utf-8", errors="replace") as text:
+            yield name, clean(text.read(MAX_TEXT))
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """(name, file) of all regular files below, in natural order of their paths; links are not followed."""
+    n_files = 0
+    for parent, folders, files in os.walk(folder):
+        folders.sort()
+        for file in sorted(files):
+            path = Path(parent, file)
+            n_files += 1
+            if n_files > MAX_FILES:
+                return
+            if not path.is_symlink() and path.is_file():
+                yield clean(path.relative_to(folder).as_posix()), path

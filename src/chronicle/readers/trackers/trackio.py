@@ -1,0 +1,121 @@
+"""Trackio: the SQLite database of a project, `<project>.db`, with all its runs.
+
+Each run is an attempt with the fact "run". What Trackio exports as Parquet is a table like any other (see
+`chronicle.readers.parquet`). The package trackio is not needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from chronicle.errors import BadLog
+from chronicle.model import Attempt, Fault, Place
+from chronicle.readers import tables
+from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.json_lines import Row, columns_of, flat
+from chronicle.readers.tables import iso_seconds
+from chronicle.readers.text import Head
+from chronicle.readers.trackers import NOTHING, names_of, on_one_axis, without_summary
+from chronicle.readers.trackers.sqlite import Store, opened, tables_of
+
+NAME = "trackio"
+SUFFIXES: tuple[str, ...] = ()
+
+_COLUMNS = {"run_name", "step", "timestamp", "metrics"}
+
+
+def identify(head: Head) -> bool:
+    """An SQLite database with the tables of Trackio."""
+    columns = tables_of(head.path)
+    return "configs" in columns and set(columns.get("metrics", ())) >= _COLUMNS
+
+
+def is_store(path: Path) -> bool:
+    """Whether there is such a file, and it is a database of Trackio."""
+    try:
+        return path.is_file() and identify(Head.of(path))
+    except OSError:
+        return False
+
+
+def runs(path: Path) -> list[str]:
+    """The runs of the database, as the fact "run" of their attempts calls them."""
+    with opened(path) as store:
+        return list(names_of(store.rows("metrics", ("run_id", "run_name"))).values())
+
+
+def read(path: Path) -> list[Attempt]:
+    """An attempt a run.
+
+    Raises:
+        BadLog: there is none, or the database is damaged from the beginning.
+    """
+    with opened(path) as store:
+        rows: dict[tuple[Any, Any], list[Row]] = {}
+        broken: Counter[tuple[Any, Any]] = Counter()
+        columns = ("run_id", "run_name", "step", "timestamp", "metrics")
+        for run_id, run_name, step, timestamp, text in store.rows("metrics", columns):
+            cells = _object(text)
+            if cells is None or not isinstance(step, int):
+                broken[run_id, run_name] += 1
+                continue
+            row = {**dict(flat(cells)), "_step": step, "_timestamp": str(timestamp)}
+            rows.setdefault((run_id, run_name), []).append(row)
+        configs = {(a, b): _object(c) for a, b, c in store.rows("configs", ("run_id", "run_name", "config"))}
+        alerts = _alerts(path, store)
+        attempts = []
+        for key, name in names_of(rows).items():
+            faults = [*store.faults, *alerts.get(key, [])]
+            if broken[key]:
+                faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
+            attempts += _attempt(path, name, rows[key], configs.get(key), faults, store.truncated)
+    if not attempts:
+        raise BadLog(str(path), NOTHING)
+    return attempts
+
+
+def _attempt(
+    path: Path, name: str, rows: list[Row], config: Row | None, faults: list[Fault], truncated: bool
+) -> list[Attempt]:
+    columns = on_one_axis(columns_of(rows), "_step")
+    # `_Username`, `_Created` and the like are Trackio's own
+    config = {key: value for key, value in (config or {}).items() if not key.startswith("_")}
+    facts = {"run": name, "project": path.stem, **config_facts(config)}
+    title = f"{path.name}: {name}"
+    try:
+        attempt = tables.attempt(
+            path, len(rows), columns, name=title, facts=facts, faults=faults, truncated=truncated
+        )
+    except BadLog:  # a run that logged texts and media only
+        return []
+    return [without_summary(attempt)]
+
+
+def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
+    """What the training itself reported (`trackio.alert`), by run."""
+    alerts: dict[tuple[Any, Any], list[Fault]] = {}
+    columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
+    for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
+        times = iso_seconds([str(timestamp)])
+        what = f"alert ({level}): {title}" + (f": {text}" if text else "")
+        fault = Fault(
+            Place(str(path)),
+            what[:500],
+            at_time=float(times[0]) if times is not None else float("nan"),
+            kind="alert",
+            at_step=step if isinstance(step, int) else None,
+        )
+        alerts.setdefault((run_id, run_name), []).append(fault)
+    return alerts
+
+
+def _object(text: Any) -> Row | None:
+    """The object of a cell, which older versions of Trackio kept as text, newer ones as bytes."""
+    try:
+        content = json.loads(text) if isinstance(text, str | bytes) else None
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None

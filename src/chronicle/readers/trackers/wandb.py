@@ -1,0 +1,299 @@
+"""Weights & Biases: the `.wandb` file of a run, online or offline, read without the package wandb.
+
+Points come from history records, with what the run says of itself: configuration, git commit, host, GPUs,
+how it ended. Console output is searched for faults of the machine. A run that was resumed has a folder for
+each launch, all with the same id.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from chronicle.errors import BadLog
+from chronicle.model import Attempt, Fault, Place
+from chronicle.readers import tables
+from chronicle.readers.console.machine import Faults, canonical
+from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.protobuf import BYTES, VARINT, fields, messages, numbers, texts
+from chronicle.readers.text import Head
+from chronicle.readers.trackers import on_one_axis, without_summary
+from chronicle.readers.trackers import wandb_records as records
+from chronicle.readers.trackers.wandb_records import MAGIC, Frames, History, body, updates
+
+NAME = "wandb"
+SUFFIXES = (".wandb",)
+
+LONGEST = 1 << 12  # characters of a line without an end that are kept
+
+_FOLDER = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(?P<id>[\w-]+)", re.ASCII)
+_CLIENTS = frozenset(["files", "logs", "tmp"])  # what the client keeps in the folder of a launch
+_MAX_METADATA = 1 << 24  # bytes
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_DROPPED = re.compile(r"Tried to log to step \d+ that is less than the current step (\d+)")
+
+# Fields of records by number, and the facts that they are.
+_RUN = {1: "run", 2: "entity", 3: "project", 6: "group", 7: "job_type", 8: "name", 9: "notes", 12: "sweep"}
+_RUN |= {13: "host"}
+_ENVIRONMENT = {2: "python", 6: "program", 12: "host", 18: "gpu_type", 25: "cuda"}
+_ENDED = {0: "finished", 255: "killed"}  # every other exit code: crashed
+
+
+def identify(head: Head) -> bool:
+    """The file starts with W&B's seven bytes."""
+    return head.start.startswith(MAGIC)
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own.
+
+    It is truncated where the last record is cut, or none says how the run ended: the run is live, or was
+    killed before the client could write.
+
+    Raises:
+        BadLog: no history record holds a number.
+    """
+    run, unreadable = _Run(path), 0
+    with path.open("rb") as file:
+        frames = Frames(file)
+        for record in frames:
+            try:
+                run.add(*body(record))
+            except ValueError:
+                unreadable += 1
+    faults = [Fault(Place(str(path), byte=at), what) for at, what in frames.damage]
+    if unreadable:
+        faults.append(Fault(Place(str(path)), "record is no protobuf message; skipped", unreadable))
+    return [run.attempt(faults, frames.truncated)]
+
+
+def identify_folder(path: Path) -> bool:
+    """A folder with one run file that something was written to."""
+    return _run_file(path) is not None
+
+
+def read_folder(path: Path) -> list[Attempt]:
+    """The attempt of the run file in a folder. Raises as `read`."""
+    file = _run_file(path)
+    if file is None:
+        raise BadLog(str(path), "holds no run file of W&B. Remedy: name another folder")
+    return [replace(attempt, name=path.name) for attempt in read(file)]
+
+
+def foreign(path: Path) -> list[Path]:
+    """What lies in the folder of a launch and was not put there by W&B's client."""
+    own = _CLIENTS | {file.name for file in path.glob("*.wandb")}
+    return [entry for entry in sorted(path.iterdir()) if entry.name not in own]
+
+
+def _run_file(folder: Path) -> Path | None:
+    """The one run file of a folder; None where there is none, several, or one that nothing was written to."""
+    try:
+        files = sorted(folder.glob("*.wandb"))
+        return files[0] if len(files) == 1 and files[0].is_file() and identify(Head.of(files[0])) else None
+    except OSError:
+        return None
+
+
+def run_key(path: Path) -> str:
+    """The id of the run whose launch the folder (or the `.wandb` file in it) holds; "" for any other."""
+    folder = path if path.is_dir() else path.parent
+    launch = _FOLDER.fullmatch(folder.name)
+    return launch["id"] if launch else ""
+
+
+class _Run:
+    """A run file under construction, record by record."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.history, self.console = path, History(), _Console(path)
+        self.step_metrics = set[str]()  # declared as x axis of others
+        self._facts: dict[str, Any] = {}
+        self._config: dict[str, Any] = {}
+        self._takers: dict[int, Callable[[bytes], object]] = {
+            records.HISTORY: self.history.add,
+            records.OUTPUT_RAW: self.console.output,
+            records.OUTPUT: self.console.output,
+            records.ALERT: self.console.alert,
+            records.PREEMPTING: self.console.preempting,
+            records.RUN: self._run,
+            records.CONFIG: lambda message: updates(message, self._config),
+            records.METRIC: self._metric,
+            records.ENVIRONMENT: self._environment,
+            records.EXIT: self._exit,
+        }
+
+    def add(self, kind: int, message: bytes) -> None:
+        """Takes a record. Raises ValueError where its bytes are no protobuf message."""
+        take = self._takers.get(kind)
+        if take is not None:
+            take(message)
+
+    def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
+        """The finished run. Raises BadLog where it logged nothing."""
+        if not self.history.n_rows:
+            what = "no metric was logged. Remedy: remove it, or wait until it is written to"
+            raise BadLog(str(self.path), what)
+        config = {key: value for key, value in self._config.items() if key != "_wandb"}
+        faults = [*faults, *self.console.listed()]
+        facts = {**_metadata_facts(self.path), **self.console.machine.facts}
+        facts |= {**self._facts, **config_facts(config)}
+        columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
+        attempt = tables.attempt(
+            self.path,
+            self.history.n_rows,
+            on_one_axis(columns, "_step", self.step_metrics),
+            facts=facts,
+            faults=faults,
+            truncated=truncated or "ended" not in facts,
+        )
+        return without_summary(attempt)
+
+    def _run(self, message: bytes) -> None:
+        facts: dict[str, Any] = texts(message, _RUN)
+        for config in messages(message, 4):
+            updates(config, self._config)
+        for started in messages(message, 17):
+            facts["started_at"] = _seconds(started)
+        for git in messages(message, 21):
+            facts |= texts(git, {1: "git_remote", 2: "git_commit"})
+        tags = [tag.decode("utf-8", "replace") for tag in messages(message, 10)]
+        if tags:
+            facts["tags"] = ", ".join(tags)
+        if numbers(message, {18: "resumed"}).get("resumed"):
+            facts["resumed"] = True
+        self._facts |= facts
+
+    def _metric(self, message: bytes) -> None:
+        self.step_metrics |= set(texts(message, {4: "step_metric"}).values())
+
+    def _environment(self, message: bytes) -> None:
+        slurm = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
+        self._facts |= texts(message, _ENVIRONMENT) | numbers(message, {19: "gpu_count"})
+        self._facts |= _slurm_facts({entry.get("key", ""): entry.get("value") for entry in slurm})
+
+    def _exit(self, message: bytes) -> None:
+        code = numbers(message, {1: "exit_code"}).get("exit_code", 0)
+        self._facts |= {"exit_code": code, "ended": _ENDED.get(code, "crashed")}
+
+
+def _seconds(timestamp: bytes) -> float:
+    """Unix seconds of a google.protobuf.Timestamp."""
+    parts = numbers(timestamp, {1: "seconds", 2: "nanos"})
+    return parts.get("seconds", 0) + parts.get("nanos", 0) / 1e9
+
+
+def _metadata_facts(path: Path) -> dict[str, Any]:
+    """Facts of `files/wandb-metadata.json` beside the run file, which older clients wrote instead of an
+    environment record.
+    """
+    file = path.parent / "files" / "wandb-metadata.json"
+    try:
+        too_large = not file.is_file() or file.stat().st_size > _MAX_METADATA
+        metadata = {} if too_large else json.loads(file.read_text("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(metadata, dict):
+        return {}
+    git = metadata["git"] if isinstance(metadata.get("git"), dict) else {}
+    slurm = metadata["slurm"] if isinstance(metadata.get("slurm"), dict) else {}
+    facts = {
+        "program": metadata.get("program"),
+        "host": metadata.get("host"),
+        "python": metadata.get("python"),
+        "cuda": metadata.get("cudaVersion") or metadata.get("cuda"),
+        "gpu_type": metadata.get("gpu"),
+        "gpu_count": metadata.get("gpu_count"),
+        "git_remote": git.get("remote"),
+        "git_commit": git.get("commit"),
+        "started_at": _instant(metadata.get("startedAt")),
+    }
+    plain = {key: value for key, value in facts.items() if isinstance(value, str | int | float)}
+    return plain | _slurm_facts(slurm)
+
+
+def _slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:
+    """Job and nodes, from Slurm's environment as W&B keeps it: names in lower case, without `SLURM_`."""
+    nodes = next((slurm[key] for key in ("job_nodelist", "nodelist") if isinstance(slurm.get(key), str)), "")
+    facts = {"job": slurm.get("job_id"), "nodes": canonical(nodes)}
+    return {key: str(value) for key, value in facts.items() if value}
+
+
+def _instant(text: Any) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+class _Console:
+    """What a run tells of faults, record by record: console output by lines, alerts, a notice of preemption.
+
+    `listed` gives the faults with the facts that console lines state.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.machine = path, Faults(path)
+        self._open: dict[int, str] = {}  # stream -> a line whose end is still to come
+        self._reported: list[Fault] = []
+        self._dropped, self._below = 0, ""
+        self._number, self._time = 0, math.nan
+
+    def output(self, message: bytes) -> None:
+        """Takes a piece of console output. Raises ValueError where the bytes are no protobuf message."""
+        stream, text = 0, b""
+        for number, kind, value in fields(message):
+            if (number, kind) == (1, VARINT):
+                stream = value
+            elif (number, kind) == (2, BYTES):
+                self._time = _seconds(value)
+            elif (number, kind) == (3, BYTES):
+                text = value
+        for line in self._lines(stream, text.decode("utf-8", "replace")):
+            self._look(line)
+
+    def alert(self, message: bytes) -> None:
+        """Takes an alert that the training sent (`wandb.alert`)."""
+        parts = texts(message, {1: "title", 2: "text", 3: "level"})
+        what = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
+        self._reported.append(Fault(Place(str(self.path)), what[:500], at_time=self._time, kind="alert"))
+
+    def preempting(self, _: bytes) -> None:
+        """Takes the notice that the machine is about to be taken away (`wandb.mark_preempting`)."""
+        what = "marked as about to be preempted"
+        self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind="preemption"))
+
+    def listed(self) -> list[Fault]:
+        """All faults; those of the machine first."""
+        for line in self._open.values():
+            self._look(line)
+        self._open.clear()
+        faults = [*self.machine.listed(self._time), *self._reported]
+        if self._dropped:
+            what = f"W&B dropped rows that were logged below the step it was at, {self._below}"
+            faults.append(Fault(Place(str(self.path)), what, self._dropped))
+        return faults
+
+    def _lines(self, stream: int, text: str) -> Iterator[str]:
+        """Whole lines: of a progress bar that redraws itself, and of pieces in which old clients wrote."""
+        whole = f"{self._open.pop(stream, '')}{text}".replace("\r", "\n")
+        *lines, rest = whole.split("\n")
+        if rest:
+            self._open[stream] = rest[-LONGEST:]
+        for line in lines:
+            if line:
+                yield _ESCAPES.sub("", line)
+
+    def _look(self, line: str) -> None:
+        self._number += 1
+        dropped = _DROPPED.search(line) if "Tried to log to step" in line else None
+        if dropped:
+            self._dropped, self._below = self._dropped + 1, dropped[1]
+        elif self.machine.worth_a_look(line.encode("utf-8", "replace")):
+            self.machine.look(self._number, line, time=self._time)
