@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from chronicle.model import Attempt, Floats, Series
-from chronicle.readers.tables import STEP_NAMES, Column, step_rank
+from chronicle.readers.columns import STEP_NAMES, Column, step_rank
 
 CLOSING = "train_runtime"
 AXIS = "global_step"

@@ -16,11 +16,10 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers import tables
+from chronicle.readers.columns import attempt_of, iso_seconds
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.sqlite_store import Store, opened, tables_of
-from chronicle.readers.tables import iso_seconds
 from chronicle.readers.text import Head
 from chronicle.readers.trackers import on_one_axis, without_summary
 
@@ -87,7 +86,7 @@ def _attempt(
     columns = on_one_axis(columns_of(rows), "_step")
     facts = {"run": name, "project": path.stem, **config_facts(_without_own(config or {}))}
     try:
-        attempt = tables.attempt(
+        attempt = attempt_of(
             path,
             len(rows),
             columns,

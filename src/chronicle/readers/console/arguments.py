@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.hyperparameters import Scalar
 
 # As bytes this finds a line that may hold one.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chronicle.model import Attempt
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.console.arguments import MARK, argument
 from chronicle.readers.console.counters import Epochs
 from chronicle.readers.console.log import Line, Log

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from chronicle.model import Floats, Steps
+from chronicle.readers.columns import step_rank
 from chronicle.readers.console.prefix import time_in
 from chronicle.readers.digits import Bytes, Mask, floats
-from chronicle.readers.tables import step_rank
 
 _HEAD = re.compile(rb".*?iteration(?P<step> +\d+) */ *\d+ *")
 _CLOCK = re.compile(

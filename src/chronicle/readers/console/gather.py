@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
-from chronicle.readers import tables
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair, pairs
 from chronicle.readers.console.prefix import Prefix
@@ -96,7 +95,7 @@ def _is_name(cell: str) -> bool:
 
 def _counts(name: str) -> bool:
     plain = name.lower()
-    return plain in ("epoch", "epochs", "#", "e") or tables.step_rank(plain) is not None
+    return plain in ("epoch", "epochs", "#", "e") or step_rank(plain) is not None
 
 
 def _cell(name: str, cell: str) -> Pair | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from chronicle.model import Attempt, Floats, Steps
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.console.arguments import MARK, argument
 from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.fields import Lines, Template, learn

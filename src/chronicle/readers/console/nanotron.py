@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from chronicle.model import Attempt
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.console.log import Log
 from chronicle.readers.console.marks import owner
 from chronicle.readers.text import Head

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.console.wordings import plain
 
 _NUMBER = (

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
-from chronicle.readers import tables
+from chronicle.readers.columns import STEP_NAMES, step_rank
 from chronicle.readers.console.counters import Epochs
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair
 from chronicle.readers.console.prefix import Prefix
-from chronicle.readers.phases import OF_BOTH
+from chronicle.readers.runs_in_table import OF_BOTH
 
 NONE = 1 << 30  # the rank of no counter
 _IN_EPOCH = re.findall(
@@ -24,7 +24,7 @@ _IN_EPOCH = re.findall(
     "batch minibatch mini_batch batches batch_id batch_idx iters itr it i env_step env_steps episode"
     " instance progress",
 )
-_N_NAMED = 2 * len(tables.STEP_NAMES)
+_N_NAMED = 2 * len(STEP_NAMES)
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
 _NO_COUNT = frozenset(
     re.findall(
@@ -142,11 +142,11 @@ def rank_of(pair: Pair) -> int | None:
 @lru_cache(maxsize=4096)
 def _rank_of_name(name: str) -> int | None:
     name = re.sub(r"\(\w*\)$", "", name)
-    rank, words = tables.step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
+    rank, words = step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
     if words[-1] == "epoch":
         return None
     if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
-        rank = tables.step_rank(words[-1]) if " " in name else None
+        rank = step_rank(words[-1]) if " " in name else None
         if rank is None and words[-1] in _IN_EPOCH:
             rank = _N_NAMED + _IN_EPOCH.index(words[-1])
     return rank
@@ -160,7 +160,7 @@ def is_known(name: str) -> bool:
 
 def counted(rank: int) -> str:
     """What a counter of this rank counts."""
-    names = tables.STEP_NAMES
+    names = STEP_NAMES
     return names[rank % len(names)][1] if rank < _N_NAMED else "step"
 
 

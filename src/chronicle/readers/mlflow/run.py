@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.model import Attempt, Fault, Place, Role, Series
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.trackers import without_summary
 

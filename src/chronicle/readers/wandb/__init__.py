@@ -17,7 +17,7 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers import tables
+from chronicle.readers.columns import attempt_of
 from chronicle.readers.find import NOT_LOGS, scan
 from chronicle.readers.text import Head
 from chronicle.readers.trackers import on_one_axis, without_summary
@@ -91,7 +91,7 @@ class _Run:
         told = [*faults, *self.console.listed()]
         facts = {**metadata_facts(_metadata(self.path)), **self.console.machine.facts, **self.about.facts()}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        attempt = tables.attempt(
+        attempt = attempt_of(
             self.path,
             self.history.n_rows,
             on_one_axis(columns, "_step", self.about.step_metrics),

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chronicle.readers.cells import number
+from chronicle.readers.columns import Column, number
 from chronicle.readers.event_wire import BYTES, VARINT, fields, signed
 from chronicle.readers.hyperparameters import as_float, leaves
-from chronicle.readers.tables import Column
 from chronicle.readers.text import clean
 
 HISTORY, SUMMARY, CONFIG, ALERT, METRIC, OUTPUT_RAW, RUN, EXIT, ENVIRONMENT = 2, 3, 5, 10, 12, 13, 17, 18, 26
