@@ -22,7 +22,7 @@ from benchmarks.curves.cases import Case, contexts, injected
 from benchmarks.page import arguments, markdown, show
 from chronicle.classify import Monitor
 from chronicle.model import Attempt, Finding, Steps
-from chronicle.score import Event
+from chronicle.score.labels import Event
 
 HEIGHTS = (8.0, 12.0, 20.0, 50.0)
 HEAD = (

@@ -30,16 +30,16 @@ def share(value: float | None) -> str:
 def row(name: str, results: Sequence[CaseResult]) -> tuple[str, ...]:
     """One line of the table."""
     t = total(results)
-    alarms = t.events.false_alarms_per_100k
+    alarms = t.events["false_alarms_per_100k"]
     return (
         name,
         f"{t.passed} of {t.cases}",
-        share(t.verdicts.balanced),
-        share(t.names.macro),
-        str(t.names.forbidden),
-        share(t.events.found / t.events.events if t.events.events else None),
-        share(t.events.precision),
-        share(t.events.typing_strict),
+        share(t.verdicts["balanced"]),
+        share(t.names["macro"]),
+        str(t.names["forbidden"]),
+        share(t.events["found"] / t.events["events"] if t.events["events"] else None),
+        share(t.events["precision"]),
+        share(t.events["typing_strict"]),
         "–" if alarms is None else f"{alarms:.1f}",
         f"{sum(t.pictures.values())} of {len(t.pictures)}" if t.pictures else "–",
     )

@@ -23,8 +23,9 @@ from benchmarks.page import markdown
 from chronicle.build.produce import predict
 from chronicle.build.schema import diagnosis_json
 from chronicle.classify import classify
-from chronicle.classify.confidence import looked_up
-from chronicle.score import Label, labelled, load_label
+from chronicle.classify.report import looked_up
+from chronicle.score import labelled, load_label
+from chronicle.score.labels import Label
 from chronicle.score.match import match
 
 Knot = tuple[float, float]

@@ -23,7 +23,8 @@ from chronicle.classify import classify
 from chronicle.classify.patterns import BY_ID
 from chronicle.errors import ChronicleError
 from chronicle.model import Attempt, Diagnosis, Floats, Role, Series, Timeline, Verdict
-from chronicle.score import Label, labelled, load_label, unlabelled
+from chronicle.score import labelled, load_label, unlabelled
+from chronicle.score.labels import Label
 from chronicle.timeline import stitch
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import RunFolder

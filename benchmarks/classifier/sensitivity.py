@@ -26,7 +26,8 @@ from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify.kernel import compiled
 from chronicle.errors import ChronicleError
 from chronicle.model import Timeline
-from chronicle.score import Label, judge, labelled, load_label, one_answer, unlabelled
+from chronicle.score import judge, labelled, load_label, one_answer, unlabelled
+from chronicle.score.labels import Label
 from chronicle.timeline import stitch
 from chronicle.workspace.config import WorkspaceConfig
 

@@ -162,13 +162,13 @@ def scores(groups: Mapping[str, Sequence[CaseResult]]) -> str:
             [
                 name,
                 f"{t.passed} of {t.cases}",
-                t.verdicts.right / t.cases,
-                t.names.macro,
-                t.names.forbidden,
-                t.events.recall,
-                t.events.precision,
-                t.events.typing_strict,
-                t.events.false_alarms_per_100k,
+                t.verdicts["right"] / t.cases,
+                t.names["macro"],
+                t.names["forbidden"],
+                t.events["recall"],
+                t.events["precision"],
+                t.events["typing_strict"],
+                t.events["false_alarms_per_100k"],
             ]
         )
     head = [

@@ -21,8 +21,8 @@ from benchmarks.curves.grounds import GROUNDS
 from benchmarks.curves.kinds import CONTEXT, SCALED, SHAPES, Kind
 from chronicle.classify.patterns import BY_ID
 from chronicle.model import Attempt, Verdict
-from chronicle.score import Event as Labelled
-from chronicle.score import Label
+from chronicle.score.labels import Event as Labelled
+from chronicle.score.labels import Label
 
 HEIGHTS = (3.0, 5.0, 8.0, 12.0, 20.0, 50.0)
 SOME_GROUNDS = ("plain", "autocorrelated", "heavy tails", "every 100th", "real residuals", "mixed")

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from chronicle.errors import ChronicleError
 from chronicle.model import Role, Series
 from chronicle.readers import read_all
-from chronicle.score import Label, labelled, load_label
+from chronicle.score import labelled, load_label
+from chronicle.score.labels import Label
 
 Floats = NDArray[np.float64]
 RUNS = Path(__file__).parent.parent.parent / "runs"

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.curves.cases import SOME_GROUNDS, Case, confounded, contexts, healthy, injected
 from chronicle.model import Attempt
-from chronicle.score import Label
+from chronicle.score.labels import Label
 
 
 def write(case: Case, folder: Path) -> Path:

@@ -82,10 +82,12 @@ def totals(scores: dict[str, Score]) -> str:
     for half, score in scores.items():
         t = score.totals
         e = t.events
-        shares = [t.verdicts.balanced, t.names.macro, None, e.recall, e.precision, e.typing_strict]
+        shares = [t.verdicts["balanced"], t.names["macro"], None]
+        shares += [e["recall"], e["precision"], e["typing_strict"]]
         cells = ["–" if s is None else f"{s:.2f}" for s in shares]
-        cells[2] = str(t.names.forbidden)
-        alarms = "–" if e.false_alarms_per_100k is None else f"{e.false_alarms_per_100k:.1f}"
+        cells[2] = str(t.names["forbidden"])
+        rate = e["false_alarms_per_100k"]
+        alarms = "–" if rate is None else f"{rate:.1f}"
         lines.append(f"| {half} | {t.passed} of {t.cases} | {' | '.join(cells)} | {alarms} |")
     return "\n".join([*lines, "", f"Not passed of the first half: {failed(scores['develop'])}.", ""])
 

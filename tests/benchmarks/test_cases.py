@@ -18,7 +18,8 @@ from benchmarks.curves.write import write
 from chronicle.build.produce import predict
 from chronicle.classify.patterns import BY_ID
 from chronicle.model import Verdict
-from chronicle.score import Event, Label, score_folder
+from chronicle.score import score_folder
+from chronicle.score.labels import Event, Label
 
 KINDS = {kind.name: kind for kind in SHAPES}
 

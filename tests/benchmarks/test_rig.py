@@ -17,7 +17,7 @@ from tests.curves import Curve
 
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.model import Diagnosis, Role, Series, Verdict
-from chronicle.score import Event, Label
+from chronicle.score.labels import Event, Label
 from chronicle.timeline import stitch
 
 LABEL = Label(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from chronicle.build.produce import thresholds
-from chronicle.classify import DEFAULTS, Thresholds, calibration, confidence
-from chronicle.classify.confidence import calibrated, share_right
+from chronicle.classify import DEFAULTS, Thresholds, calibration, report
+from chronicle.classify.report import calibrated, share_right
 from chronicle.classify.thresholds import LIMITS, TAILS
 from chronicle.errors import ConfigError
 from chronicle.model import Finding
@@ -52,7 +52,7 @@ def test_more_evidence_is_never_less_confidence(pattern: str) -> None:
 
 
 def test_a_confidence_is_looked_up_between_the_counted_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confidence, "CONFIDENCE", {"level-shift": ((0.5, 0.2), (0.9, 0.8))})
+    monkeypatch.setattr(report, "CONFIDENCE", {"level-shift": ((0.5, 0.2), (0.9, 0.8))})
     assert share_right("level-shift", 0.7) == pytest.approx(0.5)
     assert share_right("level-shift", 0.3) == 0.2 and share_right("level-shift", 1.0) == 0.8
     assert share_right("level-shift", 0.1) == 0.1  # weaker than any that was counted
@@ -60,6 +60,6 @@ def test_a_confidence_is_looked_up_between_the_counted_ones(monkeypatch: pytest.
 
 
 def test_severity_is_another_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confidence, "CONFIDENCE", {"level-shift": ((0.5, 0.2), (0.9, 0.8))})
+    monkeypatch.setattr(report, "CONFIDENCE", {"level-shift": ((0.5, 0.2), (0.9, 0.8))})
     finding = Finding("level-shift", "loss", "a", 5, 5, None, severity=0.4, confidence=0.9)
     assert calibrated(finding).confidence == 0.8 and calibrated(finding).severity == 0.4

@@ -30,7 +30,7 @@ from chronicle.classify.view import View, look
 from chronicle.model import Attempt, Role, Series
 from chronicle.timeline import stitch
 
-FAMILIES = {rule.__name__.rsplit(".", 1)[1]: rule for rule in RULES}
+FAMILIES = {rule.name: rule for rule in RULES}
 LOSSES = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS}  # any of them is judged where it is alone
 RNG = np.random.default_rng(0)
 ODD_VALUES = {
@@ -101,7 +101,7 @@ def test_findings_are_declared_lie_in_the_log_and_name_what_they_compared(family
         view = view_of(*attempts)
         steps = np.concatenate([s.steps for a in attempts for s in a.series.values()])
         for f in FAMILIES[family].find(view):
-            assert f.pattern in FAMILIES[family].PATTERNS and f.pattern in BY_ID
+            assert f.pattern in FAMILIES[family].patterns and f.pattern in BY_ID
             ends = [s for s in (f.start_step, f.peak_step, f.end_step) if s is not None]
             assert all(steps.min() <= s <= steps.max() for s in ends) and ends[0] == min(ends)
             assert 0 <= f.severity <= 1 and 0 < f.confidence <= 1
@@ -110,7 +110,7 @@ def test_findings_are_declared_lie_in_the_log_and_name_what_they_compared(family
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_its_series_a_family_says_nothing(family: str) -> None:
-    needed = {r for p in FAMILIES[family].PATTERNS for r in BY_ID[p].needs} | {Role.STEP_TIME}
+    needed = {r for p in FAMILIES[family].patterns for r in BY_ID[p].needs} | {Role.STEP_TIME}
     needed |= LOSSES if Role.LOSS in needed else set()
     good = full(3)
     others = {m: s for m, s in good.series.items() if s.role not in needed}

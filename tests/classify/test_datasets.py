@@ -7,7 +7,7 @@ from tests.classify.asking import findings, near, patterns
 from tests.curves import Curve
 from tests.curves.series import datasets, ratio
 
-from chronicle.classify.rules.spikes import PATTERNS as SPIKES
+from chronicle.classify.rules.loss_shapes import SPIKES
 
 KINDS = {
     "plain": {},

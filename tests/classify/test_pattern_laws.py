@@ -58,8 +58,8 @@ def test_a_finding_is_made_of_plain_values(name: str) -> None:
 def test_what_the_context_explains_is_not_said_twice(name: str) -> None:
     said = {(f.pattern, f.metric, f.attempt, f.start_step) for f in told(name).findings}
     for number, rule in enumerate(RULES):
-        earlier = {p for other in RULES[:number] for p in other.PATTERNS} & {*getattr(rule, "REPLACES", ())}
-        explained = {s[1:] for s in said if s[0] in {*rule.PATTERNS} - earlier}
+        earlier = {p for other in RULES[:number] for p in other.patterns} & rule.replaces
+        explained = {s[1:] for s in said if s[0] in {*rule.patterns} - earlier}
         assert not {s for s in said if s[0] in earlier and s[1:] in explained}
 
 

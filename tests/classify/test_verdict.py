@@ -14,7 +14,9 @@ from tests.curves.series import datasets, grad_norm, learning_rate, ratio, throu
 
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify.patterns import BY_ID
-from chronicle.classify.rules import RULES, healthy
+from chronicle.classify.report import Rule
+from chronicle.classify.rules import RULES
+from chronicle.classify.rules.whole_run import HEALTHY
 from chronicle.classify.thresholds import table
 from chronicle.classify.view import look
 from chronicle.model import Attempt, Role, Series, Verdict
@@ -46,15 +48,15 @@ ZOO = zoo()
 
 
 def test_the_rules_cover_the_list_of_patterns() -> None:
-    declared = {p for rule in RULES for p in rule.PATTERNS} | set(healthy.PATTERNS)
+    declared = {p for rule in RULES for p in rule.patterns} | set(HEALTHY)
     assert declared == set(BY_ID)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.__name__.split(".")[-1])
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 @pytest.mark.parametrize("name", ZOO)
-def test_a_rule_names_only_what_it_declares(rule: object, name: str) -> None:
-    found = list(rule.find(look(stitch(ZOO[name].attempts), DEFAULTS)))  # type: ignore[attr-defined]
-    assert {f.pattern for f in found} <= set(rule.PATTERNS)  # type: ignore[attr-defined]
+def test_a_rule_names_only_what_it_declares(rule: Rule, name: str) -> None:
+    found = list(rule.find(look(stitch(ZOO[name].attempts), DEFAULTS)))
+    assert {f.pattern for f in found} <= set(rule.patterns)
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -72,7 +74,7 @@ def test_a_diagnosis_holds_together(name: str) -> None:
 def test_what_is_good_has_its_own_finding(name: str) -> None:
     d = diagnosis(ZOO[name])
     judged = any(len(s) >= 16 for a in ZOO[name].attempts for s in a.by_role(Role.LOSS))
-    assert (d.verdict is Verdict.GOOD) == bool(set(d.patterns) & set(healthy.PATTERNS)) or not judged
+    assert (d.verdict is Verdict.GOOD) == bool(set(d.patterns) & set(HEALTHY)) or not judged
 
 
 def test_a_dead_branch_is_judged_but_gives_no_verdict() -> None:

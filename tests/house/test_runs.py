@@ -12,7 +12,8 @@ import pytest
 from chronicle.classify.patterns import BY_ID
 from chronicle.model import Attempt
 from chronicle.readers import read_all
-from chronicle.score import Label, load_label, unlabelled
+from chronicle.score import load_label, unlabelled
+from chronicle.score.labels import Label
 from chronicle.workspace.config import RunConfig, load
 from chronicle.workspace.folders import OUR_FILES, safe_id
 

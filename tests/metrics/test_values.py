@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from chronicle.metrics.values import count, instant, level, plural
+from chronicle.metrics.values import count, instant, level, natural, plural
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,9 @@ def test_count_and_plural():
 )
 def test_instant(seconds, text):
     assert instant(seconds) == text
+
+
+def test_names_are_sorted_by_the_value_of_their_numbers():
+    names = ["", "2", "02x", "10", "a", "a1", "a2b", "a10", "b"]
+    assert sorted(set(names), key=natural) == names
+    assert sorted(["run-1", "run-01"], key=natural) == ["run-01", "run-1"]

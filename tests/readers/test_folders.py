@@ -11,9 +11,9 @@ from tests.readers.writers import csv_log, event_log, json_log, trainer_log
 
 from chronicle.build.sources import expand
 from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat
+from chronicle.metrics.values import natural
 from chronicle.model import Role
 from chronicle.readers import READERS, read, read_all, runs_below
-from chronicle.readers.find import natural
 from chronicle.readers.text import Head
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}

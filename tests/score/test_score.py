@@ -11,18 +11,8 @@ from typing import Any
 import pytest
 
 from chronicle.errors import ConfigError, NothingToRead, UnknownFormat
-from chronicle.score import (
-    Event,
-    Label,
-    Totals,
-    judge,
-    labelled,
-    load_label,
-    one_answer,
-    score_folder,
-    total,
-    unlabelled,
-)
+from chronicle.score import Totals, judge, labelled, load_label, one_answer, score_folder, total, unlabelled
+from chronicle.score.labels import Event, Label
 
 RUNS = Path(__file__).parents[2] / "runs"
 
@@ -67,15 +57,15 @@ def test_the_label_itself_scores_everything() -> None:
     labels = own_labels()
     t = totals(labels, {label.id: perfect(label) for label in labels})
     e = t.events
-    assert t.passed == t.cases == t.verdicts.right == t.verdicts.exact == len(labels)
-    assert t.names.found == t.names.required and t.names.forbidden == 0
-    assert {e.recall, e.precision, e.f1, e.typing, e.typing_strict, e.macro_recall} == {1.0}
-    assert e.false_alarms == 0 and all(t.pictures.values())
+    assert t.passed == t.cases == t.verdicts["right"] == t.verdicts["exact"] == len(labels)
+    assert t.names["found"] == t.names["required"] and t.names["forbidden"] == 0
+    assert {e["recall"], e["precision"], e["f1"], e["typing"], e["typing_strict"], e["macro_recall"]} == {1.0}
+    assert e["false_alarms"] == 0 and all(t.pictures.values())
 
 
 def test_no_answer_scores_nothing() -> None:
     t = totals(own_labels(), {})
-    assert t.passed == 0 == t.verdicts.right == t.events.recall == t.events.false_alarms
+    assert t.passed == 0 == t.verdicts["right"] == t.events["recall"] == t.events["false_alarms"]
     assert not any(t.pictures.values())
 
 
@@ -97,7 +87,7 @@ def test_the_wrong_type_is_found_and_not_typed() -> None:
         for f in diagnosis["findings"]:
             f["pattern"] = "output-logit-drift"
     t = totals(labels, for_all)
-    assert t.events.typing == 0 and t.events.recall is not None and t.events.recall > 0.9
+    assert t.events["typing"] == 0 and t.events["recall"] is not None and t.events["recall"] > 0.9
 
 
 def test_the_order_of_findings_changes_nothing() -> None:
@@ -221,7 +211,7 @@ def test_a_finding_without_an_onset_is_passed_over(start: Any) -> None:
 
 def test_always_good_is_right_in_one_verdict_of_four() -> None:
     labels = [Label(v, v) for v in ("good", "good", "good", "worrying", "bad", "unexpected")]
-    assert total([judge(label, {"verdict": "good"}) for label in labels]).verdicts.balanced == 0.25
+    assert total([judge(label, {"verdict": "good"}) for label in labels]).verdicts["balanced"] == 0.25
 
 
 # folders

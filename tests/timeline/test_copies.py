@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.timeline.timeline_logs import HOUR, course, joins, log, names, series
 
+from chronicle.metrics.roles import assign
 from chronicle.model import Attempt
-from chronicle.timeline import discarded, live, stitch
+from chronicle.timeline import copies, stitch
+from chronicle.timeline.courses import Course
+from chronicle.timeline.courses import course as course_of
 
 UP = range(1000)
 
@@ -51,46 +55,6 @@ def test_metrics_in_files_of_their_own_are_one_attempt():
     assert timeline.attempts[0].sources == ("grad_norm", "loss")
 
 
-def test_discarded_counts_steps_and_wall_clock():
-    timeline = stitch([log("a", UP, start=0), log("b", range(800, 1600), seed=1, start=HOUR)])
-    assert discarded(timeline) == {
-        "discarded_steps": 199,
-        "discarded_s": 200.0,
-        "live_steps": 1599,
-        "total_steps": 1798,
-    }
-    assert discarded(stitch([log("a", UP), log("b", range(800, 1600), seed=1)]))["discarded_s"] is None
-
-
-def test_live_points_in_step_order():
-    timeline = stitch([log("a", UP, start=0), log("b", range(800, 1600), seed=1, start=HOUR)])
-    steps, values = live(timeline.series["loss"])
-    assert steps.tolist() == list(range(1600))
-    assert values[800:].tolist() == course(range(800, 1600), 1).tolist()
-
-
-def test_frame_is_long_and_knows_what_is_dead():
-    timeline = stitch([log("a", [0, 1, 2], start=0), log("b", [2, 3], 1, start=60)], run_id="r")
-    table = timeline.frame()
-    assert table.drop(columns="value").to_dict("list") == {
-        "run": ["r"] * 5,
-        "attempt": ["a", "a", "a", "b", "b"],
-        "metric": ["loss"] * 5,
-        "role": ["loss"] * 5,
-        "live": [True, True, False, True, True],
-        "step": [0, 1, 2, 2, 3],
-        "time": list(table["time"]),
-    }
-    assert str(table["time"].dt.tz) == "UTC"
-    assert [t.isoformat()[11:19] for t in table["time"]] == [
-        "00:00:00",
-        "00:00:01",
-        "00:00:02",
-        "00:01:00",
-        "00:01:01",
-    ]
-
-
 EVENTS = "events.out.tfevents.{}.node-{}.{}.0"
 
 
@@ -99,20 +63,6 @@ def test_two_processes_are_no_copies_however_alike():
     assert stitch(logs).copies == ()
     one_process = [log(EVENTS.format(1700000000, 1, 41) + end, UP) for end in ("", ".v2")]
     assert [c.name for c in stitch(one_process).copies] == [EVENTS.format(1700000000, 1, 41) + ".v2"]
-
-
-@pytest.mark.parametrize("node, same", [(1, True), (2, False)])
-def test_a_join_tells_whether_the_process_is_the_same(node, same):
-    a = log(EVENTS.format(1700000000, 1, 41), UP, start=0)
-    b = log(EVENTS.format(1700003600, node, 41), range(1000, 1500), 1, HOUR)
-    assert stitch([a, b]).joins[0].evidence["same_process"] is same
-
-
-def test_a_renamed_metric_does_not_break_the_course():
-    after = stitch({"train/loss": (range(1000, 1500), course(range(1000, 1500)))}).attempts[0]
-    timeline = stitch([log("a", UP), Attempt("b", ("b",), after.series)])
-    assert joins(timeline) == [("resume", "a", "b", 999, 1000, 0)]
-    assert timeline.joins[0].evidence["metric"] == "train/loss"
 
 
 def test_a_log_with_other_metrics_over_part_of_the_steps_stands_beside():
@@ -125,11 +75,45 @@ def test_a_log_with_other_metrics_over_part_of_the_steps_stands_beside():
     assert timeline.series["temperature"].live.all()
 
 
-def test_discarded_of_separate_trainings_is_summed():
-    timeline = stitch([log("a", UP), log("b", UP, seed=1)], relation="seeds")
-    assert discarded(timeline) == {
-        "discarded_steps": 0,
-        "discarded_s": None,
-        "live_steps": 2 * 999,
-        "total_steps": 2 * 999,
-    }
+def some(rng, *options):
+    return options[rng.integers(len(options))]
+
+
+def log_of_two(rng, number: int) -> Attempt:
+    """A log of one of two processes as several loggers write it: some of its steps, rounded, cut, with wrong
+    values here and there and steps logged again, with a clock of its own."""
+    steps = np.arange(rng.integers(30), rng.integers(50, 90), some(rng, 1, 1, 2, 5))
+    values = np.round(course(range(90), rng.integers(2)), some(rng, 3, 16))[steps]
+    values[rng.integers(len(steps), size=rng.integers(5))] = some(rng, 7.0, np.nan, np.inf)
+    rows = np.sort(np.append(np.arange(len(steps)), rng.integers(len(steps), size=rng.integers(3))))
+    metric = some(rng, "loss", "loss", "loss", "loss", "train_loss", "val_loss", "lr")
+    loss = series(metric, steps[rows], values[rows], some(rng, None, None, 0.0, 30.0, 300.0))
+    facts = some(rng, {}, {}, {}, {"host": "a", "pid": 1}, {"host": "a", "pid": 2})
+    return Attempt(some(rng, "a/", "b/") + str(number), (str(number),), assign({metric: loss}), facts=facts)
+
+
+def slow_one_of_each(courses: list[Course]) -> tuple[list[str], list[str]]:
+    """Each log against each of those kept."""
+    kept: list[Course] = []
+    found: list[str] = []
+    for one in sorted(courses, key=copies._worth):
+        twins = ((i, copies.shift(other, one)) for i, other in enumerate(kept))
+        twin, by = next(((i, by) for i, by in twins if by is not None), (None, 0))
+        parts = (i for i, other in enumerate(kept) if copies.is_part(other, one))
+        home = next(parts, None) if twin is None else twin
+        if twin is not None:
+            found.append(one.name)
+        if home is None:
+            kept.append(one)
+        else:
+            more = copies.with_series_of(kept[home].attempt, copies._shifted(one.attempt, by))
+            kept[home] = course_of(more)
+    return [one.name for one in kept], found
+
+
+@given(st.integers(0, 2**32), st.integers(2, 30))
+def test_copies_are_those_that_a_look_at_each_pair_finds(seed, number):
+    rng = np.random.default_rng(seed)
+    courses = [course_of(log_of_two(rng, k)) for k in range(number)]
+    kept, found = copies.without_copies(courses)
+    assert ([one.name for one in kept], [one.name for one in found]) == slow_one_of_each(courses)

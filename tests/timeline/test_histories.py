@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.timeline.test_one_log import one_file
+from tests.timeline.test_split import one_file
 from tests.timeline.timeline_logs import HOUR, course, log, series
 
 from chronicle.classify.restarts import outcome, step_back_words

@@ -8,8 +8,8 @@ from tests.curves import runs
 from tests.timeline.timeline_logs import HOUR, alive, course, joins, log, names, series
 
 from chronicle.errors import UsageError
+from chronicle.metrics.values import natural
 from chronicle.timeline import stitch
-from chronicle.timeline.clock import natural
 
 UP = range(1000)
 NONE: list[object] = []

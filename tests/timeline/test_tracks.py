@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.timeline.timeline_logs import HOUR, course, log
 
 from chronicle.model import Attempt, Role, Series
-from chronicle.timeline import stitch, thin
+from chronicle.timeline import discarded, live, stitch, thin
+
+UP = range(1000)
 
 
 def attempt(name: str, first: int, n: int) -> Attempt:
@@ -51,3 +54,53 @@ def test_a_thin_track_has_every_so_manieth_row_of_the_frame(every: int) -> None:
         assert ours.steps.tolist() == theirs["step"].tolist()
         assert ours.values.tolist() == theirs["value"].tolist()
         assert ours.live.tolist() == theirs["live"].tolist()
+
+
+def test_discarded_counts_steps_and_wall_clock():
+    timeline = stitch([log("a", UP, start=0), log("b", range(800, 1600), seed=1, start=HOUR)])
+    assert discarded(timeline) == {
+        "discarded_steps": 199,
+        "discarded_s": 200.0,
+        "live_steps": 1599,
+        "total_steps": 1798,
+    }
+    assert discarded(stitch([log("a", UP), log("b", range(800, 1600), seed=1)]))["discarded_s"] is None
+
+
+def test_live_points_in_step_order():
+    timeline = stitch([log("a", UP, start=0), log("b", range(800, 1600), seed=1, start=HOUR)])
+    steps, values = live(timeline.series["loss"])
+    assert steps.tolist() == list(range(1600))
+    assert values[800:].tolist() == course(range(800, 1600), 1).tolist()
+
+
+def test_frame_is_long_and_knows_what_is_dead():
+    timeline = stitch([log("a", [0, 1, 2], start=0), log("b", [2, 3], 1, start=60)], run_id="r")
+    table = timeline.frame()
+    assert table.drop(columns="value").to_dict("list") == {
+        "run": ["r"] * 5,
+        "attempt": ["a", "a", "a", "b", "b"],
+        "metric": ["loss"] * 5,
+        "role": ["loss"] * 5,
+        "live": [True, True, False, True, True],
+        "step": [0, 1, 2, 2, 3],
+        "time": list(table["time"]),
+    }
+    assert str(table["time"].dt.tz) == "UTC"
+    assert [t.isoformat()[11:19] for t in table["time"]] == [
+        "00:00:00",
+        "00:00:01",
+        "00:00:02",
+        "00:01:00",
+        "00:01:01",
+    ]
+
+
+def test_discarded_of_separate_trainings_is_summed():
+    timeline = stitch([log("a", UP), log("b", UP, seed=1)], relation="seeds")
+    assert discarded(timeline) == {
+        "discarded_steps": 0,
+        "discarded_s": None,
+        "live_steps": 2 * 999,
+        "total_steps": 2 * 999,
+    }

@@ -18,7 +18,7 @@ from chronicle.build.facts import (
 )
 from chronicle.build.schema import ENTRY
 from chronicle.classify.numbering import gravest
-from chronicle.classify.patterns import BY_ID
+from chronicle.classify.patterns import BY_ID, Trait
 from chronicle.classify.restarts import outcome
 from chronicle.metrics.judged import shown_loss
 from chronicle.metrics.values import count, level, plural
@@ -84,7 +84,7 @@ def told(timeline: Timeline, finding: Finding) -> str:
     title = BY_ID[finding.pattern].title
     start = f"step {count(finding.start_step)}"
     measured = _before_and_peak(timeline, finding)
-    if BY_ID[finding.pattern].id in ("near-perfect", "noisy-healthy"):
+    if Trait.CALM in BY_ID[finding.pattern].traits:
         return _course_told(timeline, finding, title)
     if measured is None:
         return f"{title} from {start}" + _end_told(finding)

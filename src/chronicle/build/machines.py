@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from chronicle.metrics.clocks import has_year, in_year_of
+from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers.console.hosts import expand
-from chronicle.timeline.faults import AROUND_S, MACHINE_LOG
+from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 
 _NAMED = 3  # runs that a remedy names
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from chronicle.classify.medians import median, medians
-from chronicle.classify.report import criterion
 from chronicle.classify.view import log_values
-from chronicle.model import Criterion, Floats, Series
+from chronicle.model import Floats, Series
 
 HUBER = 2.5  # [noise scales] a residual counts at most this much in a fit
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for normal noise
@@ -180,13 +179,3 @@ def running(y: Floats, width: int) -> Floats:
 def sure(t: float, limit: float) -> float:
     """Confidence from evidence ``t`` against its limit: 0.63 at the limit, 0.86 at twice of it."""
     return 1.0 - float(np.exp(-abs(t) / limit))
-
-
-def at_least(name: str, value: float, unit: str, least: float) -> Criterion:
-    """The test that a value is not below a limit."""
-    return criterion(name, value, unit, f">= {least:.3g}", value >= least)
-
-
-def at_most(name: str, value: float, unit: str, most: float) -> Criterion:
-    """The test that a value is not above a limit."""
-    return criterion(name, value, unit, f"<= {most:.3g}", value <= most)

@@ -157,7 +157,7 @@ class Monitor:
 
     def _news(self, metric: str, watched: Watched, events: list[Event]) -> list[Finding]:
         """Events as findings of the log so far, without those that say what was said before."""
-        from chronicle.classify.provisional import provisional
+        from chronicle.classify.rules.loss_shapes import provisional
 
         series = _series(metric, watched.column.rows(), self._roles[metric])
         index = len(self._attempts) - 1

@@ -1,21 +1,35 @@
-"""The fixed list of patterns: id, title, verdict, and the series that must be logged to judge it.
+"""The fixed list of patterns, one row each with all that is known of a pattern beside its rule.
 
 The ids are a contract: `chronicle classify --json` prints them, gallery/<verdict>/<id>.md explains them,
-and tests hold the three together. How a pattern is recognised stands in chronicle/classify/.
+and tests hold the three together. How a pattern is recognised stands in chronicle/classify/rules/, how often
+its findings are right in chronicle/classify/calibration.py, which a benchmark writes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Flag, auto
 
 from chronicle.model import Role, Verdict
 
-GOOD, WORRYING, BAD, UNEXPECTED = (
-    Verdict.GOOD,
-    Verdict.WORRYING,
-    Verdict.BAD,
-    Verdict.UNEXPECTED,
-)
+GOOD, WORRYING, BAD, UNEXPECTED = Verdict.GOOD, Verdict.WORRYING, Verdict.BAD, Verdict.UNEXPECTED
+
+
+class Trait(Flag):
+    """What is true of a pattern beside its verdict."""
+
+    SPIKE = auto()  # the loss rises and comes down again, not always all the way
+    DIVERGES = auto()  # the loss rises and does not come down
+    WHOLE_RUN = auto()  # speaks of the run, not of an event in it
+    CALM = auto()  # a run in which nothing happened
+    PROPERTY = auto()  # of the log, not of the run: it leaves a good run good
+    ODD = auto()  # the event that explains what else is seen
+    ALARM = auto()  # somebody would be called for it
+    COUNTED = auto()  # no alarm, but a false positive all the same where no label knows it
+    ACROSS = auto()  # speaks of several series or of the run: with the right type, any series matches a label
+    STEP = auto()  # shows in the loss as a step: what follows it is judged on its own
+    LEARNS = auto()  # the loss is healthy through it: it hides no false alarm
+    UNDOABLE = auto()  # a state of the weights, which a rollback is meant to undo
 
 
 @dataclass(frozen=True)
@@ -31,39 +45,61 @@ class Pattern:
     needs: tuple[Role, ...] = (Role.LOSS,)
     needs_attempts: int = 1
     instead: str = ""
+    traits: Trait = Trait(0)
 
 
+LR, RATIO, GRAD_NORM = Role.LEARNING_RATE, Role.RATIO, Role.GRAD_NORM
+SPIKE = Trait.SPIKE | Trait.ALARM | Trait.UNDOABLE
+DIVERGES = Trait.DIVERGES | Trait.ALARM | Trait.UNDOABLE
+NOTHING = Trait.WHOLE_RUN | Trait.CALM
+ODD = Trait.ODD | Trait.COUNTED | Trait.ACROSS
+REPEATS = Trait.ODD | Trait.ALARM | Trait.ACROSS | Trait.STEP | Trait.WHOLE_RUN | Trait.UNDOABLE
+SHIFTS = Trait.ALARM | Trait.STEP | Trait.UNDOABLE
+
+# fmt: off
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern("near-perfect", "Near-perfect run", GOOD),
-    Pattern("noisy-healthy", "Noisy but healthy", GOOD),
-    Pattern("spike-fast-recovery", "Fast-recovering spike", GOOD),
-    Pattern("lr-decay-drop", "Learning-rate-decay drop", GOOD, (Role.LOSS, Role.LEARNING_RATE)),
-    Pattern("batch-ramp", "Batch ramp", GOOD, (Role.LOSS, Role.BATCH_SIZE)),
-    Pattern("spike-slow-recovery", "Slow-recovering spike", WORRYING),
-    Pattern("multi-dataset-spike", "Spikes by data set", WORRYING, (Role.DATASET_LOSS,)),
-    Pattern("resume-spike", "Resume spike", WORRYING, needs_attempts=2),
-    Pattern("resume-ratio-skew", "Ratio skew on resume", WORRYING, (Role.LOSS, Role.RATIO)),
-    Pattern("lr-not-restored", "Learning rate not restored", WORRYING, (Role.LEARNING_RATE,), 2),
-    Pattern("level-shift", "Level shift", WORRYING),
-    Pattern("grad-norm-precursor", "Gradient norm leads", WORRYING, (Role.LOSS, Role.GRAD_NORM)),
-    Pattern("rising-spike-rate", "Rising spike rate", WORRYING),
+    Pattern("near-perfect", "Near-perfect run", GOOD, traits=NOTHING),
+    Pattern("noisy-healthy", "Noisy but healthy", GOOD, traits=NOTHING),
+    Pattern("spike-fast-recovery", "Fast-recovering spike", GOOD, traits=SPIKE),
+    Pattern("lr-decay-drop", "Learning-rate-decay drop", GOOD, (Role.LOSS, LR),
+            traits=Trait.ACROSS | Trait.LEARNS),
+    Pattern("batch-ramp", "Batch ramp", GOOD, (Role.LOSS, Role.BATCH_SIZE), traits=Trait.ACROSS),
+    Pattern("spike-slow-recovery", "Slow-recovering spike", WORRYING, traits=SPIKE),
+    Pattern("multi-dataset-spike", "Spikes by data set", WORRYING, (Role.DATASET_LOSS,),
+            traits=Trait.ALARM | Trait.ACROSS),
+    Pattern("resume-spike", "Resume spike", WORRYING, needs_attempts=2, traits=Trait.ALARM | Trait.ACROSS),
+    Pattern("resume-ratio-skew", "Ratio skew on resume", WORRYING, (Role.LOSS, RATIO),
+            traits=Trait.ALARM | Trait.ACROSS),
+    Pattern("lr-not-restored", "Learning rate not restored", WORRYING, (LR,), 2, traits=Trait.ACROSS),
+    Pattern("level-shift", "Level shift", WORRYING, traits=SHIFTS),
+    Pattern("grad-norm-precursor", "Gradient norm leads", WORRYING, (Role.LOSS, GRAD_NORM)),
+    Pattern("rising-spike-rate", "Rising spike rate", WORRYING, traits=Trait.ACROSS),
     Pattern("attention-logit-growth", "Attention-logit growth", WORRYING, (Role.ATTENTION_LOGIT,)),
     Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,)),
-    Pattern("plateau", "Plateau", WORRYING),
-    Pattern("overfitting", "Overfitting", WORRYING, (Role.LOSS, Role.VALIDATION_LOSS)),
-    Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,), instead=Role.STEP_TIME),
-    Pattern("hang", "Hang", WORRYING, (Role.STEP_TIME,), instead="times"),
-    Pattern("spike-no-full-recovery", "Spike, not fully recovered", BAD),
-    Pattern("divergence-after-spike", "Divergence after a spike", BAD),
-    Pattern("divergence-no-spike", "Divergence without a spike", BAD),
-    Pattern("failed-run", "Failed run", BAD),
-    Pattern("nan-inf", "NaN or Inf", BAD),
-    Pattern("loss-scale-collapse", "Loss-scale collapse", BAD, (Role.LOSS_SCALE,)),
-    Pattern("frozen-metric", "Frozen metric", BAD),
-    Pattern("grokking", "Sudden improvement (grokking)", UNEXPECTED),
-    Pattern("repeat-data", "Repeated data after a resume", UNEXPECTED, needs_attempts=2),
-    Pattern("reinitialised", "Re-initialised", UNEXPECTED),
-    Pattern("quantised-loss", "Quantised loss", UNEXPECTED),
+    Pattern("plateau", "Plateau", WORRYING, traits=Trait.ACROSS | Trait.LEARNS),
+    Pattern("overfitting", "Overfitting", WORRYING, (Role.LOSS, Role.VALIDATION_LOSS),
+            traits=Trait.ACROSS | Trait.LEARNS),
+    Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,), instead=Role.STEP_TIME,
+            traits=Trait.ACROSS),
+    Pattern("hang", "Hang", WORRYING, (Role.STEP_TIME,), instead="times", traits=Trait.ACROSS | Trait.LEARNS),
+    Pattern("spike-no-full-recovery", "Spike, not fully recovered", BAD, traits=SPIKE),
+    Pattern("divergence-after-spike", "Divergence after a spike", BAD, traits=DIVERGES),
+    Pattern("divergence-no-spike", "Divergence without a spike", BAD, traits=DIVERGES),
+    Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | Trait.ACROSS),
+    Pattern("nan-inf", "NaN or Inf", BAD, traits=Trait.ALARM | Trait.ACROSS | Trait.UNDOABLE),
+    Pattern("loss-scale-collapse", "Loss-scale collapse", BAD, (Role.LOSS_SCALE,),
+            traits=Trait.COUNTED | Trait.ACROSS | Trait.UNDOABLE),
+    Pattern("frozen-metric", "Frozen metric", BAD, traits=Trait.COUNTED | Trait.ACROSS),
+    Pattern("grokking", "Sudden improvement (grokking)", UNEXPECTED, traits=ODD),
+    Pattern("repeat-data", "Repeated data after a resume", UNEXPECTED, needs_attempts=2, traits=REPEATS),
+    Pattern("reinitialised", "Re-initialised", UNEXPECTED, traits=ODD),
+    Pattern("quantised-loss", "Quantised loss", UNEXPECTED, traits=Trait.PROPERTY),
 )
+# fmt: on
 
 BY_ID = {p.id: p for p in PATTERNS}
+
+
+def having(traits: Trait) -> frozenset[str]:
+    """The ids of all patterns with any of these traits."""
+    return frozenset(p.id for p in PATTERNS if p.traits & traits)

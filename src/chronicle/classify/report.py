@@ -1,77 +1,164 @@
-"""How a rule says what it found: criteria, confidence and the runner-up, in one place."""
+"""What a rule is, and how it says what it found: every number once, as a check and as evidence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from chronicle.classify.view import AttemptView
-from chronicle.model import Criterion, Facts, Finding, Series
+import numpy as np
+
+from chronicle.classify.calibration import CONFIDENCE
+from chronicle.classify.view import AttemptView, View
+from chronicle.model import Criterion, Finding, Series
 
 
-def criterion(name: str, value: float | None, unit: str, threshold: str, met: bool | None) -> Criterion:
-    """One test, its value rounded to what a reader can use; ``met`` None means not assessed."""
-    return Criterion(name, tidy(value), unit, threshold, tidy(met))
+@dataclass(frozen=True)
+class Rule:
+    """The ``patterns`` it may name, and how they are found in a run.
+
+    ``replaces``: patterns that a finding of this rule takes the place of, where both have the same metric,
+    attempt and start_step (the context explains the shape).
+    """
+
+    name: str
+    patterns: tuple[str, ...]
+    find: Callable[[View], Iterable[Finding]]
+    replaces: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_attempts(
+        cls,
+        name: str,
+        patterns: tuple[str, ...],
+        find: Callable[[View, AttemptView], Iterable[Finding]],
+        replaces: frozenset[str] = frozenset(),
+    ) -> Rule:
+        """A rule that looks at one attempt: it is asked of all of them, in the order of the log."""
+
+        def find_in_all(view: View) -> Iterator[Finding]:
+            for attempt in view.attempts:
+                yield from find(view, attempt)
+
+        return cls(name, patterns, find_in_all, replaces)
+
+    @classmethod
+    def of_losses(
+        cls,
+        name: str,
+        patterns: tuple[str, ...],
+        find: Callable[[View, AttemptView, Series], Iterable[Finding]],
+        replaces: frozenset[str] = frozenset(),
+    ) -> Rule:
+        """The same of one that looks at the judged loss of an attempt."""
+
+        def of_its_loss(view: View, attempt: AttemptView) -> Iterable[Finding]:
+            return () if attempt.loss is None else find(view, attempt, attempt.loss)
+
+        return cls.of_attempts(name, patterns, of_its_loss, replaces)
 
 
-def found(
+@dataclass(frozen=True)
+class Check:
+    """A number that a rule looked at, said once.
+
+    With a ``name`` it is a criterion: ``limit`` is what it was held against, in words, and ``met`` whether it
+    holds (None: not assessed). With a ``key`` it stands in the finding's evidence.
+    """
+
+    name: str
+    value: Any
+    unit: str
+    limit: str
+    met: bool | None = True
+    key: str = ""
+
+
+def at_least(name: str, value: float, unit: str, least: float, key: str = "") -> Check:
+    """The check that a value is not below a limit."""
+    return Check(name, value, unit, f">= {least:.3g}", value >= least, key)
+
+
+def at_most(name: str, value: float, unit: str, most: float, key: str = "") -> Check:
+    """The check that a value is not above a limit."""
+    return Check(name, value, unit, f"<= {most:.3g}", value <= most, key)
+
+
+def noted(**evidence: Any) -> tuple[Check, ...]:
+    """Evidence that was held against nothing."""
+    return tuple(Check("", value, "", "", key=key) for key, value in evidence.items())
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """Where a finding lies: its attempt and series (None: of several), the steps of its start, peak, end."""
+
+    attempt: AttemptView | None
+    series: Series | None
+    start: float
+    peak: float | None = None
+    end: float | None = None
+
+    def identity(self, seen_at: str) -> str:
+        """``loss:rise@600``, in a later attempt ``loss:rise@600#2``."""
+        metric = f"{self.series.metric}:" if self.series is not None else ""
+        later = self.attempt is not None and self.attempt.index
+        return f"{metric}{seen_at}" + (f"#{later + 1}" if later else "")
+
+
+def finding(
     pattern: str,
-    where: AttemptView | None,
-    series: Series | None,
-    steps: tuple[float, float | None, float | None],
+    at: At,
+    checks: Sequence[Check],
     *,
     severity: float,
     confidence: float,
-    evidence: Facts,
-    criteria: Iterable[Criterion] = (),
-    runner_up: tuple[str, str] | None = None,
+    runner_up: tuple[str | None, str] = (None, ""),
     seen_at: str = "",
 ) -> Finding:
-    """A finding; ``steps``: start, peak, end; ``runner_up``: pattern, and what would change the answer;
-    ``seen_at``: what identifies its event in the series, where it is one."""
-    start, peak, end = (None if s is None else int(s) for s in steps)
+    """A finding; ``runner_up``: pattern, and what would change the answer; ``seen_at``: what identifies its
+    event in the series, where it is one."""
+    start, peak, end = (None if s is None else int(s) for s in (at.start, at.peak, at.end))
     assert start is not None
-    other, why = runner_up or (None, "")
     return Finding(
-        pattern=pattern,
-        metric=series.metric if series is not None else None,
-        attempt=where.name if where is not None else None,
-        start_step=start,
-        peak_step=peak,
-        end_step=end,
+        pattern,
+        at.series.metric if at.series is not None else None,
+        at.attempt.name if at.attempt is not None else None,
+        start,
+        peak,
+        end,
         severity=unit_share(severity),
         confidence=unit_share(confidence),
-        evidence={k: tidy(v) for k, v in evidence.items()},
-        criteria=tuple(criteria),
-        runner_up=other,
-        runner_up_if=why,
-        id=identity(seen_at or f"{pattern}@{start}", where, series),
+        evidence=_evidence(checks),
+        criteria=_criteria(checks),
+        runner_up=runner_up[0],
+        runner_up_if=runner_up[1],
+        id=at.identity(seen_at or f"{pattern}@{start}"),
     )
 
 
-def identity(seen_at: str, where: AttemptView | None, series: Series | None) -> str:
-    """``loss:rise@600``, in a later attempt ``loss:rise@600#2``."""
-    metric = f"{series.metric}:" if series is not None else ""
-    return f"{metric}{seen_at}" + (f"#{where.index + 1}" if where is not None and where.index else "")
+def renamed(shape: Finding, pattern: str, checks: Sequence[Check], *, why: str) -> Finding:
+    """The same event under the name that its context gives it; the shape stays as the runner-up, ``why``
+    says what would make it so.
 
-
-def renamed(
-    finding: Finding, pattern: str, *, why: str, evidence: Facts, criteria: Iterable[Criterion]
-) -> Finding:
-    """The same event under the name that its context gives it; the shape stays as the runner-up.
-
-    It keeps metric, attempt and start_step, by which a family's REPLACES recognises the shape it explains.
+    It keeps metric, attempt and start_step, by which a rule's ``replaces`` knows the shape it explains.
     """
-    return replace(
-        finding,
-        pattern=pattern,
-        evidence={**finding.evidence, **{k: tidy(v) for k, v in evidence.items()}},
-        criteria=(*finding.criteria, *criteria),
-        runner_up=finding.pattern,
-        runner_up_if=why,
-    )
+    return replace(with_more(shape, checks), pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
+
+
+def with_more(known: Finding, checks: Sequence[Check]) -> Finding:
+    """The finding with more checks and their evidence."""
+    evidence = {**known.evidence, **_evidence(checks)}
+    return replace(known, evidence=evidence, criteria=known.criteria + _criteria(checks))
+
+
+def _evidence(checks: Sequence[Check]) -> dict[str, Any]:
+    return {c.key: tidy(c.value) for c in checks if c.key}
+
+
+def _criteria(checks: Sequence[Check]) -> tuple[Criterion, ...]:
+    return tuple(Criterion(c.name, tidy(c.value), c.unit, c.limit, tidy(c.met)) for c in checks if c.name)
 
 
 def unit_share(x: float) -> float:
@@ -84,3 +171,31 @@ def tidy(value: Any) -> Any:
     if hasattr(value, "item"):
         value = value.item()
     return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value
+
+
+# ---- from how sure a rule is to how often it is right
+
+
+def calibrated(known: Finding) -> Finding:
+    """The finding with the confidence that such findings deserved. Severity is another matter, and untouched.
+
+    A rule gives evidence on a scale of its own. On labelled runs it was counted how often findings of that
+    pattern with about that evidence were right (the event is there, and has this name); the table of those
+    shares is `calibration.CONFIDENCE`, made isotonic (Zadrozny & Elkan 2002), so that more evidence never
+    means less confidence. A pattern that was too rare to be counted keeps what its rule said.
+    """
+    return replace(known, confidence=unit_share(share_right(known.pattern, known.confidence)))
+
+
+def share_right(pattern: str, evidence: float) -> float:
+    """The share of findings of a pattern that were right, at this evidence (both 0..1)."""
+    knots = CONFIDENCE.get(pattern)
+    return looked_up(knots, evidence) if knots else evidence
+
+
+def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:
+    """The share between the knots; weaker evidence than any that was counted gets no more than it says."""
+    given, right = zip(*knots, strict=True)
+    if evidence < given[0]:
+        return float(min(evidence, right[0]))
+    return float(np.interp(evidence, given, right))

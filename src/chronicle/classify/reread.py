@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import at_least, positive
+from chronicle.classify.measure import positive
 from chronicle.classify.pairing import LEAST_PAIRS, Noise, Pairing, alike, noise, period
+from chronicle.classify.report import Check, at_least
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
-from chronicle.model import Criterion, Role
+from chronicle.model import Role
 
 _EPOCH = 0.02  # of an epoch: the first point of one is logged a little after it began
 _EARLIER = 8  # attempts back that are compared: a loader starts again where a process started
@@ -43,7 +44,7 @@ class Reread:
             said |= {"passes": self.passes, "pass_fall_log": self.fall_log}
         return said
 
-    def criterion(self, limits: Thresholds) -> Criterion:
+    def criterion(self, limits: Thresholds) -> Check:
         """The test that was passed."""
         return at_least(
             "noise like that of data read before", self.pairing.t, "standard errors", limits.join_t

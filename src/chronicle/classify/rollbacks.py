@@ -13,16 +13,13 @@ from typing import Any
 
 from chronicle.classify.numbering import drawn
 from chronicle.classify.pairing import alike, noise
+from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import tidy
 from chronicle.classify.view import View
 from chronicle.model import Finding, Join, JoinKind
 
-DISTURBANCES = frozenset(
-    {
-        *("spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "level-shift"),
-        *("divergence-after-spike", "divergence-no-spike", "nan-inf", "loss-scale-collapse", "repeat-data"),
-    }
-)  # what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+# what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+DISTURBANCES = having(Trait.UNDOABLE)
 
 Told = dict[str | None, list[Finding]]  # disturbances by their attempt
 

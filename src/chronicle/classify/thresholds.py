@@ -1,20 +1,128 @@
 """Every number that a rule or the kernel compares with, in one table: unit, default, reason.
 
 All are in noise scales (of log loss), samples, steps, or log units; none depends on the unit of a loss.
+They stand here and not beside their rules, for this class is what a rule, the kernel and a user's
+configuration all see with its types, and a training that nothing happens to never loads a rule.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from chronicle.classify.calibration import ALARM_POWER, ALARM_RATE
-from chronicle.classify.context_thresholds import ContextThresholds, limit
+
+LIMITS = ("cusum", "rise", "lone_sparse", "lone_dense")
+TAILS = ("tail", "end_tail", "calm_tail")
+LEAST_RATE, MOST_RATE = 0.1, 30.0  # false alarms per 100,000 points that `Thresholds.at` was measured for
+
+
+def limit(default: float, unit: str, why: str) -> Any:
+    """A threshold: its default, its unit, and the reason for (or source of) the default."""
+    return field(default=default, metadata={"unit": unit, "why": why})
 
 
 @dataclass(frozen=True)
-class Thresholds(ContextThresholds):
+class Thresholds:
     """Thresholds of the classifier. Change some with `dataclasses.replace(DEFAULTS, rise=0.05)`."""
 
+    # fmt: off
+    # ---- evidence
+    known_t: float = limit(4.5, "standard errors",
+        "a step at a place known beforehand: 1 in 300,000 by chance")
+    other_t: float = limit(4.0, "standard errors",
+        "whether another series moved there as well (z >= 4 in the field)")
+    single_t: float = limit(3.0, "standard errors", "where one thing is asked once: 1 in 700 by chance")
+    moved: float = limit(0.015, "log units", "a loss that is another one: 0.03 nats at 2")
+    midway: float = limit(0.5, "share of the height", "what is nearer to one of two levels is at it")
+    settling: float = limit(0.05, "share of the log", "its first steps, in which nothing has a level")
+    same_time: float = limit(8.0, "samples",
+        "onsets of one event differ by what the kernel's onset may be off")
+    same_share: float = limit(0.2, "share of the longer event", "slow events start less sharply")
+
+    # ---- joins of attempts, and what a resume lost
+    join_t: float = limit(5.0, "standard errors", "a few windows are tried at each join")
+    joint_t: float = limit(3.0, "standard errors",
+        "each of several joins that together reach join_t, or where the learning rate came back too high")
+    join_gap: float = limit(12.0, "samples", "an attempt that ended longer before is not resumed")
+    horizon: float = limit(0.5, "log steps",
+        "a loss is a straight line for so long, and for as long beyond its end")
+    alike_share: float = limit(0.3, "correlation of noise", "less is no proof, however many pairs there are")
+    seam_pause: float = limit(10.0, "times the median", "a process that starts takes longer than a step")
+    first_level: float = limit(0.15, "share of what was learned", "back at the first level, within this")
+
+    # ---- what was planned: learning rate, batch size
+    lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")
+    lr_falls: float = limit(1.3, "factor", "a learning rate that moves by less is a schedule's daily work")
+    lr_low: float = limit(0.1, "share of the highest rate", "where a cosine ends: little is learned below it")
+    lr_decayed: float = limit(0.333, "share of the highest rate",
+        "a decay that stops higher is another phase")
+    idle: float = limit(0.01, "share of the highest rate", "a cosine is below it for its last 6 % only")
+    batch_grows: float = limit(1.5, "factor", "batches of packed text differ by less")
+    batch_root: float = limit(0.333, "share, in log units", "of what the root of the batch does to noise")
+
+    # ---- data sets and their mixture
+    ratio_bump: float = limit(0.01, "log units", "a bump of the loss under a skewed mixture: 1 %")
+    ratio_off: float = limit(0.05, "share",
+        "a ratio at a join this far off its level: a steady one wanders less")
+
+    # ---- what comes before spikes
+    lead_most: float = limit(64.0, "samples", "published leads are 1 to 40 steps; later ones may be chance")
+    lead_chance: float = limit(0.1, "probability", "that a rise of the gradient norm falls there by chance")
+    onset_noise: float = limit(3.0, "noise scales", "over its line: from there on a rise has begun")
+    rate_p: float = limit(0.025, "probability", "that a constant spike rate shows such a trend")
+    rate_events: float = limit(6.0, "spikes", "fewer have no trend that a test could see")
+    rate_factor: float = limit(2.0, "times", "more often, or as much taller: less is no trend to act on")
+
+    # ---- numbers inside the network, and how they are logged
+    halvings: float = limit(4.0, "halvings, net",
+        "of the loss scale within halvings_within; one per 1,000 is normal")
+    halvings_within: float = limit(50.0, "samples", "a collapse halves it at every step or two")
+    halvings_end: float = limit(10.0, "samples", "without one: the search for the first loss scale is over")
+    logit_high: float = limit(100.0, "logit", "where attention logits are clipped by those who clip them")
+    logit_growth: float = limit(1.5, "factor over the second half", "a level that stands still is no growth")
+    logit_fast: float = limit(4.0, "factor over the second half",
+        "one more doubling takes a quarter of the log")
+    drift: float = limit(5.0, "nats of log Z", "a factor of 150 in the normaliser of the output softmax")
+    drift_share: float = limit(0.5, "share of the level", "of log Z: large levels wander more")
+    drift_noise: float = limit(6.0, "noise scales", "of log Z: a noisy level wanders more")
+    drift_late: float = limit(0.2, "share of the drift", "in the second half: what settled early is no drift")
+    grid: float = limit(0.001, "share of the loss",
+        "finer steps than this are narrower than any noise: they harm nobody")
+
+    # ---- steps and turns that averaging shows
+    step_t: float = limit(6.5, "standard errors", "a step whose place is not known, on four scales")
+    step_noise: float = limit(0.7, "noise scales",
+        "a step that averaging shows; less is the order of the data")
+    step_least: float = limit(0.005, "log units", "0.01 nats at 2: less is of no use to anybody")
+    short: float = limit(256.0, "samples", "of a log; later the lag of the kernel is below a noise scale")
+    risen: float = limit(0.5, "share of the height", "in the log itself, not only over the line before it")
+    turn_rise: float = limit(0.01, "log units", "blocks at the end over the lowest: 0.02 nats at 2")
+    turn_clear: float = limit(0.03, "log units", "a turn of this and turn_t; smaller ones need many blocks")
+    turn_t: float = limit(6.0, "standard errors", "of the last block over the lowest, of all scales")
+    turn_joint_t: float = limit(4.0, "standard errors", "of six blocks and more since the turn, together")
+    turn_usual: float = limit(1.5, "times", "what the loss had ever risen and come back")
+
+    # ---- the course of learning
+    lasting: float = limit(0.25, "share of the log", "of loss or learning rate; less is a passage")
+    flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
+    flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
+    overfit_late: float = limit(0.1, "share of the log", "a minimum in its last tenth is the end of learning")
+    overfit_few: float = limit(0.15, "log units", "three to five evaluations, each worse than the one before")
+    lag: float = limit(5.0, "times the steps that training took", "delay of generalisation (Power et al.)")
+    sudden: float = limit(0.03, "share of the steps so far", "learning that takes longer is no surprise")
+    sudden_gain: float = limit(5.0, "times the gain before",
+        "of as many steps: a curve that was steep is steep")
+
+    # ---- speed
+    slower: float = limit(0.03, "share", "3 %: the alarm band of published logs")
+    slow_steps: float = limit(50.0, "steps", "shorter is a pause")
+    slow_samples: float = limit(8.0, "samples", "a median of fewer may be chance")
+    hang_times: float = limit(20.0, "times the median", "an evaluation takes less")
+    hang_s: float = limit(300.0, "seconds", "shorter is a pause, however long the steps")
+    hang_unknown: float = limit(100.0, "times the median", "where the unit of the step time is not declared")
+
+    # ---- the kernel: what opens and closes an event
     cusum: float = limit(15.0, "noise scales, summed", "three clipped samples stay below it: no pair opens")
     allowance: float = limit(1.0, "noise scales", "half of the smallest shift one level should see itself")
     clip: float = limit(6.0, "noise scales", "one sample counts at most this much: outliers are no evidence")
@@ -31,9 +139,8 @@ class Thresholds(ContextThresholds):
     lone_sparse: float = limit(8.0, "noise scales", "a spike of one sample, logged every 5 steps or rarer")
     lone_dense: float = limit(20.0, "noise scales", "a spike of one sample, logged at every step")
     end_tail: float = limit(1e-3, "probability a log", "at the end there is one test, not one a sample")
-    calm_tail: float = limit(
-        1e-5, "probability a sample", "the series' own excursions: one in 100,000 passes"
-    )
+    calm_tail: float = limit(1e-5, "probability a sample",
+        "the series' own excursions: one in 100,000 passes")
 
     # ---- shapes of events
     jump: float = limit(0.6, "share of the height", "gained at once; a ramp of 16 samples gives 0.3")
@@ -46,25 +153,24 @@ class Thresholds(ContextThresholds):
     grown: float = limit(0.25, "share of the height", "gained since it was pending: still growing")
     twice: float = limit(0.693, "log units", "twice the trend is lost, however high the peak was")
     trifle: float = limit(0.05, "share of the first value", "whatever a loss does below it, it is learned")
+
     # ---- the whole run
     quantised: float = limit(0.05, "share of the samples", "fewer distinct values: quantised")
     noisy: float = limit(0.05, "log units", "one-sample noise above which a healthy run is called noisy")
-    wild: float = limit(
-        0.6, "log units", "samples differ by a factor of two: nobody can say how such a run does"
-    )
+    wild: float = limit(0.6, "log units",
+        "samples differ by a factor of two: nobody can say how such a run does")
     bad_end: float = limit(0.1, "log units", "a run that ends this far above its trend is bad")
     for_good: float = limit(0.5, "share of the run", "a higher level that lasts as long will not come down")
     spike_rate: float = limit(1.0, "fast spikes in 10k steps", "more worry (Qwen: 0.2 good, 4.3 bad)")
-    knowing: float = limit(
-        0.03, "log units", "one-sample noise above which a model knows some batches better"
-    )
+    knowing: float = limit(0.03, "log units",
+        "one-sample noise above which a model knows some batches better")
     learned: float = limit(0.03, "log units", "less than this below the start: it never learned")
     unmoved: float = limit(0.02, "share of a score", "a score that moves by less tells of no learning")
-    longer: float = limit(
-        2.0, "times the first step", "a power law of a tenth falls by 7 % while steps double"
-    )
+    longer: float = limit(2.0, "times the first step",
+        "a power law of a tenth falls by 7 % while steps double")
     dying: float = limit(0.75, "share of the attempts", "this many end above their own minimum: failed")
 
+    # fmt: on
     @classmethod
     def at(cls, false_alarms_per_100k: float) -> Thresholds:
         """Thresholds that give so many false alarms per 100,000 healthy points, 0.1 to 30.
@@ -88,16 +194,12 @@ class Thresholds(ContextThresholds):
         return tuple(float(getattr(self, name)) for name in KERNEL)
 
 
-_OWN = tuple(Thresholds.__annotations__)
-LIMITS = ("cusum", "rise", "lone_sparse", "lone_dense")
-TAILS = ("tail", "end_tail", "calm_tail")
-LEAST_RATE, MOST_RATE = 0.1, 30.0  # false alarms per 100,000 points that `at` was measured for
-KERNEL = _OWN[: _OWN.index("calm_tail") + 1]
+_NAMES = [f.name for f in fields(Thresholds)]
+KERNEL = tuple(_NAMES[_NAMES.index("cusum") : _NAMES.index("calm_tail") + 1])
 DEFAULTS = Thresholds()
 
 
 def table() -> list[tuple[str, float, str, str]]:
     """(name, default, unit, reason) of every threshold, in the order of definition."""
-    return [
-        (f.name, getattr(DEFAULTS, f.name), f.metadata["unit"], f.metadata["why"]) for f in fields(Thresholds)
-    ]
+    rows = fields(Thresholds)
+    return [(f.name, getattr(DEFAULTS, f.name), f.metadata["unit"], f.metadata["why"]) for f in rows]

@@ -3,83 +3,80 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.confidence import calibrated
 from chronicle.classify.measure import positive
-from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern
+from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
+from chronicle.classify.report import calibrated
 from chronicle.classify.rollbacks import judged
-from chronicle.classify.rules import RULES, healthy, restart
+from chronicle.classify.rules import RULES, schedule, whole_run
+from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, SHIFT
 from chronicle.classify.view import View
 from chronicle.metrics.judged import MIN_POINTS
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Verdict
 
-WHOLE_RUN = frozenset({"failed-run", "near-perfect", "noisy-healthy", "repeat-data"})
-PROPERTIES = frozenset({"quantised-loss"})  # of the log, not of the run: they leave a good run good
-ODD = frozenset({"grokking", "repeat-data", "reinitialised"})  # the event that explains what else is seen
+WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
 
 def diagnose(view: View) -> Diagnosis:
     """The diagnosis of a run: every rule asked once, the verdict rests on the live course."""
-    found = collect(view)
-    live = [f for f in found if is_live(view, f)]
+    findings = collect(view)
+    live = [f for f in findings if is_live(view, f)]
     verdict = judge(view, live)
     if verdict is Verdict.GOOD:
-        found += list(healthy.judge(view, [f for f in live if f.pattern not in PROPERTIES]))
-    found = numbered(found)
-    found = [calibrated(f) for f in found]
-    found.sort(key=lambda f: (-f.severity, f.start_step, f.pattern, f.metric or "", f.attempt or ""))
-    patterns = tuple(sorted({f.pattern for f in found}))
+        findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
+    findings = [calibrated(f) for f in numbered(findings)]
+    findings.sort(key=lambda f: (-f.severity, f.start_step, f.pattern, f.metric or "", f.attempt or ""))
+    patterns = tuple(sorted({f.pattern for f in findings}))
     missing = tuple(not_assessed(view, patterns))
-    reason = because(view, verdict, [f for f in found if f.pattern in WHOLE_RUN or is_live(view, f)])
-    return Diagnosis(verdict, patterns, tuple(found), judged(view, found), missing, reason)
+    reason = because(view, verdict, [f for f in findings if f.pattern in WHOLE_RUN or is_live(view, f)])
+    return Diagnosis(verdict, patterns, tuple(findings), judged(view, findings), missing, reason)
 
 
 def collect(view: View) -> list[Finding]:
-    """Findings of all rules in their order; a family takes the place of the shapes that it explains."""
-    found: list[Finding] = []
+    """Findings of all rules in their order; a rule takes the place of the shapes that it explains."""
+    findings: list[Finding] = []
     for rule in RULES:
         new = list(rule.find(view))
-        replaces = getattr(rule, "REPLACES", ())
-        named = {(f.metric, f.attempt, f.start_step) for f in new}
-        found = [
-            f for f in found if not (f.pattern in replaces and (f.metric, f.attempt, f.start_step) in named)
+        places = {(f.metric, f.attempt, f.start_step) for f in new}
+        findings = [
+            f
+            for f in findings
+            if f.pattern not in rule.replaces or (f.metric, f.attempt, f.start_step) not in places
         ]
-        found += new
-    return [f for f in found if not restart.explains(view, f)]
+        findings += new
+    return [f for f in findings if not schedule.explained_by_restart(view, f)]
 
 
-def numbered(findings: Iterable[Finding]) -> list[Finding]:
+def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings with an id each: a second one of the same id gets its number."""
     seen: Counter[str] = Counter()
-    out = []
     for finding in findings:
         seen[finding.id] += 1
         n = seen[finding.id]
-        out.append(finding if n == 1 else replace(finding, id=f"{finding.id}~{n}"))
-    return out
+        yield finding if n == 1 else replace(finding, id=f"{finding.id}~{n}")
 
 
 def is_live(view: View, finding: Finding) -> bool:
     """Whether a finding lies on the run's course: not in a branch that a later attempt overtook."""
-    mine = view.attempts if finding.attempt is None else view.named(finding.attempt)
-    return finding.pattern == "failed-run" or any(a.is_live(finding.start_step) for a in mine)
+    attempts = view.attempts if finding.attempt is None else view.named(finding.attempt)
+    return finding.pattern == whole_run.FAILED or any(a.is_live(finding.start_step) for a in attempts)
 
 
-def judge(view: View, live: Iterable[Finding]) -> Verdict:
+def judge(view: View, live: Sequence[Finding]) -> Verdict:
     """Bad before unexpected and worrying before good."""
-    live = list(live)
     odd = any(f.pattern in ODD for f in live)
     # what explains a run also explains the level it was left on
-    if any(verdict_of(view, f) is Verdict.BAD for f in live if not (odd and f.pattern == "level-shift")):
+    verdicts = {verdict_of(view, f) for f in live if not (odd and f.pattern == SHIFT)}
+    if Verdict.BAD in verdicts:
         return Verdict.BAD
     if odd:
         return Verdict.UNEXPECTED
-    if any(verdict_of(view, f) is Verdict.WORRYING for f in live) or too_many_spikes(view, live):
+    if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
     if any(a.loss is not None for a in view.attempts):
         return Verdict.UNEXPECTED if wild(view) and not held_out_learns(view) else Verdict.GOOD
@@ -116,16 +113,16 @@ def rises(values: Floats) -> bool:
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
     that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry."""
-    verdict = BY_ID[finding.pattern].verdict
-    if finding.pattern == "level-shift" and "epoch" in finding.evidence:
-        return Verdict.GOOD
     left = float(finding.evidence.get("residual_log", 0.0))
-    if finding.pattern == "level-shift" and left >= view.thresholds.bad_end and lasts(view, finding):
+    too_high = left >= view.thresholds.bad_end
+    if finding.pattern == SHIFT and "epoch" in finding.evidence:
+        return Verdict.GOOD
+    if finding.pattern == SHIFT and too_high and lasts(view, finding):
         return Verdict.WORRYING if held_out_stayed(view, finding.start_step, left) else Verdict.BAD
-    if finding.pattern == "spike-no-full-recovery":
+    if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(finding.evidence.get("end_share", 1.0)) <= view.thresholds.trifle
-        return Verdict.BAD if left >= view.thresholds.bad_end and not trifle else Verdict.WORRYING
-    return verdict
+        return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
+    return BY_ID[finding.pattern].verdict
 
 
 def lasts(view: View, finding: Finding) -> bool:
@@ -155,7 +152,7 @@ def span(view: View) -> tuple[int, int]:
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
     """More fast spikes than a good run has, on one metric; two at least."""
     metrics = {a.loss.metric for a in view.attempts if a.loss is not None}
-    spikes = sum(f.pattern == "spike-fast-recovery" and f.metric in metrics for f in live)
+    spikes = sum(f.pattern == FAST and f.metric in metrics for f in live)
     first, last = span(view)
     return spikes >= 2 and spikes * 1e4 > view.thresholds.spike_rate * max(last - first, 1)
 
@@ -191,10 +188,10 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
     if verdict is Verdict.GOOD and not judged:
         return "Good by its scores, which rose and stayed up; no loss was logged that could be judged."
     if verdict is Verdict.GOOD:
-        back = sum(f.pattern == "spike-fast-recovery" for f in live)
+        back = sum(f.pattern == FAST for f in live)
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
         points = sum(len(a.loss) for a in view.attempts if a.loss is not None)
-        if points < healthy.FEWEST:
+        if points < whole_run.FEWEST:
             return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
         return f"Good: {spikes}, and nothing worrying was found on the live course."
     guilty = [f for f in live if verdict_of(view, f) is verdict]

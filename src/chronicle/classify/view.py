@@ -14,10 +14,10 @@ from typing import TypeVar, cast
 import numpy as np
 
 from chronicle.classify.detect import Event, detect, engine_for
-from chronicle.classify.medians import median
 from chronicle.classify.thresholds import Thresholds
+from chronicle.metrics.counters import step_gap as step_gap
 from chronicle.metrics.judged import LOSSES, MIN_POINTS, judged_loss
-from chronicle.model import Attempt, Finding, Floats, Join, Role, Series, Timeline
+from chronicle.model import Attempt, Floats, Join, Role, Series, Timeline
 
 T = TypeVar("T")
 
@@ -118,12 +118,6 @@ class View:
         more = hidden(series, self.thresholds, seen) if series.role in LOSSES and sign > 0 else ()
         return tuple(sorted((*seen, *more), key=lambda e: (e.onset, e.peak)))
 
-    def findings(self, series: Series) -> tuple[Finding, ...]:
-        """Events of a series as findings of loss shapes (spikes, divergence, level shift, NaN, frozen)."""
-        from chronicle.classify.rules.shapes import typed
-
-        return self.once(("findings", series), lambda: tuple(typed(self, series)))
-
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""
         return self._kernel(series, 1.0)[1]
@@ -188,13 +182,6 @@ def value_at(series: Series, step: float) -> float:
 def index_at(series: Series, step: float) -> int:
     """Index of the last sample at or before a step (0 before the first)."""
     return max(int(np.searchsorted(series.steps, step, side="right")) - 1, 0)
-
-
-def step_gap(series: Series) -> float:
-    """Median distance of two logged points in steps (1 where there is nothing to measure)."""
-    gaps = np.diff(series.steps)
-    gaps = gaps[gaps > 0]
-    return median(gaps) if len(gaps) else 1.0
 
 
 def log_values(series: Series) -> Floats:

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from chronicle.classify.patterns import Trait, having
 from chronicle.classify.presets import PRESETS, Preset
 from chronicle.classify.thresholds import DEFAULTS
-from chronicle.classify.verdict import PROPERTIES, WHOLE_RUN
 from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.values import count, plural
 from chronicle.model import Comparison, Diagnosis, Finding, Series, Timeline
 
+NO_EVENTS = having(Trait.WHOLE_RUN | Trait.PROPERTY)
 _SHOWN = 8  # flagged steps that are listed
 _BEFORE_SAMPLES = 4  # a rule may see an event this much before its onset is dated
 
@@ -52,9 +53,7 @@ def _compared(
     mine = [
         f
         for f in findings
-        if f.metric == series.metric
-        and f.attempt in (None, attempt.name)
-        and f.pattern not in WHOLE_RUN | PROPERTIES
+        if f.metric == series.metric and f.attempt in (None, attempt.name) and f.pattern not in NO_EVENTS
     ]
     places = flagged.tolist()
     within = [[i for i in places if low <= i < high] for low, high in (_reach(series, f) for f in mine)]

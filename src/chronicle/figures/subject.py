@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from chronicle.classify.numbering import drawn, gravest, lettered, numbered
 from chronicle.figures import layout
 from chronicle.figures.choose import run_panels
@@ -14,6 +12,7 @@ from chronicle.figures.curves import Panel
 from chronicle.figures.plan import Marks
 from chronicle.figures.strip import Bar, bars
 from chronicle.figures.text import literal
+from chronicle.metrics.counters import median_gap
 from chronicle.model import Diagnosis, Finding, Timeline
 from chronicle.timeline.axes import OnAxis
 
@@ -38,9 +37,7 @@ class Subject:
     def samples_apart(self) -> float:
         """Median distance in steps of two points of the first panel (1 where there is but one)."""
         longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
-        gaps = np.diff(longest.steps)
-        gaps = gaps[gaps > 0]
-        return float(np.median(gaps)) if len(gaps) else 1.0
+        return median_gap(longest.steps)
 
 
 def subject(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> Subject | None:

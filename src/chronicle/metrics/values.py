@@ -1,9 +1,11 @@
-"""Numbers and times as pages and the command line write them."""
+"""Numbers and times as pages and the command line write them, and names in the order of their numbers."""
 
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 NARROW_SPACE = "\u202f"  # no-break: "58 897" never falls apart at the end of a line
 
@@ -63,3 +65,11 @@ def instant(seconds: float | None) -> str:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     except (OverflowError, ValueError, OSError):
         return ""
+
+
+@lru_cache(maxsize=1 << 14)
+def natural(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
+    """A sort key by which run-2 comes before run-10: of two numbers the longer one is the larger."""
+    parts = re.split(r"(\d+)", name)
+    parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
+    return tuple((len(part) if k % 2 else -1, part) for k, part in enumerate(parts)), name

@@ -6,13 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 
 from chronicle.classify.numbering import gravest
+from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import count, plural
 from chronicle.model import Entry, Figure, Verdict
 from chronicle.pages.data import SiteData
 from chronicle.pages.escape import address, plain
 from chronicle.pages.words import measure
 
-CALM = ("near-perfect", "noisy-healthy")  # patterns of a whole run in which nothing happened
+CALM = having(Trait.CALM)
 ALIKE = 4  # cards of similar runs on a page
 LOOKED = 60
 _CAPTION = 160  # characters of a title or a measure on a card

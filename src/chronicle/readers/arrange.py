@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Series
-from chronicle.readers.find import WRITERS, natural
+from chronicle.readers.find import WRITERS
 
 
 def arrange(attempts: Sequence[Attempt]) -> list[Attempt]:

@@ -20,24 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
+from chronicle.metrics.counters import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES, TIME_NAMES
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.hyperparameters import as_float
-
-# Names of the step column by rank, with what they count; compared without case, blanks and dots.
-_COUNTED = {
-    "step": "global_step update_step optimizer_step num_updates current_steps train_step training_step step"
-    " steps iteration iterations iter update updates _step total_timesteps timesteps_total timesteps"
-    " timestepssofar",
-    "sample": "samples_count consumed_samples samples",
-    "token": "consumed_tokens tokens_seen tokens",
-    "epoch": "epoch",
-}
-STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
-# Names of counters that begin anew in each epoch, and may mean other things too.
-_IN_EPOCH = "iters batch batches minibatch mini_batch batch_idx batch_id batch_num episode episodes round"
-IN_EPOCH_NAMES = tuple(re.findall(r"\w+", _IN_EPOCH))
-EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting
-TIME_NAMES = ("timestamp", "_timestamp", "wall_time", "datetime", "date_time", "date", "time", "ts")
 
 BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
 NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}

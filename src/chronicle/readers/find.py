@@ -10,7 +10,6 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from chronicle.errors import LogError
 from chronicle.metrics.aliases import COMPONENTS
 from chronicle.metrics.roles import names_a_loss
+from chronicle.metrics.values import natural
 from chronicle.readers.catalogue import Reader, all_readers
 from chronicle.readers.console.marks import may_be_log
 from chronicle.readers.packed import plain_name, unpacked
@@ -35,7 +35,6 @@ NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 # Folders that are part of the folder they are in, and no runs.
 WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "events"])
 _PASSED_OVER = NOT_LOGS | NOT_RUNS
-_NUMBER = re.compile(r"(\d+)")
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = ("train", "training", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
 _ATTEMPT = re.compile(
@@ -170,13 +169,6 @@ class Folder:
         yield from self.whole
         for folder in self.folders:
             yield from folder.all_logs()
-
-
-@lru_cache(maxsize=1 << 14)
-def natural(name: str) -> tuple[tuple[int, str], ...]:
-    """A sort key by which run-2 comes before run-10: of two numbers the longer one is the larger."""
-    parts = (part.lstrip("0") if part.isdecimal() else part for part in _NUMBER.split(name))
-    return tuple((len(part) if k % 2 else -1, part) for k, part in enumerate(parts))
 
 
 def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -> Folder:

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog, LogError
+from chronicle.metrics.counters import TIME_NAMES
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import trackio
-from chronicle.readers.columns import TIME_NAMES, Column, column_key, counted_by
+from chronicle.readers.columns import Column, column_key, counted_by
 from chronicle.readers.runs_in_table import (
     ID_NAMES,
     METRIC_NAMES,

@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.counters import TIME_NAMES
 from chronicle.metrics.roles import names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Fault, Role, Steps
-from chronicle.readers.columns import TIME_NAMES, Column, attempt_of, column_key, is_counter, number
+from chronicle.readers.columns import Column, attempt_of, column_key, is_counter, number
 
 METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
 VALUE_NAMES = ("value", "metric_value", "scalar")

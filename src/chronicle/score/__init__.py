@@ -20,35 +20,14 @@ from typing import Any
 
 from chronicle.errors import ChronicleError
 from chronicle.model import Verdict
-from chronicle.score import table as _table
-from chronicle.score.labels import LABEL_FILES, Event, Label, label_file, labelled, load_label
-from chronicle.score.match import CaseResult, EventResult, FalsePositive, judge
-from chronicle.score.totals import EventTotals, NameTotals, PatternTotals, Totals, VerdictTotals, total
+from chronicle.score.labels import LABEL_FILES, labelled, load_label
+from chronicle.score.match import CaseResult, judge
+from chronicle.score.totals import Totals, table, total
 from chronicle.workspace.folders import NOTES
 
-__all__ = [
-    "CaseResult",
-    "Event",
-    "EventResult",
-    "EventTotals",
-    "FalsePositive",
-    "Label",
-    "NameTotals",
-    "PatternTotals",
-    "Score",
-    "Totals",
-    "VerdictTotals",
-    "judge",
-    "label_file",
-    "labelled",
-    "load_label",
-    "one_answer",
-    "score_folder",
-    "total",
-    "unlabelled",
-]
-
 SCHEMA = "chronicle/score/1"
+
+Predict = Callable[[Path], Mapping[str, Any]]  # a run's folder in, its diagnosis out
 
 
 @dataclass(frozen=True)
@@ -60,7 +39,7 @@ class Score:
 
     def table(self, *, cases: bool = True) -> str:
         """The score as text: one line a case, then the totals."""
-        return _table.table(self.cases, self.totals, cases=cases)
+        return table(self.cases, self.totals, cases=cases)
 
     def to_json(self) -> dict[str, Any]:
         """The score as plain values, for ``json.dumps``."""
@@ -68,7 +47,7 @@ class Score:
         return {"schema": SCHEMA, "totals": asdict(self.totals), "cases": cases}
 
 
-def score_folder(cases_folder: Path, predict: Callable[[Path], Mapping[str, Any]]) -> Score:
+def score_folder(cases_folder: Path, predict: Predict) -> Score:
     """Scores ``predict`` on every labelled run below ``cases_folder``.
 
     ``predict`` takes the folder of a run and returns its diagnosis as `classify --json` prints it. It must
@@ -80,16 +59,16 @@ def score_folder(cases_folder: Path, predict: Callable[[Path], Mapping[str, Any]
         ConfigError: a label is wrong.
     """
     labels = [(folder, load_label(folder)) for folder in labelled(cases_folder)]
-    results = tuple(_result(folder, label, predict) for folder, label in labels)
+    results = tuple(judge(label, *_answer(folder, predict)) for folder, label in labels)
     return Score(results, total(results))
 
 
-def _result(folder: Path, label: Label, predict: Callable[[Path], Mapping[str, Any]]) -> CaseResult:
+def _answer(folder: Path, predict: Predict) -> tuple[Mapping[str, Any], str]:
+    """The diagnosis of a run, or none and the error."""
     try:
-        diagnosis = predict(folder)
+        return predict(folder), ""
     except ChronicleError as err:
-        return judge(label, {}, error=str(err))
-    return judge(label, diagnosis)
+        return {}, str(err)
 
 
 @contextmanager

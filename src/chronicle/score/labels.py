@@ -5,22 +5,19 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chronicle.classify.patterns import BY_ID
+from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.errors import ConfigError, NothingToRead
 from chronicle.model import Verdict
 from chronicle.workspace.folders import OUR_FILES
 
 LABEL_FILES = ("label.toml", "label.json")
 
-# The event shows in the loss as a step: what follows it is judged on its own.
-STEP_LIKE = frozenset({"level-shift", "repeat-data"})
-# The loss is healthy through the event: it hides no false alarm.
-LOSS_IS_HEALTHY = frozenset({"overfitting", "plateau", "hang", "lr-decay-drop"})
+STEP_LIKE, LOSS_IS_HEALTHY = having(Trait.STEP), having(Trait.LEARNS)
 
 
 @dataclass(frozen=True)
@@ -96,12 +93,11 @@ def label_file(folder: Path) -> Path | None:
 
 def labelled(folder: Path) -> list[Path]:
     """The folders below ``folder`` that hold a label, by name; NothingToRead where there is none."""
-    found = sorted(f for f in folder.iterdir() if f.is_dir() and label_file(f)) if folder.is_dir() else []
-    if not found:
-        raise NothingToRead(
-            f"{folder}: no labelled runs. A labelled run is a folder with its logs and a label.toml"
-        )
-    return found
+    folders = sorted(f for f in folder.iterdir() if f.is_dir() and label_file(f)) if folder.is_dir() else []
+    if not folders:
+        hint = "A labelled run is a folder with its logs and a label.toml"
+        raise NothingToRead(f"{folder}: no labelled runs. {hint}")
+    return folders
 
 
 def load_label(folder: Path) -> Label:
@@ -128,11 +124,11 @@ def load_label(folder: Path) -> Label:
 
 def _label(folder: Path, table: Mapping[str, Any]) -> Label:
     own = {*OUR_FILES, *LABEL_FILES}
+    lists = ("verdict_also_ok", "required", "allowed", "forbidden", "main_series")
     return Label(
         id=folder.name,
         verdict=table["verdict"],
-        **{k: tuple(table.get(k, ())) for k in ("verdict_also_ok", "required", "allowed", "forbidden")},
-        main_series=tuple(table.get("main_series", ())),
+        **{key: tuple(table.get(key, ())) for key in lists},
         events=tuple(_event(e) for e in table.get("events", ())),
         steps_healthy=table.get("steps_healthy", 0),
         seed_picture=table.get("seed_picture"),
@@ -141,31 +137,26 @@ def _label(folder: Path, table: Mapping[str, Any]) -> Label:
 
 
 def _event(table: Mapping[str, Any]) -> Event:
-    known = {k: table.get(k) for k in ("peak_step", "end_step", "series", "attempt")}
     return Event(
         pattern=table["pattern"],
         start_step=table["start_step"],
         tolerance_steps=table["tolerance_steps"],
         also_ok=tuple(table.get("also_ok", ())),
         optional=bool(table.get("optional", False)),
-        **known,
+        **{key: table.get(key) for key in ("peak_step", "end_step", "series", "attempt")},
     )
 
 
 def _check(name: str, label: Label) -> None:
+    """Raises a ConfigError where a verdict or a pattern of a label does not exist."""
     verdicts = [str(v) for v in Verdict]
     for verdict in (label.verdict, *label.verdict_also_ok):
         if verdict not in verdicts:
             raise ConfigError(name, "verdict", f"{verdict!r} is none of {', '.join(verdicts)}")
-    for key, patterns in _patterns(label):
-        for pattern in patterns:
-            if pattern not in BY_ID:
-                near = difflib.get_close_matches(str(pattern), BY_ID, 1, 0.0)[0]
-                raise ConfigError(name, key, f"{pattern!r} is no pattern. Did you mean {near!r}?")
-
-
-def _patterns(label: Label) -> Iterable[tuple[str, Iterable[str]]]:
-    yield "required", (p for entry in label.required for p in entry.split("|"))
-    yield "allowed", label.allowed
-    yield "forbidden", label.forbidden
-    yield "events", (p for e in label.events for p in e.names)
+    named = [("required", p) for entry in label.required for p in entry.split("|")]
+    named += [("allowed", p) for p in label.allowed] + [("forbidden", p) for p in label.forbidden]
+    named += [("events", p) for event in label.events for p in event.names]
+    for key, pattern in named:
+        if pattern not in BY_ID:
+            near = difflib.get_close_matches(str(pattern), BY_ID, 1, 0.0)[0]
+            raise ConfigError(name, key, f"{pattern!r} is no pattern. Did you mean {near!r}?")

@@ -7,30 +7,20 @@ right kind of series; the type does not matter for that, and is counted apart. M
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from chronicle.classify.patterns import Trait, having
 from chronicle.score.labels import Event, Label
 
 Diagnosis = Mapping[str, Any]  # the object that `chronicle classify --json` prints
 Finding = Mapping[str, Any]
 
-# Somebody would be called for these.
-ALARMS = frozenset(
-    {"spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "divergence-after-spike"}
-    | {"divergence-no-spike", "level-shift", "nan-inf", "multi-dataset-spike", "resume-spike"}
-    | {"resume-ratio-skew", "repeat-data"}
-)
-# An unmatched finding of these is a false positive.
-COUNTED = ALARMS | {"grokking", "reinitialised", "frozen-metric", "loss-scale-collapse"}
-# These speak of several series or of the whole run: with the right type, any series matches.
-ACROSS_SERIES = frozenset(
-    {"multi-dataset-spike", "resume-spike", "resume-ratio-skew", "repeat-data", "overfitting", "grokking"}
-    | {"reinitialised", "hang", "throughput-drop", "lr-not-restored", "lr-decay-drop", "plateau"}
-    | {"failed-run", "frozen-metric", "nan-inf", "rising-spike-rate", "batch-ramp", "loss-scale-collapse"}
-)
+ALARMS = having(Trait.ALARM)
+COUNTED = having(Trait.ALARM | Trait.COUNTED)  # an unmatched finding of these is a false positive
+ACROSS_SERIES = having(Trait.ACROSS)
 
 
 @dataclass(frozen=True)
@@ -114,7 +104,7 @@ def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
         forbidden=tuple(sorted(patterns & set(label.forbidden))),
         extra=tuple(sorted(p for p in patterns - known if p)),
         events=tuple(_event_result(e, matches.get(i), findings) for i, e in enumerate(label.events)),
-        false_positives=_false_positives(label, findings, set(matches.values())),
+        false_positives=tuple(_false_positives(label, findings, set(matches.values()))),
         healthy_points=label.steps_healthy,
         seed_picture=label.seed_picture,
         error=error,
@@ -130,7 +120,9 @@ def match(label: Label, findings: Sequence[Finding]) -> dict[int, int]:
     for i, event in enumerate(label.events):
         for j, finding in enumerate(findings):
             distance = abs(finding["start_step"] - event.start_step)
-            if distance > event.tolerance_steps or not _same_place(label, event, finding):
+            if distance > event.tolerance_steps or not _same_attempt(label, event, finding):
+                continue
+            if not _same_series(label, event, finding):
                 continue
             pattern = finding.get("pattern")
             tolerances = distance / max(event.tolerance_steps, 1e-9)
@@ -148,31 +140,15 @@ def _event_result(event: Event, index: int | None, findings: Sequence[Finding]) 
     return EventResult(event.pattern, event.start_step, event.optional, found_as, found_as in event.names)
 
 
-def _false_positives(
-    label: Label, findings: Sequence[Finding], matched: set[int]
-) -> tuple[FalsePositive, ...]:
-    return tuple(
-        FalsePositive(finding["pattern"], finding["start_step"])
-        for j, finding in enumerate(findings)
-        if j not in matched
-        and finding.get("pattern") in COUNTED
-        and _on_main_series(label, finding)
-        and not any(_inside(label, event, finding) for event in label.masking)
-    )
-
-
-def _on_main_series(label: Label, finding: Finding) -> bool:
-    series = finding.get("series")
-    return series is None or not label.main_series or series in label.main_series
-
-
-def _inside(label: Label, event: Event, finding: Finding) -> bool:
-    first, last = event.window
-    return first <= finding["start_step"] <= last and _same_attempt(label, event, finding)
-
-
-def _same_place(label: Label, event: Event, finding: Finding) -> bool:
-    return _same_attempt(label, event, finding) and _same_series(label, event, finding)
+def _false_positives(label: Label, findings: Sequence[Finding], matched: set[int]) -> Iterator[FalsePositive]:
+    for j, finding in enumerate(findings):
+        if j in matched or finding.get("pattern") not in COUNTED:
+            continue
+        series, step = finding.get("series"), finding["start_step"]
+        side_series = series is not None and label.main_series and series not in label.main_series
+        windows = (e.window for e in label.masking if _same_attempt(label, e, finding))
+        if not side_series and not any(first <= step <= last for first, last in windows):
+            yield FalsePositive(finding["pattern"], step)
 
 
 def _same_attempt(label: Label, event: Event, finding: Finding) -> bool:

@@ -13,16 +13,13 @@ from typing import Any
 from chronicle.errors import UsageError
 from chronicle.model import Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
-from chronicle.timeline.clock import course, natural
-from chronicle.timeline.copies import one_of_each
-from chronicle.timeline.faults import beside, happened
+from chronicle.timeline.copies import without_copies, without_logs_of_the_whole
+from chronicle.timeline.courses import by_name, course, in_order
+from chronicle.timeline.endings import beside, happened
 from chronicle.timeline.inputs import attempts_from
-from chronicle.timeline.order import in_order
-from chronicle.timeline.seeds import by_seed
 from chronicle.timeline.split import split
 from chronicle.timeline.tracks import discarded, live, thin, tracks, within
 from chronicle.timeline.trainings import relate
-from chronicle.timeline.whole import without_wholes
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch", "thin"]
 
@@ -48,14 +45,14 @@ def stitch(
     """
     if relation and relation not in _RELATIONS:
         raise UsageError(f"relation must be one of {', '.join(map(repr, _RELATIONS))}, not {relation!r}")
-    given, machines = beside([one for attempt in attempts_from(what) for one in by_seed(attempt)])
-    parts, split_doubts, backs = split(given, told=bool(relation))
-    logs, wholes = without_wholes([c for part in parts if (c := course(part))])
-    kept, copies = one_of_each(logs)
+    logs, machines = beside(attempts_from(what))
+    parts, split_doubts, backs = split(logs, relation_given=bool(relation))
+    kept, wholes = without_logs_of_the_whole([c for part in parts if (c := course(part))])
+    kept, copies = without_copies(kept)
     copies += wholes
-    empty = sorted((part for part in parts if not course(part)), key=lambda a: natural(a.name))
+    empty = sorted((part for part in parts if not course(part)), key=lambda part: by_name(part.name))
     courses, order_doubts = in_order(kept, [*copies, *empty], order or ())
-    trainings, join_doubts = relate(courses, relation or None, told=bool(order))
+    trainings, join_doubts = relate(courses, relation or None, order_given=bool(order))
     attempts = [*(c.attempt for c in courses), *empty]
     series = tracks(attempts, trainings)
     return Timeline(
@@ -66,7 +63,7 @@ def stitch(
         copies=tuple(copies),
         doubts=(*split_doubts, *order_doubts, *join_doubts),
         step_backs=(
-            *sorted(backs, key=lambda back: (natural(back.attempts[0]), back.cause)),
+            *sorted(backs, key=lambda back: (by_name(back.attempts[0]), back.cause)),
             *(t.beside for t in trainings if t.beside is not None),
         ),
         faults=happened([*attempts, *copies], machines, series),

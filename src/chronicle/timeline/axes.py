@@ -7,14 +7,14 @@ rows a straight line, beyond them the line of the last ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.model import Attempt, Fault, Finding, Floats, Join, Role, Series, Steps, Timeline, Track
-from chronicle.timeline.clock import clock
+from chronicle.timeline.courses import clock
 from chronicle.workspace.config import AXES
 
 _WORDS = {"step": "step", "samples": "sample", "tokens": "token", "time": "second"}
@@ -60,11 +60,7 @@ class OnAxis:
 
     def place(self, attempt: int | None, step: int) -> int:
         """Where a step of an attempt stands (None: of the latest one that begins at or before it)."""
-        if attempt is None:
-            begun = [k for k, t in enumerate(self.tables) if t is not None and t.steps[0] <= step]
-            attempt = max(begun, default=0)
-        table = self.tables[attempt] if self.tables else None
-        return step if table is None else int(_placed(np.array([step]), table)[0])
+        return _place(step, _latest(self.tables, step) if attempt is None else self.tables[attempt])
 
     def finding(self, finding: Finding) -> Finding:
         """The finding over this axis; what its evidence says stays in steps."""
@@ -94,62 +90,63 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
         raise UsageError(f"axis must be one of {', '.join(map(repr, AXES))}, not {axis!r}")
     if axis == "step":
         return OnAxis(timeline, "step", "as logged", [None] * len(timeline.attempts))
-    source = {join.after: join for join in timeline.joins}
+    source = {join.after: join.before for join in timeline.joins}
     tables: list[Table | None] = []
     for k, attempt in enumerate(timeline.attempts):
-        ticks = clock(attempt)
-        before = tables[source[k].before] if k in source else None
-        with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
-            made = _table(attempt, ticks, axis, before, tokens_per_step) if ticks is not None else None
-        tables.append(made)
+        before, table, ticks = tables[source[k]] if k in source else None, None, clock(attempt)
+        if ticks is not None:
+            with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
+                table = next(_tables(attempt, ticks, axis, before, tokens_per_step), None)
+            if table is None:
+                raise UsageError(f"{attempt.name} has no {axis} axis: it needs {_NEEDS[axis]}")
+        tables.append(table)
     if axis == "time":
-        tables = _since_the_start(tables)
-    moved = replace(
-        timeline,
-        attempts=tuple(_moved(a, t, _WORDS[axis]) for a, t in zip(timeline.attempts, tables, strict=True)),
-        joins=tuple(_moved_join(j, tables) for j in timeline.joins),
-        series={m: _moved_track(track, tables) for m, track in timeline.series.items()},
-    )
-    there = OnAxis(moved, _WORDS[axis], "", tables)
-    moved = replace(moved, faults=tuple(_moved_fault(f, there) for f in timeline.faults))
+        begin = min((float(t.places[0]) for t in tables if t is not None), default=0.0)
+        tables = [t and replace(t, places=t.places - begin) for t in tables]
     how = ", ".join(dict.fromkeys(t.how for t in tables if t is not None))
-    return OnAxis(moved, _WORDS[axis], how, tables)
+    return OnAxis(_moved(timeline, tables, _WORDS[axis]), _WORDS[axis], how, tables)
 
 
-def _table(attempt: Attempt, ticks: Series, axis: str, before: Table | None, tokens_per_step: float) -> Table:
-    ways: Mapping[str, Callable[[], Iterator[Table]]] = {
-        "samples": lambda: _samples(attempt, ticks, before),
-        "tokens": lambda: _tokens(attempt, ticks, before, tokens_per_step),
-        "time": lambda: _times(ticks),
-    }
-    made = next(ways[axis](), None)
-    if made is None:
-        raise UsageError(f"{attempt.name} has no {axis} axis: it needs {_NEEDS[axis]}")
-    return made
+def _moved(timeline: Timeline, tables: Sequence[Table | None], axis: str) -> Timeline:
+    def moved_join(join: Join) -> Join:
+        start, end = _place(join.from_step, tables[join.before]), _place(join.to_step, tables[join.after])
+        return replace(join, from_step=start, to_step=end)
+
+    def moved_fault(fault: Fault) -> Fault:
+        at = fault.at_step
+        return fault if at is None else replace(fault, at_step=_place(at, _latest(tables, at)))
+
+    return replace(
+        timeline,
+        attempts=tuple(_moved_attempt(a, t, axis) for a, t in zip(timeline.attempts, tables, strict=True)),
+        joins=tuple(map(moved_join, timeline.joins)),
+        series={m: _moved_track(track, tables) for m, track in timeline.series.items()},
+        faults=tuple(map(moved_fault, timeline.faults)),
+    )
 
 
-def _samples(attempt: Attempt, ticks: Series, before: Table | None) -> Iterator[Table]:
-    yield from _counters(attempt, Role.SAMPLES)
-    for series in attempt.by_role(Role.BATCH_SIZE):
-        yield from _cumulated(series, before, f"{series.metric}, cumulated")
-    for name in (f"config/{word}" for word in _BATCHES):
-        size = attempt.facts.get(name)
-        if isinstance(size, int | float) and 0 < size < 1e12:
-            yield from _constant(ticks, float(size), before, f"step × {name.removeprefix('config/')}")
-
-
-def _tokens(attempt: Attempt, ticks: Series, before: Table | None, tokens_per_step: float) -> Iterator[Table]:
-    yield from _counters(attempt, Role.TOKENS)
-    for series in attempt.by_role(Role.TOKENS):
-        yield from _cumulated(series, before, f"{series.metric} of each step, cumulated")
-    if tokens_per_step > 0:
-        yield from _constant(ticks, tokens_per_step, before, "step × tokens_per_step")
-
-
-def _times(ticks: Series) -> Iterator[Table]:
-    ok = np.isfinite(ticks.times)
-    if ok.any():
-        yield Table(*_rising(ticks.steps[ok], ticks.times[ok]), "wall clock")
+def _tables(
+    attempt: Attempt, ticks: Series, axis: str, before: Table | None, tokens_per_step: float
+) -> Iterator[Table]:
+    """All ways from the steps of an attempt to an axis, the best first."""
+    if axis == "time":
+        timed = np.isfinite(ticks.times)
+        if timed.any():
+            yield Table(*_rising(ticks.steps[timed], ticks.times[timed]), "wall clock")
+        return
+    yield from _counters(attempt, Role(axis))
+    if axis == "tokens":
+        role, how = Role.TOKENS, "{} of each step, cumulated"
+        sizes = {"tokens_per_step": tokens_per_step}
+    else:
+        role, how = Role.BATCH_SIZE, "{}, cumulated"
+        stated = ((name, attempt.facts.get(f"config/{name}")) for name in _BATCHES)
+        sizes = {n: float(size) for n, size in stated if isinstance(size, int | float) and 0 < size < 1e12}
+    for series in attempt.by_role(role):
+        yield from _cumulated(series, before, how.format(series.metric))
+    for name, size in sizes.items():
+        if size > 0:
+            yield from _constant(ticks, size, before, f"step × {name}")
 
 
 def _counters(attempt: Attempt, role: Role) -> Iterator[Table]:
@@ -191,16 +188,21 @@ def _rising(steps: Steps | Floats, places: Floats) -> tuple[Floats, Floats]:
     return np.asarray(steps, np.float64)[kept], np.maximum.accumulate(y)
 
 
-def _since_the_start(tables: Sequence[Table | None]) -> list[Table | None]:
-    begin = min((float(t.places[0]) for t in tables if t is not None), default=0.0)
-    return [t and replace(t, places=t.places - begin) for t in tables]
-
-
 def _placed(steps: Steps, table: Table | None) -> Steps:
     return steps if table is None else np.rint(table.at(steps)).astype(np.int64)
 
 
-def _moved(attempt: Attempt, table: Table | None, axis: str) -> Attempt:
+def _place(step: int, table: Table | None) -> int:
+    return int(_placed(np.array([step]), table)[0])
+
+
+def _latest(tables: Sequence[Table | None], step: int) -> Table | None:
+    """The table of the latest attempt that begins at or before a step, else of the first attempt."""
+    begun = [t for t in tables if t is not None and t.steps[0] <= step]
+    return begun[-1] if begun else next(iter(tables), None)
+
+
+def _moved_attempt(attempt: Attempt, table: Table | None, axis: str) -> Attempt:
     series = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
     return replace(attempt, series=series, axis=axis)
 
@@ -208,18 +210,6 @@ def _moved(attempt: Attempt, table: Table | None, axis: str) -> Attempt:
 def _moved_track(track: Track, tables: Sequence[Table | None]) -> Track:
     steps = track.steps.copy()
     for k in np.unique(track.attempt):
-        mine = track.attempt == k
-        steps[mine] = _placed(track.steps[mine], tables[k])
+        rows = track.attempt == k
+        steps[rows] = _placed(track.steps[rows], tables[k])
     return replace(track, steps=steps)
-
-
-def _moved_fault(fault: Fault, there: OnAxis) -> Fault:
-    at = fault.at_step
-    return fault if at is None else replace(fault, at_step=there.place(None, at))
-
-
-def _moved_join(join: Join, tables: Sequence[Table | None]) -> Join:
-    before, after = tables[join.before], tables[join.after]
-    start = int(_placed(np.array([join.from_step]), before)[0])
-    end = int(_placed(np.array([join.to_step]), after)[0])
-    return replace(join, from_step=start, to_step=end)

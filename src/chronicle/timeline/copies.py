@@ -1,66 +1,166 @@
-"""Logs that tell of one process twice: copies in another format, and metrics spread over several files."""
+"""Logs that hold what another one holds: copies in another format, metrics of one process spread over several
+files, and a log of the whole run beside logs of its attempts.
+
+Looking at each pair of hundreds of logs takes long. So one log is first compared with all others at a few of
+its steps, by one pass over arrays. What that rules out is no copy for certain; the rest gets a closer look.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
-from chronicle.model import Attempt, Series
-from chronicle.timeline.clock import SCHEDULES, Course, common, course, natural, process
-from chronicle.timeline.glance import Glance
-from chronicle.timeline.split import SAME, same
+from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.timeline.courses import (
+    PART,
+    SAME,
+    SCHEDULES,
+    Course,
+    Index,
+    Mask,
+    by_name,
+    common,
+    course,
+    heads,
+    pick,
+    process,
+    same,
+)
 
 _COMMON_SAMPLES = 8  # fewer equal points than this may be chance
 _COMMON_SHARE = 0.6  # of the smaller of the two
 _AGREEING = 0.95  # share of the common points that must be equal
 _NOISE = 0.25  # two seeds differ by their noise; two roundings by much less than this share of it
 _SAME_TIME_S = 60.0  # the clocks of two loggers in one process differ by less
+_FEW = 8  # so many logs are soon looked at one by one
+_LEAST_SAMPLES, _STRIDE = 16, 8  # of a long log one sample in so many is compared, of a short one each
+_AT_ONCE = 1 << 20  # pairs of samples that are compared together
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+_COVERED = 0.95  # share of the steps of the whole that its attempts must have, and none of them alone
+_UNEQUAL = -9  # one value in so many may be another one
+
+Part = tuple[int, int, Course]  # first and last step that an attempt shares with the log of the whole
 
 
-def one_of_each(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
+def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
     """Attempts that differ, and the copies: (kept, copies).
 
     Of two copies the one with more points stays and takes over the series that only the other has.
     """
     ranked = sorted(courses, key=_worth)
-    glance = Glance([one.clock for one in ranked], SAME, 1 - _AGREEING, _SAME_TIME_S)
+    logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
     copies: list[Attempt] = []
-    for rank, one in enumerate(ranked):
-        near = glance.near(one)
-        found = ((k, by) for k in glance.alike(near, rank) if (by := shift(kept[k], one)) is not None)
-        twin, by = next(found, (None, 0))
-        home = next((k for k in near if is_part(kept[k], one)), None) if twin is None else twin
+    for rank, log in enumerate(ranked):
+        near = logs.near(log)
+        twins = ((k, by) for k in logs.may_equal(near, rank) if (by := shift(kept[k], log)) is not None)
+        twin, by = next(twins, (None, 0))
+        home = next((int(k) for k in near if is_part(kept[k], log)), None) if twin is None else twin
         if twin is not None:
-            copies.append(one.attempt)
+            copies.append(log.attempt)
         if home is not None:
-            one, rank = course(with_series_of(kept[home].attempt, _shifted(one.attempt, by))) or one, home
-        kept[rank] = one
-        glance.keep(rank, one)
+            log, rank = course(with_series_of(kept[home].attempt, _shifted(log.attempt, by))) or log, home
+        kept[rank] = log
+        logs.keep(rank, log)
     return list(kept.values()), copies
 
 
-def _worth(one: Course) -> tuple[int, bool, object]:
-    return (-sum(map(len, one.attempt.series.values())), math.isnan(one.started), natural(one.name))
+def _worth(log: Course) -> tuple[int, bool, object]:
+    return (-sum(map(len, log.attempt.series.values())), math.isnan(log.started), by_name(log.name))
 
 
-def shift(one: Course, other: Course) -> int | None:
+class _Logs:
+    """The clocks of all logs by rank, and which logs are kept so far."""
+
+    def __init__(self, clocks: Sequence[Series]) -> None:
+        self._clocks = clocks
+        self._kept, self._changed = np.zeros((2, len(clocks)), bool)  # changed: has another clock by now
+        self._first, self._last = np.zeros((2, len(clocks)), np.int64)
+        self._begins = np.array([clock.steps[0] for clock in clocks], np.int64)
+        # NaN where a row has no time, and then times rule nothing out.
+        self._starts = np.array([clock.times.min() for clock in clocks])
+        self._ends = np.array([clock.times.max() for clock in clocks])
+
+    def keep(self, rank: int, log: Course) -> None:
+        """Keeps a log, or another one in its place."""
+        self._changed[rank] = log.clock is not self._clocks[rank]
+        self._first[rank], self._last[rank], self._kept[rank] = log.first, log.last, True
+
+    def near(self, log: Course) -> Index:
+        """Ranks of the logs kept that have steps in the span of another one."""
+        return np.flatnonzero(self._kept & (self._first <= log.last) & (self._last >= log.first))
+
+    def may_equal(self, ranks: Index, rank: int) -> Index:
+        """Those of some logs that may be copies of the log of this rank."""
+        for ruled_out in (self._at_another_time, self._with_other_values):
+            if len(ranks) > _FEW:
+                ranks = ranks[self._changed[ranks] | ~ruled_out(ranks, rank)]
+        return ranks
+
+    def _at_another_time(self, ranks: Index, rank: int) -> Mask:
+        later = self._starts[ranks] > self._ends[rank] + _SAME_TIME_S
+        return np.asarray(later | (self._ends[ranks] < self._starts[rank] - _SAME_TIME_S))
+
+    def _with_other_values(self, ranks: Index, rank: int) -> Mask:
+        """Whether at more of some steps than copies may differ at, but for logs that count from 0 or from 1
+        where this one does not: those have other values at equal steps."""
+        begins, begin = self._begins[ranks], int(self._begins[rank])
+        shifted = (begins == begin - 1) | (begins == begin + 1)
+        lengths = np.minimum(self._lengths[ranks], self._lengths[rank])
+        return np.asarray(~shifted & (self._differing(rank)[ranks] > (1 - _AGREEING) * lengths + 1e-6))
+
+    @cached_property
+    def _heads(self) -> list[Index]:
+        return [heads(clock.steps) for clock in self._clocks]
+
+    @cached_property
+    def _lengths(self) -> Index:
+        return np.array([len(rows) for rows in self._heads])
+
+    @cached_property
+    def _points(self) -> tuple[Steps, Floats, Index]:
+        """Steps, values and ranks of all logs, in the order of their steps."""
+        pairs = list(zip(self._clocks, self._heads, strict=True))
+        steps = np.concatenate([clock.steps[rows] for clock, rows in pairs])
+        values = np.concatenate([clock.values[rows] for clock, rows in pairs])
+        order = np.argsort(steps, kind="stable")
+        return steps[order], values[order], np.repeat(np.arange(len(pairs)), self._lengths)[order]
+
+    def _differing(self, rank: int) -> Index:
+        """At how many of some steps of a log each of all logs has another value."""
+        steps, values, ranks = self._points
+        clock, rows = self._clocks[rank], self._heads[rank]
+        rows = rows[:: min(_STRIDE, 1 + len(rows) // _LEAST_SAMPLES)]
+        count = np.zeros(len(self._clocks), np.intp)
+        for some in np.array_split(rows, len(rows) * len(count) // _AT_ONCE + 1):
+            first, end = (np.searchsorted(steps, clock.steps[some], side) for side in _SIDES)
+            each = end - first
+            at = np.arange(each.sum()) + np.repeat(first - np.cumsum(each) + each, each)
+            expected = np.repeat(clock.values[some], each)
+            with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
+                differ = np.abs(values[at] - expected) > SAME * np.abs(expected)
+            count += np.bincount(ranks[at[differ]], minlength=len(count))
+        return count
+
+
+def shift(a: Course, b: Course) -> int | None:
     """How many steps the counting of two logs is apart that hold the same values at the same steps: one run
     in two formats (0, or 1 or -1 where one counts from 0 and the other from 1). None if they do not."""
-    if one.last < other.first or other.last < one.first or one.clock.role in SCHEDULES:
+    if a.last < b.first or b.last < a.first or a.clock.role in SCHEDULES:
         return None
-    if one.attempt.sources and one.attempt.sources == other.attempt.sources:
+    if a.attempt.sources and a.attempt.sources == b.attempt.sources:
         return None  # two attempts of one file
-    writers = process(one.attempt), process(other.attempt)
+    writers = process(a.attempt), process(b.attempt)
     several = all(writers) and writers[0] != writers[1]  # ranks of one job, if they log one loss at one time
-    apart = int(one.clock.steps[0]) - int(other.clock.steps[0])
-    for by in (0, apart) if abs(apart) == 1 else (0,):
-        if are_equal(one.clock, _moved(other.clock, by), timed=several):
-            return by
-    return None
+    apart = int(a.clock.steps[0]) - int(b.clock.steps[0])
+    shifts = (0, apart) if abs(apart) == 1 else (0,)
+    return next((by for by in shifts if are_equal(a.clock, _moved(b.clock, by), timed=several)), None)
 
 
 def _moved(series: Series, by: int) -> Series:
@@ -68,7 +168,7 @@ def _moved(series: Series, by: int) -> Series:
 
 
 def _shifted(attempt: Attempt, by: int) -> Attempt:
-    return replace(attempt, series={m: _moved(s, by) for m, s in attempt.series.items()}) if by else attempt
+    return replace(attempt, series={m: _moved(s, by) for m, s in attempt.series.items()})
 
 
 def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
@@ -91,24 +191,24 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     )
 
 
-def is_part(one: Course, other: Course) -> bool:
+def is_part(a: Course, b: Course) -> bool:
     """Whether two logs are parts of one: no metric in common, mostly the same steps, at the same time."""
-    if not one.attempt.series.keys().isdisjoint(other.attempt.series):
+    if not a.attempt.series.keys().isdisjoint(b.attempt.series):
         return False
-    shared = min(one.last, other.last) - max(one.first, other.first)
-    longer = max(one.last - one.first, other.last - other.first)
-    if shared <= 0 or shared < _COMMON_SHARE * longer or one.attempt.axis != other.attempt.axis:
+    shared = min(a.last, b.last) - max(a.first, b.first)
+    longer = max(a.last - a.first, b.last - b.first)
+    if shared <= 0 or shared < _COMMON_SHARE * longer or a.attempt.axis != b.attempt.axis:
         return False
-    return not min(one.ended, other.ended) < max(one.started, other.started)
+    return not min(a.ended, b.ended) < max(a.started, b.started)
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
     """The keeper with the series that only the other log has, whatever they are called there."""
-    mine = list(keeper.series.values())
+    own = list(keeper.series.values())
     new = {
         metric: s
         for metric, s in other.series.items()
-        if metric not in keeper.series and not any(m.role is s.role and are_equal(m, s) for m in mine)
+        if metric not in keeper.series and not any(o.role is s.role and are_equal(o, s) for o in own)
     }
     return replace(
         keeper,
@@ -117,3 +217,60 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
         facts={**other.facts, **keeper.facts},
         faults=(*keeper.faults, *other.faults),
     )
+
+
+def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
+    """The logs, and those set aside that tell the whole of what several others tell in parts: a trainer's
+    state beside an event file a process.
+
+    The log of the whole tells one course, without what was overtaken or with what should have been; the
+    others tell the restarts. So they are the attempts, and the log of the whole is a copy of them. Only a log
+    that is the one of its format is asked. What it alone logged goes to the attempts, by step.
+    """
+    formats = Counter(log.attempt.facts.get("format") for log in courses)
+    kept = list(courses)
+    wholes: list[Attempt] = []
+    for whole in courses if len(courses) > 2 else ():
+        if formats[whole.attempt.facts.get("format")] > 1 or PART.search(whole.name):
+            continue
+        parts = sorted(_parts(whole, kept), key=lambda part: (part[:2], part[2].name))
+        if _covered(whole, parts) and not any(_covered(whole, [part]) for part in parts):
+            kept = [log for log in kept if log is not whole and all(log is not part[2] for part in parts)]
+            kept += _with_rows_of(whole.attempt, parts)
+            wholes.append(whole.attempt)
+    return kept, wholes
+
+
+def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
+    """Of other logs those steps at which they have the values of the whole, without a break."""
+    for log in others:
+        if log is whole or log.last < whole.first or log.first > whole.last:
+            continue
+        i, j = common(whole.clock, log.clock)
+        equal = same(whole.clock.values[i], log.clock.values[j])
+        score = np.concatenate([[0], np.cumsum(np.where(equal, 1, _UNEQUAL))])
+        end = int(np.argmax(score - np.minimum.accumulate(score)))
+        rows = slice(int(np.argmin(score[: end + 1])), end)
+        if are_equal(pick(whole.clock, i[rows]), pick(log.clock, j[rows])):
+            steps = whole.clock.steps[i[rows]]
+            yield int(steps[0]), int(steps[-1]), log
+
+
+def _covered(whole: Course, parts: Sequence[Part]) -> bool:
+    steps = whole.clock.steps
+    inside = np.zeros(len(steps), bool)
+    for first, last, _ in parts:
+        inside |= (steps >= first) & (steps <= last)
+    return bool(inside.mean() >= _COVERED)
+
+
+def _with_rows_of(whole: Attempt, parts: Sequence[Part]) -> Iterator[Course]:
+    """The attempts with the metrics that only the whole has, each up to where the next one begins."""
+    begins = np.array([first for first, _, _ in parts[1:]])
+    for number, (_, _, log) in enumerate(parts):
+        rows = {
+            m: pick(s, np.searchsorted(begins, s.steps, side="right") == number)
+            for m, s in whole.series.items()
+        }
+        rest = replace(whole, series={m: s for m, s in rows.items() if len(s)}, facts={}, faults=())
+        yield course(with_series_of(log.attempt, rest)) or log

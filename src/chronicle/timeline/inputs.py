@@ -1,4 +1,7 @@
-"""What `stitch` takes, turned into attempts: attempts, a pandas DataFrame, or plain arrays."""
+"""What `stitch` takes, turned into attempts: attempts, a pandas DataFrame, or plain arrays.
+
+A table of several seeds, with a column that tells which row is of which, becomes an attempt a seed.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
+from chronicle.metrics.counters import FRAME_STEP_NAMES
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Floats, Role, Series, Steps
+from chronicle.timeline.courses import pick
 
-STEP_NAMES = ("step", "steps", "global_step", "_step", "iteration", "iter", "epoch")
 _FILLED = 0.5  # share of rows from which on a column is one that every row fills
 _TAIL_SAMPLES = 3  # blank cells at the end of a column that are no news
+_SEED_COLUMNS = ("seed", "random_seed")
+_MOST_SEEDS = 1000  # of them in a table; a random number a row is no seed of a training
 _TAKES = (
     "stitch takes attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to "
     "values or (steps, values)"
@@ -29,6 +35,10 @@ def attempts_from(what: Any) -> list[Attempt]:
     Raises:
         UsageError: it is nothing that can be stitched; the message says what is wrong and what is taken.
     """
+    return [one for attempt in _attempts(what) for one in _by_seed(attempt)]
+
+
+def _attempts(what: Any) -> list[Attempt]:
     if isinstance(what, Attempt):
         return [what]
     if isinstance(what, Mapping):
@@ -93,8 +103,8 @@ def _series(metric: str, steps: Steps, values: Floats, times: Floats | None = No
 def _from_frame(table: Any) -> list[Attempt]:
     if {"metric", "step", "value"} <= set(table.columns):
         return _from_long(table)
-    names = [c for c in table.columns if str(c).strip().lower() in STEP_NAMES]
-    step = min(names, key=lambda c: STEP_NAMES.index(str(c).strip().lower()), default=None)
+    names = [c for c in table.columns if str(c).strip().lower() in FRAME_STEP_NAMES]
+    step = min(names, key=lambda c: FRAME_STEP_NAMES.index(str(c).strip().lower()), default=None)
     steps = _steps(str(step or "index"), table.index if step is None else table[step])
     columns = {str(c): table[c] for c in table.columns if c != step and table[c].dtype.kind in "ifub"}
     series: dict[str, Series] = {}
@@ -150,3 +160,28 @@ def _unix(column: Any) -> Floats:
 
     instants = pd.to_datetime(column, utc=True)
     return np.asarray((instants - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64)
+
+
+def _by_seed(attempt: Attempt) -> list[Attempt]:
+    """An attempt a seed, called ``table.csv, seed 3``, if a column says which row is of which.
+
+    Only where every metric was logged in every row, and not where the seed is another one from row to row.
+    """
+    column = next((attempt.series[name] for name in _SEED_COLUMNS if name in attempt.series), None)
+    rest = {m: s for m, s in attempt.series.items() if s is not column}
+    if column is None or not rest or not all(np.array_equal(s.steps, column.steps) for s in rest.values()):
+        return [attempt]
+    seeds, which = np.unique(column.values, return_inverse=True)
+    if not 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2):
+        return [attempt]
+    if not all(abs(seed) < 2**63 and seed.is_integer() for seed in seeds.tolist()):
+        return [attempt]
+    return [
+        replace(
+            attempt,
+            name=f"{attempt.name}, seed {int(seed)}",
+            series={m: pick(s, which == k) for m, s in rest.items()},
+            facts={**attempt.facts, "seed": int(seed)},
+        )
+        for k, seed in enumerate(seeds)
+    ]

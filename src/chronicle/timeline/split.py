@@ -1,7 +1,7 @@
 """One log that holds several attempts, cut apart where its step goes back for good.
 
-A step goes back for five reasons. Rows out of order and repeated steps are put in order here; a rollback,
-a relaunch and another seed begin an attempt of their own, and `lineage` tells which of them it is.
+A step goes back for five reasons. Rows out of order and repeated steps are put in order and told of here; a
+rollback, a relaunch and another seed begin an attempt of their own, and `trainings` tells which it is.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Floats, Series, StepBack, Steps
-from chronicle.timeline.clock import Index, clock, step_gap
-from chronicle.timeline.step_backs import disorder, repeats
+from chronicle.metrics.counters import step_gap
+from chronicle.model import Attempt, Series, StepBack, Steps
+from chronicle.timeline.courses import Index, Mask, clock, pick, same
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
@@ -26,9 +25,6 @@ _MANY_CUTS, _MANY_SHORT = 1000, 50  # nobody restarts more often
 _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that write by turns
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _AT_ONCE = 4096  # falls that are looked at together
-SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
-
-
 _OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
 
 _BLOCKS = (
@@ -41,46 +37,51 @@ _SORTED = (
 )
 
 
-def split(attempts: Sequence[Attempt], *, told: bool) -> tuple[list[Attempt], list[str], list[StepBack]]:
+def split(
+    attempts: Sequence[Attempt], *, relation_given: bool
+) -> tuple[list[Attempt], list[str], list[StepBack]]:
     """All attempts in the logs, each with its rows in the order of its steps, the doubts, and where rows were
     out of order or a step was logged again.
 
     One attempt keeps its name; several of one log are called ``name#1``, ``name#2`` in the order of the
-    rows. ``told`` is whether run.toml says how attempts relate: then a step that goes back cuts.
+    rows. ``relation_given`` is whether run.toml says how attempts relate: then a step that goes back cuts.
     """
     parts: list[Attempt] = []
     doubts: list[str] = []
     backs: list[StepBack | None] = []
     for attempt in attempts:
         happened = replace(attempt, series={m: _by_wall_clock(s) for m, s in attempt.series.items()})
-        ticks = clock(happened)
-        cuts = starts(ticks) if ticks is not None else []
-        if ticks is not None and not told and _separate_blocks(ticks.steps, cuts):
+        logged, ticks = clock(attempt), clock(happened)
+        if logged is None or ticks is None:
+            parts.append(attempt)
+            continue
+        cuts = starts(ticks)
+        if not relation_given and _separate_blocks(ticks.steps, cuts):
             cuts = []
             doubts.append(_BLOCKS.format(name=attempt.name))
-        elif ticks is not None and not cuts and (down := len(falls(ticks.steps))) > _rare(ticks):
+        elif not cuts and (down := len(falls(ticks.steps))) > _rare(ticks):
             doubts.append(_SORTED.format(name=attempt.name, down=down, rows=len(ticks)))
         pieces = _cut(happened, ticks, cuts)
         parts += pieces
-        backs += [disorder(attempt, happened, len(cuts)), *map(repeats, pieces)]
+        backs += [_disorder(attempt.name, logged, ticks, len(cuts)), *map(_repeats, pieces)]
     return parts, doubts, [back for back in backs if back is not None]
 
 
-def _cut(attempt: Attempt, ticks: Series | None, cuts: list[int]) -> list[Attempt]:
-    if ticks is None or not cuts:
-        return [replace(attempt, series={m: by_step(s) for m, s in attempt.series.items()})]
-    rows = {m: _by_piece(belongs(s, ticks, cuts), len(cuts) + 1) for m, s in attempt.series.items()}
-    end = len(cuts)
+def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
+    if not cuts:
+        return [replace(attempt, series={m: _by_step(s) for m, s in attempt.series.items()})]
+    rows = {m: _by_piece(_belongs(s, ticks, cuts), len(cuts) + 1) for m, s in attempt.series.items()}
+    last = len(cuts)
     facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
     not_the_end: dict[str, Any] = {"facts": facts, "faults": (), "truncated": False}
     return [
         replace(
             attempt,
             name=f"{attempt.name}#{k + 1}",
-            series={m: by_step(pick(s, rows[m][k])) for m, s in attempt.series.items() if len(rows[m][k])},
-            **({} if k == end else not_the_end),
+            series={m: _by_step(pick(s, rows[m][k])) for m, s in attempt.series.items() if len(rows[m][k])},
+            **({} if k == last else not_the_end),
         )
-        for k in range(end + 1)
+        for k in range(last + 1)
     ]
 
 
@@ -91,12 +92,7 @@ def _by_piece(piece: Index, pieces: int) -> list[Index]:
     return np.split(order, ends)
 
 
-def pick(series: Series, rows: NDArray[np.bool_] | Index) -> Series:
-    """Some rows of a series."""
-    return replace(series, steps=series.steps[rows], values=series.values[rows], times=series.times[rows])
-
-
-def by_step(series: Series) -> Series:
+def _by_step(series: Series) -> Series:
     """Rows in the order of their steps; equal steps are sub-samples and keep the order of the log."""
     return pick(series, np.argsort(series.steps, kind="stable")) if len(falls(series.steps)) else series
 
@@ -104,11 +100,6 @@ def by_step(series: Series) -> Series:
 def falls(steps: Steps) -> Index:
     """Rows whose step is lower than the row before. Compares, never subtracts: steps may be 2**63 - 1."""
     return np.flatnonzero(steps[1:] < steps[:-1]) + 1
-
-
-def same(a: float | Floats, b: float | Floats) -> NDArray[np.bool_]:
-    """Whether two values are one value, as far as the rounding of logs goes; NaN is NaN."""
-    return np.asarray(np.isclose(a, b, rtol=SAME, atol=0.0, equal_nan=True))
 
 
 def _by_wall_clock(series: Series) -> Series:
@@ -156,22 +147,17 @@ def _quiet(series: Series, down: Index) -> list[bool]:
         np.count_nonzero(windows[some] >= steps[some, None], axis=1) <= _SHORT_SAMPLES
         for some in np.array_split(down, len(down) // _AT_ONCE + 1)
     ]
-    told_twice = np.concatenate([[0], np.cumsum(_told_twice(series))])
+    logged_twice = np.concatenate([[0], np.cumsum(_logged_twice(series))])
     ends = np.append(down[1:], len(steps))
-    quiet = np.concatenate(few) & (told_twice[ends] == told_twice[down])
-    return [bool(q) for q in quiet]
+    quiet: list[bool] = (np.concatenate(few) & (logged_twice[ends] == logged_twice[down])).tolist()
+    return quiet
 
 
-def _told_twice(series: Series) -> NDArray[np.bool_]:
+def _logged_twice(series: Series) -> Mask:
     """Rows whose step was logged with values that differ."""
-    order = np.argsort(series.steps, kind="stable")
-    steps, values = series.steps[order], series.values[order]
-    heads = np.flatnonzero(np.concatenate([[True], steps[1:] != steps[:-1]]))
-    group = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, len(steps))))
-    differs = np.bincount(group, ~same(values, values[heads][group])) > 0
-    told: NDArray[np.bool_] = np.empty(len(steps), bool)
-    told[order] = differs[group]
-    return told
+    _, first, step = np.unique(series.steps, return_index=True, return_inverse=True)
+    differs = np.bincount(step, ~same(series.values, series.values[first][step])) > 0
+    return np.asarray(differs[step])
 
 
 def _rare(series: Series) -> float:
@@ -204,7 +190,7 @@ def _separate_blocks(steps: Steps, cuts: list[int]) -> bool:
     return all(a[1] < b[0] for a, b in pairwise(ranges))
 
 
-def belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
+def _belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
     """For each row of any series the number of the piece it belongs to, given the clock's cuts."""
     if np.array_equal(series.steps, ticks.steps):
         return np.searchsorted(cuts, np.arange(len(series)), side="right")
@@ -232,3 +218,29 @@ def _by_own_falls(steps: Steps, ticks: Series, cuts: list[int]) -> Iterator[int]
                 k += 1
         before = step
         yield k
+
+
+def _disorder(name: str, logged: Series, happened: Series, cuts: int) -> StepBack | None:
+    """Rows of a log that were out of order; ``happened`` is its clock in the order of the wall clock, which
+    was then cut at so many places."""
+    down = len(falls(logged.steps))
+    if down <= cuts:
+        return None
+    mended = down - len(falls(happened.steps))
+    evidence: dict[str, Any] = {"rows": len(logged), "falls": down, "cuts": cuts}
+    if mended > 0:
+        evidence["mended_by_wall_clock"] = mended
+    else:
+        place = np.argsort(logged.steps, kind="stable")
+        evidence["farthest_rows"] = int(np.abs(place - np.arange(len(place))).max()) if not cuts else None
+    return StepBack("disorder", (name,), down - cuts, evidence)
+
+
+def _repeats(attempt: Attempt) -> StepBack | None:
+    """Rows of an attempt whose step is that of the row before."""
+    ticks = clock(attempt)
+    if ticks is None or not (again := ticks.steps[1:] == ticks.steps[:-1]).any():
+        return None
+    a, b = ticks.values[1:][again], ticks.values[:-1][again]
+    equal = int(np.count_nonzero((a == b) | (np.isnan(a) & np.isnan(b))))
+    return StepBack("repeats", (attempt.name,), len(a), {"rows": len(ticks), "equal_values": equal})

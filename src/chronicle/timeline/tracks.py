@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Series, Steps, Timeline, Track
-from chronicle.timeline.clock import Mask, clock
-from chronicle.timeline.lineage import Training
+from chronicle.timeline.courses import Mask, clock
+from chronicle.timeline.trainings import Training
 
-if TYPE_CHECKING:
-    pass
+_Points = tuple[Steps, NDArray[np.int32], Mask]  # steps, attempt, and which are live
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
@@ -22,44 +21,35 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
 
     Metrics that are logged at the same steps share the arrays that say so.
     """
-    kept, known = _Kept(len(attempts), trainings), dict[int, _Points]()
+    course, known = _LiveCourse(len(attempts), trainings), dict[int, _Points]()
     logged: dict[str, list[tuple[int, Series]]] = {}
     for k, attempt in enumerate(attempts):
         for metric, series in attempt.series.items():
             logged.setdefault(metric, []).append((k, series))
-    return {metric: _track(metric, parts, kept, known) for metric, parts in logged.items()}
-
-
-_Points = tuple[Steps, NDArray[np.int32], Mask]  # steps, attempt, and which are live
+    return {metric: _track(metric, parts, course, known) for metric, parts in logged.items()}
 
 
 def _track(
-    metric: str, logged: Sequence[tuple[int, Series]], kept: _Kept, known: dict[int, _Points]
+    metric: str, logged: Sequence[tuple[int, Series]], course: _LiveCourse, known: dict[int, _Points]
 ) -> Track:
+    """The track of a metric; ``known`` holds the points of the last metric that was logged so often."""
     first = logged[0][1]
-    steps, attempt, live = _points(logged, kept, known)
+    steps = _joined([s.steps for _, s in logged])
+    attempt = np.repeat(np.array([k for k, _ in logged], np.int32), [len(s) for _, s in logged])
+    points = known.get(len(steps))
+    if not (points and np.array_equal(steps, points[0]) and np.array_equal(attempt, points[1])):
+        known[len(steps)] = points = steps, attempt, course.live(steps, attempt)
     return Track(
         metric=metric,
         role=first.role,
-        steps=steps,
+        steps=points[0],
         values=_joined([s.values for _, s in logged]),
         times=_joined([s.times for _, s in logged]),
         unit=next((s.unit for _, s in logged if s.unit), None),
         dataset=first.dataset,
-        attempt=attempt,
-        live=live,
+        attempt=points[1],
+        live=points[2],
     )
-
-
-def _points(logged: Sequence[tuple[int, Series]], kept: _Kept, known: dict[int, _Points]) -> _Points:
-    """When a metric was logged; ``known`` holds the last that was logged so often."""
-    steps = _joined([s.steps for _, s in logged])
-    attempt = np.repeat(np.array([k for k, _ in logged], np.int32), [len(s) for _, s in logged])
-    before = known.get(len(steps))
-    if before and np.array_equal(steps, before[0]) and np.array_equal(attempt, before[1]):
-        return before
-    known[len(steps)] = steps, attempt, kept.live(steps, attempt)
-    return known[len(steps)]
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -81,7 +71,7 @@ def _part(track: Track, series: Series, k: int) -> Series:
     return replace(series, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])
 
 
-class _Kept:
+class _LiveCourse:
     """What is left of each attempt on the live course of its training: its steps below the first step of a
     later attempt that rolled back, but for those that a later attempt logged once more."""
 
@@ -91,11 +81,9 @@ class _Kept:
         self._below = np.zeros(attempts, np.int64)  # steps, where it was cut
         for number, training in enumerate(trainings):
             for piece in training.live():
-                self._training[piece.course.index] = number
-                if piece.bound is not None:
-                    self._cut[piece.course.index] = True
-                    self._below[piece.course.index] = piece.bound
-
+                k = piece.course.index
+                self._training[k], self._cut[k] = number, piece.bound is not None
+                self._below[k] = piece.bound or 0
         on = self._training[self._training >= 0]
         self._joined = len(on) > len(np.unique(on))
 
@@ -135,38 +123,31 @@ def discarded(timeline: Timeline) -> Mapping[str, Any]:
     not logged), ``live_steps`` (span of the live course, summed over separate trainings), ``total_steps``.
     """
     lost = sum(j.discarded_steps for j in timeline.joins)
-    live_steps = sum(_live_span(timeline, lineage) for lineage in _lineages(timeline))
-    seconds = [_dead_seconds(timeline, k) for k in range(len(timeline.attempts))]
-    known = [s for s in seconds if s is not None]
+    live_steps = sum(_live_spans(timeline))
+    seconds = [s for k in range(len(timeline.attempts)) if (s := _dead_seconds(timeline, k)) is not None]
     return {
         "discarded_steps": lost,
-        "discarded_s": sum(known) if known else None,
+        "discarded_s": sum(seconds) if seconds else None,
         "live_steps": live_steps,
         "total_steps": live_steps + lost,
     }
 
 
-def _lineages(timeline: Timeline) -> list[list[int]]:
-    """Attempts by separate training: those that no join leads into begin one."""
+def _live_spans(timeline: Timeline) -> Iterator[int]:
+    """Steps from the first to the last live point of each separate training; those attempts that no join
+    leads into begin one."""
     source = {j.after: j.before for j in timeline.joins}
-    found: dict[int, list[int]] = {}
-    home: dict[int, int] = {}
+    training: dict[int, int] = {}
+    ends: dict[int, list[int]] = {}
     for k, attempt in enumerate(timeline.attempts):
-        if clock(attempt) is not None:
-            home[k] = home[source[k]] if k in source else k
-            found.setdefault(home[k], []).append(k)
-    return list(found.values())
-
-
-def _live_span(timeline: Timeline, attempts: Sequence[int]) -> int:
-    ends: list[int] = []
-    for k in attempts:
-        ticks = clock(timeline.attempts[k])
+        ticks = clock(attempt)
         if ticks is not None:
+            training[k] = training[source[k]] if k in source else k
             track = timeline.series[ticks.metric]
             steps = track.steps[track.live & (track.attempt == k)]
-            ends += [int(steps.min()), int(steps.max())] if len(steps) else []
-    return max(ends) - min(ends) if ends else 0
+            if len(steps):
+                ends.setdefault(training[k], []).extend((int(steps.min()), int(steps.max())))
+    yield from (max(span) - min(span) for span in ends.values())
 
 
 def _dead_seconds(timeline: Timeline, k: int) -> float | None:
@@ -175,8 +156,8 @@ def _dead_seconds(timeline: Timeline, k: int) -> float | None:
     if ticks is None:
         return None
     track = timeline.series[ticks.metric]
-    mine = (track.attempt == k) & np.isfinite(track.times)
-    dead, alive = track.times[mine & ~track.live], track.times[mine & track.live]
+    timed = (track.attempt == k) & np.isfinite(track.times)
+    dead, alive = track.times[timed & ~track.live], track.times[timed & track.live]
     if not len(dead):
         return None
     start = alive[alive <= dead.min()]

@@ -1,71 +1,45 @@
-"""The rules, one file a family. A rule module has
+"""The rules, one file a family of patterns, each with one `Rule` or more (see chronicle/classify/report.py).
 
-- ``PATTERNS: tuple[str, ...]``: the ids it may emit;
-- ``REPLACES: tuple[str, ...]`` (optional): patterns that a finding of this family takes the place of, where
-  both have the same metric, attempt and start_step (the context explains the shape; see report.renamed);
-- ``find(view) -> Iterator[Finding]``.
-
-`RULES` is the explicit list, shapes first; the order decides who explains whom: a later family may replace
+`RULES` is the explicit list, shapes first; the order decides who explains whom: a later rule may replace
 findings of an earlier one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
-
+from chronicle.classify.report import Rule
 from chronicle.classify.rules import (
-    anew,
-    averaged,
     datasets,
-    epochs,
-    failed,
-    gradients,
-    improvement,
-    mixture,
+    late_rise,
+    learning,
+    loss_shapes,
     numerics,
-    overfitting,
-    plateau,
-    quantised,
-    replay,
-    restored,
+    precursors,
+    reinitialised,
+    repeated_data,
     resume,
     schedule,
-    shapes,
+    small_shifts,
     speed,
-    uturn,
+    whole_run,
 )
-from chronicle.classify.view import View
-from chronicle.model import Finding
-
-
-class Rule(Protocol):
-    """What a rule module offers."""
-
-    @property
-    def PATTERNS(self) -> tuple[str, ...]: ...
-
-    def find(self, view: View) -> Iterator[Finding]: ...
-
 
 RULES: tuple[Rule, ...] = (
-    shapes,
-    uturn,
-    failed,
-    quantised,
-    plateau,
-    overfitting,
-    improvement,
-    anew,
-    resume,
-    datasets,
-    mixture,
-    replay,
-    restored,
-    epochs,
-    schedule,
-    numerics,
-    gradients,
-    speed,
-    averaged,
+    loss_shapes.RULE,
+    late_rise.RULE,
+    whole_run.RULE,
+    numerics.QUANTISED,
+    learning.RULE,
+    reinitialised.RULE,
+    resume.RESUME,
+    datasets.BY_DATASET,
+    datasets.MIXTURE,
+    repeated_data.RULE,
+    resume.RESTORED,
+    schedule.EPOCHS,
+    schedule.SCHEDULE,
+    numerics.RULE,
+    precursors.PRECURSORS,
+    precursors.SPIKE_RATE,
+    speed.RULE,
+    small_shifts.RULE,
 )

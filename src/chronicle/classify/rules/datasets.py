@@ -1,4 +1,4 @@
-"""Losses by data set: whose spike is it?
+"""Data sets and their mixture: whose spike is it, and is it the model that is worse, or the batch?
 
 multi-dataset-spike
     Sees: a spike in the losses of single data sets, in one of them or in several at the same time. How each
@@ -7,25 +7,49 @@ multi-dataset-spike
     one event; every other data set is then asked again at that place, where 4 standard errors are enough.
     Blind to: sources that are not logged apart, and those with less than a fifth of the points of the loss.
     False alarm: somebody looks for a bad shard that does not exist. Source: IDEFICS chronicles; PaLM 5.1.
+
+resume-ratio-skew
+    Sees: a bump of the loss that is the mixture of the batch, not the model.
+    Rule: the share of a source leaves its level and comes back, the loss is off its line by 4.5 standard
+    errors and 1 % meanwhile, and no loss of a single data set rises by half as much. Under a bump of the loss
+    the ratio is asked again: 3 standard errors and 5 % are enough there. At a join, where an
+    attempt has no level of its own yet, the level is the earlier attempt's: a resume spike in whose first
+    samples the ratio is 5 standard errors and 5 % off it, and no single data set rises by half as much.
+    Blind to: a skew whose ratio is not logged. False alarm: a real spike is taken for harmless.
+    Source: IDEFICS memo ("restart spikes"): ratio 0.0117 to 0.008 at each resume, back in 50 steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from chronicle.classify.measure import departure
-from chronicle.classify.report import criterion, found
-from chronicle.classify.rules.spikes import PATTERNS as SPIKES
+import numpy as np
+
+from chronicle.classify.detect import Event, Kind
+from chronicle.classify.joins import FIRST, LEAST
+from chronicle.classify.measure import (
+    BEFORE,
+    Excess,
+    departure,
+    excess,
+    fit,
+    inflation,
+    positive,
+    scale,
+    sure,
+)
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed
+from chronicle.classify.rules import resume
+from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.metrics.judged import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
-PATTERNS = ("multi-dataset-spike",)
+SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"
+WHY = "the ratio had kept its level, or a single data set had risen as much"
 
 
-def find(view: View) -> Iterator[Finding]:
-    for attempt in view.attempts:
-        yield from dataset_spikes(view, attempt)
+# ---- spikes by data set --------------------------------------------------------------------------------
 
 
 def dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -33,7 +57,7 @@ def dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
     sources = [s for s in attempt.by_role(Role.DATASET_LOSS) if len(s) >= MIN_POINTS]
     if len(sources) < 2:
         return
-    spikes = [(f, s) for s in sources for f in view.findings(s) if f.pattern in SPIKES]
+    spikes = [(f, s) for s in sources for f in typed_findings(view, s) if f.pattern in SPIKES]
     spikes.sort(key=lambda pair: pair[0].start_step)
     while spikes:
         first, source = spikes[0]
@@ -58,30 +82,206 @@ def whose(
     start = min(f.start_step for f, _ in group)
     peak = tallest.peak_step if tallest.peak_step is not None else tallest.start_step
     rises = {s.metric: departure(s, start, peak + 1) for s in sources}
-    spiking = {s.metric for _, s in group}
-    moved = [m for m, e in rises.items() if m in spiking or e.t >= view.thresholds.other_t]
+    spiking, least = {s.metric for _, s in group}, view.thresholds.other_t
+    moved = [m for m, e in rises.items() if m in spiking or e.t >= least]
     kind = "single" if len(moved) == 1 else "simultaneous" if len(moved) == len(sources) else "several"
-    ends = [f.end_step for f, _ in group]
-    end = None if any(e is None for e in ends) else max(e for e in ends if e is not None)
+    ends = [f.end_step for f, _ in group if f.end_step is not None]
     calm = [e.t for m, e in rises.items() if m not in moved]
-    most = max(calm, default=None)
-    least = view.thresholds.other_t
-    return found(
-        "multi-dataset-spike",
-        attempt,
-        series if kind == "single" else None,
-        (start, peak, end),
+    others, most = max(calm, default=None), f"1 or more of {len(sources)}"
+    end = max(ends) if len(ends) == len(group) else None
+    return finding(
+        SPIKE,
+        At(attempt, series if kind == "single" else None, start, peak, end),
+        [
+            *noted(
+                kind=kind, data_sets=sorted(moved), of=len(sources), height_log=rises[series.metric].height
+            ),
+            Check("data sets that spike", len(moved), "data sets", most),
+            Check("strongest of the others", others, "standard errors", f"< {least:g}", bool(calm)),
+        ],
         severity=tallest.severity,
         confidence=tallest.confidence,
-        evidence={
-            "kind": kind,
-            "data_sets": sorted(moved),
-            "of": len(sources),
-            "height_log": rises[series.metric].height,
-        },
-        criteria=[
-            criterion("data sets that spike", len(moved), "data sets", f"1 or more of {len(sources)}", True),
-            criterion("strongest of the others", most, "standard errors", f"< {least:g}", bool(calm)),
-        ],
         runner_up=(tallest.pattern, "the total loss alone: one event, whoever it belongs to"),
     )
+
+
+# ---- the mixture that batches are drawn from -----------------------------------------------------------
+
+
+def skewed_mixture(view: View) -> Iterator[Finding]:
+    """Bumps of the loss that are the mixture of the batch; at a join, the join explains them."""
+    at_joins = list(skewed_resumes(view))
+    yield from at_joins
+    known = {(f.attempt, f.start_step) for f in at_joins}
+    for attempt in view.attempts:
+        yield from (f for f in ratio_skew(view, attempt) if (f.attempt, f.start_step) not in known)
+
+
+def ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Every excursion of a ratio that the loss follows."""
+    loss = attempt.loss
+    if loss is None:
+        return
+    for ratio in attempt.by_role(Role.RATIO):
+        seen = [f for event in excursions(view, ratio) for f in explained(view, attempt, loss, ratio, event)]
+        yield from seen
+        known = {f.start_step for f in seen}
+        for bump in typed_findings(view, loss):
+            if bump.pattern in BUMPS and bump.end_step is not None and bump.start_step not in known:
+                yield from asked_again(view, attempt, ratio, bump, bump.end_step)
+
+
+def skewed_resumes(view: View) -> Iterator[Finding]:
+    """Resume spikes that are the mixture: a ratio is off the earlier attempt's level, no data set is."""
+    if not any(a.by_role(Role.RATIO) for a in view.attempts):
+        return
+    limits = view.thresholds
+    for spike in resume.find(view):
+        names = spike.attempt, spike.evidence.get("after")
+        after, before = (next(iter(view.named(name)), None) for name in names)
+        if spike.pattern != resume.SPIKE or after is None or before is None:
+            continue
+        skews = [(skew(old, r, spike.start_step), r) for r, old in pairs(before, after, Role.RATIO)]
+        (share, t), ratio = max(skews, key=lambda s: abs(s[0][1]), default=((0.0, 0.0), None))
+        if ratio is None or abs(t) < limits.join_t or abs(share) < limits.ratio_off:
+            continue  # the mixture kept its level
+        sources = [rise_at_join(old, s, spike) for s, old in pairs(before, after, Role.DATASET_LOSS)]
+        least = limits.midway * float(spike.evidence["join_height_log"])
+        worst = max((e.t for e in sources if e.height >= least), default=0.0)
+        if worst < limits.other_t:
+            first = "first samples of the ratio off its level"
+            checks = [
+                *noted(ratio=ratio.metric, ratio_change_share=share),
+                at_least(first, abs(t), "standard errors", limits.join_t),
+                at_least("change of the ratio", abs(share), "share", limits.ratio_off),
+            ]
+            if sources:
+                checks.append(calm_data_sets(worst, limits.other_t))
+            yield renamed(spike, SKEW, checks, why=WHY)
+
+
+def calm_data_sets(worst_t: float, most: float) -> Check:
+    """The check that no single data set is worse."""
+    return at_most("single data set off its line", worst_t, "standard errors", most)
+
+
+def pairs(before: AttemptView, after: AttemptView, role: Role) -> list[tuple[Series, Series]]:
+    """Series of a role in an attempt, each with the same one in the earlier attempt."""
+    return [(s, before.series[s.metric]) for s in after.by_role(role) if s.metric in before.series]
+
+
+def skew(old: Series, new: Series, at: float) -> tuple[float, float]:
+    """How far the first samples of a ratio are off its level before: as a share of it, and in errors."""
+    level = old.values[(old.steps < at) & np.isfinite(old.values)][-BEFORE:]
+    first = new.values[(new.steps >= at) & np.isfinite(new.values)][: FIRST[-1]]
+    if min(len(level), len(first)) < LEAST or not np.mean(level) > 0:
+        return 0.0, 0.0
+    usual, noise = float(np.mean(level)), scale(level)
+    noise *= inflation(level - usual, noise)
+    offs = [(float(np.mean(first[:m])) - usual, m) for m in FIRST if m <= len(first)]
+    off, m = max(offs, key=lambda o: abs(o[0]) * o[1] ** 0.5)
+    return off / usual, off / (noise * (1 / m + 1 / len(level)) ** 0.5)
+
+
+def rise_at_join(old: Series, new: Series, spike: Finding) -> Excess:
+    """How far a data set's loss lies over its own line of the earlier attempt while the spike lasts."""
+    (old_steps, before), (steps, y) = positive(old), positive(new)
+    known = old_steps < spike.start_step
+    line = fit(old_steps[known][-BEFORE:], before[known][-BEFORE:])
+    end = spike.end_step or spike.start_step
+    part = steps[: int(np.searchsorted(steps, end)) + LEAST]
+    return excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
+
+
+def excursions(view: View, ratio: Series) -> Iterator[Event]:
+    """Departures of a ratio from its level, up or down, that are over or at least not growing."""
+    for sign in (1.0, -1.0):
+        for event in view.events(ratio, sign):
+            if event.kind in (Kind.BACK, Kind.OPEN, Kind.LONE):
+                yield event
+
+
+def explained(
+    view: View, attempt: AttemptView, loss: Series, ratio: Series, event: Event
+) -> Iterator[Finding]:
+    """The bump of the loss under an excursion of the ratio, unless single data sets rose as well."""
+    limits = view.thresholds
+    start, peak = int(ratio.steps[event.onset]), int(ratio.steps[event.peak])
+    end = int(ratio.steps[event.end]) if event.end is not None else peak
+    moved = departure(loss, start, (end if end - start < BEFORE * step_gap(loss) else peak) + 1)
+    shape = beside(view, loss, start, end)
+    if shape is None and (abs(moved.t) < limits.known_t or abs(moved.height) < limits.ratio_bump):
+        return
+    if shape is None and attempt.index == 0 and event.onset < max(BEFORE, limits.settling * len(ratio)):
+        return  # neither the ratio nor the loss has a level yet
+    height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
+    calm = calm_sources(view, attempt, start, peak, height)
+    if calm is None:
+        return
+    change = float(np.exp(abs(event.height))) - 1
+    checks = [
+        *noted(ratio=ratio.metric),
+        Check("change of the ratio", change, "share", "leaves its level", key="ratio_change_share"),
+        *noted(ratio_start_step=start),
+        at_least("loss off its line, or a spike", abs(moved.t), "standard errors", limits.known_t),
+        *calm,
+    ]
+    if shape is not None:
+        yield renamed(shape, SKEW, checks, why=WHY)
+        return
+    yield finding(
+        SKEW,
+        At(attempt, loss, start, peak, end),
+        [*checks, *noted(height_log=moved.height)],
+        severity=0.3,
+        confidence=sure(moved.t, limits.known_t),
+        runner_up=(FAST, WHY),
+    )
+
+
+def asked_again(
+    view: View, attempt: AttemptView, ratio: Series, bump: Finding, end: int
+) -> Iterator[Finding]:
+    """A bump of the loss under which the ratio, asked at this one place, is off its line."""
+    limits, start = view.thresholds, bump.start_step
+    off = departure(ratio, start, end + 1)
+    if abs(off.t) < limits.single_t or abs(off.height) < limits.ratio_off:
+        return
+    peak = bump.peak_step if bump.peak_step is not None else start
+    calm = calm_sources(view, attempt, start, peak, float(bump.evidence["height_log"]))
+    if calm is not None:
+        change = float(np.exp(abs(off.height))) - 1
+        checks = [
+            *noted(ratio=ratio.metric),
+            at_least("ratio off its line meanwhile", abs(off.t), "standard errors", limits.single_t),
+            at_least("change of the ratio", change, "share", limits.ratio_off, "ratio_change_share"),
+            *noted(ratio_start_step=start),
+            *calm,
+        ]
+        yield renamed(bump, SKEW, checks, why=WHY)
+
+
+def calm_sources(
+    view: View, attempt: AttemptView, start: int, peak: int, height: float
+) -> list[Check] | None:
+    """The check that no single data set rose by half as much (none without such losses), or None: one did.
+
+    Then the sources themselves are worse: the model or its data, not the mixture.
+    """
+    limits = view.thresholds
+    single = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
+    worst = max((e.t for e in single if e.height >= limits.midway * height), default=0.0)
+    if worst >= limits.other_t:
+        return None
+    return [calm_data_sets(worst, limits.other_t)] if single else []
+
+
+def beside(view: View, loss: Series, start: int, end: int) -> Finding | None:
+    """The bump of the loss that belongs to an event between two steps of another series, if there is one."""
+    probe = Finding("", None, None, start, None, end, 0.0, 0.0)
+    near = [f for f in typed_findings(view, loss) if f.pattern in BUMPS and together(view, probe, f, loss)]
+    return min(near, key=lambda f: abs(f.start_step - start), default=None)
+
+
+BY_DATASET = Rule.of_attempts("datasets", (SPIKE,), dataset_spikes)
+MIXTURE = Rule("mixture", (SKEW,), skewed_mixture, replaces=BUMPS | {resume.SPIKE})

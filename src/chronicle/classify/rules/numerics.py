@@ -1,4 +1,4 @@
-"""Numbers inside the network that leave their range before the loss says so.
+"""Numbers inside the network that leave their range before the loss says so, and how the loss is logged.
 
 loss-scale-collapse
     Sees: a dynamic loss scale (fp16) that halves again and again.
@@ -20,6 +20,14 @@ output-logit-drift
     through the second half of the log.
     Blind to: drift of single tokens. False alarm: a z-loss nobody needed.
     Source: Wortsman et al. 3.1.2; Marin 8B (lm_head grew during the cooldown).
+
+quantised-loss
+    Sees: losses logged in bfloat16, or rounded to so few digits that they repeat.
+    Rule: at least 64 finite values; all of them have 8 significant bits or fewer (bfloat16), or fewer than
+    5 % of them are distinct and stand a thousandth of the loss apart or more.
+    Blind to: quantisation finer than the noise, which harms nobody.
+    False alarm: none; it is a property of the log, and leaves a good run good.
+    Source: IDEFICS logs in bfloat16: steps of 2^-7 between 1 and 2, of 2^-6 between 2 and 4.
 """
 
 from __future__ import annotations
@@ -28,34 +36,32 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import at_least, running, scale
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import running, scale
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
-PATTERNS = ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift")
 START_SHARE = 0.1  # share of a log in which a level settles
 LEAVING = 0.1  # share of a drift within which the level still stands where it stood
 LOWEST = 1.25  # [times] the lowest level, within which a growth has not begun
 LEAST = 16  # [samples] for a growth to be told from noise
+GRID_LEAST = 64  # [samples] of a log that can be told to stand on a grid
+BITS = 8  # significant ones of bfloat16
 
 
-def find(view: View) -> Iterator[Finding]:
-    for attempt in view.attempts:
-        for series in attempt.by_role(Role.LOSS_SCALE):
-            yield from loss_scale_collapse(view, attempt, series)
-        yield from strongest(
-            attention_logit_growth(view, attempt, s) for s in attempt.by_role(Role.ATTENTION_LOGIT)
-        )
-        yield from strongest(output_logit_drift(view, attempt, s) for s in attempt.by_role(Role.OUTPUT_LOGIT))
+def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    for series in attempt.by_role(Role.LOSS_SCALE):
+        yield from loss_scale_collapse(view, attempt, series)
+    yield from gravest(
+        attention_logit_growth(view, attempt, s) for s in attempt.by_role(Role.ATTENTION_LOGIT)
+    )
+    yield from gravest(output_logit_drift(view, attempt, s) for s in attempt.by_role(Role.OUTPUT_LOGIT))
 
 
-def strongest(candidates: Iterator[Finding | None]) -> Iterator[Finding]:
-    """One finding for many layers: the gravest."""
-    found_in = [f for f in candidates if f is not None]
-    if found_in:
-        worst = max(found_in, key=lambda f: f.severity)
-        yield worst
+def gravest(candidates: Iterator[Finding | None]) -> list[Finding]:
+    """One finding for many layers."""
+    findings = [f for f in candidates if f is not None]
+    return [max(findings, key=lambda f: f.severity)] if findings else []
 
 
 def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
@@ -77,18 +83,18 @@ def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Ite
     first += int(np.argmax(np.diff(power[first:]) < 0)) + 1 if len(power) > first + 1 else 0
     lowest = int(np.argmin(power))
     back = np.flatnonzero(power[lowest:] >= power[first - 1] - 1) if first else np.empty(0, int)
-    yield found(
+    end = steps[lowest + back[0]] if len(back) else None
+    last, fallen = float(2.0 ** power[-1]), float(fall.max())
+    yield finding(
         "loss-scale-collapse",
-        attempt,
-        series,
-        (steps[first], steps[lowest], steps[lowest + back[0]] if len(back) else None),
+        At(attempt, series, steps[first], steps[lowest], end),
+        [
+            at_least(f"net halvings in {within} samples", fallen, "halvings", need, "halvings"),
+            Check("scale at the end", last, "", ">= 1", not below_one),
+            *noted(lowest_scale=float(2.0 ** power.min())),
+        ],
         severity=0.9 if below_one or not len(back) else 0.5,
         confidence=0.95,
-        evidence={"halvings": float(fall.max()), "lowest_scale": float(2.0 ** power.min())},
-        criteria=[
-            at_least(f"net halvings in {within} samples", float(fall.max()), "halvings", need),
-            criterion("scale at the end", float(2.0 ** power[-1]), "", ">= 1", not below_one),
-        ],
     )
 
 
@@ -115,22 +121,16 @@ def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> 
         return None
     start = leaves(level)
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
-    return found(
+    return finding(
         "attention-logit-growth",
-        attempt,
-        series,
-        (steps[start], steps[int(np.argmax(level))], None),
+        At(attempt, series, steps[start], steps[int(np.argmax(level))]),
+        [
+            Check("largest logit at the end", last, "logit", f"> {high:g}", last > high, "last_logit"),
+            Check("growth over the second half", growth, "factor", f">= {need:g}", key="growth_factor"),
+            *noted(doubling_steps=(steps[-1] - steps[start]) / halves),
+        ],
         severity=0.3 + 0.2 * float(np.log10(last / high)) + 0.1,
         confidence=0.9 if last > high else 0.7,
-        evidence={
-            "last_logit": last,
-            "growth_factor": growth,
-            "doubling_steps": (steps[-1] - steps[start]) / halves,
-        },
-        criteria=[
-            criterion("largest logit at the end", last, "logit", f"> {high:g}", last > high),
-            criterion("growth over the second half", growth, "factor", f">= {need:g}", True),
-        ],
     )
 
 
@@ -151,18 +151,16 @@ def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Find
     away = np.abs(level - base) > LEAVING * abs(drift)
     still = np.flatnonzero(~away[settled:])
     start = settled + int(still[-1]) if len(still) else settled
-    return found(
+    return finding(
         "output-logit-drift",
-        attempt,
-        series,
-        (steps[start], steps[-1], None),
-        severity=0.4,
-        confidence=0.8,
-        evidence={"drift_nats": drift, "level_before": base, "level_now": last},
-        criteria=[
-            criterion("distance from the level after the start", abs(drift), "nats", f">= {need:.3g}", True),
+        At(attempt, series, steps[start], steps[-1]),
+        [
+            *noted(drift_nats=drift, level_before=base, level_now=last),
+            Check("distance from the level after the start", abs(drift), "nats", f">= {need:.3g}"),
             at_least("of it in the second half", late / drift, "share", limits.drift_late),
         ],
+        severity=0.4,
+        confidence=0.8,
     )
 
 
@@ -178,3 +176,42 @@ def leaves(level: Floats) -> int:
     top = begin + int(np.argmax(level[begin:]))
     low = level[begin : top + 1].min()
     return begin + int(np.flatnonzero(level[begin : top + 1] <= LOWEST * low)[-1])
+
+
+# ---- how the loss is logged --------------------------------------------------------------------------
+
+
+def on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """A number format so coarse that the values of a loss stand on a grid."""
+    values, limits = loss.values[np.isfinite(loss.values)], view.thresholds
+    grid = np.unique(values)
+    if len(values) < GRID_LEAST or len(grid) < 3:
+        return
+    share, apart = len(grid) / len(values), float(np.median(np.diff(grid)))
+    few = share < limits.quantised and apart >= limits.grid * float(np.median(np.abs(values)))
+    if few or coarse(values):
+        few_limit = f"< {limits.quantised}"
+        yield finding(
+            "quantised-loss",
+            At(attempt, loss, loss.steps[0], None, loss.steps[-1]),
+            [
+                Check("distinct values", share, "of the samples", few_limit, few, "distinct_share"),
+                *noted(grid_loss=apart, distinct_values=len(grid)),
+                Check("significant bits of every value", None, "bits", f"<= {BITS}", coarse(values)),
+            ],
+            severity=0.1,
+            confidence=0.9,
+            runner_up=("frozen-metric", "it had shown one value only"),
+        )
+
+
+def coarse(values: Floats) -> bool:
+    """Whether every value has at most BITS significant bits."""
+    mantissa = np.frexp(values)[0] * 2.0**BITS
+    return bool(np.all(mantissa == np.rint(mantissa)))
+
+
+RULE = Rule.of_attempts(
+    "numerics", ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift"), find
+)
+QUANTISED = Rule.of_losses("quantised", ("quantised-loss",), on_a_grid)

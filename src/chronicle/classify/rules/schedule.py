@@ -1,4 +1,4 @@
-"""What was planned, and what it does to the loss: learning rate and batch size.
+"""What was planned, and what it does to the loss: learning rate, batch size, epochs.
 
 lr-decay-drop
     Sees: a fall of the loss that the learning rate explains.
@@ -12,36 +12,41 @@ batch-ramp
     Rule: the batch size grows by a half or more, and the noise of the loss falls by 3 standard errors and by
     a third (in log units) of what one over its root would be; or the loss steps down.
     Blind to: ramps that are not logged. Source: BLOOM (192 to 2048 samples over 20 B tokens).
+
+level-shift (epoch edge)
+    Sees: a step down where an epoch begins: samples are read the second time.
+    Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %, and by more
+    than two neighbours may differ once they are rounded. Where the learning rate or the batch size changes at
+    the same step, that explains it.
+    Blind to: epochs that are not logged. False alarm: none that costs anything, it does not worry.
+    Source: fast.ai, "learning jumps" (2023).
+
+Warm restarts (no finding)
+    Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD from a decayed
+    state).
+    Rule: the learning rate had come down, and rises by 1.3 or more within 8 samples of the onset; the rise of
+    the loss stays under 0.25 log units and does not grow. Such a rise is no finding: it was planned.
+    Blind to: restarts whose learning rate is not logged. False alarm: a spike that a restart brought about on
+    its own account is passed over while it is small.
+    Source: Loshchilov and Hutter 2017 (1608.03983, figure 2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import (
-    FLOOR,
-    Excess,
-    at_least,
-    at_most,
-    excess,
-    fit,
-    positive,
-    step_at,
-    sure,
-    tremble,
-)
-from chronicle.classify.report import found
+from chronicle.classify.measure import FLOOR, Excess, excess, fit, grain, positive, step_at, sure, tremble
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
+from chronicle.classify.rules.loss_shapes import BUMPS
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, index_at
 from chronicle.model import Finding, Floats, Role, Series
 
-PATTERNS = ("lr-decay-drop", "batch-ramp")
-REPLACES = ("grokking", "level-shift")
+DROP, RAMP, SHIFT = "lr-decay-drop", "batch-ramp", "level-shift"
+EXPLAINED = frozenset({"grokking", SHIFT})
 LEAST = 8  # [samples] of a loss on either side of a planned change
 EDGES = 24  # more epochs or ramps than this in one log are no steps that anybody sees
 STEADY = 0.999  # share of the highest learning rate: a constant one, as loggers round it
@@ -49,29 +54,18 @@ NOISE = 256  # [samples] on either side of a ramp that tell its noise; those of 
 ONE_SAMPLE = 0.9  # [log units] standard error of the noise that one sample tells (see measure.tremble)
 
 
-@dataclass(frozen=True)
-class Change:
-    """A planned change at a step, and how the loss fell there; ``evidence`` says what was changed."""
-
-    pattern: str
-    step: float
-    fall: Excess
-    evidence: Mapping[str, Any]
-
-
-def find(view: View) -> Iterator[Finding]:
-    for attempt in view.attempts:
-        yield from lr_decay_drops(view, attempt)
-        yield from batch_ramp(view, attempt)
+def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    yield from lr_decay_drops(view, attempt, loss)
+    yield from batch_ramp(view, attempt, loss)
 
 
 # ---- falls that the learning rate explains -----------------------------------------------------------
 
 
-def lr_decay_drops(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Falls of the loss where the learning rate falls."""
-    loss, rate, limits = attempt.loss, attempt.learning_rate, view.thresholds
-    if loss is None or rate is None or len(rate) < LEAST:
+    rate, limits = attempt.learning_rate, view.thresholds
+    if rate is None or len(rate) < LEAST:
         return
     steps, y = positive(loss)
     if len(y) < 2 * LEAST:
@@ -86,7 +80,7 @@ def lr_decay_drops(view: View, attempt: AttemptView) -> Iterator[Finding]:
             slow = decay_fall(steps, y, (at, decay_ends(rate, limits.idle)), limits.horizon)
             fall = min(fall, slow, key=lambda e: e.t)
         if fall.t <= -limits.known_t and fall.height <= -limits.moved:
-            yield explained(view, attempt, Change("lr-decay-drop", at, fall, {"lr_factor": around(rate, at)}))
+            yield planned_fall(view, attempt, DROP, at, fall, noted(lr_factor=lr_factor(rate, at)))
 
 
 def cliffs(rate: Series, factor: float) -> list[float]:
@@ -137,16 +131,12 @@ def decay_fall(steps: Floats, y: Floats, decay: tuple[float, float], horizon: fl
 
 def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
     """The strongest step down after sample ``i``, of windows of 8 to 64 samples a few samples on."""
-    tries = [
-        step_at(steps, y, i, w, skip)
-        for w in (8, 16, 32, 64)
-        for skip in (2, w // 2)
-        if w <= min(i, len(y) - i)
-    ]
+    windows = [w for w in (8, 16, 32, 64) if w <= min(i, len(y) - i)]
+    tries = [step_at(steps, y, i, w, skip) for w in windows for skip in (2, w // 2)]
     return min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
 
 
-def around(rate: Series, at: float) -> float:
+def lr_factor(rate: Series, at: float) -> float:
     """Learning rate after over before a step."""
     i = index_at(rate, at)
     j = min(i + 2, len(rate) - 1)
@@ -154,24 +144,24 @@ def around(rate: Series, at: float) -> float:
     return float(rate.values[j]) / before if before > 0 else 1.0
 
 
-def explained(view: View, attempt: AttemptView, change: Change) -> Finding:
+def planned_fall(
+    view: View, attempt: AttemptView, pattern: str, step: float, fall: Excess, planned: Sequence[Check]
+) -> Finding:
     """A planned change as a finding; it takes the step of the kernel's drop there, so that it replaces it."""
-    loss, fall, limits = attempt.loss, change.fall, view.thresholds
+    loss, limits = attempt.loss, view.thresholds
     assert loss is not None
-    drop = next((e for e in view.events(loss) if e.kind is Kind.DROP and near(loss, e, change.step)), None)
-    start = int(loss.steps[drop.onset]) if drop else int(change.step)
-    return found(
-        change.pattern,
-        attempt,
-        loss,
-        (start, None, int(loss.steps[drop.end]) if drop and drop.end is not None else None),
+    drop = next((e for e in view.events(loss) if e.kind is Kind.DROP and near(loss, e, step)), None)
+    start = loss.steps[drop.onset] if drop else step
+    checks = [
+        at_least("fall of the loss there", -fall.t, "standard errors", limits.known_t),
+        at_least("fall of the loss there", -fall.height, "log units", limits.moved, "drop_log"),
+    ]
+    return finding(
+        pattern,
+        At(attempt, loss, start, None, loss.steps[drop.end] if drop and drop.end is not None else None),
+        [*planned, *checks],
         severity=0.1,
         confidence=sure(fall.t, limits.known_t),
-        evidence={**change.evidence, "drop_log": -fall.height},
-        criteria=[
-            at_least("fall of the loss there", -fall.t, "standard errors", limits.known_t),
-            at_least("fall of the loss there", -fall.height, "log units", limits.moved),
-        ],
         runner_up=("grokking", "nothing had been changed there"),
     )
 
@@ -185,13 +175,12 @@ def near(loss: Series, event: Event, at: float) -> bool:
 # ---- batch size --------------------------------------------------------------------------------------
 
 
-def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The whole ramp as one finding, and each drop of the loss that it explains."""
-    loss, size = attempt.loss, attempt.first(Role.BATCH_SIZE)
-    steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
-    at, factor = ramp(size)
+    steps, y = positive(loss)
+    at, factor = ramp(attempt.first(Role.BATCH_SIZE))
     limits = view.thresholds
-    if loss is None or factor < limits.batch_grows:
+    if factor < limits.batch_grows:
         return
     a, b = int(np.searchsorted(steps, at[0])), int(np.searchsorted(steps, at[-1]))
     if a < LEAST or len(y) - b < LEAST:
@@ -201,21 +190,17 @@ def batch_ramp(view: View, attempt: AttemptView) -> Iterator[Finding]:
     few = at if len(at) <= EDGES else at[:0]
     falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
     t = min((e.t for e in falls if e.height <= -limits.moved), default=0.0)
-    tests = [
-        at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root)),
-        at_least("fall of the noise", calm_t, "standard errors", limits.single_t),
-        at_least("strongest step down with the batch size", -t, "standard errors", limits.known_t),
-    ]
-    if not (tests[0].met and tests[1].met) and not tests[2].met:
+    calmer = at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root))
+    surely = at_least("fall of the noise", calm_t, "standard errors", limits.single_t)
+    falls_t = at_least("strongest step down with the batch size", -t, "standard errors", limits.known_t)
+    if not (calmer.met and surely.met) and not falls_t.met:
         return
-    evidence = {"batch_factor": factor, "noise_factor": calm, "ramps": len(at)}
-    where = (at[0], None, at[-1])
-    yield found(
-        "batch-ramp", attempt, loss, where, severity=0.1, confidence=0.8, evidence=evidence, criteria=tests
-    )
+    grown = noted(batch_factor=factor, noise_factor=calm, ramps=len(at))
+    checks = [*grown, calmer, surely, falls_t]
+    yield finding(RAMP, At(attempt, loss, at[0], None, at[-1]), checks, severity=0.1, confidence=0.8)
     for step, fall in zip(few, falls, strict=True):
         if any(e.kind is Kind.DROP and near(loss, e, float(step)) for e in view.events(loss)):
-            yield explained(view, attempt, Change("batch-ramp", float(step), fall, evidence))
+            yield planned_fall(view, attempt, RAMP, float(step), fall, grown)
 
 
 def quieter(before: Floats, after: Floats) -> tuple[float, float]:
@@ -232,3 +217,66 @@ def ramp(size: Series | None) -> tuple[Floats, float]:
     steps, batch = size.steps[ok].astype(float), size.values[ok]
     grows = np.flatnonzero(np.diff(batch) > 0) + 1
     return steps[grows], float(batch[grows[-1]] / batch[grows[0] - 1]) if len(grows) else 1.0
+
+
+# ---- epochs ------------------------------------------------------------------------------------------
+
+
+def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
+    """Steps down of the loss at whole epochs; a long fall over several edges is one."""
+    first: dict[int, Finding] = {}
+    for edge in all_epoch_edges(view, attempt, loss):
+        first.setdefault(edge.start_step, edge)
+    return [*first.values()]
+
+
+def all_epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """The same, of every edge."""
+    epoch = attempt.first(Role.EPOCH, LEAST)
+    if epoch is None:
+        return
+    steps, y = positive(loss)
+    known = np.where(np.isfinite(epoch.values), epoch.values, np.nan)
+    whole = np.floor(np.interp(steps, epoch.steps, known) + 1e-6) if len(steps) else np.empty(0)
+    edges = np.flatnonzero(np.diff(whole) == 1) + 1
+    if not 1 <= len(edges) <= EDGES:
+        return
+    rounding = grain(y)
+    half = max(len(steps) // (2 * (len(edges) + 1)), 4)
+    for i in edges:
+        tries = [step_at(steps, y, int(i) + d, min(half, 64), 1) for d in (0, 1, 2) if i + d < len(y)]
+        fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
+        least = max(view.thresholds.moved, 2 * rounding[i])
+        if fall.t <= -view.thresholds.known_t and fall.height <= -least:
+            yield planned_fall(view, attempt, SHIFT, float(steps[i]), fall, noted(epoch=float(whole[i])))
+
+
+# ---- warm restarts -----------------------------------------------------------------------------------
+
+
+def explained_by_restart(view: View, rise: Finding) -> bool:
+    """Whether a rise of the loss is what a restart of the schedule does."""
+    attempt = next(iter(view.named(rise.attempt)), None)
+    loss = attempt.series.get(rise.metric or "") if attempt is not None else None
+    if attempt is None or loss is None or rise.pattern not in BUMPS:
+        return False
+    rate, limits = attempt.learning_rate, view.thresholds
+    small = float(rise.evidence.get("height_log", np.inf)) < limits.spike_height
+    return small and rate is not None and restarts(loss, rate, rise.start_step, limits)
+
+
+def restarts(loss: Series, rate: Series, onset: int, limits: Thresholds) -> bool:
+    """Whether the learning rate, which had come down, rises by as much around a step of the loss."""
+    i, around, factor = index_at(loss, onset), int(limits.same_time), limits.lr_falls
+    first, last = loss.steps[max(i - around, 0)], loss.steps[min(i + around, len(loss) - 1)]
+    ok = np.isfinite(rate.values)
+    steps, values = rate.steps[ok], rate.values[ok]
+    before, near = values[steps < first], values[(steps >= first) & (steps <= last)]
+    if not len(before) or not len(near):
+        return False
+    low = min(float(before[-1]), float(near.min()))
+    return bool(before.max() >= factor * low and near.max() >= factor * low and near.max() > before[-1])
+
+
+EPOCHS = Rule.of_losses("epochs", (SHIFT,), epoch_edges, replaces=EXPLAINED)
+SCHEDULE = Rule.of_losses("schedule", (DROP, RAMP), find, replaces=EXPLAINED)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.report import criterion, found
+from chronicle.classify.report import At, Check, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView
-from chronicle.model import Criterion, Finding, Series
+from chronicle.model import Finding, Series
 
 BEFORE = 8  # samples whose median is the level before an event
 RECENT = 6  # samples after a peak that have thirds of two: fewer cannot tell whether it still falls
@@ -150,59 +148,53 @@ class Shape:
         part = part[np.isfinite(part)]
         return float(np.median(part)) if len(part) else math.nan
 
-    def tests(self) -> list[Criterion]:
-        """The criteria that every shape is judged by."""
+    def checks(self) -> list[Check]:
+        """What every shape is judged by."""
         e, limits = self.event, self.limits
         share = e.residual / e.height if e.height > 0 else 0.0
         back = f"<= {limits.back:g}, at most {limits.back_cap:g} log units; "
         back += f"or {limits.back_noise:g} noise scales"
+        is_back = self.nearly_back or not self.is_open
+        enough = f">= {limits.cusum:g} or two samples beyond the tail"
         return [
-            criterion(
+            Check(
                 "height over the trend", e.height, "log units", f">= {limits.rise}", e.height >= limits.rise
             ),
-            criterion(
-                "evidence",
-                e.score,
-                "noise scales",
-                f">= {limits.cusum:g} or two samples beyond the tail",
-                True,
-            ),
-            criterion("gained in one jump", e.abruptness, "of the height", f">= {limits.jump}", self.is_jump),
-            criterion(
-                "left of the height", share, "of the height", back, self.nearly_back or not self.is_open
-            ),
+            Check("evidence", e.score, "noise scales", enough),
+            Check("gained in one jump", e.abruptness, "of the height", f">= {limits.jump}", self.is_jump),
+            Check("left of the height", share, "of the height", back, is_back),
         ]
 
+    def evidence(self) -> tuple[Check, ...]:
+        """What is told of every shape."""
+        e = self.event
+        return noted(
+            height_log=e.height,
+            residual_log=e.residual,
+            noise_log=e.noise,
+            score_noise_scales=e.score,
+            scale_samples=e.level_samples,
+            rise_samples=e.peak - e.onset,
+            before_loss=self.value(e.onset - BEFORE, e.onset),
+            peak_loss=self.value(e.peak, e.peak + 1),
+        )
+
+    def at(self, peak: int | None) -> At:
+        """From the onset to the end, with a sample as the peak."""
+        onset, end = self.step(self.event.onset), self.event.end
+        peak_step = None if peak is None else self.step(peak)
+        return At(self.attempt, self.series, onset, peak_step, None if end is None else self.step(end))
+
     def finding(
-        self,
-        pattern: str,
-        severity: float,
-        runner_up: tuple[str, str],
-        tests: Iterable[Criterion] = (),
-        **evidence: Any,
+        self, pattern: str, severity: float, runner_up: tuple[str, str], checks: list[Check]
     ) -> Finding:
         """The finding of this event, with what all shapes have in common."""
-        e = self.event
-        measured = {
-            "height_log": e.height,
-            "residual_log": e.residual,
-            "noise_log": e.noise,
-            "score_noise_scales": e.score,
-            "scale_samples": e.level_samples,
-            "rise_samples": e.peak - e.onset,
-            "before_loss": self.value(e.onset - BEFORE, e.onset),
-            "peak_loss": self.value(e.peak, e.peak + 1),
-        }
-        end = None if e.end is None else self.step(e.end)
-        return found(
+        return finding(
             pattern,
-            self.attempt,
-            self.series,
-            (self.step(e.onset), self.step(e.peak), end),
+            self.at(self.event.peak),
+            [*self.evidence(), *self.checks(), *checks],
             severity=severity,
             confidence=self.confidence,
-            evidence={**measured, **evidence},
-            criteria=(*self.tests(), *tests),
             runner_up=runner_up,
             seen_at=self.seen_at,
         )

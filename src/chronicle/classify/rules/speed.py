@@ -23,28 +23,26 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import at_least, positive
+from chronicle.classify.measure import positive
 from chronicle.classify.medians import medians
-from chronicle.classify.report import criterion, found
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
 
-PATTERNS = ("throughput-drop", "hang")
 LEAST = 32  # [samples] for a level of the speed
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
 USUAL = 256  # [samples] before a drop that tell how fast the run was
 
 
-def find(view: View) -> Iterator[Finding]:
-    for attempt in view.attempts:
-        seen: list[Finding] = []
-        for role, sign in ((Role.THROUGHPUT, -1.0), (Role.STEP_TIME, 1.0)):
-            for series in attempt.by_role(role):
-                for finding in drops(view, attempt, series, sign):
-                    if not any(overlap(finding, other) for other in seen):
-                        seen.append(finding)
-        yield from seen
-        yield from hangs(view, attempt)
+def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    seen: list[Finding] = []
+    for role, sign in ((Role.THROUGHPUT, -1.0), (Role.STEP_TIME, 1.0)):
+        for series in attempt.by_role(role):
+            for slow in drops(view, attempt, series, sign):
+                if not any(overlap(slow, other) for other in seen):
+                    seen.append(slow)
+    yield from seen
+    yield from hangs(view, attempt)
 
 
 def overlap(a: Finding, b: Finding) -> bool:
@@ -59,42 +57,37 @@ def drops(view: View, attempt: AttemptView, series: Series, sign: float) -> Iter
         return
     for event in view.events(series, sign):
         if event.kind in (Kind.BACK, Kind.OPEN):
-            made = drop(view, attempt, series, sign, event)
-            if made is not None:
-                yield made
+            yield from drop(view, attempt, series, sign, event)
 
 
-def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Finding | None:
+def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:
     """One slow stretch, if it is deep and long enough and no batch size explains it."""
     limits = view.thresholds
     steps, y = positive(series)
     a = int(np.searchsorted(steps, series.steps[event.onset]))
     before = y[max(a - USUAL, 0) : a]
     if min(len(before), len(y) - a) < limits.slow_samples:
-        return None
+        return
     slower, least = sign * (y[a:] - np.median(before)), int(limits.slow_samples)
     b = slow_until(slower, least, limits.midway) + a
     a += slow_from(slower[: b - a], least, limits.midway)
     lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * np.median(y[a:b] - np.median(before))))
-    tests = [
-        at_least("fall of the speed", share, "share", limits.slower),
-        at_least("lasted", lasts, "steps", limits.slow_steps),
+    checks = [
+        at_least("fall of the speed", share, "share", limits.slower, "slower_share"),
+        at_least("lasted", lasts, "steps", limits.slow_steps, "slow_steps"),
         at_least("lasted", b - a, "samples", limits.slow_samples),
     ]
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
-    if not all(t.met for t in tests) or batch_changed(attempt, *around, limits.slower):
-        return None
-    return found(
-        "throughput-drop",
-        attempt,
-        series,
-        (steps[a], steps[a + int(np.argmax(sign * y[a:b]))], steps[b] if b < len(steps) else None),
-        severity=share,
-        confidence=0.9,
-        evidence={"slower_share": share, "slow_steps": lasts, "lost_steps": share * lasts},
-        criteria=tests,
-        runner_up=("hang", "a single step had taken as long as all of these"),
-    )
+    if all(c.met for c in checks) and not batch_changed(attempt, *around, limits.slower):
+        end = steps[b] if b < len(steps) else None
+        yield finding(
+            "throughput-drop",
+            At(attempt, series, steps[a], steps[a + int(np.argmax(sign * y[a:b]))], end),
+            [*checks, *noted(lost_steps=share * lasts)],
+            severity=share,
+            confidence=0.9,
+            runner_up=("hang", "a single step had taken as long as all of these"),
+        )
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:
@@ -142,12 +135,7 @@ def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def standstill(
-    view: View,
-    attempt: AttemptView,
-    series: Series,
-    gaps: Floats,
-    steps: Floats,
-    unit_s: float | None,
+    view: View, attempt: AttemptView, series: Series, gaps: Floats, steps: Floats, unit_s: float | None
 ) -> Iterator[Finding]:
     """Gaps far beyond the usual time a step; ``unit_s``: seconds in one unit of ``gaps`` (None: unknown)."""
     limits = view.thresholds
@@ -160,23 +148,19 @@ def standstill(
         alike = int(np.sum(ok & (gaps >= limits.midway * gaps[i]))) - 1
         if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / np.median(steps[ok]):
             continue
-        yield found(
+        times, limit = gaps[i] / usual, f">= {least / usual:.3g}"
+        yield finding(
             "hang",
-            attempt,
-            series,
-            (series.steps[i], series.steps[i + 1], series.steps[i + 1]),
+            At(attempt, series, series.steps[i], series.steps[i + 1], series.steps[i + 1]),
+            [
+                *(noted(gap_s=gaps[i] * unit_s) if unit_s else noted(gap_times_median=times)),
+                Check("time to the next point", times, "times the median", limit),
+                Check("other pauses nearly as long", alike, "pauses", "<= 1"),
+            ],
             severity=0.5,
             confidence=0.8 if unit_s else 0.5,
-            evidence={"gap_s": gaps[i] * unit_s} if unit_s else {"gap_times_median": gaps[i] / usual},
-            criteria=[
-                criterion(
-                    "time to the next point",
-                    gaps[i] / usual,
-                    "times the median",
-                    f">= {least / usual:.3g}",
-                    True,
-                ),
-                criterion("other pauses nearly as long", alike, "pauses", "<= 1", True),
-            ],
             runner_up=("throughput-drop", "the steps after it were slow as well"),
         )
+
+
+RULE = Rule.of_attempts("speed", ("throughput-drop", "hang"), find)

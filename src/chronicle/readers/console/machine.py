@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from chronicle.metrics.clocks import has_year, in_year_of
+from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.fault_lines import RANK, WORDS, fault_in, quoted
 from chronicle.readers.console.hosts import canonical

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from chronicle.metrics.clocks import has_year
+from chronicle.metrics.counters import has_year
 from chronicle.readers.console.stamps import stamp
 
 NAN = float("nan")

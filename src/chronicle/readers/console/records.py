@@ -9,9 +9,10 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
+from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
-from chronicle.readers.columns import STEP_NAMES, step_rank
+from chronicle.readers.columns import step_rank
 from chronicle.readers.console.counters import Epochs
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair
@@ -19,11 +20,6 @@ from chronicle.readers.console.prefix import Prefix
 from chronicle.readers.runs_in_table import OF_BOTH
 
 NONE = 1 << 30  # the rank of no counter
-_IN_EPOCH = re.findall(
-    r"\w+",
-    "batch minibatch mini_batch batches batch_id batch_idx iters itr it i env_step env_steps episode"
-    " instance progress",
-)
 _N_NAMED = 2 * len(STEP_NAMES)
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
 _NO_COUNT = frozenset(
@@ -147,8 +143,8 @@ def _rank_of_name(name: str) -> int | None:
         return None
     if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
         rank = step_rank(words[-1]) if " " in name else None
-        if rank is None and words[-1] in _IN_EPOCH:
-            rank = _N_NAMED + _IN_EPOCH.index(words[-1])
+        if rank is None and words[-1] in CONSOLE_IN_EPOCH_NAMES:
+            rank = _N_NAMED + CONSOLE_IN_EPOCH_NAMES.index(words[-1])
     return rank
 
 

@@ -1,7 +1,7 @@
 """When and where a line was written: the clock and host that kernel, job and framework logs begin with.
 
 A time without a zone is taken as UTC. Syslog and glog write no year: such a time is given as seconds of an
-unnamed year, and `chronicle.metrics.clocks` moves it next to a time that is known.
+unnamed year, and `chronicle.metrics.counters` moves it next to a time that is known.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from chronicle.metrics.clocks import UNNAMED_YEAR
+from chronicle.metrics.counters import UNNAMED_YEAR
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _HEAD = 120  # characters at the start of a line that may hold its clock

@@ -44,21 +44,10 @@ class Family(NamedTuple):
 
 
 _BYTES, _FLAGS, _INTS, _PLACES = ("uint8", 1), ("bool", 1), ("int32", 1), ("int64", 1)
-_WORDS, _SINGLES, _DOUBLES, _TABLE = ("uint64", 1), ("float32", 1), ("float64", 1), ("int64", 2)
-_CELLS = (_INTS, _INTS, _WORDS, _DOUBLES)
-_LEARNED = (_BYTES, _TABLE, _PLACES, _PLACES, _PLACES, _FLAGS, _FLAGS)
-_GROUP = (_INTS, _INTS, _WORDS, _PLACES, _PLACES, _INTS, _WORDS)
+_WORDS, _SINGLES, _DOUBLES = ("uint64", 1), ("float32", 1), ("float64", 1)
 _RECORDS, _TAGS = (_WORDS, _PLACES, _FLAGS), (_INTS, _PLACES, _PLACES)
 _VALUES = (_PLACES, _PLACES, _WORDS, _DOUBLES, _SINGLES)
 FAMILIES = {
-    "tables": Family(
-        ("words", "decimals", "csv_block", "json_block"),
-        {
-            "csv_scan": Entry("csv_block", "scan", (_BYTES, int, _FLAGS, _BYTES, *_CELLS, _TABLE), 4),
-            "json_scan": Entry("json_block", "scan", (_BYTES, _LEARNED, _CELLS, _TABLE), 4),
-            "csv_group": Entry("csv_block", "group", _GROUP, 0),
-        },
-    ),
     "events": Family(
         ("words", "event_block"),
         {

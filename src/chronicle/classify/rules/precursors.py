@@ -22,27 +22,20 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import BEFORE, at_least, departure, fit, positive, sure
-from chronicle.classify.report import criterion, found
+from chronicle.classify.measure import BEFORE, departure, fit, positive, sure
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
-from chronicle.model import Criterion, Finding, Floats, Series
+from chronicle.model import Finding, Floats, Series
 
-PATTERNS = ("grad-norm-precursor", "rising-spike-rate")
 RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
 LOGGED = 0.5  # share of the loss's points that the gradient norm must have
-
-
-def find(view: View) -> Iterator[Finding]:
-    for attempt in view.attempts:
-        yield from precursors(view, attempt)
-    yield from rising_rate(view)
 
 
 @dataclass(frozen=True)
@@ -80,10 +73,12 @@ def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if not leads or luck > limits.lead_chance:
         return
     confidence = 0.5 + 0.5 * (1 - luck) * len(leads) / max(len(rises), 1)
-    usual = {"rises_of_gradient_norm": len(rises), "rises_before_a_spike": len(leads)}
-    test = criterion("such leads by chance", luck, "probability", f"< {limits.lead_chance:g}", True)
+    worth = [
+        *noted(rises_of_gradient_norm=len(rises), rises_before_a_spike=len(leads)),
+        Check("such leads by chance", luck, "probability", f"< {limits.lead_chance:g}"),
+    ]
     for lead in leads:
-        yield precursor(attempt, norm, lead, confidence, usual, test)
+        yield precursor(attempt, norm, lead, confidence, worth)
 
 
 def onset(series: Series, event: Event, limits: Thresholds) -> int:
@@ -106,29 +101,20 @@ def alone(view: View, norm: Series, loss: Series, start: int, spike: int) -> boo
 
 
 def precursor(
-    attempt: AttemptView,
-    norm: Series,
-    lead: Lead,
-    confidence: float,
-    usual: Mapping[str, int],
-    test: Criterion,
+    attempt: AttemptView, norm: Series, lead: Lead, confidence: float, worth: Sequence[Check]
 ) -> Finding:
-    """The finding of one lead; ``usual`` and ``test`` say what a rise of the norm is worth in this run."""
-    steps = lead.spike_step - lead.start_step
-    return found(
+    """The finding of one lead; ``worth`` says what a rise of the norm means in this run."""
+    steps, peak = lead.spike_step - lead.start_step, norm.steps[lead.rise.peak]
+    return finding(
         "grad-norm-precursor",
-        attempt,
-        norm,
-        (lead.start_step, norm.steps[lead.rise.peak], lead.spike_step),
+        At(attempt, norm, lead.start_step, peak, lead.spike_step),
+        [
+            Check("lead", steps, "steps", "> 0", key="lead_steps"),
+            *noted(rise_factor=math.exp(lead.rise.height), loss_start_step=lead.spike_step),
+            *worth,
+        ],
         severity=0.3,
         confidence=confidence,
-        evidence={
-            "lead_steps": steps,
-            "rise_factor": math.exp(lead.rise.height),
-            "loss_start_step": lead.spike_step,
-            **usual,
-        },
-        criteria=[criterion("lead", steps, "steps", "> 0", True), test],
     )
 
 
@@ -161,18 +147,17 @@ def rising_rate(view: View) -> Iterator[Finding]:
     what, (p, factor) = min(trends.items(), key=lambda t: t[1] if t[1][1] >= least else (1.0, 1.0))
     if p >= limits.rate_p or factor < least:
         return
-    yield found(
+    yield finding(
         "rising-spike-rate",
-        None,
-        None,
-        (steps[0], steps[int(np.argmax(heights))], steps[-1]),
+        At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1]),
+        [
+            *noted(spikes=n),
+            Check("trend by chance", p, "probability", f"< {limits.rate_p:g}", key="p_value"),
+            at_least(what, factor, "times the other", least, "factor"),
+            *noted(of=what),
+        ],
         severity=0.5,
         confidence=sure(-math.log(max(p, 1e-12)), -math.log(limits.rate_p)),
-        evidence={"spikes": n, "p_value": p, "factor": factor, "of": what},
-        criteria=[
-            criterion("trend by chance", p, "probability", f"< {limits.rate_p:g}", True),
-            at_least(what, factor, "times the other", least),
-        ],
     )
 
 
@@ -222,3 +207,7 @@ def above_by_chance(z: float) -> float:
 def times_more(late: int, early: int) -> float:
     """Late over early counts, with one of each added so that none is a division by zero."""
     return (late + 1) / (early + 1)
+
+
+PRECURSORS = Rule.of_attempts("precursors", ("grad-norm-precursor",), precursors)
+SPIKE_RATE = Rule("spike-rate", ("rising-spike-rate",), rising_rate)

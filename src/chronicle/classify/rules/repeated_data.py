@@ -16,28 +16,24 @@ repeat-data
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from chronicle.classify.joins import LEAST, Resume, resumes, validation_stays, validation_stays_at, wary
-from chronicle.classify.measure import MEDIAN_ERROR, at_least, at_most, positive, sure, wiggle
+from chronicle.classify.measure import MEDIAN_ERROR, positive, sure, wiggle
 from chronicle.classify.medians import median, medians
-from chronicle.classify.report import criterion, found, renamed, tidy
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, with_more
 from chronicle.classify.reread import Reread, rereads
-from chronicle.classify.rules import uturn
-from chronicle.classify.rules.spikes import PATTERNS as SPIKES
+from chronicle.classify.rules import late_rise
+from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, step_gap
-from chronicle.model import Criterion, Finding
+from chronicle.model import Finding
 
-PATTERNS = ("repeat-data",)
-REPLACES = (
-    *(*SPIKES, "level-shift"),
-    *("divergence-after-spike", "divergence-no-spike", "resume-spike"),
-)
+REPEAT = "repeat-data"
+REPLACED = RISES | {"resume-spike"}
 WINDOWS = (8, 16, 32, 64)  # [samples] on either side of the jump
 MOST_PLACES = 4096  # places that are tried; of a longer attempt, medians of blocks
 PROVED = 0.98  # confidence where the noise proves it: five standard errors and a foretold lag
@@ -53,58 +49,54 @@ def find(view: View) -> Iterator[Finding]:
         ends = ((f, join, at[0]) for join, at in jumps if at for f in new_data(view, join, *at))
         end = next(ends, None)
         if end is not None:
-            finding, join, last = end
+            replay, join, last = end
             honest[attempt.name] = join, float(join.steps[last])
-            yield proved(view, finding, proof)
+            yield replay if proof is None else proved(view, replay, proof)
         elif proof is not None:
-            yield read_again(view, attempt, joins, proof)
+            yield proved(view, read_again(view, attempt, joins, proof), proof)
         elif jumps and jumps[0][1] is None:
             yield from still_low(view, joins[0])
 
 
-def proved(view: View, finding: Finding, proof: Reread | None) -> Finding:
-    """The finding with the proof that the data were read before, if there is one."""
-    if proof is None:
-        return finding
-    evidence = {**finding.evidence, **{k: tidy(v) for k, v in proof.evidence().items()}}
-    criteria = (*finding.criteria, proof.criterion(view.thresholds))
-    return replace(finding, evidence=evidence, criteria=criteria, confidence=PROVED)
+def proved(view: View, replay: Finding, proof: Reread) -> Finding:
+    """The finding with the proof that the data were read before."""
+    checks = [*noted(**proof.evidence()), proof.criterion(view.thresholds)]
+    return replace(with_more(replay, checks), confidence=PROVED)
 
 
 def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Reread) -> Finding:
     """A replay that its noise proves: at the jump where new data begin, or over what is replayed if there
     is no jump."""
-    loss = attempt.loss
+    loss, last_step = attempt.loss, proof.pairing.last_step
     assert loss is not None
     steps, y = positive(loss)
-    end = int(np.searchsorted(steps, proof.pairing.last_step, side="right"))
+    end = int(np.searchsorted(steps, last_step, side="right"))
     before, after = y[max(end - WINDOWS[-1], 0) : end], y[end : end + WINDOWS[-1]]
     height = float(np.median(after) - np.median(before)) if min(len(before), len(after)) >= LEAST else 0.0
     error = MEDIAN_ERROR * wiggle(y) * (1 / max(len(before), 1) + 1 / max(len(after), 1)) ** 0.5
     jumps = height >= max(view.thresholds.moved, view.thresholds.known_t * error)
-    of = joins[0].parent.name if joins else proof.of
-    evidence = {
-        **({"jump_log": height} if jumps else {}),
-        "low_start_step": int(steps[0]),
-        "replayed_steps": int(proof.pairing.last_step - steps[0]),
-        "after": of,
-    }
-    at = int(steps[min(end, len(steps) - 1)])
-    shape = shape_near(view, joins[0], end, WINDOWS[1]) if joins and jumps else None
+    evidence = [
+        *(noted(jump_log=height) if jumps else ()),
+        *noted(
+            low_start_step=int(steps[0]),
+            replayed_steps=int(last_step - steps[0]),
+            after=joins[0].parent.name if joins else proof.of,
+        ),
+    ]
     why = "the noise had not been that of data read before"
+    shape = shape_near(view, joins[0], end, WINDOWS[1]) if joins and jumps else None
     if shape is not None:
-        return proved(view, ended_by(shape, why, evidence, ()), proof)
-    finding = found(
-        "repeat-data",
-        attempt,
-        loss,
-        (at, at, at) if jumps else (steps[0], None, proof.pairing.last_step),
+        return ended_by(shape, why, evidence)
+    new_at = int(steps[min(end, len(steps) - 1)])
+    replayed = At(attempt, loss, steps[0], None, last_step)
+    return finding(
+        REPEAT,
+        At(attempt, loss, new_at, new_at, new_at) if jumps else replayed,
+        evidence,
         severity=0.5 + max(height, 0.0),
         confidence=PROVED,
-        evidence=evidence,
-        runner_up=("level-shift", why),
+        runner_up=(SHIFT, why),
     )
-    return proved(view, finding, proof)
 
 
 def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:
@@ -152,53 +144,49 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     before = join.over(max(at - window, 0), at)
     after = join.over(at + 1, min(at + 1 + window, join.reach))
     surest = -min(before.t, join.over(0, min(window, at)).t)  # a line is vague far from the join
-    tests = [
-        at_least("jump", height, "log units", limits.moved),
-        at_least("under the line before it", -before.height, "log units", half),
+    stays = validation_stays_at(join, at, half)
+    checks = [
+        at_least("jump", height, "log units", limits.moved, "jump_log"),
+        at_least("under the line before it", -before.height, "log units", half, "low_log"),
         at_least("under the line, then or at the join", surest, "standard errors", limits.known_t),
         at_most("off the line after it", abs(after.height), "log units", half),
-        criterion("validation loss", None, "", "does not jump", validation_stays_at(join, at, half)),
+        Check("validation loss", None, "", "does not jump", stays),
+        *noted(
+            low_start_step=int(join.steps[0]),
+            replayed_steps=int(join.steps[at] - join.steps[0]),
+            after=join.parent.name,
+        ),
     ]
-    if any(t.met is False for t in tests):
+    if any(c.met is False for c in checks):
         return
-    evidence = {
-        "jump_log": height,
-        "low_log": -before.height,
-        "low_start_step": int(join.steps[0]),
-        "replayed_steps": int(join.steps[at] - join.steps[0]),
-        "after": join.parent.name,
-    }
     why = "the loss had not been too low since the join"
     shape = shape_near(view, join, at, window)
     if shape is not None:
-        yield ended_by(shape, why, evidence, tests)
+        yield ended_by(shape, why, checks)
         return
-    yield found(
-        "repeat-data",
-        join.attempt,
-        join.loss,
-        (join.steps[at], join.steps[at], join.steps[at]),
+    yield finding(
+        REPEAT,
+        At(join.attempt, join.loss, join.steps[at], join.steps[at], join.steps[at]),
+        checks,
         severity=0.5 + height,
         confidence=0.9,
-        evidence=evidence,
-        criteria=tests,
-        runner_up=("level-shift", why),
+        runner_up=(SHIFT, why),
     )
 
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
     """What the loss alone looks like at the jump, for want of its context: a spike, a shift, a divergence."""
-    every = view.once(("u-turns",), lambda: tuple(uturn.find(view)))
-    turns = (f for f in every if f.attempt == join.attempt.name)
-    shapes = [f for f in (*view.findings(join.loss), *turns) if f.pattern in REPLACES]
+    all_turns = view.once(("late rises",), lambda: tuple(late_rise.RULE.find(view)))
+    turns = (f for f in all_turns if f.attempt == join.attempt.name)
+    shapes = [f for f in (*typed_findings(view, join.loss), *turns) if f.pattern in REPLACED]
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
     near = [f for f in shapes if away[f.start_step] <= max(window // 2, LEAST)]
     return min(near, key=lambda f: away[f.start_step], default=None)
 
 
-def ended_by(shape: Finding, why: str, evidence: Mapping[str, Any], tests: Sequence[Criterion]) -> Finding:
+def ended_by(shape: Finding, why: str, checks: Sequence[Check]) -> Finding:
     """A replay in the place of the shape that the jump to new data looks like."""
-    replay = renamed(shape, "repeat-data", why=why, evidence=evidence, criteria=tests)
+    replay = renamed(shape, REPEAT, checks, why=why)
     return replace(replay, peak_step=shape.start_step, end_step=shape.start_step)
 
 
@@ -207,22 +195,22 @@ def still_low(view: View, join: Resume) -> Iterator[Finding]:
     limits = view.thresholds
     low = join.over(0, WINDOWS[1])
     stays = validation_stays(join, limits.midway * abs(low.height))
-    tests = [
+    needed = [
         at_least("first samples under the line", -low.t, "standard errors", limits.join_t),
-        at_least("first samples under the line", -low.height, "log units", limits.moved),
-        criterion("validation loss", None, "", "stays on its line", stays),
-        criterion("jump where new data begin", None, "", "seen", False),
+        at_least("first samples under the line", -low.height, "log units", limits.moved, "low_log"),
+        Check("validation loss", None, "", "stays on its line", stays),
     ]
-    if not all(t.met for t in tests[:3]):
+    if not all(c.met for c in needed):
         return
-    yield found(
-        "repeat-data",
-        join.attempt,
-        join.loss,
-        (join.steps[0], join.steps[0], None),
+    jump_seen = Check("jump where new data begin", None, "", "seen", False)
+    yield finding(
+        REPEAT,
+        At(join.attempt, join.loss, join.steps[0], join.steps[0]),
+        [*needed, jump_seen, *noted(after=join.parent.name)],
         severity=0.4 - low.height,
         confidence=0.6 * sure(low.t, limits.join_t),
-        evidence={"low_log": -low.height, "after": join.parent.name},
-        criteria=tests,
-        runner_up=("level-shift", "the validation loss had fallen as well"),
+        runner_up=(SHIFT, "the validation loss had fallen as well"),
     )
+
+
+RULE = Rule("repeated-data", (REPEAT,), find, replaces=REPLACED)

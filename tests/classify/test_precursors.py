@@ -10,7 +10,7 @@ from tests.classify.asking import findings, patterns
 from tests.curves import Curve
 from tests.curves.series import grad_norm
 
-from chronicle.classify.rules.gradients import above_by_chance, at_least_by_chance, kendall, laplace
+from chronicle.classify.rules.precursors import above_by_chance, at_least_by_chance, kendall, laplace
 
 
 @pytest.mark.parametrize("lead", [2, 4, 12, 30])

@@ -11,7 +11,7 @@ from tests.curves import Curve
 from tests.curves.series import learning_rate, validation
 
 from chronicle.classify import classify
-from chronicle.classify.rules.overfitting import turned_up
+from chronicle.classify.rules.learning import turned_up
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.model import Floats, Role, Series, Steps
@@ -156,3 +156,10 @@ def test_held_out_scores_that_follow_training_are_learning(late: float) -> None:
     curve.log("train_acc", Role.SCORE, np.clip(0.02 + x / 0.06, 0, 1))
     curve.log("val_acc", Role.VALIDATION_SCORE, np.clip(0.02 + 0.9 * x / late, 0, 0.95))
     assert "grokking" not in patterns(curve.run())
+
+
+def test_a_loss_below_zero_without_a_learning_rate_at_its_end_is_judged() -> None:
+    """No course over log(step) can be told there, so no plateau either."""
+    falls = -np.linspace(1, 5, 400) + 0.01 * np.random.default_rng(0).standard_normal(400)
+    rate = np.where(np.arange(400) < 200, 1e-3, 0.0)
+    assert "plateau" not in classify({"loss": falls, "learning_rate": rate}).patterns

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.timeline.test_copies import EVENTS
 from tests.timeline.test_timeline_laws import RUNS, log_of
-from tests.timeline.timeline_logs import HOUR, alive, course, joins, log, series
+from tests.timeline.timeline_logs import HOUR, course, joins, log, series
 
 from chronicle.classify.restarts import restart
 from chronicle.errors import UsageError
-from chronicle.model import Change, Role
+from chronicle.model import Attempt, Change, Role
 from chronicle.timeline import on_axis, stitch
-from chronicle.timeline.changes import expected
+from chronicle.timeline.joins import expected
 from chronicle.workspace.config import AXES
 
 UP, AGAIN, ON = range(1000), range(800, 1600), range(1000, 1500)
@@ -119,73 +120,6 @@ def test_a_branch_that_is_left_costs_what_it_was_and_gives_back_what_it_had_over
     assert [j.discarded_steps for j in timeline.joins] == [0, 49]
 
 
-def facts(attempt, **stated):
-    return replace(attempt, facts=stated)
-
-
-def scaled(one, factor):
-    return replace(one, values=one.values * factor)
-
-
-def seeds(how):
-    """Two seeds side by side, both killed and both rolled back, a little later each."""
-    logs = [
-        log("a1", UP, 0, 0), log("b1", range(900), 1, 10),
-        log("a2", range(600, 1600), 2, HOUR), log("b2", range(500, 1500), 3, HOUR + 10),
-    ]  # fmt: skip
-    return [how(one, k % 2) for k, one in enumerate(logs)]
-
-
-WAYS = {
-    "run": lambda one, k: facts(one, run=f"run-{k}"),
-    "seed": lambda one, k: facts(one, seed=k),
-    "folder": lambda one, k: replace(one, name=f"seed-{k}/{one.name}"),
-    "host": lambda one, k: facts(one, host=f"node-{k}", pid=one.name),
-    "level": lambda one, k: log_of(one.name, [scaled(one.series["loss"], 1 + k)]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_restarts_of_two_seeds_that_interleave_go_each_to_their_own(way):
-    timeline = stitch(seeds(WAYS[way]))
-    pairs = [(b[-2:], a[-2:], lost) for _, b, a, _, _, lost in joins(timeline)]
-    assert pairs == [("a1", "a2", 399), ("b1", "b2", 399)]
-    assert [(n[-2:], a, b) for n, a, b in alive(timeline)] == [
-        ("a1", 0, 599),
-        ("b1", 0, 499),
-        ("a2", 600, 1599),
-        ("b2", 500, 1499),
-    ]
-    assert not any("may belong to any" in doubt for doubt in timeline.doubts)
-
-
-def test_seeds_that_nothing_tells_apart_are_a_doubt():
-    doubts = stitch(seeds(lambda one, k: one)).doubts
-    assert [d for d in doubts if "may belong to any" in d] == [
-        "a2 may belong to any of several trainings: no process, seed, folder or level of the loss tells; "
-        "taken as going on from b1, the latest. Give each training a run of its own and name its logs in "
-        "`paths` of run.toml."
-    ]
-
-
-def test_seeds_by_word_of_run_toml_keep_their_rollbacks():
-    """One after the other, each killed and rolled back: the word says what those at step 0 are."""
-    logs = [log("a1", UP, 0, 0), log("a2", range(600, 1600), 1, HOUR), log("b1", range(900), 2, 2 * HOUR),
-            log("b2", range(500, 1500), 3, 3 * HOUR)]  # fmt: skip
-    timeline = stitch(logs, relation="seeds")
-    assert joins(timeline) == [
-        ("rollback", "a1", "a2", 999, 600, 399),
-        ("rollback", "b1", "b2", 899, 500, 399),
-    ]
-    assert [back.attempts for back in timeline.step_backs] == [("a2", "b1")]
-
-
-def test_a_process_cannot_go_on_from_one_that_still_runs():
-    """Seed b runs through; a dies and resumes meanwhile."""
-    logs = [log("a1", range(500), 0, 0), log("b1", range(3000), 1, 10), log("a2", range(400, 1400), 2, 600)]
-    assert joins(stitch(logs)) == [("rollback", "a1", "a2", 499, 400, 99)]
-
-
 @given(RUNS)
 def test_changes_are_differences_and_costs_are_not_negative(attempts):
     for join in stitch(attempts).joins:
@@ -246,3 +180,17 @@ def test_the_roles_compared_are_those_a_reader_gives():
     attempt = logged("a", UP, 0, "consumed_samples", np.arange(1000.0))
     assert attempt.series["consumed_samples"].role is Role.SAMPLES
     assert course(UP).shape == (1000,)
+
+
+@pytest.mark.parametrize("node, same", [(1, True), (2, False)])
+def test_a_join_tells_whether_the_process_is_the_same(node, same):
+    a = log(EVENTS.format(1700000000, 1, 41), UP, start=0)
+    b = log(EVENTS.format(1700003600, node, 41), range(1000, 1500), 1, HOUR)
+    assert stitch([a, b]).joins[0].evidence["same_process"] is same
+
+
+def test_a_renamed_metric_does_not_break_the_course():
+    after = stitch({"train/loss": (range(1000, 1500), course(range(1000, 1500)))}).attempts[0]
+    timeline = stitch([log("a", UP), Attempt("b", ("b",), after.series)])
+    assert joins(timeline) == [("resume", "a", "b", 999, 1000, 0)]
+    assert timeline.joins[0].evidence["metric"] == "train/loss"

@@ -12,7 +12,7 @@ from tests.curves import Curve, runs
 
 from chronicle.classify import classify
 from chronicle.classify.patterns import BY_ID
-from chronicle.classify.rules import shapes
+from chronicle.classify.rules.loss_shapes import RULE
 from chronicle.model import Diagnosis
 from chronicle.timeline import stitch
 
@@ -196,7 +196,7 @@ def test_what_was_injected_is_named_where_it_was_injected(kind: str, noise: floa
 
 @pytest.mark.parametrize("points,every", [(60, 100), (300, 50), (2000, 1), (20000, 1)])
 def test_healthy_curves_of_any_length_raise_no_alarm(points: int, every: int) -> None:
-    alarms = set(shapes.PATTERNS) | {"failed-run"}
+    alarms = set(RULE.patterns) | {"failed-run"}
     seeds = range(2 if points > 10_000 else 8)
     named = [patterns(Curve(s, points, every=every, noise=0.01, df=5).run()) & alarms for s in seeds]
     assert named == [set()] * len(named)
@@ -214,5 +214,5 @@ def test_findings_are_whole(name: str) -> None:
     for f in diagnosis(EXAMPLES[name][0].run()).findings:
         assert f.criteria and f.runner_up in BY_ID and f.runner_up_if
         assert 0 <= f.severity <= 1 and 0 < f.confidence <= 1
-        if f.pattern in shapes.PATTERNS and f.pattern not in ("nan-inf", "frozen-metric"):
+        if f.pattern in RULE.patterns and f.pattern not in ("nan-inf", "frozen-metric"):
             assert [k for k in f.evidence if not k.endswith(UNITS)] == []

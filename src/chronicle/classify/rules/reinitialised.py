@@ -18,30 +18,23 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.joins import LEAST, learned_before
-from chronicle.classify.measure import at_least, positive, running, wiggle
-from chronicle.classify.report import found, renamed
-from chronicle.classify.rules.spikes import PATTERNS as SPIKES
+from chronicle.classify.measure import positive, running, wiggle
+from chronicle.classify.report import At, Rule, at_least, finding, noted, renamed
+from chronicle.classify.rules.loss_shapes import RISES, typed_findings
 from chronicle.classify.view import AttemptView, View, step_gap
 from chronicle.model import Finding, Floats
 
-PATTERNS = ("reinitialised",)
-REPLACES = (*SPIKES, "level-shift", "divergence-after-spike", "divergence-no-spike")
 LEARNED = 0.3  # [log units] less than this is no learning that could be lost
 SAME_PACE = 1.6  # factor between the times of both courses; a return from a spike is several times faster
 RESOLVED = 6  # [samples] of the first course, until nine tenths are learned
 
 
-def find(view: View) -> Iterator[Finding]:
-    for attempt in view.attempts:
-        yield from told_anew(view, attempt)
-
-
-def told_anew(view: View, attempt: AttemptView) -> tuple[Finding, ...]:
+def find(view: View, attempt: AttemptView) -> tuple[Finding, ...]:
     """The findings of one attempt, looked for once."""
-    return view.once(("anew", attempt.index), lambda: tuple(anew(view, attempt)))
+    return view.once(("reinitialised", attempt.index), lambda: tuple(_learned_anew(view, attempt)))
 
 
-def anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Places where the loss is back at its very first level and learns the same way again."""
     first = view.attempts[0].loss
     if attempt.loss is None or first is None:
@@ -55,10 +48,12 @@ def anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
         learned = learned_before(view, attempt)
         times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
         if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
-            yield told(view, attempt, None, steps[0], early[0], learned, y[0])
+            at = At(attempt, attempt.loss, steps[0], steps[0])
+            yield lost_weights(view, at, None, early[0], learned, y[0])
             return
-    shapes = [f for f in view.findings(attempt.loss) if f.pattern in REPLACES and f.start_step > soon]
-    for shape in shapes:
+    for shape in typed_findings(view, attempt.loss):
+        if shape.pattern not in RISES or shape.start_step <= soon:
+            continue
         before = y[steps < shape.start_step][-LEAST:]
         onset = int(np.searchsorted(steps, shape.start_step))
         learned = float(np.median(before)) if len(before) else np.inf
@@ -67,7 +62,8 @@ def anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
         for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
             at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
             if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
-                yield told(view, attempt, shape, steps[a], early[0], learned, y[a])
+                at = At(attempt, attempt.loss, steps[a], steps[a])
+                yield lost_weights(view, at, shape, early[0], learned, y[a])
                 break
 
 
@@ -120,31 +116,21 @@ def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
     return np.array([steps[np.argmax(calm <= v)] - steps[0] if calm.min() <= v else np.inf for v in levels])
 
 
-def told(
-    view: View,
-    attempt: AttemptView,
-    shape: Finding | None,
-    step: float,
-    first_log: float,
-    learned_log: float,
-    level_log: float,
+def lost_weights(
+    view: View, at: At, shape: Finding | None, first_log: float, learned_log: float, level_log: float
 ) -> Finding:
     """The finding, in the place of the shape that the kernel saw there if it saw one."""
     lost = (level_log - learned_log) / max(first_log - learned_log, 1e-9)
     least = 1 - 1.5 * view.thresholds.first_level
-    tests = [at_least("of what was learned, lost at once", lost, "share", least)]
-    evidence = {"first_level_log": first_log, "lost_share": lost}
+    checks = [
+        *noted(first_level_log=first_log),
+        at_least("of what was learned, lost at once", lost, "share", least, "lost_share"),
+    ]
     why = "it had come back faster than it once learned"
     if shape is not None:
-        return renamed(shape, "reinitialised", why=why, evidence=evidence, criteria=tests)
-    return found(
-        "reinitialised",
-        attempt,
-        attempt.loss,
-        (step, step, None),
-        severity=0.8,
-        confidence=0.85,
-        evidence=evidence,
-        criteria=tests,
-        runner_up=("resume-spike", why),
-    )
+        return renamed(shape, "reinitialised", checks, why=why)
+    runner_up = ("resume-spike", why)
+    return finding("reinitialised", at, checks, severity=0.8, confidence=0.85, runner_up=runner_up)
+
+
+RULE = Rule.of_attempts("reinitialised", ("reinitialised",), find, replaces=RISES)

@@ -22,13 +22,12 @@ from functools import cache
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import at_least, positive, running, scale, sure, tremble
-from chronicle.classify.report import found
+from chronicle.classify.measure import positive, running, scale, sure, tremble
+from chronicle.classify.report import At, Rule, at_least, finding, noted
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
 SHIFT = "level-shift"
-PATTERNS = (SHIFT,)
 WINDOWS = (64, 128, 256, 512)  # [samples] on either side of the step
 MOST = 4096  # samples that are looked at; of a longer log, means of blocks
 PASSING = (Kind.BACK, Kind.LONE)
@@ -45,16 +44,7 @@ class Step:
     window: int
 
 
-def find(view: View) -> Iterator[Finding]:
-    for attempt in view.attempts:
-        if attempt.loss is not None:
-            yield from shifts(view, attempt)
-
-
-def shifts(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """The clear steps of an attempt that nothing else explains."""
-    loss = attempt.loss
-    assert loss is not None
+def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     steps, y = positive(loss)
     if len(y) < 4 * WINDOWS[0]:
         return
@@ -66,24 +56,23 @@ def shifts(view: View, attempt: AttemptView) -> Iterator[Finding]:
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
         if (
             uneven(steps, step)
-            or taken(view, attempt, at, reach, EARLY * step.window * block)
+            or taken(view, loss, at, reach, EARLY * step.window * block)
             or planned(attempt, at, 2 * reach)
         ):
             continue
-        why = "it had come back" if step.height > 0 else "the learning rate or an epoch had changed there"
-        yield found(
+        rises = ("spike-slow-recovery", "it had come back")
+        falls = ("lr-decay-drop", "the learning rate or an epoch had changed there")
+        yield finding(
             SHIFT,
-            attempt,
-            loss,
-            (at, None, None),
-            severity=0.3 + abs(step.height),
-            confidence=sure(step.t, view.thresholds.step_t),
-            evidence={"step_log": step.height, "noise_log": noise, "window_samples": step.window * block},
-            criteria=[
+            At(attempt, loss, at),
+            [
+                *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
                 at_least("step of the level", abs(step.t), "standard errors", view.thresholds.step_t),
                 at_least("step of the level", abs(step.height), "log units", least(view, noise)),
             ],
-            runner_up=("spike-slow-recovery" if step.height > 0 else "lr-decay-drop", why),
+            severity=0.3 + abs(step.height),
+            confidence=sure(step.t, view.thresholds.step_t),
+            runner_up=rises if step.height > 0 else falls,
         )
 
 
@@ -111,14 +100,14 @@ def clear(y: Floats, noise: float, view: View) -> Iterator[Step]:
     level = running(y, 15)
     calm = level + np.clip(y - level, -3 * noise, 3 * noise)
     tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise)]
-    kept: list[Step] = []
+    chosen: list[Step] = []
     for step in sorted(tried, key=lambda s: -abs(s.t)):
         if abs(step.t) < view.thresholds.step_t:
             return
-        near = any(abs(step.at - k.at) < max(step.window, k.window) for k in kept)
+        near = any(abs(step.at - k.at) < max(step.window, k.window) for k in chosen)
         near |= any(overshadows(other, step, view) for other in tried)
         if not near and abs(step.height) >= least(view, noise) and stays(calm, step):
-            kept.append(step)
+            chosen.append(step)
             yield replace(step, at=place(calm, step))
 
 
@@ -188,11 +177,9 @@ def stays(y: Floats, step: Step) -> bool:
     slope = (np.median(y[step.at - half : step.at]) - np.median(before)) / half
     expected = float(np.median(before) + min(slope, 0.0) * (w + half))
     apart = float(np.median(after)) - expected
-    return (
-        apart >= 0.5 * step.height
-        if step.height > 0
-        else float(np.median(after) - np.median(before)) <= 0.5 * step.height
-    )
+    if step.height > 0:
+        return apart >= 0.5 * step.height
+    return float(np.median(after) - np.median(before)) <= 0.5 * step.height
 
 
 def without_events(view: View, loss: Series, steps: Floats, y: Floats) -> Floats:
@@ -207,11 +194,9 @@ def without_events(view: View, loss: Series, steps: Floats, y: Floats) -> Floats
     return y
 
 
-def taken(view: View, attempt: AttemptView, at: float, reach: float, bends: int) -> bool:
+def taken(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
     """Whether an event of this loss is around the step; a rise that is open has all that comes after it, and
     what is learned anew after a tall one bends for ``bends`` samples, as it does at the start of a log."""
-    loss = attempt.loss
-    assert loss is not None
     for event in view.events(loss):
         first, last = reach_of(loss, event)
         if event.height >= view.thresholds.spike_height and event.kind in (*PASSING, Kind.OPEN):
@@ -230,15 +215,15 @@ def reach_of(loss: Series, event: Event) -> tuple[float, float]:
 
 def planned(attempt: AttemptView, at: float, reach: float) -> bool:
     """Whether learning rate, batch size or epoch changed around the step."""
-    for role in (Role.LEARNING_RATE, Role.BATCH_SIZE):
-        for series in attempt.by_role(role):
-            near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
-            near = near[np.isfinite(near)]
-            if len(near) and near.max() > 1.15 * near.min():
-                return True
-    for series in attempt.by_role(Role.EPOCH):
+    for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
         near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
         near = near[np.isfinite(near)]
-        if len(near) and np.floor(near.max()) > np.floor(near.min()):
+        if not len(near):
+            continue
+        low, high = near.min(), near.max()
+        if np.floor(high) > np.floor(low) if series.role is Role.EPOCH else high > 1.15 * low:
             return True
     return False
+
+
+RULE = Rule.of_losses("small-shifts", (SHIFT,), find)

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chronicle.classify.measure import at_least
-from chronicle.classify.report import criterion, found
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.rules.loss_shapes import NO_SPIKE, typed_findings
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import View, log_values
+from chronicle.classify.view import AttemptView, View, log_values
 from chronicle.model import Finding, Floats, Series, Steps
 
-NO_SPIKE = "divergence-no-spike"
-PATTERNS = (NO_SPIKE,)
-FEWEST = 48
+FEWEST = 48  # points of a log that can be cut into blocks
 
 
 @dataclass(frozen=True)
@@ -39,35 +37,26 @@ class Turn:
     block: int
 
 
-def find(view: View) -> Iterator[Finding]:
-    """At most one finding an attempt, of its judged loss."""
+def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits = view.thresholds
-    for attempt in view.attempts:
-        if attempt.loss is None or any(f.end_step is None for f in view.findings(attempt.loss)):
-            continue
-        turn = risen(view, attempt.loss)
-        if turn is None:
-            continue
-        yield found(
-            NO_SPIKE,
-            attempt,
-            attempt.loss,
-            (turn.start, attempt.loss.steps[-1], None),
-            severity=0.7 + min(turn.rise, 0.3),
-            confidence=0.5 + 0.5 * (1.0 - limits.turn_t / max(turn.errors, limits.turn_t)),
-            evidence={"rise_log": turn.rise, "residual_log": turn.rise, "block_samples": turn.block},
-            criteria=[
-                at_least("end over the minimum", turn.rise, "log units", limits.turn_rise),
-                criterion(
-                    "end over the minimum",
-                    turn.errors,
-                    "standard errors",
-                    f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together",
-                    True,
-                ),
-            ],
-            runner_up=("plateau", "the level had stood still instead of rising"),
-        )
+    if any(f.end_step is None for f in typed_findings(view, loss)):
+        return
+    turn = risen(view, loss)
+    if turn is None:
+        return
+    enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
+    yield finding(
+        NO_SPIKE,
+        At(attempt, loss, turn.start, loss.steps[-1]),
+        [
+            at_least("end over the minimum", turn.rise, "log units", limits.turn_rise, "rise_log"),
+            Check("end over the minimum", turn.errors, "standard errors", enough),
+            *noted(residual_log=turn.rise, block_samples=turn.block),
+        ],
+        severity=0.7 + min(turn.rise, 0.3),
+        confidence=0.5 + 0.5 * (1.0 - limits.turn_t / max(turn.errors, limits.turn_t)),
+        runner_up=("plateau", "the level had stood still instead of rising"),
+    )
 
 
 def risen(view: View, loss: Series) -> Turn | None:
@@ -76,19 +65,15 @@ def risen(view: View, loss: Series) -> Turn | None:
     finite = np.isfinite(y)
     if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
         return None
-    for f in view.findings(loss):
+    for f in typed_findings(view, loss):
         if f.end_step is not None and f.end_step < loss.steps[-1]:
             finite &= (loss.steps < f.start_step) | (loss.steps > f.end_step)
     if finite.sum() < FEWEST:
         return None
-    steps, y, block = loss.steps[finite], y[finite], 8
-    noise = view.noise(loss)
-    while block <= len(y) // 6:
-        turn = last_block(view.thresholds, steps, y, block, noise)
-        if turn is not None:
-            return turn
-        block *= 2
-    return None
+    steps, y, noise = loss.steps[finite], y[finite], view.noise(loss)
+    blocks = (8 << k for k in range(64) if 8 << k <= len(y) // 6)
+    turns = (last_block(view.thresholds, steps, y, block, noise) for block in blocks)
+    return next((turn for turn in turns if turn is not None), None)
 
 
 def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: float) -> Turn | None:
@@ -125,3 +110,6 @@ def spread(values: Floats) -> float:
     """Robust scale of values from differences of neighbours, in which a trend does not count."""
     between = np.diff(values)
     return 1.4826 * float(np.median(np.abs(between - np.median(between)))) / float(np.sqrt(2))
+
+
+RULE = Rule.of_losses("late-rise", (NO_SPIKE,), find)

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from chronicle.metrics.clocks import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.timeline import stitch
 from chronicle.timeline.endings import endings
@@ -118,23 +117,3 @@ def test_machine_logs_alone_are_attempts() -> None:
     timeline = stitch([machine(fault(START))])
     assert [one.name for one in timeline.attempts] == ["dmesg"]
     assert len(timeline.faults) == 1
-
-
-@pytest.mark.parametrize(
-    ("told", "near", "found"),
-    [
-        ((11, 20), (2023, 11, 14), (2023, 11, 20)),
-        ((12, 31), (2024, 1, 1), (2023, 12, 31)),
-        ((1, 1), (2023, 12, 31), (2024, 1, 1)),
-        ((2, 29), (2024, 3, 1), (2024, 2, 29)),
-        ((2, 29), (2023, 3, 1), (2023, 3, 1)),
-    ],
-)
-def test_the_year_is_the_nearest(
-    told: tuple[int, int], near: tuple[int, ...], found: tuple[int, ...]
-) -> None:
-    at = datetime(1972, *told, tzinfo=UTC).timestamp()
-    assert not has_year(at)
-    year, month, day = near
-    dated = in_year_of(at, datetime(year, month, day, tzinfo=UTC).timestamp())
-    assert datetime.fromtimestamp(dated, UTC).timetuple()[:3] == found

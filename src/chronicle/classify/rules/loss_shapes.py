@@ -1,0 +1,263 @@
+"""What an event of the loss is: each one that the kernel saw is measured once, and named by its shape.
+
+spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
+    Sees: rises of the loss that are over, or that come down when the log ends.
+    Rule: back when a mean is within 15 % of the height (3 % of the loss at most, or 0.8 noise scales) of the
+    *extrapolated trend*, not of the old level; dated where the sum of what samples have above that was
+    highest; fast within 150 steps or 10 samples.
+    Blind to: spikes of one sample below 8 noise scales (20 where every step is logged): they are hard
+    batches. False alarm: somebody looks at a batch that was only hard.
+    Source: PaLM (2204.02311, 5.1); BLOOM and IDEFICS logs.
+
+divergence-after-spike, divergence-no-spike
+    Sees: rises that were not over when the log ended, or when its values turned NaN.
+    Rule: most of the height is left (60 %, or twice the trend) or the level has grown since; after a spike if
+    most of the height was gained in one jump that peaked within 8 samples or is taller than 0.25 log units,
+    and a quarter of it was lost again, else without one. A spike that was not back when the loss turned
+    upwards for good is one as well.
+    Blind to: rises of less than 2.5 %, and a turn so recent that fewer than a handful of samples show it.
+    False alarm: a healthy run is stopped: the most expensive of all.
+    Source: OPT 2.5; BigScience tr8 (104B) logs.
+
+level-shift
+    Sees: jumps (up to twice the trend) of which half stays to the end of the log.
+    Rule: gained in one jump, at least half of the height left, no growth since, and values that still change.
+    Blind to: steps down (learning-rate decay, epochs and repeated data are told apart by their context) and
+    steps in the last samples of a log. False alarm: somebody looks for a change of data that did not happen.
+    Source: MLE "repeat data" curves, where the step up is the end of a replay; Marin data shifts.
+
+nan-inf
+    Sees: non-finite values of the loss; exact zeros at its end while the gradient norm is not finite.
+    Rule: any NaN or Inf that the loss has alone (a row in which every metric is NaN was never written, unless
+    more of them end the log than ever came before); or eight zeros and more at the end, after a loss that was
+    never near zero, with a gradient norm that is NaN, Inf or exactly zero.
+    Blind to: a filter that repeats the last mean instead (see frozen-metric). False alarm: a row left blank
+    on purpose.
+    Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
+
+frozen-metric
+    Sees: a loss that repeats one value.
+    Rule: 32 bit-equal values in a row, and eight times more than this series had ever shown before (a log
+    rounded to few digits repeats itself by chance); or a whole log of one value, from 8 on.
+    Blind to: metrics that freeze with noise on top. False alarm: none known beyond constants logged on
+    purpose.
+    Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from chronicle.classify.detect import Event, Kind
+from chronicle.classify.patterns import Trait, having
+from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed
+from chronicle.classify.rules.shape import Shape
+from chronicle.classify.thresholds import Thresholds
+from chronicle.classify.view import AttemptView, View
+from chronicle.model import Attempt, Finding, Series
+
+FAST, SLOW, NOT_FULLY = "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery"
+AFTER, NO_SPIKE, SHIFT = "divergence-after-spike", "divergence-no-spike", "level-shift"
+NAN, FROZEN = "nan-inf", "frozen-metric"
+SPIKES = having(Trait.SPIKE)
+BUMPS = SPIKES | {SHIFT}
+RISES = BUMPS | having(Trait.DIVERGES)  # what a rise of the loss looks like for want of its context
+ZEROS = 8  # samples of exactly 0.0 at the end of a loss
+
+
+def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    for series in ([attempt.loss] if attempt.loss else []) + attempt.dataset_losses:
+        yield from typed_findings(view, series)
+
+
+def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
+    """Events of a series as findings of loss shapes, in order of onset; worked out once a run."""
+    return view.once(("findings", series), lambda: tuple(_typed(view, series)))
+
+
+def _typed(view: View, series: Series) -> Iterator[Finding]:
+    attempt = view.attempt_of(series)
+    zeros = hidden_nan(attempt, series)
+    if zeros is not None:
+        yield zeros
+    before = [e for e in view.events(series) if zeros is None or series.steps[e.onset] < zeros.start_step]
+    yield from by_shape(Shape(event, series, attempt, view.thresholds) for event in before)
+
+
+def provisional(
+    events: Iterable[Event], series: Series, index: int, name: str, thresholds: Thresholds
+) -> list[Finding]:
+    """What events of a training that still runs would be called if its log ended now.
+
+    They are those of a series of attempt ``index``, named by shape alone: context needs the whole log.
+    """
+    attempt = AttemptView(index, name, Attempt(name, (), {}), {series.metric: series}, None)
+    return [calibrated(f) for f in by_shape(Shape(e, series, attempt, thresholds) for e in events)]
+
+
+def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
+    """The findings of events of one series, each by the first family that knows it; drops need context."""
+    families = (nonfinite, frozen, spike, divergence, level_shift)
+    named = [(s, next((f for family in families if (f := family(s)) is not None), None)) for s in shapes]
+    yield from climbing_again([(s, f) for s, f in named if f is not None])
+
+
+def spike(shape: Shape) -> Finding | None:
+    """The finding, if this event is a spike."""
+    if shape.event.kind in (Kind.BACK, Kind.LONE):
+        return recovered(shape)
+    if shape.is_open and not shape.event.into_nan:
+        if shape.nearly_back or shape.coming_down:
+            return on_its_way(shape)
+        if not shape.lost and not shape.grows and not (shape.is_jump and shape.is_step):
+            return not_fully(shape)
+    return None
+
+
+def recovered(shape: Shape) -> Finding:
+    """Over: fast or slow."""
+    most, height = shape.limits.fast_steps, shape.event.height
+    limit = f"<= {most:g}, or {shape.limits.fast_samples:g} samples"
+    check = Check("recovery", shape.recovery_steps, "steps", limit, shape.is_fast, "recovery_steps")
+    if shape.is_fast:
+        return shape.finding(
+            FAST, 0.1 + 0.1 * height, (SLOW, f"it had taken more than {most:g} steps"), [check]
+        )
+    return shape.finding(SLOW, 0.3 + 0.1 * height, (FAST, f"it were back within {most:g} steps"), [check])
+
+
+def on_its_way(shape: Shape) -> Finding:
+    """Still open at the end of the log, but nearly back or clearly falling: slow is all that can be said."""
+    since, falling = shape.step(len(shape.series) - 1) - shape.step(shape.event.onset), shape.event.falling
+    check = Check("still coming down", falling, "of the height", "> 0.15", falling > 0.15)
+    runner_up = (NOT_FULLY, "the level stopped falling before it reached the trend")
+    severity = 0.35 + 0.1 * shape.event.height
+    return shape.finding(SLOW, severity, runner_up, [check, *noted(since_steps=since)])
+
+
+def not_fully(shape: Shape) -> Finding:
+    """Settled above the trend that it left."""
+    left = shape.event.residual
+    limit = f"< {shape.limits.lost} of the height, not growing"
+    checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
+    return shape.finding(NOT_FULLY, 0.5 + left, (SLOW, "it went on falling to the trend"), checks)
+
+
+def divergence(shape: Shape) -> Finding | None:
+    """The finding, if this event is a divergence."""
+    e, limits = shape.event, shape.limits
+    gone = shape.lost and not (shape.is_jump and shape.is_step)
+    if not shape.is_open or not (e.into_nan or shape.grows or gone):
+        return None
+    rise, most, height = e.peak - e.onset, limits.spike_rise, "of the height"
+    checks = [
+        Check(
+            "grown since it left the trend", e.growth, "log units", f"> {limits.grown} {height}", shape.grows
+        ),
+        Check("left at the end", e.residual, "log units", f">= {limits.lost} {height}", shape.lost),
+        Check("rise", rise, "samples", f"<= {most:g} for a spike", rise <= most),
+        Check("ends in NaN or Inf", float(e.into_nan), "", "yes", e.into_nan),
+    ]
+    severity = 0.8 + 0.2 * min(e.residual, 1.0)
+    if shape.is_spike and shape.dips:
+        return shape.finding(AFTER, severity, (NO_SPIKE, "the rise had been a ramp"), checks)
+    runner_up = (AFTER, "it had begun with a jump and come down from its peak")
+    return shape.finding(NO_SPIKE, severity, runner_up, checks)
+
+
+def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
+    """The findings of one series; a spike that was not back before a divergence began is its beginning."""
+    climbs = [f for _, f in named if f.pattern == NO_SPIKE and f.end_step is None]
+    for shape, f in named:
+        climb = next((c for c in climbs if c.start_step > f.start_step), None)
+        if climb is None or f.pattern not in (NOT_FULLY, SHIFT) or not (shape.is_spike and shape.dips):
+            yield f
+            continue
+        after = climb.start_step - f.start_step
+        check = Check("climbs again after", after, "steps", "before it was back", key="climb_after_steps")
+        longer = renamed(f, AFTER, [check], why="the loss had come back before it climbed again")
+        yield replace(longer, severity=max(f.severity, climb.severity))
+
+
+def level_shift(shape: Shape) -> Finding | None:
+    """The finding, if this event is a step that stays."""
+    if not (shape.is_open and shape.is_jump and shape.is_step) or shape.grows:
+        return None
+    left = shape.event.residual
+    check = Check("stays up", left, "log units", "half of the height, less two noise scales")
+    return shape.finding(SHIFT, 0.3 + left, (NOT_FULLY, "its peak stood out above the new level"), [check])
+
+
+def nonfinite(shape: Shape) -> Finding | None:
+    """The finding, if this event is a stretch of NaN or Inf."""
+    e = shape.event
+    if e.kind is not Kind.NONFINITE:
+        return None
+    part = shape.series.values[e.onset : len(shape.series) if e.end is None else e.end + 1]
+    counts = noted(nan_samples=int(np.isnan(part).sum()), inf_samples=int(np.isinf(part).sum()))
+    return finding(
+        NAN,
+        shape.at(e.onset),
+        [*counts, Check("values that are not finite", e.height, "samples", ">= 1")],
+        severity=0.95 if e.end is None else 0.75,
+        confidence=0.99,
+        runner_up=(FROZEN, "the values were finite and the same"),
+    )
+
+
+def hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
+    """Zeros at the end of a loss that stand for filtered NaN."""
+    values, norm = series.values, attempt.grad_norm
+    if len(values) < 2 * ZEROS or values[-1] != 0.0:
+        return None
+    start = int(np.flatnonzero(values != 0.0)[-1]) + 1 if (values != 0.0).any() else len(values)
+    zeros = len(values) - start
+    if zeros < ZEROS or norm is None or not (values[:start] > 0).all():
+        return None
+    late = norm.values[norm.steps >= series.steps[start]]
+    dead = float(np.mean(~np.isfinite(late) | (late == 0.0))) if len(late) else 0.0
+    if dead < 0.5:
+        return None
+    return finding(
+        NAN,
+        At(attempt, series, series.steps[start], series.steps[start]),
+        [
+            Check("exact zeros at the end", zeros, "samples", f">= {ZEROS}", key="zero_samples"),
+            Check(
+                "gradient norm NaN, Inf or zero meanwhile",
+                dead,
+                "share",
+                ">= 0.5",
+                key="dead_grad_norm_share",
+            ),
+        ],
+        severity=0.95,
+        confidence=0.9,
+        runner_up=(FROZEN, "the gradient norm went on as before"),
+    )
+
+
+def frozen(shape: Shape) -> Finding | None:
+    """The finding, if this event is a stretch of equal values."""
+    e = shape.event
+    if e.kind is not Kind.FROZEN:
+        return None
+    limit = ">= 32 and 8 times the longest before; or all of 8 and more"
+    value = shape.value(e.onset, e.onset + 1)
+    return finding(
+        FROZEN,
+        shape.at(None),
+        [
+            Check("bit-equal values in a row", e.height, "samples", limit),
+            *noted(equal_samples=int(e.height), value_loss=value),
+        ],
+        severity=0.7,
+        confidence=0.95,
+        runner_up=("quantised-loss", "the value changed now and then by one step of a coarse grid"),
+    )
+
+
+RULE = Rule.of_attempts("loss-shapes", (*sorted(RISES), NAN, FROZEN), find)

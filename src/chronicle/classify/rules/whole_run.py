@@ -1,0 +1,184 @@
+"""What a whole run is: failed, or healthy.
+
+failed-run
+    Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
+    Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values (where
+    scores are logged: the next two), nor has any other loss, and no score moves by 2 % and three times what
+    neighbours differ by; batches differ by 3 % at most (a model that knows nothing loses as much on every
+    batch; one that was trained before does not); or a step takes all but 15 % of what was learned, and
+    batches differ as little after it; or at least three attempts, three quarters of which end in NaN or 3 %
+    (and six errors) above their own minimum, and not because a replay of data ended.
+    Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning in large batches
+    that starts at the floor.
+    Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
+
+near-perfect, noisy-healthy
+    Sees: runs in which nothing worrying was found on the live course.
+    Rule: at least 16 points of a loss, and no live finding but fast spikes (at most one in 10,000 steps),
+    drops that the schedule explains, and properties of the log; one-sample noise above 5 % is noisy-healthy,
+    else near-perfect.
+    Blind to: a model that is worse than its loss: evaluations are needed (see not_assessed).
+    False alarm: a bad run is called good: so every doubt of another rule comes first.
+    Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from chronicle.classify.measure import positive
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
+from chronicle.classify.rules import late_rise, repeated_data
+from chronicle.classify.rules.loss_shapes import NAN, SHIFT, typed_findings
+from chronicle.classify.view import AttemptView, View, step_gap
+from chronicle.model import Finding, Floats, Role, Series
+
+FAILED, PERFECT, NOISY = "failed-run", "near-perfect", "noisy-healthy"
+FEWEST = 16  # points of an attempt that is long enough to have learned, and of a run to be called healthy
+ATTEMPTS = 3
+
+
+def find(view: View) -> Iterable[Finding]:
+    """At most one finding of the whole run, or one of each attempt that never learned."""
+    return list(every_attempt_dies(view)) or [
+        f
+        for attempt in view.attempts
+        if attempt.loss is not None
+        for f in never_learned(view, attempt, attempt.loss) or forgot(view, attempt, attempt.loss)
+    ]
+
+
+def never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
+    """The loss of a whole log stays where it began."""
+    steps, y = positive(loss)
+    if len(y) < FEWEST or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
+        return []
+    least, noise = view.thresholds.learned, view.noise(loss)
+    scores = [s for s in attempt.by_role(Role.SCORE, Role.VALIDATION_SCORE) if len(s) >= FEWEST]
+    # what is learned before any score moves is the scale of the outputs, by the first samples
+    gain = learned(y[2:] if scores else y)
+    others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
+    elsewhere = any(learned(part) >= least for part in others if len(part) >= FEWEST)
+    if gain >= least or noise > view.thresholds.knowing or elsewhere:
+        return []
+    if not all(stands_still(view, s) for s in scores):
+        return []
+    checks = [
+        Check("lowest eighth below the start", gain, "log units", f">= {least}", False, "gained_log"),
+        at_most("one-sample noise", noise, "log units", view.thresholds.knowing),
+        *noted(points_samples=len(y)),
+    ]
+    if scores:
+        checks.append(Check("scores that moved", 0, "scores", f"1 or more of {len(scores)}", False))
+    at, confidence = At(attempt, loss, steps[0]), 0.6 + 0.3 * min(1.0, len(y) / 200)
+    fell = ("plateau", "the loss had fallen first and then stood still")
+    return [finding(FAILED, at, checks, severity=0.9, confidence=confidence, runner_up=fell)]
+
+
+def learned(y: Floats) -> float:
+    """How far the lowest eighth of log values lies below the first two."""
+    return float(np.mean(y[:2])) - min(float(np.median(part)) for part in np.array_split(y, 8))
+
+
+def stands_still(view: View, score: Series) -> bool:
+    """Whether no eighth of a score has a median off its first ones by three times what neighbours differ
+    by, or by a fiftieth of it; a score that began near 1 had learned before."""
+    v = score.values[np.isfinite(score.values)]
+    if len(v) < FEWEST or 0.9 <= v[0] <= 1.0:
+        return False
+    eighths = np.array([np.median(part) for part in np.array_split(v, 8)])
+    moved = float(np.max(np.abs(eighths - eighths[0])))
+    usual = 3 * float(np.median(np.abs(np.diff(v))))
+    return moved <= max(usual, view.thresholds.unmoved * float(np.max(np.abs(v))))
+
+
+def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """A step up to the first level, after which nothing is learned again."""
+    limits, (steps, y) = view.thresholds, positive(loss)
+    if not len(y) or steps[0] > 0.02 * steps[-1]:
+        return
+    for shift in typed_findings(view, loss):
+        if shift.pattern != SHIFT:
+            continue
+        first, after = float(np.mean(y[:2])), y[steps >= shift.start_step]
+        gained = first - float(np.median(y[steps < shift.start_step][-FEWEST:]))
+        left = first - float(np.median(after[-FEWEST:]))
+        noise = float(np.std(after[-FEWEST:]))
+        if gained < limits.learned or left > limits.first_level * gained:
+            continue
+        if len(after) < 2 * FEWEST or noise > limits.knowing:
+            continue
+        checks = [
+            at_least("learned before the step", gained, "log units", limits.learned, "learned_log"),
+            at_most("of that left at the end", left / gained, "share", limits.first_level),
+            at_most("spread at the end", noise, "log units", limits.knowing),
+            *noted(left_log=left),
+        ]
+        at, below = At(attempt, loss, shift.start_step), (SHIFT, "the new level had been below the first one")
+        yield finding(FAILED, at, checks, severity=0.9, confidence=0.8, runner_up=below)
+
+
+def every_attempt_dies(view: View) -> Iterator[Finding]:
+    """Three attempts and more, nearly all of which end above their own minimum or in NaN."""
+    long = [(a, a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST]
+    if len(long) < ATTEMPTS:
+        return
+    dead, least = [(a, loss) for a, loss in long if dies(view, loss)], view.thresholds.dying
+    if len(dead) >= least * len(long):  # back on the line of the data that are new: alive
+        replays = {f.attempt for f in repeated_data.find(view)}
+        dead = [(a, loss) for a, loss in dead if a.name not in replays]
+    share = len(dead) / len(long)
+    if share < least:
+        return
+    yield finding(
+        FAILED,
+        At(None, dead[0][1], min(int(loss.steps[0]) for _, loss in dead)),
+        [
+            Check("attempts", len(long), "attempts", f">= {ATTEMPTS}", key="attempts"),
+            Check("of them ending risen or in NaN", share, "share", f">= {least}"),
+            *noted(died=len(dead)),
+        ],
+        severity=1.0,
+        confidence=0.6 + 0.4 * share,
+        runner_up=("divergence-no-spike", "one attempt had come through"),
+    )
+
+
+def dies(view: View, loss: Series) -> bool:
+    """Whether a loss ends in NaN, or risen above its trend or its minimum."""
+    still_open = [f for f in typed_findings(view, loss) if f.end_step is None]
+    left = [float(f.evidence.get("residual_log", 0.0)) for f in still_open]
+    ends_in_nan = any(f.pattern == NAN for f in still_open)
+    risen = any(residual >= view.thresholds.learned for residual in left)
+    return ends_in_nan or risen or late_rise.risen(view, loss) is not None
+
+
+def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
+    """One finding for a run without live trouble; ``live`` are the findings on the run's course."""
+    judged = [(a, a.loss) for a in view.attempts if a.loss is not None and a.live_until is not None]
+    points = sum(len(loss) for _, loss in judged)
+    if points < FEWEST:
+        return
+    attempt, loss = max(judged, key=lambda pair: len(pair[1]))
+    noise, most = float(np.median([view.noise(s) for _, s in judged])), view.thresholds.noisy
+    start, end = min(int(s.steps.min()) for _, s in judged), max(int(s.steps.max()) for _, s in judged)
+    noisy = noise > most
+    yield finding(
+        NOISY if noisy else PERFECT,
+        At(attempt if len(judged) == 1 else None, loss, start, None, end),
+        [
+            Check("live findings that worry", 0, "findings", "0"),
+            Check("one-sample noise", noise, "log units", f"> {most} is noisy", noisy, "noise_log"),
+            Check("points of the loss", points, "samples", f">= {FEWEST}", key="points_samples"),
+            *noted(harmless_findings=len(live)),
+        ],
+        severity=0.0,
+        confidence=0.5 + 0.5 * min(1.0, points / 1000),
+        runner_up=(PERFECT if noisy else NOISY, f"the noise were {'below' if noisy else 'above'} {most}"),
+    )
+
+
+RULE = Rule("failed", (FAILED,), find)
+HEALTHY = (PERFECT, NOISY)

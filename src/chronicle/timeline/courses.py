@@ -1,0 +1,232 @@
+"""What stitching asks of an attempt, and the order in which attempts ran.
+
+A `Course` is an attempt with its clock series, the steps it spans and when it ran. The order is what run.toml
+says, else that of the wall clock, else that of steps and names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.errors import UsageError
+from chronicle.metrics.counters import step_gap
+from chronicle.metrics.judged import shown_loss
+from chronicle.metrics.values import natural
+from chronicle.model import Attempt, Role, Series, Steps
+
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Log = list["Course"]  # the attempts of one file, in the order of its rows
+
+PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log, see `split`
+SCHEDULES = frozenset(
+    (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
+)  # planned before the run: equal in two attempts, whatever happened in them
+SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
+
+_EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
+_DENSE = 0.5  # a series this much as long as the clock tells the attempt's span too
+_HOLE = 0.1  # share of an attempt that may be missing at its end
+_BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
+_CLOCK_OFF = (
+    "By wall clock {late} ran after {early}, which begins where it ends: a clock was off, and the steps give "
+    "the order. `order` in run.toml decides."
+)
+_OVERLAP = (
+    "Logs overlap in steps and not all have wall clock times: the order of the attempts is taken from {by}. "
+    "`order` in run.toml decides."
+)
+_WORTH = 0.05  # a loss with a smaller share of the points than this is a remark, no clock
+
+
+@dataclass(frozen=True)
+class Course:
+    """An attempt with points, and what the rules ask of it; ``index`` is its place in the timeline.
+
+    The span is that of the clock and of every series about as dense. A sparse series has no say: a sanity
+    check or a hyperparameter logged at step 0 by every process would make each resume a new start.
+    """
+
+    attempt: Attempt
+    clock: Series
+    first: int
+    last: int
+    started: float  # [Unix s] first and last wall clock; NaN where the log has none
+    ended: float
+    index: int = -1
+
+    @property
+    def name(self) -> str:
+        """Name of the attempt."""
+        return self.attempt.name
+
+    @cached_property
+    def gap(self) -> float:
+        """Logging interval of the clock [steps]."""
+        return step_gap(self.clock)
+
+    @cached_property
+    def slack(self) -> float:
+        """What may be missing at its end [steps], a tenth of it: the last lines of a killed process."""
+        return _HOLE * (self.last - self.first)
+
+
+def course(attempt: Attempt) -> Course | None:
+    """The course of an attempt whose rows are in step order, or None without points."""
+    ticks = clock(attempt)
+    if ticks is None:
+        return None
+    dense = [s.steps for s in attempt.series.values() if len(s) >= max(1.0, _DENSE * len(ticks))]
+    started, ended = wall_clock(attempt)
+    first, last = min(int(s[0]) for s in dense), max(int(s[-1]) for s in dense)
+    return Course(attempt, ticks, first, last, started, ended)
+
+
+def wall_clock(attempt: Attempt) -> tuple[float, float]:
+    """First and last time that any series logged [Unix s]; NaN where there is none."""
+    times = [t for s in attempt.series.values() if len(t := s.times[np.isfinite(s.times)])]
+    if not times:
+        return math.nan, math.nan
+    return min(float(t.min()) for t in times), max(float(t.max()) for t in times)
+
+
+def clock(attempt: Attempt) -> Series | None:
+    """The series that tells the attempt's course: the judged loss, else what has most points."""
+    filled = [s for s in attempt.series.values() if len(s)]
+    if not filled:
+        return None
+    worth = _WORTH * max(map(len, filled))
+    return shown_loss(s for s in filled if len(s) >= worth) or min(filled, key=_rank)
+
+
+def _rank(series: Series) -> tuple[bool, int, int, str]:
+    return (series.role in SCHEDULES, -len(series), len(series.metric), series.metric)
+
+
+def reached(before: Any, after: Course) -> Mask:
+    """Whether an attempt got as far as another one begins, but for two logging intervals or its slack.
+
+    ``before`` is a `Course`, or a record array with its fields, and then the answer is one for each record.
+    """
+    missing = np.maximum(np.maximum(2 * before.gap, before.slack), 2 * after.gap)
+    return np.asarray(before.last + missing >= float(after.first))
+
+
+def side_by_side(a: Any, b: Course) -> Mask:
+    """Whether both processes ran at the same time; not where one of the clocks is unknown. ``a`` is a
+    `Course`, or a record array with its fields."""
+    shorter = np.minimum(a.ended - a.started, b.ended - b.started)
+    together = np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
+    return np.asarray((shorter > 0) & (together > _BESIDE * shorter))
+
+
+def pick(series: Series, rows: Mask | Index) -> Series:
+    """Some rows of a series."""
+    return replace(series, steps=series.steps[rows], values=series.values[rows], times=series.times[rows])
+
+
+def same(a: Any, b: Any) -> Mask:
+    """Whether two values are one value, as far as the rounding of logs goes; NaN is NaN."""
+    return np.asarray(np.isclose(a, b, rtol=SAME, atol=0.0, equal_nan=True))
+
+
+def common(a: Series, b: Series) -> tuple[Index, Index]:
+    """Rows of two series in step order at the steps that both have, the first row of each step."""
+    i = heads(a.steps)
+    j = np.searchsorted(b.steps, a.steps[i])
+    i, j = i[j < len(b)], j[j < len(b)]
+    both = a.steps[i] == b.steps[j]
+    return i[both], j[both]
+
+
+def heads(steps: Steps) -> Index:
+    """The first row of each step of a series in step order."""
+    return np.flatnonzero(np.append(True, steps[1:] != steps[:-1])[: len(steps)])
+
+
+def process(attempt: Attempt) -> tuple[str, str] | None:
+    """Host and process id, from the facts or from the name of an event file; None where neither has them.
+
+    Two that differ are two processes; equal ones may be two containers of one name.
+    """
+    if "host" in attempt.facts and "pid" in attempt.facts:
+        return str(attempt.facts["host"]), str(attempt.facts["pid"])
+    match = _EVENT_FILE.search(PART.sub("", attempt.name))
+    return (match[1], match[2]) if match else None
+
+
+def by_name(name: str) -> tuple[Any, ...]:
+    """Sort key of attempts: natural order, but what begins with a number is last."""
+    return name[:1].isdecimal(), natural(name)
+
+
+def in_order(
+    courses: Sequence[Course], others: Sequence[Attempt], order: Sequence[str]
+) -> tuple[list[Course], list[str]]:
+    """Attempts in the order they ran, and the doubts about it.
+
+    ``order`` may also name ``others``, copies and attempts without points, which have no place in it.
+    """
+    ordered, doubts = _by_evidence(sorted(courses, key=lambda c: by_name(c.name)))
+    return (_by_word(ordered, others, order), []) if order else (ordered, doubts)
+
+
+def _by_word(courses: Sequence[Course], others: Sequence[Attempt], order: Sequence[str]) -> list[Course]:
+    names = [c.name for c in courses] + [a.name for a in others]
+    place: dict[str, int] = {}
+    for k, word in enumerate(order):
+        meant = [n for n in names if word in (n, PART.sub("", n))]
+        if not meant:
+            raise UsageError(f"order names {word!r}, which is no attempt. Attempts: {', '.join(names)}")
+        place |= {n: k for n in meant if n not in place}
+    return sorted(courses, key=lambda c: place.get(c.name, len(order)))
+
+
+def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
+    logs: dict[tuple[tuple[str, ...], str], Log] = {}
+    for one in courses:
+        logs.setdefault((one.attempt.sources, PART.sub("", one.name)), []).append(one)
+    by_step = _flat(sorted(logs.values(), key=lambda log: min(c.first for c in log)))
+    if not any(math.isnan(c.started) for c in courses):
+        by_clock = sorted(courses, key=lambda c: c.started)
+        late = [(a, b) for a, b in pairwise(by_step) if a.started > b.started]
+        if not late or _nothing_twice(by_clock) or not _abut(by_step):
+            return by_clock, []
+        return by_step, [_CLOCK_OFF.format(late=late[0][0].name, early=late[0][1].name)]
+    if len(logs) == 1 or _nothing_twice(by_step):
+        return by_step, []
+    if not _numbered([log[0].name for log in logs.values()]):
+        return by_step, [_OVERLAP.format(by="their first steps")]
+    by_number = _flat(logs.values())
+    by = "the numbers in their names, against the order of their first steps"
+    return by_number, [] if by_number == by_step else [_OVERLAP.format(by=by)]
+
+
+def _nothing_twice(courses: Sequence[Course]) -> bool:
+    """Whether no step was trained twice in this order: a chain of resumes needs no other evidence."""
+    return all(a.last <= b.first for a, b in pairwise(courses))
+
+
+def _abut(courses: Sequence[Course]) -> bool:
+    """Whether each begins where the one before ended."""
+    return all(0 <= b.first - a.last <= 2 * max(a.gap, b.gap) for a, b in pairwise(courses))
+
+
+def _numbered(names: Sequence[str]) -> bool:
+    """Whether what sets the names apart is a number: run-5-blue, run-6. People count what they launch."""
+    words = [re.split(r"(\d+)", name) for name in names]
+    apart = next((k for k in range(min(map(len, words))) if len({w[k] for w in words}) > 1), None)
+    return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(names)
+
+
+def _flat(logs: Iterable[Log]) -> list[Course]:
+    return [one for log in logs for one in log]
