@@ -24,7 +24,6 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Series
-from chronicle.readers.blocks import blocks, numbered_lines
 from chronicle.readers.columns import (
     BLANK,
     Builder,
@@ -34,7 +33,8 @@ from chronicle.readers.columns import (
     is_blank,
     number,
 )
-from chronicle.readers.faults import Faults
+from chronicle.readers.damage import Faults
+from chronicle.readers.line_blocks import blocks, numbered_lines
 from chronicle.readers.runs_in_table import (
     EXTREMES,
     RUN_NAMES,

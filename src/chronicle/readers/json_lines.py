@@ -21,10 +21,10 @@ import orjson
 from chronicle.errors import BadLog
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.blocks import SMALL_BYTES, blocks
 from chronicle.readers.columns import Builder, Column, counts_steps, number
-from chronicle.readers.faults import Faults
+from chronicle.readers.damage import Faults
 from chronicle.readers.hyperparameters import below_config, named_facts
+from chronicle.readers.line_blocks import SMALL_BYTES, blocks
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
 from chronicle.readers.text import Head, clean, encoding_of, head, head_lines
 
