@@ -52,7 +52,8 @@ SUFFIXES = (".csv", ".tsv")
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
-PANDAS_FROM = 3_000_000  # bytes: smaller files are read before pandas is imported
+PANDAS_FROM = 8_000_000  # bytes: smaller files are read before pandas is imported
+FEW_BYTES = 1 << 18  # of a long file that are read line by line where something in them is odd
 CHUNK_CELLS = 1 << 20
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
@@ -186,8 +187,7 @@ class Table:
         self._read_lines(lines)
         is_long = path.stat().st_size >= PANDAS_FROM
         for block in parts:
-            if not (is_long and self._read_plain(block)):
-                self._read_lines(self._lines(block))
+            self._read_block(block, as_a_whole=is_long)
         every = np.arange(self.n_rows)
         self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
 
@@ -266,6 +266,17 @@ class Table:
         return not line.endswith('"') and not looks_whole(row[len(self.names) - 1], above)
 
     # block by block
+
+    def _read_block(self, block: bytes, *, as_a_whole: bool) -> None:
+        """Reads a block ``as_a_whole`` or, where that fails, its halves, and what is small line by line."""
+        if as_a_whole and self._read_plain(block):
+            return
+        middle = block.find(b"\n", len(block) // 2) + 1
+        if not as_a_whole or len(block) <= FEW_BYTES or middle in (0, len(block)):
+            self._read_lines(self._lines(block))
+        else:
+            self._read_block(block[:middle], as_a_whole=True)
+            self._read_block(block[middle:], as_a_whole=True)
 
     def _read_plain(self, block: bytes) -> bool:
         """Reads a block of whole rows of plain cells with pandas; False, and nothing is read, for any other.

@@ -202,18 +202,20 @@ class _Shape(NamedTuple):
 
 
 def _records(lines: Sequence[bytes]) -> list[Any]:
-    """What each line holds, None where it is not whole and plain JSON."""
+    """What each line holds, None where it is no JSON."""
     try:
         return list(map(orjson.loads, lines))
-    except orjson.JSONDecodeError:  # of NaN, say, which `json` reads
+    except orjson.JSONDecodeError:
         return [_record(line) for line in lines]
 
 
 def _record(line: bytes) -> Any:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
+    for loads in (orjson.loads, json.loads):  # the second reads NaN and Infinity
+        try:
+            return loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue
+    return None
 
 
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
