@@ -4,17 +4,19 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-READY := .venv/.ready
+SITE := .venv/.ready-site
+TEST := .venv/.ready-test
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: site test check browser clean
 
-site: $(READY)
+site: $(SITE)
 	$(BIN)/chronicle build
 
-test: $(READY) check browser
+test: $(TEST) check browser
 	$(BIN)/python -m pytest -q
 
-check: $(READY)
+check: $(TEST)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -24,11 +26,18 @@ check: $(READY)
 browser:
 	@sh .ci/browser
 
-$(READY): pyproject.toml constraints.txt
+# A site needs no tools of the tests; the tests need all that a site needs.
+$(SITE): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[site]'
+	touch $(SITE)
+
+$(TEST): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[all,test]'
+	touch $(SITE) $(TEST)
+
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "chronicle needs Python 3.11 or newer")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,test]'
-	touch $(READY)
+	$(PYTHON) -m venv .venv
 
 clean:
 	rm -rf build chronicle-site .venv

@@ -2,7 +2,7 @@
 
     python -m benchmarks.addresses
 
-Needs `pip install 'training-chronicle[gs,hf]' gcp-storage-emulator`. Google's store is that emulator; the Hub
+Needs `pip install '.[gs,hf]' gcp-storage-emulator`. Google's store is that emulator; the Hub
 is a stand-in of our own that answers as its HTTP interface does. s3:// and https:// are tests of the suite.
 """
 

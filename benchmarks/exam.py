@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.page import arguments, markdown, replace
-from chronicle.build.produce import predict
 from chronicle.classify import VERSION
+from chronicle.cli.commands import predict
 from chronicle.score import CaseResult, score_folder, total
 
 PAGE = Path(__file__).parent.parent / "docs" / "exam.md"

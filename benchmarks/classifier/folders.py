@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from chronicle.build.produce import predict
+from chronicle.cli.commands import predict
 from chronicle.score import CaseResult, labelled, score_folder
 
 ROOT = Path(__file__).parent.parent.parent

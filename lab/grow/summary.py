@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from chronicle.build.produce import predict
 from chronicle.classify import VERSION
+from chronicle.cli.commands import predict
 from chronicle.score import Score, score_folder
 from lab.grow.plan import Recipe, recipes
 

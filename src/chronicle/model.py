@@ -94,8 +94,8 @@ class Fault:
 
     ``place`` says where it stands; ``what`` says what is wrong and what became of it; ``count`` is how many
     records it stands for. ``kind`` is "read" for what could not be used, else what failed beside the curves:
-    "xid", "nccl", "out-of-memory", "preemption", ... (see `chronicle.readers.console.fault_kinds`); those
-    have the ``host`` where the log names one, and the step the log was at.
+    "xid", "nccl", "out-of-memory", "preemption", ... (`KINDS` of `chronicle.readers.console.fault_lines`);
+    those have the ``host`` where the log names one, and the step the log was at.
     """
 
     place: Place
@@ -273,6 +273,10 @@ class Verdict(StrEnum):
         return list(Verdict).index(self)
 
 
+VERDICTS = (Verdict.GOOD, Verdict.WORRYING, Verdict.BAD, Verdict.UNEXPECTED)
+"""The verdicts in the order that pages and tables show them."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One occurrence of a pattern, with its evidence.
@@ -338,7 +342,7 @@ class Diagnosis:
 class MachineFault:
     """A fault beside the curves as it is published: one `Fault` of Timeline.faults.
 
-    ``kind`` is one of `chronicle.readers.console.fault_kinds`, ``host`` empty where the log names none,
+    ``kind`` is one of `chronicle.readers.console.fault_lines.KINDS`, ``host`` empty where the log names none,
     ``step`` None where neither log nor time tell it, ``time`` ISO 8601 in UTC (empty: not known), ``count``
     how often it was told, ``where`` file and line.
     """

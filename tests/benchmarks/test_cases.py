@@ -15,8 +15,8 @@ from benchmarks.curves.kinds import CONTEXT, SHAPES
 from benchmarks.curves.residuals import residuals, shipped
 from benchmarks.curves.write import write
 
-from chronicle.build.produce import predict
 from chronicle.classify.patterns import BY_ID
+from chronicle.cli.commands import predict
 from chronicle.model import Verdict
 from chronicle.score import score_folder
 from chronicle.score.labels import Event, Label

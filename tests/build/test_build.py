@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import html
 import json
+import subprocess
+import sys
 
 import jsonschema
 import pytest
-from tests.cli.test_cli import healthy
+from tests.cli.test_cli import healthy, plain_engine
 
 from chronicle.build.schema import json_schema
+
+COMMAND = [sys.executable, "-m", "chronicle", "build", "logs", "--jobs", "1"]
 
 
 def snapshot(folder):
@@ -21,9 +25,6 @@ def snapshot(folder):
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A site of three runs, one of them unreadable, made by the real command."""
-    import subprocess
-    import sys
-
     work = tmp_path_factory.mktemp("a folder with spaces")
     logs = work / "logs"
     for number, name in enumerate(["one", "two & <b>three</b>"]):
@@ -31,11 +32,11 @@ def built(tmp_path_factory):
         healthy(logs / name / "log.csv", seed=number)
     (logs / "broken").mkdir()
     (logs / "broken" / "log.csv").write_bytes(b"")
-    command = [sys.executable, "-m", "chronicle", "build", "logs", "--jobs", "1"]
-    ran = subprocess.run(command, cwd=work, capture_output=True, text=True)
+    ran = subprocess.run(COMMAND, cwd=work, capture_output=True, text=True)
     return work, ran
 
 
+@pytest.mark.slow
 def test_bare_paths_make_a_site(built):
     work, ran = built
     assert ran.returncode == 1, ran.stderr  # one log could not be read
@@ -68,33 +69,40 @@ def test_logs_and_notes_are_only_read(built):
     assert sorted(p.name for p in (work / "logs" / "one").iterdir()) == ["log.csv"]
 
 
-def test_a_second_build_changes_no_byte_and_a_new_run_is_the_only_one_read(chronicle, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_a_second_build_changes_no_byte(built):
+    work, _ = built
+    before = snapshot(work)
+    again = subprocess.run([*COMMAND, "-v"], cwd=work, capture_output=True, text=True)
+    assert "one: unchanged" in again.stderr
+    assert snapshot(work) == before
+
+
+@pytest.mark.slow
+def test_what_changed_is_read_again_and_nothing_else(chronicle, tmp_path):
+    """A new run, a changed note, a spoiled cache, a template of the workspace, a run that was removed."""
     chronicle("init", ".")
+    plain_engine(tmp_path)
     chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
     assert chronicle("build", "-v").code == 0
-    site = tmp_path / "build"
-    before = snapshot(site)
-    again = chronicle("build", "-v")
-    assert "a: unchanged" in again.err
-    assert snapshot(site) == before
+    before = snapshot(tmp_path / "build")
     chronicle("add", healthy(tmp_path / "b.csv", seed=9), "--name", "b")
     assert chronicle("build", "-v").err.splitlines()[:2] == ["a: unchanged", "b: read"]
-    drawn = {k: v for k, v in snapshot(site).items() if k.startswith("entries/a/")}
+    drawn = {k: v for k, v in snapshot(tmp_path / "build").items() if k.startswith("entries/a/")}
     assert drawn == {k: v for k, v in before.items() if k.startswith("entries/a/")}
 
-
-def test_a_changed_note_a_removed_run_and_a_spoiled_cache(chronicle, tmp_path):
-    chronicle("init", ".")
-    for name in "ab":
-        chronicle("add", healthy(tmp_path / f"{name}.csv"), "--name", name)
-    chronicle("build")
     chronicle("note", "a", "seen <i>it</i> before")
     (tmp_path / "build" / "entries" / "b" / "entry.json").write_text("{")
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "home.md.j2").write_text("# Ours\n")
     ran = chronicle("build", "-v")
+    assert ran.code == 0
     assert sorted(ran.err.splitlines()[:2]) == ["a: read", "b: read"]
     page = (tmp_path / "build" / "site" / "runs" / "a" / "index.html").read_text("utf-8")
     assert "<i>it</i>" not in page
     assert "seen <i>it</i> before" in html.unescape(page)
+    assert "Ours" in (tmp_path / "build" / "site" / "index.html").read_text("utf-8")
+
     (tmp_path / "runs" / "b" / "b.csv").unlink()
     (tmp_path / "runs" / "b").rmdir()
     chronicle("build")
@@ -110,36 +118,23 @@ def test_an_out_folder_that_is_not_ours_is_left_alone(chronicle, tmp_path):
     assert (tmp_path / "home" / "thesis.tex").read_text() == "years of work"
 
 
-def test_build_prints_json(chronicle, tmp_path):
-    ran = chronicle("build", healthy(tmp_path / "a.csv"), "--json")
-    report = json.loads(ran.out)
-    assert report["schema"] == "chronicle/build/1"
-    assert report["runs"] == [{"run": "a.csv", "verdict": "good", "patterns": ["near-perfect"]}]
-    assert report["unreadable"] == []
-
-
-def test_quiet_prints_nothing(chronicle, tmp_path):
-    ran = chronicle("build", healthy(tmp_path / "a.csv"), "-q")
-    assert (ran.code, ran.out, ran.err) == (0, "", "")
-
-
-def test_a_workspace_template_wins(chronicle, tmp_path):
-    chronicle("init", ".")
-    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
-    (tmp_path / "templates").mkdir()
-    (tmp_path / "templates" / "home.md.j2").write_text("# Ours\n")
-    assert chronicle("build").code == 0
-    assert "Ours" in (tmp_path / "build" / "site" / "index.html").read_text("utf-8")
-
-
-@pytest.mark.parametrize("engine", ["properdocs", "zensical"])
-def test_other_engines_build_the_same_folder(chronicle, tmp_path, engine):
-    ran = chronicle("build", healthy(tmp_path / "a.csv"), "--engine", engine, "--out", "site")
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "option"), [("properdocs", "--json"), ("zensical", "-q")])
+def test_other_engines_build_the_same_folder(chronicle, tmp_path, engine, option):
+    ran = chronicle("build", healthy(tmp_path / "a.csv"), "--engine", engine, "--out", "site", option)
     assert ran.code == 0, ran.err
     assert (tmp_path / "site" / "index.html").is_file()
     assert (tmp_path / "site" / "runs" / "a.csv" / "index.html").is_file()
+    if option == "-q":
+        assert (ran.out, ran.err) == ("", "")
+    else:
+        report = json.loads(ran.out)
+        assert report["schema"] == "chronicle/build/1"
+        assert report["runs"] == [{"run": "a.csv", "verdict": "good", "patterns": ["near-perfect"]}]
+        assert report["unreadable"] == []
 
 
+@pytest.mark.slow
 def test_no_page_tells_a_place_on_this_machine(chronicle, tmp_path, monkeypatch):
     chronicle("init", "team")
     monkeypatch.chdir(tmp_path / "team")

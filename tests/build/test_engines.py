@@ -5,7 +5,7 @@ from chronicle.errors import MissingExtra, SiteError, UsageError
 
 
 def test_an_engine_that_is_not_installed(tmp_path, monkeypatch):
-    monkeypatch.setitem(ENGINES, "zensical", Engine("no_such_module", "engines", lambda c, o: []))
+    monkeypatch.setitem(ENGINES, "zensical", Engine("no_such_module", "engines"))
     with pytest.raises(MissingExtra) as err:
         build_site("zensical", tmp_path / "mkdocs.yml", tmp_path / "out", strict=False, epoch=0)
     assert str(err.value) == (

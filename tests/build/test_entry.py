@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from chronicle.build.entry import headline, make_entry
-from chronicle.build.facts import costs, facts
+from chronicle.build.entry import costs, facts, headline, make_entry
 from chronicle.model import Attempt, Diagnosis, Fact, Fault, Finding, Place, Role, Series, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from chronicle.build.fingerprint import fingerprint, newest
+from chronicle.build.produce import fingerprint, newest
 from chronicle.workspace.folders import run_in
 
 

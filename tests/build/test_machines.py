@@ -10,9 +10,8 @@ import pytest
 
 from chronicle.build import make_entries, with_machines
 from chronicle.build.entry import make_entry
-from chronicle.build.machines import only_machines, remedy, runs_told_of
 from chronicle.build.produce import Outcome
-from chronicle.build.sources import expand
+from chronicle.build.sources import expand, only_machines, remedy, runs_told_of
 from chronicle.classify import classify
 from chronicle.model import Attempt, Entry, Fault, Place, Role, Series
 from chronicle.timeline import stitch
@@ -119,6 +118,7 @@ def made(folder: Path, store: Path) -> dict[str, Outcome]:
     return {o.run_id: o for o in with_machines(runs, outcomes, WorkspaceConfig(), store)}
 
 
+@pytest.mark.slow
 def test_a_folder_of_machine_logs_belongs_to_the_run_of_its_time(tmp_path: Path) -> None:
     folder, store = logs(tmp_path / "exp", a=START, b=START + 9e5), tmp_path / "store"
     first, again = made(folder, store), made(folder, store)

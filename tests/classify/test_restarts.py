@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.timeline.timeline_logs import HOUR, log, series
 
-from chronicle.build.facts import costs
+from chronicle.build.entry import costs
 from chronicle.classify.restarts import Restart, change_words, duration, gap, restart
 from chronicle.model import Change, Join, JoinKind
 from chronicle.timeline import stitch

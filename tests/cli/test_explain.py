@@ -10,9 +10,9 @@ import pytest
 
 from chronicle.classify import classify
 from chronicle.classify.presets import PRESETS
+from chronicle.cli.commands import PRESETS as CHOICES
 from chronicle.cli.compare import compare, told
 from chronicle.cli.explain import explain
-from chronicle.cli.look import PRESETS as CHOICES
 from chronicle.errors import UsageError
 from chronicle.timeline import stitch
 

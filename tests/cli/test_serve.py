@@ -7,14 +7,17 @@ import subprocess
 import sys
 import urllib.request
 
-from tests.cli.test_cli import healthy
+import pytest
+from tests.cli.test_cli import healthy, plain_engine
 
 from chronicle.cli.serve import rebuild_if_changed, state
 from chronicle.workspace.folders import Workspace
 
 
+@pytest.mark.slow
 def test_a_site_is_served_on_the_loopback_address(chronicle, tmp_path):
     chronicle("init", ".")
+    plain_engine(tmp_path)
     chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
     command = [sys.executable, "-u", "-m", "chronicle", "serve", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
@@ -29,8 +32,10 @@ def test_a_site_is_served_on_the_loopback_address(chronicle, tmp_path):
         assert server.wait(timeout=20) == -signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken(chronicle, tmp_path):
     chronicle("init", ".")
+    plain_engine(tmp_path)
     chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -41,8 +46,10 @@ def test_a_port_that_is_taken(chronicle, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_new_note_builds_again_and_an_error_does_not_end_it(chronicle, tmp_path):
     chronicle("init", ".")
+    plain_engine(tmp_path)
     chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
     workspace = Workspace.find(tmp_path)
     said: list[str] = []

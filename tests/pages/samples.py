@@ -23,7 +23,7 @@ from chronicle.model import (
     Verdict,
 )
 from chronicle.pages import PatternPage, SiteData, load
-from chronicle.pages.data import Cause, Condition, Lookalike, Source
+from chronicle.pages.gallery import Cause, Condition, Lookalike, Source
 from chronicle.workspace.locations import shipped
 
 

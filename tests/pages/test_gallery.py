@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ KEYS = [
 ]
 
 
+@cache
 def page(pattern_id: str) -> tuple[dict[str, Any], str]:
     """Front matter and body of a page."""
     _, head, body = path_of(pattern_id).read_text("utf-8").split("---\n", 2)

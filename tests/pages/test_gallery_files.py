@@ -9,8 +9,7 @@ import pytest
 from chronicle.errors import ConfigError
 from chronicle.model import Verdict
 from chronicle.pages import load, load_gallery
-from chronicle.pages.data import Cause, Condition, Lookalike, Source
-from chronicle.pages.gallery import parse
+from chronicle.pages.gallery import Cause, Condition, Lookalike, Source, parse
 from chronicle.workspace.locations import shipped
 
 GOOD = """---

@@ -13,7 +13,8 @@ from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, si
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Verdict
 from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.browse import LISTED
+from chronicle.pages.lists import LISTED, browse
+from chronicle.pages.markup import renderer
 
 HOME = """\
 ---
@@ -313,7 +314,8 @@ def test_home_shows_a_real_run_before_an_illustration() -> None:
 
 
 def test_plain_lists_go_on_over_pages_of_their_own() -> None:
-    data = made(site(many(2 * LISTED + 1)))
+    full = site(many(2 * LISTED + 1))
+    data = {page.path: page.text for page in browse(full, renderer(full.templates))}
     lists = [data[name] for name in ("browse.md", "browse-2.md", "browse-3.md")]
     found = [run for page in lists for run in re.findall(r'<li><a href="runs/([^/]+)/', page)]
     assert sorted(found) == [entry.run_id for entry in many(2 * LISTED + 1)]

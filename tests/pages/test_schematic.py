@@ -10,7 +10,7 @@ import pytest
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.pages import schematic
-from chronicle.pages.shapes import SHAPES
+from chronicle.pages.sketches import SHAPES
 
 IDS = [p.id for p in PATTERNS]
 REGULAR_PX, BOLD_PX, LINE_PX = 5.8, 6.3, 12  # width of a character and height of a line of 12 px text

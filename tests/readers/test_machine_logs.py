@@ -12,10 +12,17 @@ from hypothesis.strategies import from_regex, lists
 from tests.readers.gold import EXAMPLES
 
 from chronicle.readers import read, read_all, runs_below
-from chronicle.readers.console.fault_kinds import KINDS
-from chronicle.readers.console.hosts import MOST_HOSTS, canonical, expand, fold
-from chronicle.readers.console.machine import MOST_FAULTS, Faults, identify
-from chronicle.readers.console.stamps import stamp
+from chronicle.readers.console.fault_lines import KINDS
+from chronicle.readers.console.machine import (
+    MOST_FAULTS,
+    MOST_HOSTS,
+    Faults,
+    canonical,
+    expand,
+    fold,
+    identify,
+)
+from chronicle.readers.console.prefixes import stamp
 from chronicle.readers.text import Head
 from chronicle.timeline import stitch
 
@@ -52,6 +59,7 @@ def test_its_faults_are_on_the_timeline(folder: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_classify_and_the_entry_tell_of_them(folder: Path, chronicle) -> None:
     ran = chronicle("classify", str(folder))
     told = "Xid 63: memory page retired or row remapped; it takes effect after a reset (0000:41:00)"
@@ -183,7 +191,7 @@ def test_stamps(line: str, time: float, host: str) -> None:
 
 
 def test_the_guide_describes_every_kind_and_every_xid() -> None:
-    from chronicle.readers.console.xids import XIDS
+    from chronicle.readers.console.fault_lines import XIDS
 
     page = (Path(__file__).parents[2] / "docs" / "formats" / "machine-log.md").read_text("utf-8")
     assert [kind for kind, what in KINDS.items() if f"| `{kind}` | {what} |" not in page] == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from chronicle.readers import READERS
+from chronicle.readers.console.line_formats import LINE_FORMATS
 from chronicle.readers.csv_tables import METRIC_FOLDERS
 from chronicle.readers.find import folder_claims
 
@@ -18,10 +19,16 @@ HOOKS = ("identify_folder", "read_folder", "read_many", "runs", "run_key", "lack
 WANDB = b":W&B\xe1\xbe\0"  # how a run file begins
 
 
+def stands_for(reader):
+    """The module that a row stands for, or the row of its table of formats."""
+    module = import_module(f"chronicle.readers.{reader.module}")
+    return getattr(module, "LINE_FORMATS", {}).get(reader.NAME, module)
+
+
 @pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)
 def test_row_says_what_its_module_says(reader) -> None:
-    module = import_module(f"chronicle.readers.{reader.module}")
-    assert (reader.NAME, reader.SUFFIXES) == (module.NAME, module.SUFFIXES)
+    module = stands_for(reader)
+    assert (module.NAME, getattr(module, "SUFFIXES", ())) == (reader.NAME, reader.SUFFIXES)
     assert int(getattr(module, "FALLBACK", 0)) == reader.FALLBACK
     has = [name for name in HOOKS if hasattr(module, name)]
     assert [name for name in HOOKS if hasattr(reader, name)] == has
@@ -30,7 +37,7 @@ def test_row_says_what_its_module_says(reader) -> None:
 
 
 def test_every_reader_has_a_row_of_its_own() -> None:
-    modules = [reader.module for reader in READERS]
+    modules = [reader.module for reader in READERS if reader.module != "console.line_formats"]
     folder = Path(import_module("chronicle.readers").__file__ or "").parent
     with_name = {
         file.relative_to(folder).with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
@@ -39,6 +46,7 @@ def test_every_reader_has_a_row_of_its_own() -> None:
     }
     assert set(modules) == with_name
     assert len(modules) == len(with_name)
+    assert set(LINE_FORMATS) == {r.NAME for r in READERS if r.module == "console.line_formats"}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +71,7 @@ def test_folder_is_claimed_by_the_modules_that_claim_it(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
     assert [reader.NAME for reader in folder_claims(tmp_path)] == claimed
-    modules = [import_module(f"chronicle.readers.{reader.module}") for reader in READERS]
+    modules = list(map(stands_for, READERS))
     told = [m.NAME for m in modules if hasattr(m, "identify_folder") and m.identify_folder(tmp_path)]
     assert told == claimed
 
@@ -79,7 +87,8 @@ def test_only_what_is_asked_is_imported(what: str, imported: list[str]) -> None:
     log = str(EXAMPLES / "event_files" / "events.out.tfevents.1700000000.host.1.0")
     code = (
         f"import sys, chronicle.readers; {what.format(log)}; "
-        "print(*(m for m in sorted(sys.modules) if hasattr(sys.modules[m], 'SUFFIXES')), sep='\\n')"
+        "print(*(m for m in sorted(sys.modules) if m.startswith('chronicle.') and"
+        " {'NAME', 'LINE_FORMATS'} & vars(sys.modules[m]).keys()), sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == imported

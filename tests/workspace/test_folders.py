@@ -114,5 +114,5 @@ def test_what_is_published_tells_no_place_on_this_machine(tmp_path, text, told):
     own.mkdir(parents=True)
     elsewhere.mkdir()
     run = RunFolder("r", (own, elsewhere), own)
-    assert run.told(text.format(own, elsewhere)) == told.format(own, elsewhere)
-    assert RunFolder("r", (Path("logs"),)).told("logs/a.csv: x") == "logs/a.csv: x"
+    assert run.published(text.format(own, elsewhere)) == told.format(own, elsewhere)
+    assert RunFolder("r", (Path("logs"),)).published("logs/a.csv: x") == "logs/a.csv: x"

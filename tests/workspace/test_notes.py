@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from chronicle.errors import UsageError
 from chronicle.model import Note
-from chronicle.workspace.notes import KINDS, iso_time, line_of, read_notes, write_note
+from chronicle.workspace.folders import NOTE_KINDS, iso_time, line_of, read_notes, write_note
 
 PAGE = """\
 # Notes on run 7
@@ -51,7 +51,7 @@ words = st.text(st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"]), mi
 )
 
 
-@given(text=words, kind=st.sampled_from(["", *KINDS]), step=st.none() | st.integers(-9, 10**18))
+@given(text=words, kind=st.sampled_from(["", *NOTE_KINDS]), step=st.none() | st.integers(-9, 10**18))
 def test_a_note_comes_back_as_it_was(tmp_path_factory, text, kind, step):
     file = tmp_path_factory.mktemp("notes") / "notes.md"
     note = Note(text, "2026-11-20T09:30+01:00", kind, step, "ada")

@@ -8,19 +8,19 @@ out/                      the site
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from chronicle.build.engines import build_site, claim, write_tree
-from chronicle.build.fingerprint import newest
-from chronicle.build.machines import only_machines, remedy, runs_told_of
-from chronicle.build.produce import Outcome, Product, produce, read_run
+from chronicle.build.produce import Outcome, Product, newest, produce, read_run
+from chronicle.build.sources import only_machines, remedy, runs_told_of
 from chronicle.errors import ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages
@@ -34,11 +34,10 @@ _FEW = 3  # so few runs are read sooner than a pool of processes has started
 
 @dataclass(frozen=True)
 class Report:
-    """What a build did. ``unreadable`` holds (log or run, what is wrong with it)."""
+    """What a build did."""
 
     outcomes: tuple[Outcome, ...]
     site: Path
-    pages_changed: int
     engine_said: str
 
     @property
@@ -47,7 +46,8 @@ class Report:
 
     @property
     def unreadable(self) -> list[tuple[str, str]]:
-        return [(o.run_id, p) for o in self.outcomes for p in o.problems]
+        """Log or run, and what is wrong with it."""
+        return [(o.run_id, problem) for o in self.outcomes for problem in o.problems]
 
     @property
     def reused(self) -> int:
@@ -69,18 +69,6 @@ class Places:
 
     root: Path
     out: Path
-
-    @property
-    def mkdocs(self) -> Path:
-        return self.root / "mkdocs.yml"
-
-    @property
-    def entries(self) -> Path:
-        return self.root / "build" / "entries"
-
-    @property
-    def docs(self) -> Path:
-        return self.root / "build" / "docs"
 
 
 def places(workspace: Workspace | None, out: Path | None) -> Places:
@@ -106,31 +94,37 @@ def build(
     runs: Sequence[RunFolder],
     where: Places,
     *,
-    engine: str,
-    strict: bool,
-    jobs: int,
+    engine: str | None = None,
+    strict: bool = False,
+    jobs: int | None = None,
     progress: Progress = lambda outcome, total: None,
 ) -> Report:
     """Reads, classifies and draws what changed, writes all pages and runs the site engine.
+
+    Engine and number of workers are those of chronicle.toml where they are not given.
 
     Raises:
         MissingExtra: the packages of a site are not installed.
         SiteError: the engine failed. Whatever is wrong with one run is in the report instead.
     """
-    _needs_site()
-    outcomes = make_entries(runs, workspace.config, where.entries, jobs, progress)
-    outcomes = with_machines(runs, outcomes, workspace.config, where.entries)
-    _forget(where.entries, {run.run_id for run in runs} | {o.folder.name for o in outcomes})
-    data = SiteData(
-        entries=[o.entry for o in outcomes if o.entry],
-        patterns=load_gallery(workspace.galleries),
-        unreadable=[(o.run_id, p) for o in outcomes for p in o.problems],
-        title=workspace.config.title,
-        templates=workspace.templates,
+    for module, package in [("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")]:
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtra("chronicle build", "site", package)
+    config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
+    outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress)
+    outcomes = with_machines(runs, outcomes, config, store)
+    kept = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
+    for folder in store.iterdir() if store.is_dir() else []:
+        if folder.name not in kept:  # its logs were removed, so its pages go too
+            shutil.rmtree(folder, ignore_errors=True)
+    report = Report(tuple(outcomes), where.out, "")
+    galleries = load_gallery(workspace.galleries)
+    data = SiteData(report.entries, galleries, report.unreadable, config.title, workspace.templates)
+    write_tree(docs, _site_files(data, outcomes))
+    printed = build_site(
+        engine or config.engine, where.root / "mkdocs.yml", where.out, strict=strict, epoch=newest(runs)
     )
-    changed = write_tree(where.docs, _site_files(data, where, outcomes))
-    said = build_site(engine, where.mkdocs, where.out, strict=strict, epoch=newest(runs))
-    return Report(tuple(outcomes), where.out, changed, said)
+    return replace(report, engine_said=printed)
 
 
 def make_entries(
@@ -138,29 +132,24 @@ def make_entries(
 ) -> list[Outcome]:
     """The map step: the outcome of every run, in the order given; runs are independent of each other."""
     products = [Product(run, config, store / run.run_id) for run in runs]
-    fresh = {p.run.run_id: o for p in products if (o := p.cached()) is not None}
-    todo = [p for p in products if p.run.run_id not in fresh]
-    for outcome in fresh.values():
+    outcomes = {p.run.run_id: outcome for p in products if (outcome := p.cached()) is not None}
+    for outcome in outcomes.values():
         progress(outcome, len(runs))
-    for outcome in _map(todo, jobs):
-        fresh[outcome.run_id] = outcome
+    for outcome in _produced([p for p in products if p.run.run_id not in outcomes], jobs):
+        outcomes[outcome.run_id] = outcome
         progress(outcome, len(runs))
-    return [fresh[run.run_id] for run in runs]
+    return [outcomes[run.run_id] for run in runs]
 
 
-def _map(todo: list[Product], jobs: int) -> Iterator[Outcome]:
-    workers = min(jobs or os.cpu_count() or 1, len(todo))
-    if workers <= 1 or len(todo) <= _FEW:
-        yield from map(produce, todo)
+def _produced(products: list[Product], jobs: int) -> Iterator[Outcome]:
+    workers = min(jobs or os.cpu_count() or 1, len(products))
+    if workers <= 1 or len(products) <= _FEW:
+        yield from map(produce, products)
         return
     # spawn: a forked child would inherit the locks of threads that numba or BLAS may have started
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from _completed(pool, todo)
-
-
-def _completed(pool: Executor, todo: list[Product]) -> Iterator[Outcome]:
-    for future in as_completed([pool.submit(produce, product) for product in todo]):
-        yield future.result()
+        futures = [pool.submit(produce, product) for product in products]
+        yield from (future.result() for future in as_completed(futures))
 
 
 def with_machines(
@@ -176,47 +165,27 @@ def with_machines(
     if not apart or not trained:
         return outcomes
     beside: dict[str, list[Path]] = {}
-    problems: dict[str, str] = {}
-    for run in [run for run in runs if run.run_id in apart]:
+    remade: dict[str, Outcome] = {}
+    for run in (run for run in runs if run.run_id in apart):
         logs, _ = read_run(run, config)
         told_of = runs_told_of(logs, trained)
         for run_id in told_of:
             beside.setdefault(run_id, []).extend(run.logs)
-        problems |= {} if told_of else {run.run_id: remedy(logs, trained)}
-    again = {
-        run.run_id: Product(replace(run, beside=tuple(paths)), config, store / f"{run.run_id}+machines")
-        for run in runs
-        if (paths := beside.get(run.run_id))
-    }
-    made = {run_id: product.cached() or produce(product) for run_id, product in again.items()}
-    made |= {run_id: Outcome(run_id, store / run_id, None, (what,)) for run_id, what in problems.items()}
-    left = [o for o in outcomes if o.run_id not in apart or o.run_id in problems]
-    return [made.get(o.run_id, o) for o in left]
+        if not told_of:
+            remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (remedy(logs, trained),))
+    left = [o for o in outcomes if o.run_id not in apart or o.run_id in remade]
+    for run in (run for run in runs if run.run_id in beside):
+        with_logs = replace(run, beside=tuple(beside[run.run_id]))
+        product = Product(with_logs, config, store / f"{run.run_id}+machines")
+        remade[run.run_id] = product.cached() or produce(product)
+    return [remade.get(o.run_id, o) for o in left]
 
 
-def _forget(store: Path, kept: set[str]) -> None:
-    """Entries of runs that are gone: their logs were removed, so their pages go too."""
-    for folder in store.iterdir() if store.is_dir() else []:
-        if folder.name not in kept:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _site_files(
-    data: SiteData, where: Places, outcomes: Iterable[Outcome]
-) -> Iterator[tuple[str, str | bytes | Path]]:
+def _site_files(data: SiteData, outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str | bytes | Path]]:
     yield from ((page.path, page.text) for page in pages(data))
     yield from assets(data)
     for outcome in outcomes:
-        for file in outcome.files:
-            yield f"runs/{outcome.run_id}/{file}", outcome.folder / file
+        yield from ((f"runs/{outcome.run_id}/{file}", outcome.folder / file) for file in outcome.files)
     guide = shipped("docs")
     for page in sorted([*guide.rglob("*.md"), *guide.rglob("*.webp")]):
         yield f"guide/{page.relative_to(guide).as_posix()}", page
-
-
-def _needs_site() -> None:
-    import importlib.util
-
-    for module, package in [("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")]:
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtra("chronicle build", "site", package)

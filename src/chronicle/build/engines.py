@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,25 +22,17 @@ MARKER = ".chronicle-site"  # a folder without it is not ours, and an engine wou
 
 @dataclass(frozen=True)
 class Engine:
-    """``command(config, out)`` gives the arguments after ``python -m module``."""
+    """``python -m module build``; one that takes no --site-dir writes to site_dir of the mkdocs.yml."""
 
     module: str
     extra: str
-    command: Callable[[Path, Path], list[str]]
-
-
-def _mkdocs(config: Path, out: Path) -> list[str]:
-    return ["build", "--config-file", str(config), "--site-dir", str(out)]
-
-
-def _zensical(config: Path, out: Path) -> list[str]:
-    return ["build", "--clean", "--config-file", str(config)]  # writes to site_dir of the config
+    takes_site_dir: bool = True
 
 
 ENGINES = {
-    "mkdocs": Engine("mkdocs", "site", _mkdocs),
-    "properdocs": Engine("properdocs", "engines", _mkdocs),
-    "zensical": Engine("zensical", "engines", _zensical),
+    "mkdocs": Engine("mkdocs", "site"),
+    "properdocs": Engine("properdocs", "engines"),
+    "zensical": Engine("zensical", "engines", takes_site_dir=False),
 }
 
 
@@ -58,15 +50,20 @@ def build_site(engine: str, config: Path, out: Path, *, strict: bool, epoch: int
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     claim(out)
-    command = [sys.executable, "-m", row.module, *row.command(config, out), *(["--strict"] if strict else [])]
+    command = [sys.executable, "-m", row.module, "build", "--config-file", str(config)]
+    command += ["--site-dir", str(out)] if row.takes_site_dir else ["--clean"]
+    command += ["--strict"] if strict else []
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=config.parent)
-    said = (done.stdout + done.stderr).strip()
+    printed = (done.stdout + done.stderr).strip()
     if done.returncode:
-        tail = "\n".join(said.splitlines()[-15:])
+        tail = "\n".join(printed.splitlines()[-15:])
         raise SiteError(f"{engine} failed (exit {done.returncode}):\n{tail}")
-    _collect(config.parent / "build" / "site", out)
-    return said
+    written = config.parent / "build" / "site"
+    if not row.takes_site_dir and written != out and written.is_dir():
+        shutil.copytree(written, out, dirs_exist_ok=True)
+        shutil.rmtree(written)
+    return printed
 
 
 def claim(out: Path) -> None:
@@ -80,14 +77,6 @@ def claim(out: Path) -> None:
         raise UsageError(f"{out} is a file. Name a folder with --out")
     out.mkdir(parents=True, exist_ok=True)
     (out / MARKER).touch()
-
-
-def _collect(made: Path, out: Path) -> None:
-    """Moves the site of an engine that takes no --site-dir to where it was asked for."""
-    if (out / "index.html").exists() or made == out or not (made / "index.html").exists():
-        return
-    shutil.copytree(made, out, dirs_exist_ok=True)
-    shutil.rmtree(made)
 
 
 def inside(folder: Path, relative: str) -> Path:

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
+import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from chronicle.build.entry import make_entry
-from chronicle.build.fingerprint import code_sha256, fingerprint
-from chronicle.build.schema import diagnosis_json, entry_from_json, entry_json
-from chronicle.build.sources import expand
+from chronicle.build.schema import entry_from_json, entry_json
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.readers import read_all
-from chronicle.score import one_answer, unlabelled
 from chronicle.timeline import OnAxis, on_axis, stitch, thin
-from chronicle.workspace.config import RunConfig, WorkspaceConfig, unknown
-from chronicle.workspace.folders import RunFolder
+from chronicle.workspace.config import WorkspaceConfig, unknown
+from chronicle.workspace.folders import NOTES, RunFolder, read_notes
 from chronicle.workspace.locations import shown
-from chronicle.workspace.notes import read_notes
 
-_KEY, _ENTRY, _DATA = "key", "entry.json", "series.csv"
+_KEY, _ENTRY, _DATA, _MEMORY = "key", "entry.json", "series.csv", "inputs.json"
 _DATA_POINTS = 50_000  # a page's CSV holds at most so many points; a longer run is thinned, and says so
 
 
@@ -65,42 +63,36 @@ class Product:
         try:
             if (self.folder / _KEY).read_text() != self.key():
                 return None
-            entry = entry_from_json(json.loads((self.folder / _ENTRY).read_text("utf-8")))
-            files = _files(entry)
-            if not all((self.folder / f).is_file() for f in files):
-                return None
+            entry = _read_entry(self.folder)
         except (OSError, ValueError):
+            return None
+        files = _files(entry)
+        if not all((self.folder / file).is_file() for file in files):
             return None
         return Outcome(self.run.run_id, self.folder, entry, files=files, cached=True)
 
 
 def produce(product: Product) -> Outcome:
     """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised."""
-    run = product.run
+    run, folder = product.run, product.folder
     try:
         timeline, diagnosis, problems = diagnose(run, product.config)
     except ChronicleError as err:
-        shutil.rmtree(product.folder, ignore_errors=True)
-        return Outcome(run.run_id, product.folder, None, (run.told(str(err)),))
-    timeline, problems = _published(timeline, run), [run.told(problem) for problem in problems]
+        shutil.rmtree(folder, ignore_errors=True)
+        return Outcome(run.run_id, folder, None, (run.published(str(err)),))
+    timeline, problems = _published(timeline, run), [run.published(problem) for problem in problems]
     key = product.key()
-    for old in product.folder.iterdir():
-        if old.name != "inputs.json":
+    for old in folder.iterdir():
+        if old.name != _MEMORY:
             old.unlink()
     entry = _write(product, timeline, diagnosis, problems, key)
-    _clear()
-    if not problems:  # an entry with an unreadable log is tried again next time
-        (product.folder / _KEY).write_text(key)
-    return Outcome(run.run_id, product.folder, entry, tuple(problems), _files(entry))
-
-
-def _clear() -> None:
-    """Frees what a run leaves behind: figures are full of cycles, and would wait for those of ten more runs.
-
-    What is left is not looked at again, which makes this cheap for all but the first run of a process.
-    """
+    # Figures are full of cycles, and would wait for those of ten more runs. What is left is frozen: not being
+    # looked at again makes this cheap for all but the first run of a process.
     gc.collect()
     gc.freeze()
+    if not problems:  # an entry with an unreadable log is tried again next time
+        (folder / _KEY).write_text(key)
+    return Outcome(run.run_id, folder, entry, tuple(problems), _files(entry))
 
 
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
@@ -118,22 +110,10 @@ def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnos
     return timeline, classify(timeline, thresholds(config)), problems
 
 
-def predict(folder: Path) -> dict[str, Any]:
-    """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
-    with unlabelled(folder) as copy:
-        try:
-            runs = expand([copy])
-            made = [diagnosis_json(run.run_id, diagnose(run, WorkspaceConfig())[1]) for run in runs]
-        except ChronicleError as err:
-            raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
-    return one_answer(made)
-
-
 def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
     """What the last build in the workspace ``root`` said of a run, and "built" or "not built"."""
     try:
-        text = (root / "build" / "entries" / run_id / _ENTRY).read_text("utf-8")
-        return entry_from_json(json.loads(text)), "built"
+        return _read_entry(root / "build" / "entries" / run_id), "built"
     except (OSError, ValueError):
         return None, "not built"
 
@@ -153,9 +133,10 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
         ]
         problems += reading.problems
     if not attempts:
-        raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {_named(run)}")
+        where = ", ".join(map(shown, run.logs)) or str(run.folder)
+        raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {where}")
     units = {**config.units, **run.config.units}
-    return [_with_units(a, units) for a in attempts], [str(p) for p in problems]
+    return [_with_units(attempt, units) for attempt in attempts], [str(problem) for problem in problems]
 
 
 def thresholds(config: WorkspaceConfig) -> Thresholds:
@@ -188,7 +169,7 @@ def _write(
         diagnosis,
         config,
         notes=read_notes(run.notes_file) if run.notes_file else (),
-        figures=draw(timeline, diagnosis, folder, title=_title(run, config), x=x),
+        figures=draw(timeline, diagnosis, folder, title=config.title or run.run_id, x=x),
         warnings=[*problems, *warnings],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
@@ -202,11 +183,11 @@ def _write(
 def _published(timeline: Timeline, run: RunFolder) -> Timeline:
     """The timeline with faults that say where they are in the run, wherever that is on this machine."""
 
-    def told(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-        return tuple(relocated(fault, run.told) for fault in faults)
+    def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+        return tuple(relocated(fault, run.published) for fault in faults)
 
-    attempts = tuple(replace(attempt, faults=told(attempt.faults)) for attempt in timeline.attempts)
-    return replace(timeline, attempts=attempts, faults=told(timeline.faults))
+    attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
+    return replace(timeline, attempts=attempts, faults=published(timeline.faults))
 
 
 def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
@@ -227,6 +208,10 @@ def _write_data(timeline: Timeline, file: Path) -> None:
     frame.to_csv(file, index=False, lineterminator="\n", errors="replace")
 
 
+def _read_entry(folder: Path) -> Entry:
+    return entry_from_json(json.loads((folder / _ENTRY).read_text("utf-8")))
+
+
 def _files(entry: Entry) -> tuple[str, ...]:
     drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
     return (*drawn, _ENTRY, _DATA)
@@ -239,9 +224,86 @@ def _with_units(attempt: Attempt, units: Mapping[str, str]) -> Attempt:
     return replace(attempt, series=series)
 
 
-def _title(run: RunFolder, config: RunConfig) -> str:
-    return config.title or run.run_id
+def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
+    """SHA-256 over the content of every input of a run and over ``settings`` (anything with a stable repr).
+
+    ``memory`` is a folder that keeps the hash of each file with its size and time, so that a log of
+    gigabytes is hashed once and then only looked at; without it, or with an unusable one, all is hashed.
+    """
+    known = _recall(memory)
+    digests: dict[str, list[object]] = {}
+    total = hashlib.sha256(repr(settings).encode())
+    for file in inputs(run):
+        mark, digest = _digest(file, known)
+        if mark:
+            digests[str(file)] = [*mark, digest]
+        total.update(f"{_relative(run, file)}\0{digest}\0".encode("utf-8", "surrogateescape"))
+    memory.mkdir(parents=True, exist_ok=True)
+    (memory / _MEMORY).write_text(json.dumps(digests), "utf-8", errors="surrogateescape")
+    return total.hexdigest()
 
 
-def _named(run: RunFolder) -> str:
-    return ", ".join(map(shown, run.logs)) or str(run.folder)
+@cache
+def code_sha256() -> str:
+    """SHA-256 over chronicle's own source: another version of it may say or draw something else."""
+    package = Path(__file__).parent.parent
+    total = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        total.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    return total.hexdigest()
+
+
+def inputs(run: RunFolder) -> list[Path]:
+    """Every file below the logs of a run, and its own run.toml, notes and label; each once, sorted."""
+    return sorted({*run.own_files, *(file for log in (*run.logs, *run.beside) for file in _below(log))})
+
+
+def newest(runs: Iterable[RunFolder]) -> int:
+    """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
+    files = [file for run in runs for file in inputs(run) if file.name != NOTES]
+    return max((stamp[1] // 10**9 for file in files if (stamp := stamp_of(file))), default=0)
+
+
+def stamp_of(file: Path) -> tuple[int, int] | None:
+    """Size and time (ns) of a file, by which a change is seen; None for one that is gone."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _below(log: Path) -> Iterator[Path]:
+    if not log.is_dir():
+        yield log
+        return
+    for folder, _, names in os.walk(log):  # does not follow links to folders: no loops
+        yield from (Path(folder) / name for name in names if not name.startswith("."))
+
+
+def _digest(file: Path, known: dict[str, list[object]]) -> tuple[list[int], str]:
+    try:
+        stat = file.stat()
+        mark = [stat.st_size, stat.st_mtime_ns]
+        before = known.get(str(file))
+        if before and before[:2] == mark and isinstance(before[2], str):
+            return mark, before[2]
+        if not file.is_file():  # a pipe or a device: opening it might never end
+            return [], "special"
+        with file.open("rb") as stream:
+            return mark, hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as err:
+        return [], f"unreadable: {err.errno}"
+
+
+def _recall(memory: Path) -> dict[str, list[object]]:
+    try:
+        known = json.loads((memory / _MEMORY).read_text("utf-8", errors="surrogateescape"))
+        return {k: v for k, v in known.items() if isinstance(v, list) and len(v) == 3}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _relative(run: RunFolder, file: Path) -> str:
+    roots = [r for r in (run.folder, *run.logs, *run.beside) if r]
+    return next((file.relative_to(r).as_posix() for r in roots if file.is_relative_to(r)), file.name)

@@ -15,21 +15,21 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from chronicle.errors import ConfigError
 from chronicle.model import Comparison, Diagnosis, Entry, Finding, MachineFault
+from chronicle.workspace.config import from_table
 
 DIAGNOSIS = "chronicle/diagnosis/1"
 ENTRY = "chronicle-entry/1"
 
 # The published names of fields.
 _RENAMED: dict[tuple[type, str], str] = {(Finding, "metric"): "series", (Comparison, "metric"): "series"}
+_FIELDS = {(kind, published): field for (kind, field), published in _RENAMED.items()}
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-
-T = TypeVar("T")
 
 
 def diagnosis_json(
@@ -58,9 +58,12 @@ def entry_from_json(data: Mapping[str, Any]) -> Entry:
     if data.get("schema") != ENTRY:
         raise ValueError(f"schema is {data.get('schema')!r}, not {ENTRY!r}")
     try:
-        entry: Entry = _build(Entry, data)
-        return entry
-    except (KeyError, TypeError, AttributeError) as err:
+        findings = [
+            {_FIELDS.get((Finding, name), name): value for name, value in finding.items()}
+            for finding in data["diagnosis"]["findings"]
+        ]
+        return from_table(Entry, {**data, "diagnosis": {**data["diagnosis"], "findings": findings}}, "entry")
+    except (ConfigError, KeyError, TypeError, AttributeError) as err:
         raise ValueError(f"not an entry: {err!r}") from err
 
 
@@ -100,32 +103,8 @@ def json_schema(what: str) -> dict[str, Any]:
     return {**title, **schema}
 
 
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
 def _name(kind: type, field: str) -> str:
     return _RENAMED.get((kind, field), field)
-
-
-def _build(kind: Any, value: Any) -> Any:
-    """A value of type ``kind`` from its JSON; the inverse of `to_json`."""
-    origin, args = get_origin(kind), get_args(kind)
-    if value is None or kind is Any:
-        return value
-    if origin in (Union, types.UnionType):
-        return _build(next(a for a in args if a is not type(None)), value)
-    if is_dataclass(kind):
-        hints = _hints(kind)  # type: ignore[arg-type]
-        named = {f.name: _build(hints[f.name], value[_name(kind, f.name)]) for f in fields(kind)}  # type: ignore[arg-type]
-        return kind(**named)  # type: ignore[operator]
-    if origin is tuple:
-        kinds = [args[0]] * len(value) if args[-1] is Ellipsis else args
-        return tuple(_build(k, v) for k, v in zip(kinds, value, strict=True))
-    if origin is not None and args:
-        return {k: _build(args[1], v) for k, v in value.items()}
-    return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
 
 
 def _object_schema(kind: Any) -> dict[str, Any]:

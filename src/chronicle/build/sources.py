@@ -1,19 +1,31 @@
-"""From paths on the command line to the runs they hold."""
+"""Which runs there are: those that paths hold, and those that logs of machines belong to.
+
+`dmesg` and job logs often lie in a folder of their own, apart from every training. They tell of a run that
+names the same job, or that was the only one to run when a fault happened (within an hour, on one of its
+nodes where it names them).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from chronicle.errors import ChronicleError, NothingToRead, UsageError
+from chronicle.metrics.counters import has_year, in_year_of
+from chronicle.metrics.values import clipped, instant, plural
+from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, runs_below, runs_of_store, what_to_do
+from chronicle.readers.console.machine import expand as hosts_of
+from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 from chronicle.workspace.folders import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
 from chronicle.workspace.locations import address_of, shown
 
 _FETCHES = 4  # runs whose logs are fetched at a time
+_NAMED = 3  # runs that a remedy names
 
 
 def expand(paths: Sequence[Path]) -> list[RunFolder]:
@@ -53,28 +65,20 @@ def _runs_at(path: Path) -> Iterator[RunFolder]:
 
 def spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
     """The runs, each store of several runs among their logs (a tracker's database) as its runs."""
-    for run in _fetched(list(runs)):
-        files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
-        stores = {file: found for file in files if (found := runs_of_store(file, run.run_id))}
-        if not stores:
-            yield run
-            continue
-        for file, found in stores.items():
-            yield from (
-                replace(run, run_id=safe_id(one.run_id), logs=(file,), only=one.only) for one in found
-            )
-        rest = tuple(file for file in files if file not in stores and file not in run.own_files)
-        if rest:
-            yield replace(run, logs=rest)
-
-
-def _fetched(runs: list[RunFolder]) -> Iterator[RunFolder]:
-    """The runs, with what lies behind an address; where it cannot be had, that is the run's problem."""
     with ThreadPoolExecutor(_FETCHES) as threads:
-        yield from threads.map(_with_logs, runs)
+        fetched = threads.map(_with_logs, list(runs))
+        for run in fetched:
+            files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
+            stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
+            for file, held in stores.items():
+                yield from (replace(run, run_id=safe_id(r.run_id), logs=(file,), only=r.only) for r in held)
+            rest = tuple(file for file in files if file not in stores and file not in run.own_files)
+            if not stores or rest:
+                yield replace(run, logs=rest) if stores else run
 
 
 def _with_logs(run: RunFolder) -> RunFolder:
+    """The run, with what lies behind an address; where that cannot be had, it is the run's problem."""
     try:
         for log in run.logs:
             local(address_of(log) or log)
@@ -89,3 +93,77 @@ def _distinct(runs: list[RunFolder]) -> Iterator[RunFolder]:
         seen[run.run_id] += 1
         number = seen[run.run_id]
         yield run if number == 1 else replace(run, run_id=f"{run.run_id}-{number}")
+
+
+@dataclass(frozen=True)
+class _Presence:
+    """When (first and last Unix seconds of each attempt) and where a run was; empty where it does not say."""
+
+    run_id: str
+    spans: tuple[tuple[float, float], ...]
+    jobs: frozenset[str]
+    hosts: frozenset[str]
+
+    def was_there(self, fault: Fault) -> bool:
+        """Whether the fault happened while an attempt ran, on a host that may be one of its own."""
+        near = any(
+            first - AROUND_S <= in_year_of(fault.at_time, last) <= last + AROUND_S  # False for NaN
+            for first, last in self.spans
+        )
+        return near and not (self.hosts and fault.host and _short(fault.host) not in self.hosts)
+
+
+def only_machines(entry: Entry) -> bool:
+    """Whether nothing but logs of machines and jobs was read."""
+    return not entry.metrics and all(row.get("format") == MACHINE_LOG for row in entry.attempts)
+
+
+def runs_told_of(logs: Iterable[Attempt], entries: Iterable[Entry]) -> list[str]:
+    """The ids of the runs that machine logs tell of, by job or by time."""
+    runs, run_ids = [_presence(entry) for entry in entries], set[str]()
+    for log in logs:
+        run_ids |= {run.run_id for run in runs if str(log.facts.get("job")) in run.jobs}
+        run_ids |= {there[0].run_id for there in _present(log, runs) if len(there) == 1}
+    return sorted(run_ids)
+
+
+def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
+    """What is said of machine logs that tell of no run for certain."""
+    faults = [fault for log in logs for fault in log.faults if fault.kind != "read"]
+    runs = [_presence(entry) for entry in entries]
+    maybe = sorted({run.run_id for log in logs for there in _present(log, runs) for run in there})
+    what = plural(len(faults), "fault") + (f", first: {_fault_words(faults[0])}" if faults else "")
+    which = clipped(", ".join(maybe[:_NAMED]) + (", …" if len(maybe) > _NAMED else ""), 200)
+    why = f"may be of {which}, which ran at one time" if maybe else "no run here names its job or ran then"
+    return (
+        f"tells of machines and no training ({what}); {why}. "
+        "Remedy: put it into the folder of its run, or name it among the paths of its run.toml"
+    )
+
+
+def _present(log: Attempt, runs: Sequence[_Presence]) -> list[list[_Presence]]:
+    """For each fault the runs that were there."""
+    return [[run for run in runs if run.was_there(fault)] for fault in log.faults]
+
+
+def _presence(entry: Entry) -> _Presence:
+    times = [(row.get("started"), row.get("ended")) for row in entry.attempts]
+    spans = tuple((_seconds(first), _seconds(last)) for first, last in times if first and last)
+    jobs = frozenset(row["job"] for row in entry.attempts if row.get("job"))
+    names = {host for row in entry.attempts for host in hosts_of(row.get("nodes") or "")}
+    return _Presence(entry.run_id, spans, jobs, frozenset(map(_short, names)))
+
+
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()
+
+
+def _fault_words(fault: Fault) -> str:
+    time = instant(fault.at_time) if has_year(fault.at_time) else ""
+    where = ", ".join(filter(None, (time, fault.host)))
+    return clipped(fault.what, 120) + (f" ({where})" if where else "")
+
+
+def _short(host: str) -> str:
+    """A host without its domain: logs write one name both ways."""
+    return host.partition(".")[0]

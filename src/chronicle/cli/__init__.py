@@ -4,46 +4,6 @@ Exit codes: 0 all is well; 1 findings at or above --fail-on, or something unread
 configuration; 3 nothing to read.
 """
 
-from __future__ import annotations
+from chronicle.cli.commands import CONTEXT, cli
 
-import os
-
-import click
-
-import chronicle
-from chronicle.cli import keep, look, make, tools
-
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-COMMANDS: tuple[click.Command, ...] = (
-    keep.init,
-    keep.add,
-    make.build,
-    look.classify,
-    look.explain,
-    look.doctor,
-    keep.list_runs,
-    keep.note,
-    make.serve,
-    tools.score,
-    tools.schema,
-    tools.completion,
-)
-
-
-@click.group(context_settings=CONTEXT)
-@click.version_option(chronicle.__version__, prog_name="chronicle")
-@click.pass_context
-def cli(context: click.Context) -> None:
-    """Reads the logs of training runs, names what happened, and keeps it as a searchable gallery.
-
-    \b
-    chronicle build logs/            a site of any logs, no set-up
-    chronicle classify logs/         the diagnosis alone
-    chronicle init my-team           a workspace that keeps every run
-    """
-    if os.environ.get("NO_COLOR"):
-        context.color = False
-
-
-for command in COMMANDS:
-    cli.add_command(command)
+__all__ = ["CONTEXT", "cli"]

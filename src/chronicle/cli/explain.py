@@ -38,24 +38,23 @@ def explain(diagnosis: Diagnosis, which: str = "") -> Iterator[str]:
 def chosen(diagnosis: Diagnosis, which: str) -> Sequence[Numbered]:
     """The findings that ``which`` (a number from 1, a pattern's id, or nothing for all) speaks of."""
     numbered = list(enumerate(diagnosis.findings, 1))
-    found = [(n, f) for n, f in numbered if which in ("", str(n), f.pattern)]
-    if not found and which:
+    matching = [(n, f) for n, f in numbered if which in ("", str(n), f.pattern)]
+    if not matching and which:
         have = ", ".join(f"{n} {f.pattern}" for n, f in numbered) or "none"
         raise UsageError(f"no finding {which!r}. Findings of this run: {have}")
-    return found
+    return matching
 
 
 def _finding(number: int, finding: Finding) -> Iterator[str]:
     pattern = BY_ID[finding.pattern]
-    where = " · ".join(w for w in (finding.metric, finding.attempt) if w)
-    yield f"{number}  {finding.pattern} ({pattern.verdict}), {words.span(finding)}" + (
-        f", in {where}" if where else ""
-    )
+    where = " · ".join(filter(None, (finding.metric, finding.attempt)))
+    head = f"{number}  {finding.pattern} ({pattern.verdict}), {words.span(finding)}"
+    yield head + (f", in {where}" if where else "")
     yield f"   severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
     yield from _table(finding.criteria)
-    told = "; ".join(words.evidence(finding))
-    if told:
-        yield f"   evidence: {told}"
+    evidence = "; ".join(words.evidence(finding))
+    if evidence:
+        yield f"   evidence: {evidence}"
     if finding.runner_up:
         yield f"   otherwise {finding.runner_up}{words.condition(finding.runner_up_if)}"
     yield ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -11,13 +10,14 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from chronicle.build import Report, build, places
-from chronicle.build.fingerprint import inputs
+from chronicle.build.produce import inputs, stamp_of
 from chronicle.build.sources import spread
 from chronicle.errors import ChronicleError, UsageError
 from chronicle.workspace.folders import Workspace
 
 POLL_S = 2.0
 Say = Callable[[str], None]
+State = dict[Path, tuple[int, int]]
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -64,30 +64,12 @@ def rebuild_if_changed(workspace: Workspace, engine: str | None, before: State, 
     return now
 
 
-State = dict[Path, tuple[int, int]]
-
-
 def state(workspace: Workspace) -> State:
     """Size and time of every file that the site is made from."""
     files = [file for run in workspace.runs() for file in inputs(run)]
     files += [f for folder in (*workspace.templates, *workspace.galleries) for f in folder.rglob("*")]
-    return {file: (stat.st_size, stat.st_mtime_ns) for file in files if (stat := _stat(file))}
-
-
-def _stat(file: Path) -> os.stat_result | None:
-    try:
-        return file.stat()
-    except OSError:
-        return None
+    return {file: stamp for file in files if (stamp := stamp_of(file))}
 
 
 def _build(workspace: Workspace, engine: str | None) -> Report:
-    config = workspace.config
-    return build(
-        workspace,
-        list(spread(workspace.runs())),
-        places(workspace, None),
-        engine=engine or config.engine,
-        strict=False,
-        jobs=config.jobs,
-    )
+    return build(workspace, list(spread(workspace.runs())), places(workspace, None), engine=engine)

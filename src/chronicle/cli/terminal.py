@@ -22,35 +22,35 @@ if TYPE_CHECKING:
     from chronicle.build import Report
     from chronicle.build.produce import Outcome
 
-SHAPES = {Verdict.GOOD: "●", Verdict.UNEXPECTED: "◆", Verdict.WORRYING: "▲", Verdict.BAD: "■"}
-_JOINS, _CHANGES = 20, 4  # joins of a run, and changes at one, that a terminal has room for
-_MOST_FAULTS = 8
-_KEPT = " \n\u202f"
-COLOURS = {
-    Verdict.GOOD: "green",
-    Verdict.UNEXPECTED: "magenta",
-    Verdict.WORRYING: "yellow",
-    Verdict.BAD: "red",
+# The shape and the colour of each verdict.
+LOOKS = {
+    Verdict.GOOD: ("●", "green"),
+    Verdict.UNEXPECTED: ("◆", "magenta"),
+    Verdict.WORRYING: ("▲", "yellow"),
+    Verdict.BAD: ("■", "red"),
 }
+_MOST_JOINS, _MOST_CHANGES, _MOST_FAULTS = 20, 4, 8  # that a terminal has room for
+_KEPT = " \n\u202f"
 
 
 def badge(verdict: Verdict) -> str:
     """The verdict as shape, word and colour."""
-    return click.style(f"{SHAPES[verdict]} {verdict}", fg=COLOURS[verdict])
+    shape, colour = LOOKS[verdict]
+    return click.style(f"{shape} {verdict}", fg=colour)
 
 
-def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[str]:
+def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[str]:
     """The lines of `chronicle classify` for one run."""
     yield f"{click.style(printable(run_id), bold=True)}  {badge(diagnosis.verdict)}"
     yield f"  {printable(headline(timeline, diagnosis))}"
     for finding in diagnosis.findings:
         yield f"  {printable(finding_line(finding))}"
     joins = lettered(diagnosis)
-    for letter, join in joins[:_JOINS]:
+    for letter, join in joins[:_MOST_JOINS]:
         yield f"  {printable(join_line(letter, join))}"
-    if len(joins) > _JOINS:
-        yield f"  {plural(len(joins) - _JOINS, 'more join')}, all with --json"
-    yield from _faults_told(timeline)
+    if len(joins) > _MOST_JOINS:
+        yield f"  {plural(len(joins) - _MOST_JOINS, 'more join')}, all with --json"
+    yield from _fault_lines(timeline)
     if timeline.series and diagnosis.not_assessed:
         wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
         text = f"not assessed, for what was not logged: {', '.join(wants)}"
@@ -59,12 +59,12 @@ def told_run(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[
         yield f"  in doubt: {printable(doubt)}"
 
 
-def _faults_told(timeline: Timeline) -> Iterator[str]:
+def _fault_lines(timeline: Timeline) -> Iterator[str]:
     """The first faults beside the curves, a line each, and how many more there are."""
     for fault in timeline.faults[:_MOST_FAULTS]:
         step = "" if fault.at_step is None else f"step {count(fault.at_step)}"
         times = f"{count(fault.count)} times" if fault.count > 1 else ""
-        place = " · ".join(word for word in (step, instant(fault.at_time), fault.host, times) if word)
+        place = " · ".join(filter(None, (step, instant(fault.at_time), fault.host, times)))
         yield printable(f"  × {fault.what}" + (f"  ({place})" if place else ""))
     if len(timeline.faults) > _MOST_FAULTS:
         yield f"  × {plural(len(timeline.faults) - _MOST_FAULTS, 'more fault')} beside the curves"
@@ -72,10 +72,9 @@ def _faults_told(timeline: Timeline) -> Iterator[str]:
 
 def finding_line(finding: Finding) -> str:
     """One finding: shape, pattern, where, how sure."""
-    shape = SHAPES[BY_ID[finding.pattern].verdict]
+    shape = LOOKS[BY_ID[finding.pattern].verdict][0]
     end = "…" if finding.end_step is None else count(finding.end_step)
-    where = [finding.metric or "", finding.attempt or ""]
-    place = " · ".join(w for w in where if w)
+    place = " · ".join(filter(None, (finding.metric, finding.attempt)))
     return (
         f"{shape} {finding.pattern:<24} steps {count(finding.start_step)} – {end}  "
         f"severity {finding.severity:.2f}  confidence {finding.confidence:.2f}  {place}"
@@ -84,14 +83,13 @@ def finding_line(finding: Finding) -> str:
 
 def join_line(letter: str, join: Join) -> str:
     """One join: letter, kind, steps, gap, and what changed; of very many changes the first."""
-    told = restart(join)
-    changed = [*told.changes[:_CHANGES]]
-    if len(told.changes) > _CHANGES:
-        changed.append(plural(len(told.changes) - _CHANGES, "more change"))
-    far = [w for w in told.why if w.startswith(("did not go back", "went back", "it came again"))]
-    return " · ".join(
-        w for w in (f"{letter} {join.kind} {join_words(join)}", gap(join.gap_s), *far, *changed) if w
-    )
+    words = restart(join)
+    changes = [*words.changes[:_MOST_CHANGES]]
+    if len(words.changes) > _MOST_CHANGES:
+        changes.append(plural(len(words.changes) - _MOST_CHANGES, "more change"))
+    far = [w for w in words.why if w.startswith(("did not go back", "went back", "it came again"))]
+    where = f"{letter} {join.kind} {join_words(join)}"
+    return " · ".join(filter(None, (where, gap(join.gap_s), *far, *changes)))
 
 
 def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
@@ -115,7 +113,7 @@ def tally(entries: Iterable[Entry]) -> str:
     return f"{total}: {', '.join(parts)}" if parts else total
 
 
-def told_build(report: Report) -> Iterator[str]:
+def build_lines(report: Report) -> Iterator[str]:
     """The last lines of `chronicle build`."""
     yield tally(report.entries) + (f" ({count(report.reused)} unchanged)" if report.reused else "")
     if report.unreadable:
@@ -123,9 +121,11 @@ def told_build(report: Report) -> Iterator[str]:
     yield f"Open {report.site / 'index.html'}"
 
 
-def complain(problem: str) -> None:
-    """One problem on stderr."""
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem)}", err=True)
+def complain(*problems: str) -> bool:
+    """Problems on stderr, a line each; whether there is any."""
+    for problem in problems:
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem)}", err=True)
+    return bool(problems)
 
 
 def exit_code(verdicts: Iterable[Verdict], fail_on: str, unreadable: bool) -> int:

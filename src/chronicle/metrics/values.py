@@ -6,6 +6,7 @@ import math
 import re
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any
 
 NARROW_SPACE = "\u202f"  # no-break: "58 897" never falls apart at the end of a line
 
@@ -45,6 +46,19 @@ _FAULTS = {
 def fault_words(kind: str) -> str:
     """The kind of a fault as it is written: ``Xid``, ``out of memory``."""
     return _FAULTS.get(kind, kind.replace("-", " "))
+
+
+def value_words(value: Any) -> str:
+    """Any value of a log, a rule or a configuration: ``58 897``, ``2.26``, ``yes``, ``a, b``; "" for none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and not (value.is_integer() and abs(value) < 1e15):
+        return level(value)
+    if isinstance(value, int | float):
+        return count(value)
+    return ", ".join(map(value_words, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def clipped(text: str, longest: int) -> str:

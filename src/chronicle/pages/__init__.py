@@ -1,7 +1,7 @@
 """From entries and pattern pages to the Markdown of the site: functions from values to values.
 
-A page kind is a module with ``pages(site, render) -> Iterator[Page]``; `PAGE_KINDS` lists them. Templates
-come from the folders of ``SiteData.templates``, the first one that has a name wins.
+A page kind is a function ``kind(site, render) -> Iterator[Page]``; `PAGE_KINDS` lists them. Templates come
+from the folders of ``SiteData.templates``, the first one that has a name wins.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle.figures import tokens
-from chronicle.pages import browse, home, patterns, run, unreadable
-from chronicle.pages.data import Page, PatternPage, SiteData
-from chronicle.pages.gallery import load, load_gallery
-from chronicle.pages.render import renderer
+from chronicle.pages import lists
+from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
+from chronicle.pages.markup import renderer
+from chronicle.pages.run import runs
 
 __all__ = ["PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_gallery", "pages"]
 
-PAGE_KINDS = (home, browse, run, patterns, unreadable)
+PAGE_KINDS = (lists.home, lists.browse, runs, lists.patterns, lists.unreadable)
 
 
 def pages(site: SiteData) -> Iterator[Page]:
@@ -28,15 +27,16 @@ def pages(site: SiteData) -> Iterator[Page]:
     """
     render = renderer(site.templates)
     for kind in PAGE_KINDS:
-        yield from kind.pages(site, render)
+        yield from kind(site, render)
 
 
 def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     """Style sheets, scripts and data of the pages: path below build/docs, and the content or a file."""
+    from chronicle.figures import tokens  # needs matplotlib, and `chronicle explain` does not
+
     yield "assets/tokens.css", tokens.css()
-    yield "assets/entries.js", browse.entries_js(site)
+    yield "assets/entries.js", lists.entries_js(site)
     files: dict[str, Path] = {}
     for folder in reversed(site.templates):
-        files |= {path.name: path for path in sorted((folder / "assets").glob("*")) if path.is_file()}
-    for name, path in sorted(files.items()):
-        yield f"assets/{name}", path
+        files |= {path.name: path for path in (folder / "assets").glob("*") if path.is_file()}
+    yield from ((f"assets/{name}", path) for name, path in sorted(files.items()))

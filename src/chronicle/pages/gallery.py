@@ -1,32 +1,127 @@
-"""gallery/<verdict>/<id>.md: pattern pages as people write them, front matter and prose."""
+"""What pages are made of: the values of a site, and gallery/<verdict>/<id>.md as people write it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal
 
-from chronicle.classify.patterns import PATTERNS
+from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.errors import ConfigError
-from chronicle.model import Verdict
-from chronicle.pages.data import Cause, Condition, Lookalike, PatternPage, Source
-from chronicle.workspace.config import unknown
+from chronicle.model import Entry, Verdict
+from chronicle.workspace.config import Text, from_table
 
-EVIDENCE = ("proved", "reported", "guess")
+Render = Callable[[str, Mapping[str, Any]], str]
+"""Renders the template of a name with the values given."""
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)(.*)", re.S)
-_ROWS: Mapping[str, type] = {
-    "criteria": Condition,
-    "lookalikes": Lookalike,
-    "causes": Cause,
-    "sources": Source,
-}
-_TEXTS = ("id", "title", "lead")
-_LISTS = ("also_called", "now", "prevent", "specimens")
 
-T = TypeVar("T")
+
+@dataclass(frozen=True)
+class Page:
+    """A generated file: its path below build/docs and its text."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One criterion of a pattern, and the series it needs."""
+
+    criterion: Text
+    threshold: Text = ""
+    needs: Text = ""
+
+
+@dataclass(frozen=True)
+class Lookalike:
+    """What a pattern is taken for, and how that differs; ``pattern`` is None where it has no page."""
+
+    pattern: Text | None
+    title: Text
+    verdict: Verdict
+    how: Text = ""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A likely cause; ``tell`` says how to find out."""
+
+    cause: Text
+    evidence: Literal["proved", "reported", "guess"]
+    tell: Text = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where something about a pattern is written."""
+
+    title: Text
+    where: Text = ""
+    note: Text = ""
+
+
+@dataclass(frozen=True)
+class PatternPage:
+    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``."""
+
+    id: Text
+    title: Text
+    verdict: Verdict
+    lead: Text
+    also_called: tuple[Text, ...] = ()
+    criteria: tuple[Condition, ...] = ()
+    lookalikes: tuple[Lookalike, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    now: tuple[Text, ...] = ()
+    prevent: tuple[Text, ...] = ()
+    sources: tuple[Source, ...] = ()
+    specimens: tuple[Text, ...] = ()
+    body: str = ""
+
+
+@dataclass(frozen=True)
+class SiteData:
+    """All that the pages show. ``unreadable`` holds (log or run, what is wrong with it)."""
+
+    entries: Sequence[Entry]
+    patterns: Sequence[PatternPage]
+    unreadable: Sequence[tuple[str, str]]
+    title: str
+    templates: Sequence[Path]
+
+    @cached_property
+    def page_of(self) -> Mapping[str, PatternPage]:
+        """Pattern pages by id."""
+        return {page.id: page for page in self.patterns}
+
+    @cached_property
+    def entry_of(self) -> Mapping[str, Entry]:
+        """Entries by run id."""
+        return {entry.run_id: entry for entry in self.entries}
+
+    @cached_property
+    def showing(self) -> Mapping[str, Sequence[Entry]]:
+        """Entries by the pattern they show, in the order of the entries."""
+        shown: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            for pattern in entry.diagnosis.patterns:
+                shown.setdefault(pattern, []).append(entry)
+        return shown
+
+    def pattern_title(self, pattern: str) -> str:
+        """The title of a pattern, on its page or in the fixed list; the id of one that is in neither."""
+        known = self.page_of.get(pattern) or BY_ID.get(pattern)
+        return known.title if known else pattern
+
+    def pattern_verdict(self, pattern: str) -> Verdict:
+        """The verdict of a pattern; worrying if nobody says."""
+        known = self.page_of.get(pattern) or BY_ID.get(pattern)
+        return known.verdict if known else Verdict.WORRYING
 
 
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
@@ -50,77 +145,19 @@ def load(folder: Path) -> list[PatternPage]:
 
 def parse(text: str, name: str, verdict: Verdict) -> PatternPage:
     """The page in ``text``; ``name`` is what the file is called (errors as in `load_gallery`)."""
-    file = f"gallery/{verdict}/{name}.md"
-    found = _FRONT_MATTER.match(text.replace("\r\n", "\n"))
-    if found is None:
-        raise ConfigError(file, "", "must begin with front matter between two lines of ---")
-    table = _yaml(file, found[1])
-    valid = {f.name for f in fields(PatternPage)} - {"verdict", "body"}
-    for key in table:
-        if key not in valid:
-            raise ConfigError(file, str(key), unknown(str(key), valid))
-    values: dict[str, Any] = {key: _text(file, key, table.get(key), required=True) for key in _TEXTS}
-    values |= {key: tuple(_texts(file, key, table.get(key))) for key in _LISTS}
-    values |= {key: tuple(_rows(file, key, table.get(key), kind)) for key, kind in _ROWS.items()}
-    if values["id"] != name:
-        raise ConfigError(file, "id", f"is {values['id']!r}, but the file is called {name}.md")
-    return PatternPage(verdict=verdict, body=found[2].strip(), **values)
-
-
-def _yaml(file: str, text: str) -> Mapping[str, Any]:
     import yaml
 
+    file = f"gallery/{verdict}/{name}.md"
+    parts = _FRONT_MATTER.match(text.replace("\r\n", "\n"))
+    if parts is None:
+        raise ConfigError(file, "", "must begin with front matter between two lines of ---")
     try:
-        table = yaml.safe_load(text)
+        table = yaml.safe_load(parts[1])
     except yaml.YAMLError as err:
         raise ConfigError(file, "", f"front matter is not valid YAML: {err}") from err
     if not isinstance(table, Mapping):
         raise ConfigError(file, "", "front matter must be a table of keys")
-    return table
-
-
-def _text(file: str, key: str, value: Any, *, required: bool = False) -> str:
-    if value is None and not required:
-        return ""
-    if not isinstance(value, str | int | float) or isinstance(value, bool) or not str(value).strip():
-        raise ConfigError(file, key, f"must be a text, not {value!r}")
-    return str(value).strip()
-
-
-def _texts(file: str, key: str, value: Any) -> list[str]:
-    if not isinstance(value or [], list):
-        raise ConfigError(file, key, f"must be a list of texts, not {value!r}")
-    return [_text(file, f"{key}[{i}]", item, required=True) for i, item in enumerate(value or [])]
-
-
-def _rows(file: str, key: str, value: Any, kind: type[T]) -> list[T]:
-    if not isinstance(value or [], list):
-        raise ConfigError(file, key, f"must be a list, not {value!r}")
-    return [_row(file, f"{key}[{i}]", item, kind) for i, item in enumerate(value or [])]
-
-
-def _row(file: str, key: str, value: Any, kind: type[T]) -> T:
-    if not isinstance(value, Mapping):
-        raise ConfigError(file, key, f"must be a table, not {value!r}")
-    valid = [f.name for f in fields(kind)]  # type: ignore[arg-type]
-    for word in value:
-        if word not in valid:
-            raise ConfigError(file, f"{key}.{word}", unknown(str(word), valid))
-    first = valid[1] if kind is Lookalike else valid[0]  # what a row cannot do without
-    texts = {w: _text(file, f"{key}.{w}", value.get(w), required=w == first) for w in valid}
-    return kind(**{w: _word(file, f"{key}.{w}", w, text) for w, text in texts.items()})
-
-
-def _word(file: str, key: str, name: str, text: str) -> Any:
-    """A text of a row as the type its field has."""
-    if name == "pattern":
-        return text or None
-    if name == "verdict":
-        return Verdict(_one_of(file, key, text, tuple(Verdict)))
-    return _one_of(file, key, text, EVIDENCE) if name == "evidence" else text
-
-
-def _one_of(file: str, key: str, text: str, words: Sequence[str]) -> str:
-    if text not in words:
-        raise ConfigError(file, key, f"{text!r} is none of {', '.join(words)}")
-    return text
+    page = from_table(PatternPage, table, file, verdict=verdict, body=parts[2].strip())
+    if page.id != name:
+        raise ConfigError(file, "id", f"is {page.id!r}, but the file is called {name}.md")
+    return page

@@ -10,9 +10,9 @@ from chronicle.classify.patterns import PATTERNS
 from chronicle.classify.restarts import restart
 from chronicle.model import Criterion, Entry, Figure, Finding, MachineFault, Verdict
 from chronicle.pages import words
-from chronicle.pages.cards import card, figure, similar
-from chronicle.pages.data import Page, PatternPage, Render, SiteData
-from chronicle.pages.escape import slug
+from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
+from chronicle.pages.lists import card, figure, similar
+from chronicle.pages.markup import slug
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, TABLES, ROWS, NOTES, CAUSES = 40, 6, 60, 20, 3
@@ -21,8 +21,8 @@ ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "lice
 
 
 @dataclass(frozen=True)
-class Told:
-    """A finding as the page tells it."""
+class FindingRow:
+    """A finding as the page shows it."""
 
     number: int
     title: str
@@ -35,15 +35,15 @@ class Told:
     figure: Figure | None
 
 
-def pages(site: SiteData, render: Render) -> Iterator[Page]:
+def runs(site: SiteData, render: Render) -> Iterator[Page]:
     """One page a run."""
     for entry in site.entries:
         yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
 
 
 def _values(site: SiteData, entry: Entry) -> dict[str, object]:
-    told = [_told(site, entry, number, finding) for number, finding in numbered(entry.diagnosis)]
-    ranked = [told[number - 1] for number, _ in gravest(entry.diagnosis)]
+    findings = [_row(site, entry, number, finding) for number, finding in numbered(entry.diagnosis)]
+    ranked = [findings[number - 1] for number, _ in gravest(entry.diagnosis)]
     joins = lettered(entry.diagnosis)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
@@ -57,33 +57,33 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "words": words,
         "whole": figure(entry, "whole"),
         "lineage": figure(entry, "lineage"),
-        "key": told[:KEY],
+        "key": findings[:KEY],
         "joins": joins[:KEY],
         "restarts": [(letter, join, restart(join, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),
-        "unlisted": len(told[KEY:]) + len(joins[KEY:]),
+        "unlisted": len(findings[KEY:]) + len(joins[KEY:]),
         "zooms": [finding for finding in ranked if finding.figure],
         "reasons": [finding for finding in ranked if finding.criteria][:TABLES],
         "absent": _absent(site, entry),
         "unassessed": _unassessed(site, entry),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": helpful(site, entry),
-        "faults": list(_faults(entry)),
+        "faults": _distinct_faults(entry),
         "similar": [card(other) for other in similar(site, entry)],
         "rows": ROWS,
         "notes": NOTES,
     }
 
 
-def _told(site: SiteData, entry: Entry, number: int, finding: Finding) -> Told:
+def _row(site: SiteData, entry: Entry, number: int, finding: Finding) -> FindingRow:
     units = {row["metric"]: row["unit"] or "" for row in entry.metrics}
     measured = list(words.evidence(finding, units.get(finding.metric, "")))
     where = [finding.metric, finding.attempt if len(entry.attempts) > 1 else None, words.span(finding)]
-    return Told(
+    return FindingRow(
         number=number,
         title=site.pattern_title(finding.pattern),
         verdict=site.pattern_verdict(finding.pattern),
-        where=": ".join([", ".join(word for word in where if word), *measured[:1]]),
+        where=": ".join([", ".join(filter(None, where)), *measured[:1]]),
         measured=measured,
         criteria=finding.criteria,
         runner_up=finding.runner_up or "",
@@ -92,21 +92,20 @@ def _told(site: SiteData, entry: Entry, number: int, finding: Finding) -> Told:
     )
 
 
-def _faults(entry: Entry) -> Iterator[MachineFault]:
+def _distinct_faults(entry: Entry) -> list[MachineFault]:
     """Rows of the table of faults: those that say the same of one step and host are one row."""
     rows: dict[tuple[object, ...], MachineFault] = {}
     for fault in entry.faults:
         key = (fault.kind, fault.what, fault.host, fault.step)
         seen = rows.get(key)
         rows[key] = replace(seen, count=seen.count + fault.count) if seen else fault
-    yield from rows.values()
+    return list(rows.values())
 
 
 def _absent(site: SiteData, entry: Entry) -> list[PatternPage]:
     """Patterns that ask for attention, were judged and were not found."""
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
-    judged = [pattern.id for pattern in PATTERNS if pattern.id not in away]
-    pages = [site.page_of[pattern] for pattern in judged if pattern in site.page_of]
+    pages = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
     return [page for page in pages if page.verdict is not Verdict.GOOD]
 
 
@@ -123,7 +122,6 @@ def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
 
 def helpful(site: SiteData, entry: Entry) -> list[PatternPage]:
     """The pattern pages whose causes and remedies a run's page quotes: those of its gravest findings."""
-    order = dict.fromkeys(finding.pattern for _, finding in gravest(entry.diagnosis))
-    found = [site.page_of[p] for p in [*order, *entry.diagnosis.patterns] if p in site.page_of]
-    useful = [page for page in dict.fromkeys(found) if page.verdict is not Verdict.GOOD and page.causes]
-    return useful[:CAUSES]
+    order = [*(finding.pattern for _, finding in gravest(entry.diagnosis)), *entry.diagnosis.patterns]
+    pages = [site.page_of[pattern] for pattern in dict.fromkeys(order) if pattern in site.page_of]
+    return [page for page in pages if page.verdict is not Verdict.GOOD and page.causes][:CAUSES]

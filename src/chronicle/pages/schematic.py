@@ -13,8 +13,7 @@ from functools import cache
 from html import escape
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.pages.curves import Curve, Label, Point, Sketch
-from chronicle.pages.shapes import NEUTRAL, SHAPES
+from chronicle.pages.sketches import NEUTRAL, SHAPES, Curve, Label, Point, Sketch
 
 STYLES = {
     "second": "stroke:var(--c-second);stroke-width:1.8;stroke-dasharray:7 2.5",
@@ -132,7 +131,7 @@ def _seen(pixels: list[Point]) -> Iterator[Point]:
 
 def _words(sketch: Sketch, canvas: Canvas) -> list[str]:
     """Names of the axes, then the labels: whole, or as bare numbers where a key follows."""
-    parts = [_text(2, 11, sketch.y_name, bold=False)]
+    parts = [_text(2, 11, "loss", bold=False)]
     if sketch.strip_name:
         y = canvas.at((0, -0.04), strip=False, split=True)[1]
         parts.append(_text(2, y + 14, sketch.strip_name, bold=False))

@@ -9,32 +9,25 @@ from typing import Any, TypeGuard
 
 from chronicle.classify.restarts import gap as gap
 from chronicle.classify.restarts import join_words as join_words
-from chronicle.metrics.values import count, fault_words, level
+from chronicle.metrics.values import count, fault_words, level, value_words
 from chronicle.model import Criterion, Fact, Finding, Join, MachineFault, Role
 
 # How the last word of an evidence key says its unit (see Finding.evidence), and how it is written.
 _UNITS = {
-    "nats": "{} nats",
+    **{unit: f"{{}} {unit}" for unit in ("nats", "steps", "samples", "s", "h", "scales", "tokens", "points")},
     "log": "{} log units",
-    "steps": "{} steps",
     "step": "{}",
-    "samples": "{} samples",
-    "s": "{} s",
-    "h": "{} h",
-    "scales": "{} scales",
-    "tokens": "{} tokens",
-    "points": "{} points",
     "share": "{} %",
     "factor": "× {}",
     "times": "× {}",
 }
-
 _ROLES: dict[str, str] = {
     Role.LOSS: "training loss",
     Role.DATASET_LOSS: "loss by data set",
     Role.GRAD_NORM: "gradient norm",
     "attempts": "a second attempt",
 }
+_MET = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
 _HASH, _HASH_SHOWN = re.compile(r"[0-9a-f]{32,128}"), 12
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
@@ -62,14 +55,12 @@ def measure(finding: Finding) -> str:
 
 def evidence(finding: Finding, unit: str = "") -> Iterator[str]:
     """All that was measured: ``2.26 → 4.17``, ``recovery 1 081 steps``; ``unit`` is that of the metric."""
-    facts = dict(finding.evidence)
-    before, peak = facts.get("before_loss"), facts.get("peak_loss")
+    measured = dict(finding.evidence)
+    before, peak = measured.get("before_loss"), measured.get("peak_loss")
     if _is_number(before) and _is_number(peak):
         yield f"{level(before)} → {level(peak)} {unit}".strip()
-        del facts["before_loss"], facts["peak_loss"]
-    for key, value in facts.items():
-        if _value(value):
-            yield _measured(key, value, unit)
+        del measured["before_loss"], measured["peak_loss"]
+    yield from (_measured(key, value, unit) for key, value in measured.items() if value_words(value))
 
 
 def join_ends(join: Join) -> str:
@@ -77,10 +68,10 @@ def join_ends(join: Join) -> str:
     return f"{count(join.from_step)} → {count(join.to_step)}"
 
 
-def listed(said: Sequence[str]) -> str:
+def listed(phrases: Sequence[str]) -> str:
     """Phrases in one cell; of very many the first."""
-    more = [f"{len(said) - _LISTED} more in entry.json"] if len(said) > _LISTED else []
-    return " · ".join([*said[:_LISTED], *more])
+    more = [f"{len(phrases) - _LISTED} more in entry.json"] if len(phrases) > _LISTED else []
+    return " · ".join([*phrases[:_LISTED], *more])
 
 
 def fact_value(fact: Fact) -> str:
@@ -93,7 +84,7 @@ def fact_value(fact: Fact) -> str:
         return f"{value[:_HASH_SHOWN]}…"
     if fact.unit == "" and _is_number(value):
         return _as_stated(fact.quantity, value)
-    return _value(value) or "not logged"
+    return value_words(value) or "not logged"
 
 
 def fact_unit(fact: Fact) -> str:
@@ -105,17 +96,9 @@ def fact_unit(fact: Fact) -> str:
 
 def configured(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
     """Facts, and those of them that are values of a configuration, without its name."""
-    mine = [fact for fact in facts if not fact.quantity.startswith(_CONFIG)]
+    plain = [fact for fact in facts if not fact.quantity.startswith(_CONFIG)]
     rest = [fact for fact in facts if fact.quantity.startswith(_CONFIG)]
-    return mine, [replace(fact, quantity=fact.quantity.removeprefix(_CONFIG)) for fact in rest]
-
-
-def _as_stated(quantity: str, value: float) -> str:
-    """A number that somebody wrote: thousands are apart, but not in what only looks like a quantity."""
-    if isinstance(value, int):
-        name = re.split(r"[\s_/.-]+", quantity.lower())[-1]
-        return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
-    return f"{'−' if value < 0 else ''}{abs(value):.6g}"
+    return plain, [replace(fact, quantity=fact.quantity.removeprefix(_CONFIG)) for fact in rest]
 
 
 def criterion_value(criterion: Criterion) -> str:
@@ -123,8 +106,8 @@ def criterion_value(criterion: Criterion) -> str:
     if criterion.value is None:
         return "not logged" if criterion.met is None else "never"
     if criterion.threshold in ("yes", "no"):
-        return "yes" if criterion.value else "no"
-    return f"{_value(criterion.value)} {criterion.unit}".strip()
+        return value_words(bool(criterion.value))
+    return f"{value_words(criterion.value)} {criterion.unit}".strip()
 
 
 def threshold(criterion: Criterion) -> str:
@@ -139,15 +122,13 @@ def condition(runner_up_if: str) -> str:
 
 def met_words(criterion: Criterion) -> tuple[str, str]:
     """The mark's name and the word of a criterion's outcome."""
-    if criterion.met is None:
-        return "open", "not assessed"
-    return ("pass", "met") if criterion.met else ("fail", "not met")
+    return _MET[criterion.met]
 
 
 def failed(faults: Sequence[MachineFault]) -> str:
     """What failed beside the curves, each once, in the order it happened: ``Xid 79, NCCL, node``."""
-    told = (f.what.partition(":")[0] if f.kind == "xid" else fault_words(f.kind) for f in faults)
-    return ", ".join(list(dict.fromkeys(told))[:_FAILED])
+    names = (f.what.partition(":")[0] if f.kind == "xid" else fault_words(f.kind) for f in faults)
+    return ", ".join(list(dict.fromkeys(names))[:_FAILED])
 
 
 def role_words(role: str) -> str:
@@ -171,27 +152,25 @@ def steps(row: Mapping[str, Any]) -> str:
     return "none" if first is None or last is None else f"{count(first)} – {count(last)}"
 
 
+def _as_stated(quantity: str, value: float) -> str:
+    """A number that somebody wrote: thousands are apart, but not in what only looks like a quantity."""
+    if isinstance(value, int):
+        name = re.split(r"[\s_/.-]+", quantity.lower())[-1]
+        return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
+    return f"{'−' if value < 0 else ''}{abs(value):.6g}"
+
+
 def _measured(key: str, value: Any, unit: str) -> str:
     *name, last = [_NAMES.get(word, word) for word in key.split("_")]
-    form = "{} " + unit if last == "loss" else _UNITS.get(last)
+    form = f"{{}} {unit}" if last == "loss" else _UNITS.get(last)
     if form is None or not name:
-        words = [_value(value), *name, last] if type(value) is int else [*name, last, _value(value)]
-        return " ".join(words)
+        phrase = (
+            [value_words(value), *name, last] if type(value) is int else [*name, last, value_words(value)]
+        )
+        return " ".join(phrase)
     if last == "share" and _is_number(value):
         value = 100.0 * value
-    return f"{' '.join(name)} {form.format(_value(value))}".strip()
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return count(value)
-    if isinstance(value, float):
-        return count(value) if value.is_integer() and abs(value) < 1e15 else level(value)
-    return ", ".join(_value(v) for v in value) if isinstance(value, list | tuple) else str(value)
+    return f"{' '.join(name)} {form.format(value_words(value))}".strip()
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -19,7 +19,7 @@ from chronicle.metrics.aliases import COMPONENTS
 from chronicle.metrics.roles import names_a_loss
 from chronicle.metrics.values import natural
 from chronicle.readers.catalogue import Reader, all_readers
-from chronicle.readers.console.marks import may_be_log
+from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.packed import plain_name, unpacked
 from chronicle.readers.text import Head, head
 

@@ -10,11 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chronicle.model import Verdict
+from chronicle.model import VERDICTS
 from chronicle.score.match import ALARMS, CaseResult, EventResult
-
-# The order in which tables show verdicts.
-VERDICTS = (Verdict.GOOD, Verdict.WORRYING, Verdict.BAD, Verdict.UNEXPECTED)
 
 
 @dataclass(frozen=True)

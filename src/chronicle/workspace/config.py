@@ -9,9 +9,11 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from chronicle.errors import ConfigError
 from chronicle.model import Role, Verdict
@@ -21,6 +23,16 @@ AXES = ("step", "samples", "tokens", "time")
 RELATIONS = ("", "attempts", "seeds")
 
 T = TypeVar("T")
+Text = Annotated[str, "text"]
+"""Words of a table that people write freely: never empty, and a number counts as its digits."""
+
+_SCALARS: dict[Any, tuple[str, tuple[type, ...]]] = {
+    str: ("a string", (str,)),
+    Text: ("a text", (str, int, float)),
+    int: ("a whole number", (int,)),
+    float: ("a number", (int, float)),
+    bool: ("true or false", (bool,)),
+}
 
 
 def key(default: Any, doc: str, unit: str = "", choices: Iterable[str] = ()) -> Any:
@@ -122,15 +134,26 @@ def load(kind: type[T], file: Path, name: str = "") -> T:
     return from_table(kind, table, name)
 
 
-def from_table(kind: type[T], table: Mapping[str, Any], name: str) -> T:
-    """A configuration from a parsed table, every key and value checked (errors as in `load`)."""
-    known: dict[str, Field[Any]] = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    hints = get_type_hints(kind)
-    for word, value in table.items():
-        if word not in known:
-            raise ConfigError(name, word, unknown(word, known))
-        _check(name, known[word], hints[word], value)
-    return kind(**table)
+def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any) -> T:
+    """The dataclass that a table of TOML, YAML or JSON holds, every key and value checked by its type.
+
+    ``known`` are values of fields that no table may hold. A null counts as absent. Errors (as in `load`)
+    name ``file`` and the key below ``at``.
+    """
+    if not isinstance(table, Mapping):
+        raise ConfigError(file, at, f"must be a table, not {table!r}")
+    specs, hints = _fields_of(kind)  # type: ignore[arg-type]
+    valid = specs.keys() - known.keys()
+    within = f"{at}." if at else ""
+    for word in table:
+        if word not in valid:
+            raise ConfigError(file, f"{within}{word}", unknown(str(word), valid))
+    for word in (word for word in specs if word in valid):
+        value = table.get(word)
+        if value is not None or default_of(specs[word]) is MISSING:
+            known[word] = _checked(hints[word], value, file, within + word)
+            _check_choice(specs[word], known[word], file, within + word)
+    return kind(**known)
 
 
 def unknown(word: str, valid: Iterable[str]) -> str:
@@ -143,41 +166,61 @@ def unknown(word: str, valid: Iterable[str]) -> str:
 
 
 def default_of(spec: Field[Any]) -> Any:
-    """The default value of a key."""
+    """The default value of a key; MISSING where there is none."""
     factory = spec.default_factory
     return spec.default if factory is MISSING else factory()
 
 
-def _check(file: str, spec: Field[Any], hint: Any, value: Any) -> None:
-    default = default_of(spec)
-    expected = type(default)
-    if expected is float and type(value) is int:
-        value = float(value)
-    if type(value) is not expected:
-        raise ConfigError(file, spec.name, f"must be {_kind_of(default)}, not {value!r}")
-    if isinstance(value, list) and not all(isinstance(v, str) for v in value):
-        raise ConfigError(file, spec.name, "must be a list of strings")
-    for word in value.values() if isinstance(value, dict) else [value]:
-        choices = spec.metadata["choices"]
+@cache
+def _fields_of(kind: Any) -> tuple[dict[str, Field[Any]], dict[str, Any]]:
+    return {spec.name: spec for spec in fields(kind)}, get_type_hints(kind, include_extras=True)
+
+
+def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
+    """A plain value as the type that ``hint`` names."""
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return value
+    if hint in _SCALARS:
+        return _scalar(hint, value, file, key)
+    if is_dataclass(hint):
+        return from_table(hint, value, file, key)  # type: ignore[arg-type]
+    if origin in (Union, UnionType):
+        return None if value is None else _checked(args[0], value, file, key)
+    if origin in (list, tuple):
+        return _items(hint, value, file, key)
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            raise ConfigError(file, key, f"must be a table, not {value!r}")
+        return {word: _checked(args[1], item, file, f"{key}.{word}") for word, item in value.items()}
+    words = args or tuple(hint)  # of a Literal, or an Enum
+    if value not in words:
+        raise ConfigError(file, key, f"{value or ''!r} is none of {', '.join(words)}")
+    return words[words.index(value)]
+
+
+def _scalar(hint: Any, value: Any, file: str, key: str) -> Any:
+    noun, types = _SCALARS[hint]
+    if type(value) not in types or (hint is Text and not str(value).strip()):
+        raise ConfigError(file, key, f"must be {noun}, not {value!r}")
+    return str(value).strip() if hint is Text else value
+
+
+def _items(hint: Any, value: Any, file: str, key: str) -> Any:
+    kind, (item, *more) = get_origin(hint), get_args(hint)
+    if not isinstance(value, list):
+        of = f" of {_SCALARS[item][0][2:]}s" if item in _SCALARS else ""
+        raise ConfigError(file, key, f"must be a list{of}, not {value!r}")
+    if kind is list and not all(isinstance(v, str) for v in value):
+        raise ConfigError(file, key, "must be a list of strings")
+    hints = [item, *more] if more and more != [...] else [item] * len(value)
+    return kind(
+        _checked(h, v, file, f"{key}[{i}]") for i, (h, v) in enumerate(zip(hints, value, strict=True))
+    )
+
+
+def _check_choice(spec: Field[Any], value: Any, file: str, key: str) -> None:
+    choices = spec.metadata.get("choices")
+    for word in value.values() if isinstance(value, Mapping) else [value]:
         if choices and word not in choices:
-            words = ", ".join(repr(str(c)) for c in choices)
-            raise ConfigError(file, spec.name, f"{word!r} is none of {words}")
-    if isinstance(value, dict) and "Any" not in str(hint):
-        _check_items(file, spec.name, "float" in str(hint), value)
-
-
-def _check_items(file: str, name: str, numbers: bool, table: Mapping[str, Any]) -> None:
-    for word, value in table.items():
-        ok = (
-            isinstance(value, int | float) and not isinstance(value, bool)
-            if numbers
-            else isinstance(value, str)
-        )
-        if not ok:
-            kind = "a number" if numbers else "a string"
-            raise ConfigError(file, f"{name}.{word}", f"must be {kind}, not {value!r}")
-
-
-def _kind_of(default: Any) -> str:
-    names = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
-    return names.get(type(default), "a list of strings" if isinstance(default, list) else "a table")
+            raise ConfigError(file, key, f"{word!r} is none of {', '.join(repr(str(c)) for c in choices)}")

@@ -1,16 +1,28 @@
-"""A workspace: the folder that holds chronicle.toml and runs/, and the runs in it."""
+"""A workspace: the folder that holds chronicle.toml and runs/, the runs in it, and what people add to them.
+
+A line that `chronicle note` adds to runs/<id>/notes.md looks like this, and may be edited by hand:
+
+    - 2026-11-18T22:41+01:00 · ada · decision · step 58900: Back to 56 000, learning rate × 0.75.
+
+Everything else in the file is a note too, one a paragraph, without a date. Build reads notes and never writes
+them. They are plain text: nothing in them is ever interpreted, neither as Markdown nor as HTML.
+"""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from chronicle.errors import ChronicleError, ConfigError, UsageError
+from chronicle.model import Note
 from chronicle.workspace.config import RunConfig, WorkspaceConfig, load
 from chronicle.workspace.locations import address_of, is_address, mirror_of, shipped
 
@@ -19,6 +31,12 @@ RUN_CONFIG = "run.toml"
 NOTES = "notes.md"
 LABEL = "label.toml"
 OUR_FILES = (RUN_CONFIG, NOTES, LABEL)
+NOTE_KINDS = ("hypothesis", "tried", "decision", "lesson")
+_RESERVED = ("index", "con", "nul")  # names that a site, or Windows, keeps for itself
+_NOTE = re.compile(
+    r"- (?P<at>\d{4}-\d\d-\d\dT\S+)(?: · (?!step \d)(?P<author>[^·:\n]+?))??"
+    rf"(?: · (?P<kind>{'|'.join(NOTE_KINDS)}))?(?: · step (?P<step>-?\d+))?: (?P<text>.*)"
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +60,7 @@ class RunFolder:
         """run.toml, notes.md and label.toml, as far as they exist."""
         return [f for f in (self.folder / n for n in OUR_FILES) if f.is_file()] if self.folder else []
 
-    def told(self, text: str) -> str:
+    def published(self, text: str) -> str:
         """A text as it is published: its own logs by their place in the run, not on this machine."""
         places = (log if log.is_dir() else log.parent for log in (*self.logs, *self.beside))
         for root in filter(None, (self.folder, *places)):
@@ -98,7 +116,9 @@ class Workspace:
         """One run by its id; UsageError with the nearest id if there is none."""
         runs = {r.run_id: r for r in self.runs()}
         if run_id not in runs:
-            raise UsageError(f"no run {run_id!r} in {self.runs_folder}. {_nearest(run_id, list(runs))}")
+            near = difflib.get_close_matches(run_id, runs, 1, 0.4)
+            hint = f"Did you mean {near[0]!r}?" if near else "`chronicle list` shows the runs there are"
+            raise UsageError(f"no run {run_id!r} in {self.runs_folder}. {hint}")
         return runs[run_id]
 
 
@@ -125,11 +145,7 @@ def safe_id(name: str) -> str:
     A name that holds anything else is spelled with dashes and ends in a few digits of its hash, so that
     two odd names never meet.
     """
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name) and name.lower() not in (
-        "index",
-        "con",
-        "nul",
-    ):
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name) and name.lower() not in _RESERVED:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
@@ -138,11 +154,8 @@ def safe_id(name: str) -> str:
 
 def init(folder: Path) -> list[Path]:
     """Makes a workspace in ``folder``; returns the files it made. What exists is left as it is."""
-    files = {
-        CONFIG: shipped("templates") / "workspace" / CONFIG,
-        "mkdocs.yml": shipped("mkdocs.yml"),
-        ".gitignore": shipped("templates") / "workspace" / "gitignore",
-    }
+    stock = shipped("templates") / "workspace"
+    files = {CONFIG: stock / CONFIG, "mkdocs.yml": shipped("mkdocs.yml"), ".gitignore": stock / "gitignore"}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder that is to become the workspace")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
@@ -194,21 +207,13 @@ def _run_toml(paths: list[Path], facts: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string: quotes, backslashes and control characters escaped."""
-    plain = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in plain) + '"'
+    """A TOML basic string, which is one of JSON but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _existing(*folders: Path) -> list[Path]:
     """Those that exist, each once (in this repository the workspace's folder is the shipped one)."""
     return list(dict.fromkeys(f.resolve() for f in folders if f.is_dir()))
-
-
-def _nearest(word: str, valid: list[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(word, valid, 1, 0.4)
-    return f"Did you mean {near[0]!r}?" if near else "`chronicle list` shows the runs there are"
 
 
 def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
@@ -217,3 +222,57 @@ def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
         if "=" not in pair:
             raise UsageError(f"--fact {pair!r} must look like key=value")
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def read_notes(file: Path) -> tuple[Note, ...]:
+    """The notes of a file in its order; none where there is no file. Bytes that are no UTF-8 are replaced."""
+    if not file.is_file():
+        return ()
+    text = file.read_text("utf-8-sig", errors="replace")
+    notes: list[Note] = []
+    paragraph: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        match = _NOTE.fullmatch(line)
+        if (match or not line.strip()) and paragraph:
+            notes.append(Note("\n".join(paragraph)))
+            paragraph = []
+        if match:
+            step, author = match["step"], (match["author"] or "").strip()
+            notes.append(
+                Note(match["text"], match["at"], match["kind"] or "", int(step) if step else None, author)
+            )
+        elif line.startswith("  ") and notes and not paragraph:
+            notes[-1] = replace(notes[-1], text=f"{notes[-1].text}\n{line[2:]}")
+        elif line.strip() and not line.startswith("# "):
+            paragraph.append(line)
+    return tuple(notes)
+
+
+def write_note(file: Path, note: Note) -> None:
+    """Adds one note at the end of the file; what stands there is not touched."""
+    before = file.read_bytes() if file.is_file() else b""
+    gap = b"" if not before or before.endswith(b"\n") else b"\n"
+    with file.open("ab") as out:
+        out.write(gap + line_of(note).encode() + b"\n")
+
+
+def line_of(note: Note) -> str:
+    """The line of notes.md that holds a note; `read_notes` gives it back unchanged."""
+    head = [note.at_time or iso_time(None)]
+    head += [word for word in (note.author, note.kind) if word]
+    head += [f"step {note.step}"] if note.step is not None else []
+    first, *rest = note.text.strip().splitlines() or [""]
+    return "\n".join([f"- {' · '.join(head)}: {first}", *(f"  {line}" for line in rest)])
+
+
+def iso_time(at: str | None) -> str:
+    """``at`` as ISO 8601 to the minute, with the zone of this machine if it names none; now if None.
+
+    Raises:
+        UsageError: not ISO 8601.
+    """
+    try:
+        moment = datetime.fromisoformat(at) if at else datetime.now()
+    except ValueError:
+        raise UsageError(f"--at {at!r} is not ISO 8601. Example: 2026-11-18T22:41+01:00") from None
+    return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="minutes")

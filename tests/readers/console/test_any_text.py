@@ -84,7 +84,7 @@ def test_one_long_line_takes_no_time(reader, tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     for line in random.Random(0).sample(lines, min(8, len(lines))):
         log.write_text((line + " ") * (300_000 // (len(line) + 1)) + "\n", "utf-8")
-        began = time.perf_counter()
+        began = time.process_time()
         with contextlib.suppress(LogError):
             reader.read(log)
-        assert time.perf_counter() - began < 5.0, line
+        assert time.process_time() - began < 5.0, line

@@ -11,7 +11,7 @@ import pytest
 from chronicle.readers import read
 from chronicle.readers.console import chunks as module
 from chronicle.readers.console.chunks import MAX_LINE_BYTES, chunks
-from chronicle.readers.console.prefix import Prefix, split
+from chronicle.readers.console.prefixes import Prefix, split
 
 
 def lines_of(path: Path, size: int = 1 << 21) -> tuple[list[tuple[int, bytes]], bool]:

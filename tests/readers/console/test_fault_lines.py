@@ -6,10 +6,7 @@ import time
 
 import pytest
 
-from chronicle.readers.console.fault_kinds import KINDS
-from chronicle.readers.console.fault_lines import LONGEST, fault_in
-from chronicle.readers.console.fault_table import ROWS, Row
-from chronicle.readers.console.xids import XIDS
+from chronicle.readers.console.fault_lines import KINDS, LONGEST, ROWS, XIDS, Row, fault_in
 
 # line -> kind, host, what
 FAULTS = {
@@ -255,9 +252,9 @@ def test_well_known_xids_have_a_meaning(number: int) -> None:
 )
 def test_no_line_takes_long(text: str) -> None:
     line = text * (200_000 // len(text))
-    began = time.perf_counter()
+    began = time.process_time()
     fault_in(line)
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 def test_a_quoted_line_is_short_and_in_one_piece() -> None:

@@ -11,7 +11,7 @@ from tests.readers.console.test_traps import points, read_text
 
 from chronicle.model import Attempt
 from chronicle.readers import read
-from chronicle.readers.console import megatron
+from chronicle.readers.console import FORMATS, megatron
 from chronicle.readers.text import Head
 
 NAN = math.nan
@@ -162,9 +162,9 @@ def test_a_document_that_quotes_a_log_is_none_and_a_log_of_its_name_is_one(name,
     lines = [f" iteration {step}/ 20 | lm loss: 5.{step}E+00 |\n" for step in range(20)]
     prose = [f"{'so ' * number}it goes on\n" for number in range(20)]
     (tmp_path / name).write_text("".join(prose + lines))
-    assert not megatron.identify(Head.of(tmp_path / name))
+    assert not FORMATS[0].identify(Head.of(tmp_path / name))
     (tmp_path / name).write_text("".join(prose[:19] + lines))
-    assert megatron.identify(Head.of(tmp_path / name))
+    assert FORMATS[0].identify(Head.of(tmp_path / name))
 
 
 def test_utf_16_colours_and_windows_line_ends_change_nothing(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 from tests.readers.console.test_traps import points, read_text
 
 from chronicle.readers.console import generic
-from chronicle.readers.console.counters import Epochs
-from chronicle.readers.console.nanotron import short_number
+from chronicle.readers.console.line_formats import short_number
+from chronicle.readers.console.log import Epochs
 from chronicle.readers.console.pairs import pairs
 from chronicle.readers.text import Head
 

@@ -1,54 +1,84 @@
-"""Console text: what trainers print. Each format is one module: data and little code.
+r"""Console text: what trainers print. A format is known by a record of its own in the file.
 
 To add a format:
 
-1. A row in `marks.MARKS`: its NAME and a pattern of bytes that finds one record, numbers included. The first
-   row that fits a file decides, so put what may stand in other formats' logs further down.
-2. A module with
+1. A module with
 
        NAME = "my trainer"
-       SUFFIXES: tuple[str, ...] = ()
-
-       def identify(path: Path) -> bool:
-           return owner(path) == NAME
+       MARKS = (rb"my step \\d+ loss=[-\\dni]",)
 
        def read(path: Path) -> list[Attempt]:
            log = Log(path)
            for line in log.lines(RECORD):
-               if found := SHAPE.search(line.text):
-                   log.add(line, int(found["step"]), {"loss": float(found["loss"])})
+               if match := SHAPE.search(line.text):
+                   log.add(line, int(match["step"]), {"loss": float(match["loss"])})
            return [log.attempt()]
 
-   `log.Log` gives lines with their numbers (of any length, with ``\\r``, colours, UTF-16 taken out), keeps
+   A mark is a pattern of bytes that finds one record, numbers included: a source file that prints such lines
+   must not match. Begin it with a literal text where you can, which makes it cheap to search for.
+
+   `log.Log` gives lines with their numbers (of any length, with ``\r``, colours, UTF-16 taken out), keeps
    rows as columns, counts what could not be used (`Log.fault`), notes events and facts, marks a last line
    without an end, and shows every line that is no record to `machine.Faults`. `Line.prefix` takes rank, clock
    and logger off a line. Steps go back as logged: what that means is decided when attempts are stitched.
-3. Its row in FORMATS below, its module and its NAME; an example with its gold file in
-   tests/readers/examples/<name>/, and a page docs/formats/<NAME>.md.
+
+   A format whose lines are each a step and pairs needs no code: it is a row of `line_formats.LINE_FORMATS`.
+2. Its line in FORMATS below. Logs hold lines of several formats (one of Megatron-DeepSpeed has those of
+   both), and the first in the list of which a record is found reads the file.
+
+An example with its gold file goes to tests/readers/examples/<name>/, a page to docs/formats/<NAME>.md.
 """
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from chronicle.readers.console.chunks import may_be_log, per_version, sample
 from chronicle.readers.on_demand import OnDemand
+from chronicle.readers.text import Head
+
+
+class Format(OnDemand):
+    """A format of console text: a module, or a row of the module `line_formats`."""
+
+    def identify(self, head: Head) -> bool:
+        """Whether this is the first format of which the file holds a record."""
+        return may_be_log(head.path) and format_of(head.path) == self.NAME
+
+    @property
+    def marks(self) -> tuple[bytes, ...]:
+        """Patterns of which each finds a record."""
+        return tuple(self._module().MARKS)
+
+    def _module(self) -> Any:
+        module = import_module(f"chronicle.readers.{self.module}")
+        return getattr(module, "LINE_FORMATS", {}).get(self.NAME, module)
+
 
 FORMATS = (
-    *(
-        OnDemand(f"console.{module}", name)
-        for module, name in (
-            ("megatron", "megatron"),
-            ("nanotron", "nanotron"),
-            ("deepspeed", "deepspeed"),
-            ("mlperf", "mlperf"),
-            ("llmc", "llm.c"),
-            ("modded_nanogpt", "modded-nanogpt"),
-            ("dllogger", "dllogger"),
-            ("fairseq", "fairseq"),
-            ("torchtitan", "torchtitan"),
-            ("nanogpt", "nanogpt"),
-            ("mlx", "mlx"),
-            ("hf_dict", "hf-console"),
-            ("keras_bar", "keras-console"),
-        )
-    ),
+    Format("console.megatron", "megatron"),
+    Format("console.line_formats", "nanotron"),
+    Format("console.mlperf", "mlperf"),
+    Format("console.line_formats", "llm.c"),
+    Format("console.line_formats", "modded-nanogpt"),
+    Format("console.dllogger", "dllogger"),
+    Format("console.fairseq", "fairseq"),
+    Format("console.line_formats", "torchtitan"),
+    Format("console.line_formats", "nanogpt"),
+    Format("console.line_formats", "mlx"),
+    Format("console.hf_dict", "hf-console"),
+    Format("console.keras_bar", "keras-console"),
+    Format("console.deepspeed", "deepspeed"),  # an engine below many a trainer, which says more
     OnDemand("console.generic", "key-value", FALLBACK=1),
 )
+
+
+@per_version
+def format_of(path: Path) -> str:
+    """The NAME of the first format of which a text holds a record, "" where it holds none. Raises OSError."""
+    text = sample(path)
+    formats = (one for one in FORMATS if isinstance(one, Format))
+    return next((one.NAME for one in formats if any(re.search(mark, text) for mark in one.marks)), "")

@@ -1,19 +1,25 @@
 """A text log as chunks of whole lines, in memory that does not grow with the file or with its lines.
 
 What terminals and operating systems leave in a log is taken out here, once: byte order marks, UTF-16,
-``\\r\\n``, colours (ANSI escapes). A progress bar that redraws itself with ``\\r`` becomes lines; line
-numbers stay those that an editor shows.
+``\r\n``, colours (ANSI escapes). A progress bar that redraws itself with ``\r`` becomes lines; line
+numbers stay those that an editor shows. `sample` is what a format is known by.
 """
 
 from __future__ import annotations
 
 import codecs
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
-from chronicle.readers.text import encoding_of
+from chronicle.readers.text import HEAD_BYTES, encoding_of
+
+T = TypeVar("T")
 
 CHUNK_BYTES = 1 << 21
 MAX_LINE_BYTES = 1 << 20
@@ -96,3 +102,84 @@ def _chunk(data: bytes, first: int, cut: int, *, last: bool = False) -> Chunk:
         number += end == b"\n"
         numbers.append(number)
     return Chunk(data.replace(b"\r", b"\n"), numbers, unfinished, cut)
+
+
+SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
+_CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
+_MOST_CONTROLS = 0.01  # of a text
+# Documents and programs may quote the lines of a log; then these are not most of the lines.
+_NO_LOGS = re.compile(
+    r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
+    r"|java|kt|scala|swift|rb|php|lua|pl|sql|proto|cmake|tex|bib|patch|diff|lock|ini|cfg|conf)",
+    re.IGNORECASE,
+)
+_DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # has readers of its own, also where it is cut
+
+_NUMBER = re.compile(rb"\d[\d.,]*(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
+_BLANKS = re.compile(rb"[-+\s]+")
+_FEWEST, _LONGEST = 4, 1000  # lines of one shape; characters of a line that tell its shape
+
+
+def per_version(look: Callable[[Path], T], most: int = 256) -> Callable[[Path], T]:
+    """``look``, called anew only where a file has another size or time than before. It raises OSError."""
+
+    @lru_cache(maxsize=most)
+    def of_version(path: Path, size: int, mtime_ns: int) -> T:
+        return look(path)
+
+    def looked(path: Path) -> T:
+        info = path.stat()
+        return of_version(path, info.st_size, info.st_mtime_ns)
+
+    return looked
+
+
+def may_be_log(path: Path) -> bool:
+    """Whether the name does not say that it is a document or a program, or the lines say otherwise.
+
+    Raises OSError.
+    """
+    return _is_all_records(path) if _NO_LOGS.fullmatch(path.suffix) else not _DATA.fullmatch(path.suffix)
+
+
+@per_version
+def _is_all_records(path: Path) -> bool:
+    """Whether more lines come again and again with other numbers than stand alone."""
+    lines = [line for line in sample(path).split(b"\n") if line.strip()]
+    shapes = Counter(_BLANKS.sub(b" ", _NUMBER.sub(b"0", line[:_LONGEST])).strip() for line in lines)
+    records = sum(n for shape, n in shapes.items() if n >= _FEWEST and b"0" in shape)
+    return records > sum(n for n in shapes.values() if n < _FEWEST)
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether this is the head of no text.
+
+    A text may be damaged, or hold zeros: a file system fills with them what was never written.
+    """
+    written = head.replace(b"\0", b"")
+    n_controls = len(written) - len(written.translate(None, _CONTROLS))
+    return b"\0" in head and (not written or n_controls > _MOST_CONTROLS * len(written))
+
+
+def _sample(path: Path) -> bytes:
+    """The first MB of a text and pieces of the rest, for a record may come late."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = file.read(HEAD_BYTES)
+        encoding = encoding_of(start)
+        if encoding != "utf-16" and _is_binary(start):
+            return b""
+        parts = [start + file.read(SAMPLE_BYTES - len(start))]
+        beyond = max(size - SAMPLE_BYTES - PIECE_BYTES, 0)
+        for piece in range(1, N_PIECES + 1) if size > SAMPLE_BYTES else ():
+            file.seek(SAMPLE_BYTES + beyond * piece // N_PIECES // 2 * 2)  # UTF-16: two bytes a character
+            parts.append(file.read(PIECE_BYTES))
+    if encoding == "utf-16":
+        big = start.startswith(b"\xfe\xff")
+        parts = [part.decode("utf-16-be" if big else "utf-16-le", "replace").encode() for part in parts]
+    return plain(b"\n".join(parts)).replace(b"\r", b"\n")
+
+
+# What a format is known by, without what `plain` takes out; empty where the file is no text. All formats
+# are asked of one file in turn: its sample is kept till the next.
+sample = per_version(_sample, most=1)

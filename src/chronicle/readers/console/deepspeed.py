@@ -13,20 +13,16 @@ from pathlib import Path
 
 from chronicle.model import Attempt
 from chronicle.readers.columns import number
-from chronicle.readers.console.arguments import MARK, argument
-from chronicle.readers.console.counters import Epochs
-from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.pairs import pairs
+from chronicle.readers.console.log import Epochs, Line, Log
+from chronicle.readers.console.pairs import ARGUMENT, argument, pairs
 from chronicle.readers.hyperparameters import Scalar, config_facts
-from chronicle.readers.text import Head
 
 NAME = "deepspeed"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|",)
 
-_TOLD = re.compile(
+_LINE = re.compile(
     rb"step=\d|/\d+, \w{0,20}SamplesPerSec=|tep: \d|steps: \d|Attempted loss scale: |reward score: "
-    rb"|\|E2E latency=|ppl: |loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + MARK,
+    rb"|\|E2E latency=|ppl: |loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + ARGUMENT,
     re.IGNORECASE,
 )
 _NUMBER = r"(?:[-+]?\d[\d.]*(?:e[-+]?\d+)?|nan|-?inf)"
@@ -45,20 +41,11 @@ UNITS = dict.fromkeys(_SECONDS, "s") | {"MemAllocated": "GB", "MaxMemAllocated":
 _EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
 
 
-def identify(head: Head) -> bool:
-    """A line of the engine or of its timer, or one of DeepSpeed-Chat's PPO."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
-    """One attempt, arguments as facts.
-
-    Raises:
-        BadLog: no record holds a number.
-    """
+    """One attempt, arguments as facts. Raises BadLog where no record holds a number."""
     log, arguments = Log(path), dict[str, Scalar]()
     records = _Records(log)
-    for line in log.lines(_TOLD):
+    for line in log.lines(_LINE):
         if given := argument(line.text):
             arguments.setdefault(*given)
         elif not records.take(line) and not _end(log, line):
@@ -71,8 +58,8 @@ def _end(log: Log, line: Line) -> bool:
     """How a process of the launcher ended."""
     if "exits successfully" in line.text:
         log.fact("ended", "finished")
-    elif found := _EXIT.search(line.text):
-        log.facts |= {"ended": "crashed", "exit_code": int(found["code"])}
+    elif match := _EXIT.search(line.text):
+        log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
     return "exits successfully" in line.text
 
 
@@ -93,44 +80,44 @@ class _Records:
     def take(self, line: Line) -> bool:
         """Whether the line is a record, which is then kept."""
         for form, keep in self._forms:
-            if found := form.search(line.text):
-                keep(line, found)
+            if match := form.search(line.text):
+                keep(line, match)
                 return True
         return self._without_step(line)
 
-    def _of_engine(self, line: Line, found: re.Match[str]) -> None:
-        step, who = int(found["step"]), line.prefix.who
-        rates = [rate for cell in found["lr"].split(",") if (rate := number(cell)) is not None]
+    def _of_engine(self, line: Line, match: re.Match[str]) -> None:
+        step, who = int(match["step"]), line.prefix.who
+        rates = [rate for cell in match["lr"].split(",") if (rate := number(cell)) is not None]
         before, spoke, engine = self._engine
         if spoke == who or before < 0:
             engine = engine + 1 if step == before else 1
             self._engine = step, who, engine
         suffix = f" ({engine})" if engine > 1 else ""
-        values = {"skipped": float(found["skipped"])}
+        values = {"skipped": float(match["skipped"])}
         if len(set(rates)) == 1:
             values["lr"] = rates[0]
         else:
             values |= {f"lr/{group}": rate for group, rate in enumerate(rates)}
         self.log.add(line, step, {name + suffix: value for name, value in values.items()}, who=who)
 
-    def _fields(self, line: Line, found: re.Match[str]) -> None:
-        self.log.add(line, int(found["step"]), _pairs(found["fields"]), who=line.prefix.who)
+    def _fields(self, line: Line, match: re.Match[str]) -> None:
+        self.log.add(line, int(match["step"]), _pairs(match["fields"]), who=line.prefix.who)
 
-    def _of_script(self, line: Line, found: re.Match[str]) -> None:
-        step = self.epochs.step(int(found["epoch"]), int(found["step"]))
-        values = {"epoch": float(found["epoch"])} | _pairs(found["fields"])
-        self.log.add(line, step, values, who=found["who"] or line.prefix.who)
+    def _of_script(self, line: Line, match: re.Match[str]) -> None:
+        step = self.epochs.step(int(match["epoch"]), int(match["step"]))
+        values = {"epoch": float(match["epoch"])} | _pairs(match["fields"])
+        self.log.add(line, step, values, who=match["who"] or line.prefix.who)
 
-    def _overflow(self, line: Line, found: re.Match[str]) -> None:
-        scale = number(found["scale"].rstrip("."))
+    def _overflow(self, line: Line, match: re.Match[str]) -> None:
+        scale = number(match["scale"].rstrip("."))
         if scale is not None:
             self.log.add(line, self.log.step or 0, {"Attempted loss scale": scale})
 
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
         values = _pairs(text) if text.startswith("|") else {pair.name: pair.value for pair in pairs(text)}
-        told = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
-        if not told and "reward score" not in text:
+        known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
+        if not known and "reward score" not in text:
             return False
         if values and self.log.step is not None:
             self.log.add(line, self.log.step, values, who=line.prefix.who)

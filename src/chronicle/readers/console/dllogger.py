@@ -13,15 +13,12 @@ from typing import Any
 
 from chronicle.model import Attempt
 from chronicle.readers.columns import number
-from chronicle.readers.console.counters import Epochs
-from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.numerals import NUMBER, numbers
+from chronicle.readers.console.log import Epochs, Line, Log
+from chronicle.readers.console.pairs import NUMBER, numbers
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import Head
 
 NAME = "dllogger"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni]',)
 
 _LINE = re.compile(rb"\bDLLL? (?:\d{4}-|\{)")
 _TEXT = re.compile(r"\bDLL (?P<time>\S+ \S+) - (?P<rest>.*)")
@@ -31,23 +28,14 @@ _PAIR = re.compile(rf"([\w./-][\w./ -]{{0,80}}?) : ({NUMBER})(?=\s|$)")
 _JSON = re.compile(r"\bDLLL (\{.*\})\s*$")
 
 
-def identify(head: Head) -> bool:
-    """A line of DLLogger with a step and a number."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
-    """One attempt; parameters are facts, and totals without a step too (``summary/...``).
-
-    Raises:
-        BadLog: no record holds a number.
-    """
+    """One attempt; parameters and totals without a step are facts. Raises BadLog where it holds no number."""
     log, parameters, counter = Log(path), dict[str, Any](), Epochs()
     for line in log.lines(_LINE):
-        if found := _JSON.search(line.text):
-            _document(log, line, found[1], parameters, counter)
-        elif found := _TEXT.search(line.text):
-            rest = found["rest"]
+        if match := _JSON.search(line.text):
+            _document(log, line, match[1], parameters, counter)
+        elif match := _TEXT.search(line.text):
+            rest = match["rest"]
             if rest.startswith("PARAMETER "):
                 parameters = dict(_PARAMETER.findall(rest)) | parameters
             elif step := _STEP.search(rest):
@@ -73,8 +61,8 @@ def _document(log: Log, line: Line, text: str, parameters: dict[str, Any], count
     if step == "PARAMETER" or record.get("type") == "PARAMETER":
         parameters |= {str(name): value for name, value in data.items() if str(name) not in parameters}
         return
-    found = ((str(name), number(str(value))) for name, value in data.items())
-    values = {name: value for name, value in found if value is not None}
+    cells = ((str(name), number(str(value))) for name, value in data.items())
+    values = {name: value for name, value in cells if value is not None}
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
     _add(log, line, places, values, counter) if places else _sum_up(log, values)
 

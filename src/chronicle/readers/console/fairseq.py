@@ -13,12 +13,13 @@ from typing import Any
 
 from chronicle.model import Attempt
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.numerals import NUMBER, numbers
-from chronicle.readers.text import Head
+from chronicle.readers.console.pairs import NUMBER, numbers
 
 NAME = "fairseq"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (
+    rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)|\bnum_updates=\d+, ',
+    rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)',
+)
 
 _TAG = r"train_inner|train|(?:valid|test)\w{0,40}"
 _LINE = re.compile(
@@ -34,22 +35,13 @@ _STEP = "num_updates"
 _LOSS = re.compile(r"(?:^|_)(?:nll_)?loss$")
 
 
-def identify(head: Head) -> bool:
-    """A line of statistics in one of fairseq's log formats (json, simple)."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
-    """One attempt, overflows as events.
-
-    Raises:
-        BadLog: no record holds a number.
-    """
+    """One attempt, overflows as events. Raises BadLog where no record holds a number."""
     log = Log(path)
     for line in log.lines(_LINE):
-        if found := _SCALE.search(line.text):
+        if match := _SCALE.search(line.text):
             log.event(line, "overflow")
-            log.add(line, log.step or 0, numbers([("loss_scale", found[1])]))
+            log.add(line, log.step or 0, numbers([("loss_scale", match[1])]))
         elif values := _values(log, line):
             _add(log, line, values)
     losses = [name for name in log.rows.columns if _LOSS.search(name)]
@@ -57,9 +49,9 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _values(log: Log, line: Line) -> dict[str, float]:
-    if found := _JSON.search(line.text):
+    if match := _JSON.search(line.text):
         try:
-            record: dict[str, Any] = json.loads(found["json"])
+            record: dict[str, Any] = json.loads(match["json"])
         except (ValueError, RecursionError):
             log.fault(line.number, "statistics are no JSON; line skipped")
             return {}
@@ -67,9 +59,9 @@ def _values(log: Log, line: Line) -> dict[str, float]:
             (str(name), str(value)) for name, value in record.items() if not isinstance(value, dict | list)
         ]
         return numbers(cells)
-    if found := _BARS.search(line.text):
-        told = numbers(_FIELD.findall(found["rest"]))
-        return {name if name == _STEP else f"{found['tag']}_{name}": value for name, value in told.items()}
+    if match := _BARS.search(line.text):
+        values = numbers(_FIELD.findall(match["rest"]))
+        return {name if name == _STEP else f"{match['tag']}_{name}": value for name, value in values.items()}
     return numbers(_EQUALS.findall(line.text))
 
 

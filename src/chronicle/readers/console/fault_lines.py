@@ -1,19 +1,49 @@
 """Lines that speak of a fault of a machine, a job or a program: a table, and the fault of a line.
 
-The table is `chronicle.readers.console.fault_table`; docs/formats/machine-log.md prints its kinds.
+The table is faults.toml beside this file; docs/formats/machine-log.md prints its kinds.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from chronicle.model import Fault, Place
-from chronicle.readers.console.fault_table import ROWS, Row
-from chronicle.readers.console.xids import XIDS
 from chronicle.readers.text import clean
 
 LONGEST = 200  # characters of a line that a fault quotes
 _LOOKED_AT = 4000  # characters of a line that are looked at
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table; a line must hold one of ``words`` before ``pattern`` is searched in it."""
+
+    kind: str
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
+    what: str
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("faults.toml").read_text("utf-8"))
+
+
+def _pattern(texts: Iterable[str]) -> re.Pattern[str]:
+    joined = "|".join(texts)
+    for name, part in _TABLE["parts"].items():
+        joined = joined.replace(f"@{name}@", part)
+    return re.compile(joined, re.IGNORECASE)
+
+
+KINDS: Mapping[str, str] = _TABLE["kinds"]
+XIDS = {int(number): meaning for number, meaning in _TABLE["xids"].items()}
+ROWS = tuple(
+    Row(row["kind"], tuple(row["words"]), _pattern(row["patterns"]), row.get("what", "{line}"))
+    for row in _TABLE["rows"]
+)
 
 _SIGNALS = {
     "1": "SIGHUP", "2": "SIGINT", "4": "SIGILL", "6": "SIGABRT", "7": "SIGBUS", "8": "SIGFPE",
@@ -53,13 +83,13 @@ def fault_in(line: str) -> Fault | None:
     if not any(map(lower.__contains__, WORDS)):
         return None
     for row in ROWS:
-        if any(word in lower for word in row.words) and (found := row.pattern.search(line)):
-            return _fault(row, found, line)
+        if any(word in lower for word in row.words) and (match := row.pattern.search(line)):
+            return _fault(row, match, line)
     return None
 
 
-def _fault(row: Row, found: re.Match[str], line: str) -> Fault:
-    groups = {name.rstrip("23"): value for name, value in found.groupdict().items() if value}
+def _fault(row: Row, match: re.Match[str], line: str) -> Fault:
+    groups = {name.rstrip("23"): value for name, value in match.groupdict().items() if value}
     kind, words = row.kind, {"name": "a process", **groups}
     if kind == "cancelled":
         reason = groups.get("reason", "").strip().lower()

@@ -1,7 +1,7 @@
 """Any text log that repeats lines of names and numbers with a counter: ``step 5 | loss: 2.5 | lr 1e-4``.
 
 Only what no other reader knows is read so, and only where the same record comes again and again with a
-counter that grows. The counter is the best step name in it (`tables.STEP_NAMES`), else a batch of an epoch,
+counter that grows. The counter is the best step name in it (`counters.STEP_NAMES`), else a batch of an epoch,
 else ``12/100`` without a name; steps that begin again in a later epoch go on counting. Records without a
 counter belong to the last step; before the first one they are facts (``config/lr``). Where nothing counts at
 all, but a loss is told again and again, the rows are counted.
@@ -9,21 +9,28 @@ all, but a loss is told again and again, the rows are counted.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
 
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Role
-from chronicle.readers.console.gather import MAYBE, records
-from chronicle.readers.console.log import Line, Log, text_of
-from chronicle.readers.console.marks import may_be_log, owner, sample
+from chronicle.readers.console.chunks import may_be_log, per_version, sample
+from chronicle.readers.console.line_records import (
+    LOSSES,
+    MAYBE,
+    LinePair,
+    Record,
+    axis_of,
+    is_known,
+    key_of,
+    records,
+)
+from chronicle.readers.console.log import Epochs, Line, Log, text_of
 from chronicle.readers.console.pairs import Pair
-from chronicle.readers.console.prefix import Prefix, split
-from chronicle.readers.console.records import Course, Record, Told, counted, is_known, key_of
 from chronicle.readers.hyperparameters import Scalar, config_facts
 from chronicle.readers.text import Head
 
@@ -34,7 +41,8 @@ FALLBACK = True
 _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
-_LOSSES = frozenset({Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS})
+_NO_RANK = 1 << 30
+_WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
 @dataclass(frozen=True)
@@ -54,64 +62,57 @@ class Plan:
 
 def identify(head: Head) -> bool:
     """Records of one shape, with a metric that is known by its name, at steps that grow."""
-    return may_be_log(head.path) and not owner(head.path) and plan_of(head.path).is_log
+    return may_be_log(head.path) and plan_of(head.path).is_log
 
 
+@per_version
 def plan_of(path: Path) -> Plan:
     """How a log is to be read. Raises OSError."""
-    info = path.stat()
-    return _plan(path, info.st_size, info.st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _plan(path: Path, size: int, time_ns: int) -> Plan:
     whole, _, _ = sample(path).rpartition(b"\n")  # what follows may be cut
     raw = islice(filter(MAYBE.search, whole.split(b"\n")), _MOST_LINES)
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
-    found = [record for record in records((line, line.prefix) for line in lines) if record.told]
-    told: dict[str, list[tuple[int, Pair]]] = {}
-    for record in found:
+    all_records = [record for record in records((line, line.prefix) for line in lines) if record.line_pairs]
+    candidates: dict[str, tuple[int, list[Pair]]] = {}  # rank and occurrences of what may count
+    for record in all_records:
         for rank, pair in dict.fromkeys(record.counters):
-            told.setdefault(key_of(pair), []).append((rank, pair))
-    training = [record for record in found if record.is_training]
+            candidates.setdefault(key_of(pair), (rank, []))[1].append(pair)
+    training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     bars = {key_of(pair) for record in training for pair in record.pairs if pair.name == "progress"}
     counters = frozenset(
         key
-        for key, counts in told.items()
-        if _counts(counts) and (key in bars or not bars or "progress/" not in key)
+        for key, (rank, occurrences) in candidates.items()
+        if _counts(rank, occurrences) and (key in bars or not bars or "progress/" not in key)
     )
-    twofold = frozenset(key for key in counters if _is_twofold([pair for _, pair in told[key]]))
-    if _repeats(found, Course(counters, phases, twofold)):
+    twofold = frozenset(key for key in counters if _is_twofold(candidates[key][1]))
+    if _repeats(all_records, Course(counters, phases, twofold)):
         return Plan(True, counters, phases=phases, twofold=twofold)
-    uncounted = not counters and not any(record.epoch for record in found)
+    uncounted = not counters and not any(record.epoch for record in all_records)
     return Plan(uncounted and _tells_losses(training), by_row=True, phases=phases)
 
 
-def _counts(told: Sequence[tuple[int, Pair]]) -> bool:
+def _counts(rank: int, occurrences: Sequence[Pair]) -> bool:
     """Whether this counts: a few times at least, and not the same all the while.
 
     Samples and tokens only grow; where they do not, they tell how many a mean is of.
     """
-    values = [int(pair.value) for _, pair in told]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold([pair for _, pair in told])):
+    values = [int(pair.value) for pair in occurrences]
+    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(occurrences)):
         return False
     falls = sum(later < before for before, later in pairwise(values))
-    return counted(told[0][0]) == "step" or _RARE_FALLS * falls <= len(values)
+    return axis_of(rank) == "step" or _RARE_FALLS * falls <= len(values)
 
 
-def _is_twofold(told: Sequence[Pair]) -> bool:
+def _is_twofold(occurrences: Sequence[Pair]) -> bool:
     """Whether what it counts up to is what grows: the batch, behind its epoch."""
-    ends = [pair.of for pair in told]
-    return (
-        len(set(ends)) > max(_FEWEST_STEPS, len({pair.value for pair in told})) and told[0].name != "progress"
-    )
+    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
+    return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
 
 
-def _repeats(found: Iterable[Record], course: Course) -> bool:
+def _repeats(all_records: Iterable[Record], course: Course) -> bool:
     """Whether records of one shape stand at steps that grow."""
     seen: dict[tuple[str, ...], list[int]] = {}
-    for record in found:
+    for record in all_records:
         step, _ = course.step(record)
         if step is not None and record.is_training:
             steps = seen.setdefault(record.shape, [])
@@ -124,12 +125,12 @@ def _repeats(found: Iterable[Record], course: Course) -> bool:
 def _fewest(record: Record) -> int:
     """How often a record must come: less often where it tells the loss of each epoch."""
     counts = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-    return _FEWEST_EPOCHS if counts and _LOSSES & set(map(role_of, record.shape)) else _FEWEST_LINES
+    return _FEWEST_EPOCHS if counts and LOSSES & set(map(role_of, record.shape)) else _FEWEST_LINES
 
 
-def _tells_losses(found: Sequence[Record]) -> bool:
+def _tells_losses(all_records: Sequence[Record]) -> bool:
     """Whether one loss is told again and again, and changes."""
-    losses = [pair for record in found for pair in record.pairs if "loss" in pair.name.lower()]
+    losses = [pair for record in all_records for pair in record.pairs if "loss" in pair.name.lower()]
     (_, n_lines), *_ = Counter(pair.name for pair in losses).most_common(1) or [("", 0)]
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
 
@@ -140,21 +141,73 @@ def _grows(steps: list[int]) -> bool:
     return rises >= _FEWEST_STEPS - 1 and rises > 4 * falls
 
 
+class Course:
+    """Where a log is: the step of each of its records, given in their order.
+
+    Only what counts in several records of the log (``known``, as `key_of` has it) is taken for a counter.
+    Where ``phases`` are told apart, an evaluation stands where the training is. ``twofold`` counters tell
+    the epoch and the batch in it (``Batch 3/100``, where no batch is the last).
+    """
+
+    def __init__(self, known: frozenset[str], phases: bool, twofold: frozenset[str]) -> None:
+        self.counter, self.axis = "", "step"
+        self.last: int | None = None
+        self._known, self._phases, self._twofold = known, phases, twofold
+        self._rank = _NO_RANK
+        self._epoch, self._epochs, self._passes = 0.0, Epochs(), False
+        self._count = Pair("", -1.0)
+
+    def step(self, record: Record) -> tuple[int | None, bool]:
+        """The step of a record, None before the first, and whether it holds what counts in this log."""
+        evaluation, epoch = self._phases and bool(record.evaluation), record.epoch
+        if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
+            self._epoch, self._passes = epoch.value, False
+        known = [(rank, pair) for rank, pair in record.counters if key_of(pair) in self._known]
+        own = [
+            (rank, pair)
+            for rank, pair in known
+            if rank <= self._rank and not (evaluation and self._is_elsewhere(pair))
+        ]
+        if own:
+            self._rank, pair = own[0]
+            self.counter, self.axis = pair.name, axis_of(self._rank)
+            if pair.name in self._twofold:
+                self._epoch, pair = pair.value, Pair(pair.name, pair.of)
+            self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
+            self._count = pair
+        elif epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
+            self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
+            return self.last, len(record.pairs) > 1
+        return self.last, bool(known)
+
+    def _is_elsewhere(self, pair: Pair) -> bool:
+        """Whether an evaluation counts its own batches, and not the steps of the training."""
+        same = pair.name == self.counter and pair.value >= self._count.value and pair.of == self._count.of
+        return self.last is not None and not same
+
+    def _pass(self, pair: Pair, has_epoch: bool) -> float:
+        """The epoch of a counter; where none is ever told, whole passes over the batches are counted."""
+        before = self._count
+        if (self._passes or (not has_epoch and not self._epoch)) and before.of and pair.of == before.of:
+            self._passes = True
+            self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
+        return self._epoch
+
+
 def read(path: Path) -> list[Attempt]:
     """One attempt. A name without a known role that came twice at most is left out.
 
-    Raises:
-        BadLog: no line with a step holds another number.
+    Raises BadLog where no line with a step holds another number.
     """
     plan, log, before = plan_of(path), Log(path), dict[str, Scalar]()
     course = Course(plan.counters, plan.phases, plan.twofold)
-    told = _by_row if plan.by_row else _by_step
-    for record, values, step, known in told(log, course, plan):
+    placed = _by_row if plan.by_row else _by_step
+    for record, values, step, known in placed(log, course, plan):
         if not values or not known:
-            for line in {one.line.number: one.line for one in record.told}.values():
+            for line in {item.line.number: item.line for item in record.line_pairs}.values():
                 log.look(line)
         elif step is None:
-            before |= {name: one.pair.value for name, one in values.items() if name not in before}
+            before |= {name: item.pair.value for name, item in values.items() if name not in before}
         else:
             _add(log, step, values)
     log.axis = "row" if plan.by_row else course.axis
@@ -165,10 +218,10 @@ def read(path: Path) -> list[Attempt]:
     return [log.attempt()]
 
 
-Said = tuple[Record, dict[str, Told], int | None, bool]
+Placed = tuple[Record, dict[str, LinePair], int | None, bool]
 
 
-def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Said]:
+def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
     """Each record with its values, its step, and whether it belongs to the training."""
     blocks_count = False
     for record in _records(log):
@@ -179,11 +232,11 @@ def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Said]:
         values = record.values(course.counter, plan.phases)
         known = {name for name in values if own or name in log.rows.columns or is_known(name)}
         if known and record.is_block:
-            values = {name: one for name, one in values.items() if name in known}
+            values = {name: item for name, item in values.items() if name in known}
         yield record, values, step, bool(known)
 
 
-def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Said]:
+def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
     """As `_by_step` where nothing counts: a name that comes again begins the next row."""
     row, names = 0, set[str]()
     for record in _records(log):
@@ -197,20 +250,15 @@ def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Said]:
 
 def _records(log: Log) -> Iterator[Record]:
     """The records of a log; a line that holds none is looked at for faults of the machine."""
-
-    def lines() -> Iterator[tuple[Line, Prefix]]:
-        for line in log.lines(MAYBE):
-            yield line, split(line.text)
-
-    yield from records(lines())
+    return records((line, line.prefix) for line in log.lines(MAYBE))
 
 
-def _add(log: Log, step: int, values: dict[str, Told]) -> None:
+def _add(log: Log, step: int, values: dict[str, LinePair]) -> None:
     """Adds what was told, line by line."""
-    by_line: dict[int, dict[str, Told]] = {}
-    for name, one in values.items():
-        by_line.setdefault(one.line.number, {})[name] = one
-    for told in by_line.values():
-        first = next(iter(told.values()))
-        numbers = {name: one.pair.value for name, one in told.items()}
+    by_line: dict[int, dict[str, LinePair]] = {}
+    for name, item in values.items():
+        by_line.setdefault(item.line.number, {})[name] = item
+    for items in by_line.values():
+        first = next(iter(items.values()))
+        numbers = {name: item.pair.value for name, item in items.items()}
         log.add(first.line, step, numbers, time=first.prefix.time, who=first.prefix.who)

@@ -14,12 +14,10 @@ from pathlib import Path
 
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.numerals import numbers
-from chronicle.readers.text import Head
+from chronicle.readers.console.pairs import numbers
 
 NAME = "hf-console"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb"\{'[^{}\n]{0,4000}?'epoch': '?\d",)
 
 _LINE = re.compile(rb"\{'[\w./ -]+': |^ *\d+%\|[^|]*\| *\d+/\d+ \[")
 _DICT = re.compile(r"\{('[^{}]*)\}")
@@ -60,12 +58,13 @@ class Bars:
         places = (n, before)
         crowd = sum("loss" in values for _, values in self.waiting) > 1  # they cannot all be of this step
         for _, values in self.waiting:
-            self.epochs = self.epochs or next((e for one in places if (e := self._fit(values, one))), 0)
-        told = [(line, values, self._step(values, places, crowd)) for line, values in self.waiting]
+            fits = (self._epochs_if(values, place) for place in places)
+            self.epochs = self.epochs or next(filter(None, fits), 0)
+        placed = [(line, values, self._step(values, places, crowd)) for line, values in self.waiting]
         self.waiting = []
         if self.ended:
             self.total, self.epochs, self.ended = "", 0, False
-        return told
+        return placed
 
     def end(self, epoch: float) -> None:
         """The training came to its end after so many epochs; another one may follow."""
@@ -77,10 +76,10 @@ class Bars:
         epoch = values.get("epoch", math.nan)
         if not self.epochs or not math.isfinite(epoch) or (places[0] == places[1] and not crowd):
             return places[0]
-        fitting = (one for one in places if self._fit(values, one) == self.epochs)
+        fitting = (place for place in places if self._epochs_if(values, place) == self.epochs)
         return next(fitting, round(epoch * int(self.total) / self.epochs))
 
-    def _fit(self, values: dict[str, float], n: int) -> int:
+    def _epochs_if(self, values: dict[str, float], n: int) -> int:
         """How many epochs the training has if a line was printed at step ``n``; 0 where no number fits."""
         epoch, total = values.get("epoch", math.nan), int(self.total)
         if not n or not total or not 0 < epoch < 1e6:
@@ -89,20 +88,11 @@ class Bars:
         return epochs if abs(n * epochs / total - epoch) <= _ROUNDED else 0
 
 
-def identify(head: Head) -> bool:
-    """A dictionary of the Trainer, as Python prints it."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
-    """One attempt.
-
-    Raises:
-        BadLog: no line holds a number.
-    """
+    """One attempt. Raises BadLog where no line holds a number."""
     log, bars, n_rows, filtered = Log(path), Bars(), 0, 0
     log.axis = "row"
-    for line, values in _told(log, bars):
+    for line, values in _dictionaries(log, bars):
         if _SUMMARY in values:
             log.fact("summary", values)
             bars.end(values.get("epoch", math.nan))
@@ -124,15 +114,15 @@ def read(path: Path) -> list[Attempt]:
     return [attempt if not filtered else _with_fault(attempt, filtered)]
 
 
-def _told(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
+def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
     """The dictionaries; bars on the way give the lines that wait for them their step."""
     for line in log.lines(_LINE):
         if bar := _BAR.match(line.text):
             for waiting, values, step in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
                 log.add(waiting, step, values)
-        for found in _DICT.finditer(line.text):
-            told = _OF.sub(r"'\1': \2", found[1])
-            values = numbers(_ITEM.findall(told)) if _EPOCH in told else {}
+        for match in _DICT.finditer(line.text):
+            items = _OF.sub(r"'\1': \2", match[1])
+            values = numbers(_ITEM.findall(items)) if _EPOCH in items else {}
             if values and not line.unfinished:
                 yield line, values
 

@@ -10,12 +10,10 @@ from pathlib import Path
 
 from chronicle.model import Attempt
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.numerals import NUMBER, numbers
-from chronicle.readers.text import Head
+from chronicle.readers.console.pairs import NUMBER, numbers
 
 NAME = "keras-console"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb"\b(\d+)/\1 (?:\[=+\]|(?:\xe2\x94\x81)+) [^\n]{0,300} - \w{0,40}loss: [-\dni]",)
 
 _LINE = re.compile(rb"^Epoch \d+/\d+|\d/\d{1,18} (?:\[=|\xe2\x94\x81)")
 _EPOCH = re.compile(r"^Epoch (\d{1,9})/\d+")
@@ -23,17 +21,8 @@ _BAR = re.compile(r"(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+) (?P<rest
 _PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")
 
 
-def identify(head: Head) -> bool:
-    """A finished bar with a loss."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
-    """One attempt; its axis counts epochs.
-
-    Raises:
-        BadLog: no bar of a whole epoch holds a number.
-    """
+    """One attempt; its axis counts epochs. Raises BadLog where no bar of a whole epoch holds a number."""
     log, epoch = Log(path), 0
     log.axis = "epoch"
     waiting: list[tuple[Line, int, dict[str, float]]] = []

@@ -2,9 +2,9 @@
 
     log = Log(path)
     for line in log.lines(RECORD):              # only lines in which the pattern of bytes is found
-        found = SHAPE.search(line.text)
-        log.add(line, int(found["step"]), {"loss": float(found["loss"])})
-    return [log.attempt(facts)]
+        match = SHAPE.search(line.text)
+        log.add(line, int(match["step"]), {"loss": float(match["loss"])})
+    return [log.attempt()]
 
 Every line that is no record is shown to `machine.Faults`, so that each console log's machine faults (Xid,
 NCCL, out of memory, SIGTERM, ...) are found beside its curves, at the step of the record before them.
@@ -22,12 +22,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault, Place
+from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console.chunks import Chunk, chunks
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.console.prefix import NAN, Prefix, split, time_in
-from chronicle.readers.console.rows import Rows
+from chronicle.readers.console.prefixes import NAN, Prefix, split, time_in
 from chronicle.readers.text import clean
 
 MAX_FAULTS = MAX_EVENTS = MAX_FACTS = 1000
@@ -40,9 +42,11 @@ _WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)
 
 @contextmanager
 def watched() -> Iterator[list[Log]]:
-    """The logs that are read meanwhile, each with the lines that were told (``told_lines``), those of them
-    that
-    were no record (``looked_at``) and all of its columns: for `chronicle doctor`."""
+    """The logs that are read meanwhile, for `chronicle doctor`.
+
+    Each keeps all of its columns, and the numbers of the lines that its format was shown (``told_lines``) and
+    that were no record (``looked_at``). A context, since `read` makes its logs far below the command.
+    """
     logs = list[Log]()
     token = _WATCHING.set(logs)
     try:
@@ -100,9 +104,9 @@ class Log:
     def lines(self, record: re.Pattern[bytes]) -> Iterator[Line]:
         """The lines in which ``record`` is found; all others are looked at for faults of the machine."""
         for chunk in self.chunks():
-            yield from self.told(chunk.lines, chunk.numbers, record, chunk.unfinished)
+            yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished)
 
-    def told(
+    def among(
         self,
         lines: Sequence[bytes],
         numbers: Sequence[int],
@@ -191,42 +195,33 @@ class Log:
 
     def fault(self, number: int, what: str) -> None:
         """A line that could not be used. The first of a kind is named, the others are counted."""
-        first = self._unusable.get(what)
-        if first:
-            self._unusable[what] = replace(first, count=first.count + 1)
-        elif len(self._unusable) < MAX_FAULTS:
-            self._unusable[what] = Fault(Place(str(self.path), line=number), what)
+        self._count(self._unusable, what, number, what)
 
     def strange(self, line: Line, name: str) -> None:
         """A field that holds no number. That is a fault where it holds one in other lines."""
-        first = self._strange.setdefault(name, Fault(Place(str(self.path), line=line.number), "", 0))
-        if len(self._strange) > MAX_FAULTS:
-            del self._strange[name]
-        else:
-            self._strange[name] = replace(first, count=first.count + 1)
+        self._count(self._strange, name, line.number, f"field {clean(name)!r} is no number; left out")
+
+    def _count(self, faults: dict[str, Fault], key: str, number: int, what: str) -> None:
+        if first := faults.get(key):
+            faults[key] = replace(first, count=first.count + 1)
+        elif len(faults) < MAX_FAULTS:
+            faults[key] = Fault(Place(str(self.path), line=number), what)
 
     def listed(self) -> tuple[Fault, ...]:
         """What could not be used, then the faults of machines."""
         return (*self._unusable.values(), *self.machine.listed(self.rows.last_time()))
 
     def attempt(self, *, name: str = "", units: Mapping[str, str] | None = None) -> Attempt:
-        """All that was read.
-
-        Raises:
-            BadLog: no record holds a number.
-        """
+        """All that was read. Raises BadLog where no record holds a number."""
         for metric, fault in self._strange.items():
             if metric in self.rows.columns and len(self._unusable) < MAX_FAULTS:
-                what = f"field {clean(metric)!r} is no number; left out"
-                self._unusable[metric] = replace(fault, what=what)
+                self._unusable[metric] = fault
         series = self.rows.series(units, keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
         facts = {**self.machine.facts, **self.facts, **({"events": self.events} if self.events else {})}
-        faults = self.listed()
-        return Attempt(
-            name or self.path.name, (str(self.path),), series, facts, faults, self.truncated, self.axis
-        )
+        sources, name = (str(self.path),), name or self.path.name
+        return Attempt(name, sources, series, facts, self.listed(), self.truncated, self.axis)
 
 
 def text_of(raw: bytes) -> str:
@@ -234,4 +229,103 @@ def text_of(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-__all__ = ["NAN", "Line", "Log", "text_of"]
+Column = tuple["array[float]", "array[int]"]  # values, and the rows they stand in
+
+
+class Rows:
+    """Points by row: each row has a line, a step and a time, and a value for some of the metrics."""
+
+    def __init__(self) -> None:
+        self.lines, self.steps, self.times = array("q"), array("q"), array("d")
+        self.columns: dict[str, Column] = {}
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def add(self, line: int, step: int, values: Mapping[str, float], time: float) -> None:
+        """One row. Raises OverflowError where the step does not fit 64 bits."""
+        row = len(self.steps)
+        self.steps.append(step)
+        self.lines.append(line)
+        self.times.append(time)
+        for name, value in values.items():
+            column = self._column(name)
+            column[0].append(value)
+            column[1].append(row)
+
+    def extend(self, lines: Steps, steps: Steps, columns: Mapping[str, Floats], times: Floats) -> None:
+        """Many rows at once, each with a value for every column."""
+        rows = np.arange(len(self.steps), len(self.steps) + len(steps))
+        for name, values in columns.items():
+            self._extend_column(name, values, rows)
+        _append(self.lines, lines)
+        _append(self.steps, steps)
+        _append(self.times, times)
+
+    def fill(self, name: str, rows: Steps, value: float) -> None:
+        """Gives rows that have no value for a metric this one."""
+        if len(rows):
+            self._extend_column(name, np.full(len(rows), value), rows)
+
+    def _extend_column(self, name: str, values: Floats, rows: Steps) -> None:
+        numbers, at = self._column(name)
+        _append(numbers, values)
+        _append(at, rows)
+
+    def last_time(self) -> float:
+        """Unix seconds of the last row; NaN where it has none."""
+        return self.times[-1] if self.times else float("nan")
+
+    def series(self, units: Mapping[str, str] | None = None, *, keep: bool = False) -> dict[str, Series]:
+        """All metrics, each in the order of the log; roles are given later.
+
+        The columns are used up, unless they are to be kept.
+        """
+        lines, steps, times = np.array(self.lines), np.array(self.steps), np.array(self.times)
+        shared: dict[bytes, tuple[Steps, Floats]] = {}
+        series = {}
+        for name in list(self.columns):
+            values, at = self.columns[name] if keep else self.columns.pop(name)
+            numbers, rows = np.frombuffer(values), np.frombuffer(at, np.int32)
+            order = lines[rows]
+            if np.any(order[1:] < order[:-1]):
+                by_line = np.argsort(order, kind="stable")
+                numbers, rows = numbers[by_line], rows[by_line]
+            key = rows.tobytes()
+            if key not in shared:
+                shared[key] = steps[rows].astype(np.int64), times[rows].astype(np.float64)
+            unit = (units or {}).get(name)
+            series[name] = Series(name, Role.OTHER, shared[key][0], numbers, shared[key][1], unit)
+        return series
+
+    def _column(self, name: str) -> Column:
+        column = self.columns.get(name)
+        if column is None:
+            column = self.columns.setdefault(clean(name), (array("d"), array("i")))
+        return column
+
+
+def _append(to: array[Any], numbers: NDArray[Any]) -> None:
+    to.frombytes(np.ascontiguousarray(numbers, to.typecode).tobytes())
+
+
+class Epochs:
+    """Steps that are counted anew in each epoch, as one count; where they do not fall, they are one already.
+
+    In an epoch that was there before it counts from where that one began; what a step that goes back
+    means is decided when attempts are stitched.
+    """
+
+    def __init__(self) -> None:
+        self._epoch: float | None = None
+        self._step = self._before = 0
+        self._begun: dict[float, int] = {}
+
+    def step(self, epoch: float, step: int, of: int = 0) -> int:
+        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
+        if self._epoch is not None and epoch != self._epoch:
+            later = of or self._step + 1 if step <= self._step and epoch > self._epoch else 0
+            self._before = self._begun.get(epoch, self._before + later)
+        self._begun.setdefault(epoch, self._before)
+        self._epoch, self._step = epoch, step
+        return self._before + step

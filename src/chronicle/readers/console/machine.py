@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, islice, product
 from pathlib import Path
 
 from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Place
+from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.console.fault_lines import RANK, WORDS, fault_in, quoted
-from chronicle.readers.console.hosts import canonical
-from chronicle.readers.console.marks import may_be_log
-from chronicle.readers.console.stamps import Stamp, boot_time, moment, stamp
+from chronicle.readers.console.prefixes import boot_time, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of, head, head_lines
 
 NAME = "machine-log"
@@ -46,11 +46,9 @@ _JOB = re.compile(r"\bSLURM_JOB(?:_?ID)\s*[=:]\s*[\"']?(\d{1,20})")
 _PROGRAM = r"[\w./()-]+(?:\[\d+\])?: "
 _SYSTEM_LINE = re.compile(
     r"^(?:<\d+>)?\[\s*\d+\.\d{6}\](?:\[\s*[TC]\d+\])? "
-    r"|^[A-Z][a-z]{2}\s+\d+ \d\d:\d\d:\d\d \S+ "
-    + _PROGRAM
-    + r"|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* [\w.-]+ "
-    + _PROGRAM
-    + r"|^\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]+ \d{4}\] "
+    rf"|^[A-Z][a-z]{{2}}\s+\d+ \d\d:\d\d:\d\d \S+ {_PROGRAM}"
+    rf"|^\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\S* [\w.-]+ {_PROGRAM}"
+    r"|^\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]+ \d{4}\] "
 )
 
 
@@ -62,7 +60,7 @@ class Faults:
 
     def __init__(self, path: Path) -> None:
         self.path, self.facts = path, dict[str, str]()
-        self._found: list[Fault] = []
+        self._listed: list[Fault] = []
         self._latest: dict[tuple[str, str, str], int] = {}
         self._lines: list[int] = []
         self._open: set[str] = set()
@@ -77,8 +75,8 @@ class Faults:
         lower = data.lower()
         return bool(self._open) or any(map(lower.__contains__, _BYTES))
 
-    def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> bool:
-        """Takes note of a line of the log, and says whether there was something to note.
+    def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> None:
+        """Takes note of a line of the log.
 
         ``step`` and ``time`` are where the log is, as far as its other lines say; a clock in the line
         itself, or in the few before it, goes before ``time``.
@@ -86,43 +84,32 @@ class Faults:
         if math.isnan(self._booted) and "setting system clock" in line:
             self._booted = boot_time(line)
         fault = self._of_traceback(line) or fault_in(line)
-        noted = self._note_facts(line)
+        self._note_facts(line)
         if math.isfinite(time):
             self._dated = time
-        if fault is None:
-            self._before.append(line)
-            return noted
-        written = stamp(line)
-        times = (self._time(earlier, stamp(earlier)) for earlier in (line, *reversed(self._before)))
-        at_time = next((at for at in times if math.isfinite(at)), time)
-        self._before.clear()
+        if fault is not None:
+            times = map(self._time, (line, *reversed(self._before)))
+            at_time = next(filter(math.isfinite, times), time)
+            host = fault.host or clean(stamp(line).host[:80])
+            place = Place(str(self.path), line=number)
+            self._add(number, replace(fault, place=place, host=host, at_step=step, at_time=at_time))
+            self._before.clear()
         self._before.append(line)
-        host = fault.host or clean(written.host[:80])
-        self._add(
-            number,
-            replace(
-                fault, place=Place(str(self.path), line=number), host=host, at_step=step, at_time=at_time
-            ),
-        )
-        return True
 
     def listed(self, near: float = math.nan) -> tuple[Fault, ...]:
         """All faults in the order of the log. Times without a year are put next to a time the log names
         elsewhere, else to ``near``; where there is neither they stay in their unnamed year."""
         near = self._dated if math.isfinite(self._dated) else near
-        faults = [
-            fault if math.isnan(near) else replace(fault, at_time=in_year_of(fault.at_time, near))
-            for fault in self._found
-        ]
-        if self._more:
-            faults.append(
-                Fault(Place(str(self.path)), "further faults of machines are not listed", self._more)
-            )
-        return tuple(faults)
+        faults = self._listed
+        if not math.isnan(near):
+            faults = [replace(fault, at_time=in_year_of(fault.at_time, near)) for fault in faults]
+        more = Fault(Place(str(self.path)), "further faults of machines are not listed", self._more)
+        return (*faults, more) if self._more else tuple(faults)
 
-    def _time(self, line: str, written: Stamp) -> float:
+    def _time(self, line: str) -> float:
         if cancelled := _CANCELLED.search(line):
             return moment(cancelled[1])
+        written = stamp(line)
         since_boot = self._booted + written.since_boot
         at_time = written.time if math.isnan(since_boot) else since_boot
         if has_year(at_time) and math.isfinite(at_time):
@@ -133,17 +120,17 @@ class Faults:
         key = (fault.kind, fault.host, fault.what)
         at = self._latest.get(key)
         if at is not None:
-            apart = fault.at_time - self._found[at].at_time
+            apart = fault.at_time - self._listed[at].at_time
             again = number - self._lines[at] <= _SAME_LINES if math.isnan(apart) else abs(apart) <= _SAME_S
             if again:
-                self._found[at] = replace(self._found[at], count=self._found[at].count + 1)
+                self._listed[at] = replace(self._listed[at], count=self._listed[at].count + 1)
                 self._lines[at] = number
                 return
-        if len(self._found) >= MOST_FAULTS:
+        if len(self._listed) >= MOST_FAULTS:
             self._more += 1
             return
-        self._latest[key] = len(self._found)
-        self._found.append(fault)
+        self._latest[key] = len(self._listed)
+        self._listed.append(fault)
         self._lines.append(number)
 
     def _of_traceback(self, line: str) -> Fault | None:
@@ -161,15 +148,14 @@ class Faults:
                 return fault_in(said) or Fault(Place(""), clean(quoted(said)), kind="exception")
         return None
 
-    def _note_facts(self, line: str) -> bool:
-        if "odelist" not in line and "odeList" not in line and "SLURM_" not in line:
-            return False
+    def _note_facts(self, line: str) -> None:
+        if not any(word in line for word in ("odelist", "odeList", "SLURM_")):
+            return
         nodes, job = _NODES.search(line), _JOB.search(line)
         if nodes and "(null)" not in nodes[1] and (hosts := canonical(nodes[1])):
             self.facts.setdefault("nodes", clean(hosts))
         if job:
             self.facts.setdefault("job", job[1])
-        return bool(nodes or job)
 
 
 def identify(head: Head) -> bool:
@@ -211,3 +197,58 @@ def _tail_lines(path: Path) -> Iterator[str]:
             return
         file.seek(size - HEAD_BYTES)
         yield from file.read().decode(encoding_of(head(path)), errors="replace").splitlines()[1:]
+
+
+MOST_HOSTS = 4096
+
+_NUMBERED = re.compile(r"(.*?)(\d{1,18})", re.DOTALL)
+_PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
+_BRACKET = re.compile(r"\[([\d,\-]+)\]")
+
+
+def expand(text: str) -> list[str]:
+    """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
+    parts = (match[0] for match in _PART.finditer(text) if match[0])
+    return list(islice(chain.from_iterable(map(_expanded, parts)), MOST_HOSTS))
+
+
+def canonical(text: str) -> str:
+    """A node list in one spelling, however it was spelled: the shortest that keeps the order."""
+    return fold(expand(text))
+
+
+def fold(hosts: Iterable[str]) -> str:
+    """The short form of hosts, in their order: what `expand` gives back."""
+    groups: list[tuple[str, list[list[str]]]] = []  # a name without its number, and ranges of such numbers
+    for host in hosts:
+        match = _NUMBERED.fullmatch(host)
+        name, number = match.groups() if match else (host, "")
+        ranges = groups[-1][1] if groups and groups[-1][0] == name and number and groups[-1][1] else []
+        if not ranges:
+            groups.append((name, [[number]] if number else []))
+        elif number == str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][0])):
+            ranges[-1][1:] = [number]
+        else:
+            ranges.append([number])
+    return ",".join(_folded(name, ["-".join(ends) for ends in ranges]) for name, ranges in groups)
+
+
+def _folded(name: str, ranges: list[str]) -> str:
+    one_host = len(ranges) < 2 and "-" not in "".join(ranges)
+    return name + "".join(ranges) if one_host else f"{name}[{','.join(ranges)}]"
+
+
+def _expanded(part: str) -> Iterator[str]:
+    """The hosts of one part: every number of a bracket with every one of the others."""
+    pieces = _BRACKET.split(part)
+    choices = [list(islice(_numbers(one), MOST_HOSTS)) if i % 2 else [one] for i, one in enumerate(pieces)]
+    return map("".join, product(*choices))
+
+
+def _numbers(text: str) -> Iterator[str]:
+    for item in filter(None, text.split(",")):
+        first, _, last = item.partition("-")
+        if not first.isdecimal() or len(item) > 40:
+            continue
+        for number in range(int(first), int(last if last.isdecimal() else first) + 1):
+            yield str(number).zfill(len(first))

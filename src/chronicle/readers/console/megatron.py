@@ -6,29 +6,29 @@ since the last line were skipped, or the loss is NaN, these trainers leave the l
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from chronicle.model import Attempt, Floats, Steps
-from chronicle.readers.columns import number
-from chronicle.readers.console.arguments import MARK, argument
+from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.chunks import Chunk
-from chronicle.readers.console.fields import Lines, Template, learn
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
-from chronicle.readers.console.prefix import time_in
+from chronicle.readers.console.pairs import ARGUMENT, argument
+from chronicle.readers.console.prefixes import time_in
+from chronicle.readers.digits import Bytes, Mask, floats
 from chronicle.readers.hyperparameters import Scalar, config_facts
-from chronicle.readers.text import Head
 
 NAME = "megatron"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|",)
 
-_TOLD = re.compile(
+_LINE = re.compile(
     rb"iteration +\d+ */ *\d+ *\||(?:validation|test) loss at |world size: \d|training is done\]"
-    rb"|successfully (?:sav|load)ed checkpoint|" + MARK
+    rb"|successfully (?:sav|load)ed checkpoint|" + ARGUMENT
 )
 _RECORD = re.compile(r"iteration +(?P<step>\d{1,20}) */ *\d+ *\|")
 _EVALUATION = re.compile(
@@ -46,17 +46,8 @@ _MOST_TEMPLATES, _FEWEST = 16, 4
 _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 
-def identify(head: Head) -> bool:
-    """A line with an iteration of how many, and fields between bars."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
-    """One attempt, with arguments and sizes as facts, checkpoints as events.
-
-    Raises:
-        BadLog: no record holds a number.
-    """
+    """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog: it holds no number."""
     log, arguments, templates = Log(path), dict[str, Scalar](), list[Template]()
     for chunk in log.chunks():
         for line in _others(log, chunk, templates):
@@ -70,23 +61,16 @@ def read(path: Path) -> list[Attempt]:
 def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]:
     """Keeps the records of a chunk that are written alike, and gives what else there is to be told."""
     lines, numbers = Lines.of(chunk.data), np.asarray(chunk.numbers)
-    records = np.flatnonzero(lines.n_fields > 2)
-    records = records[
-        : len(records) - (chunk.unfinished and len(records) and records[-1] == len(numbers) - 1)
-    ]
+    records = np.flatnonzero(lines.n_fields[: len(numbers) - chunk.unfinished] > 2)
     known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
     for template in _templates(lines, records, known, chunk.data, templates):
-        found = template.find(lines, records[known[records] < 0])
-        known[found.lines], times[found.lines] = found.steps, found.times
-        log.rows.extend(numbers[found.lines], found.steps, found.columns, found.times)
+        read = template.find(lines, records[known[records] < 0])
+        known[read.lines], times[read.lines] = read.steps, read.times
+        log.rows.extend(numbers[read.lines], read.steps, read.columns, read.times)
     left = np.flatnonzero(known < 0)
-    raws = [
-        chunk.data[start:end]
-        for start, end in zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
-    ]
-    yield from log.told(
-        raws, numbers[left].tolist(), _TOLD, chunk.unfinished, _reached(known, times, left, numbers)
-    )
+    places = zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
+    texts, reached = [chunk.data[start:end] for start, end in places], _reached(known, times, left, numbers)
+    yield from log.among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
     if len(known) and known[-1] >= 0:
         log.step, log.time = int(known[-1]), float(times[-1])
 
@@ -97,14 +81,12 @@ def _templates(
     """The templates so far, then a new one of the first line that fits none, while there are such lines."""
     yield from templates
     while len(left := records[known[records] < 0]) >= _FEWEST and len(templates) < _MOST_TEMPLATES:
-        for line in left[:_FEWEST].tolist():
-            template = learn(data[lines.starts[line] : lines.ends[line]])
-            if template and template not in templates:
-                templates.append(template)
-                yield template
-                break
-        else:
+        learned = (learn(data[lines.starts[line] : lines.ends[line]]) for line in left[:_FEWEST].tolist())
+        new = next((template for template in learned if template and template not in templates), None)
+        if new is None:
             return
+        templates.append(new)
+        yield new
 
 
 def _reached(known: Steps, times: Floats, left: Steps, numbers: Steps) -> dict[int, tuple[int, float]]:
@@ -115,15 +97,15 @@ def _reached(known: Steps, times: Floats, left: Steps, numbers: Steps) -> dict[i
 
 
 def _record(log: Log, line: Line) -> bool:
-    found = list(_RECORD.finditer(line.text))
-    ends = [match.start() for match in found[1:]] + [len(line.text)]
-    for match, end in zip(found, ends, strict=False):
+    matches = list(_RECORD.finditer(line.text))
+    ends = [*(match.start() for match in matches[1:]), len(line.text)]
+    for match, end in zip(matches, ends, strict=False):
         values = _values(log, line, line.text[match.end() : end])
         step = values.pop("global_step", float(match["step"]))
         clock = line.text[max(0, match.start() - _CLOCK_CHARACTERS) : match.start()]
         if values:
             log.add(line, int(step) if step == step // 1 else int(match["step"]), values, time=time_in(clock))
-    return bool(found)
+    return bool(matches)
 
 
 def _values(log: Log, line: Line, fields: str) -> dict[str, float]:
@@ -140,13 +122,13 @@ def _values(log: Log, line: Line, fields: str) -> dict[str, float]:
 
 
 def _evaluation(log: Log, line: Line) -> bool:
-    found = _EVALUATION.search(line.text)
-    if found is None:
+    match = _EVALUATION.search(line.text)
+    if match is None:
         return False
-    of = found["of"] or found["split"]
-    prefix = of if of in ("validation", "test") else f"{found['split']}/{of}"
-    values = _values(log, line, line.text[found.end() :])
-    step = log.step if found["step"] is None else int(found["step"])
+    of = match["of"] or match["split"]
+    prefix = of if of in ("validation", "test") else f"{match['split']}/{of}"
+    values = _values(log, line, line.text[match.end() :])
+    step = log.step if match["step"] is None else int(match["step"])
     if values and step is not None:
         log.add(line, step, {f"{prefix}/{name}": value for name, value in values.items()})
     return True
@@ -155,8 +137,8 @@ def _evaluation(log: Log, line: Line) -> bool:
 def _fact(log: Log, line: Line, arguments: dict[str, Scalar]) -> bool:
     if given := argument(line.text):
         arguments.setdefault(*given)
-    elif found := _CHECKPOINT.search(line.text):
-        log.event(line, f"checkpoint-{found['what']}ed", checkpoint_step=int(found["step"]))
+    elif match := _CHECKPOINT.search(line.text):
+        log.event(line, f"checkpoint-{match['what']}ed", checkpoint_step=int(match["step"]))
     elif "world size" in line.text:
         for name, size in _SIZES.findall(line.text):
             log.fact("world_size" if name == "world size" else f"config/{name.replace(' ', '-')}", int(size))
@@ -180,3 +162,172 @@ def _name_missing_losses(log: Log) -> None:
         has_cause[rows[cause].astype(np.int64)] = True
     for name in losses or ["lm loss"]:
         log.rows.fill(name, np.flatnonzero(has_cause & ~has_loss), np.nan)
+
+
+_HEAD = re.compile(rb".*?iteration(?P<step> +\d+) */ *\d+ *")
+_CLOCK = re.compile(
+    rb"(?<![\d-])\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?P<fraction>[.,]\d{1,9})?(?:Z| ?UTC)?(?! ?[+-]\d\d)"
+)
+_PARTS = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))  # of a clock: year, month, ..., second
+_SECONDS = 19  # characters of a clock to its seconds
+_MOST_FIELDS, _MOST_BYTES = 256, 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Places of the lines of a chunk and of the fields in them: [start, end) of lines, ends of fields."""
+
+    buffer: Bytes
+    starts: Steps
+    ends: Steps
+    marks: Steps  # every "|" and every end of a line
+    first: Steps  # index into marks of the first one of each line
+    n_fields: Steps
+
+    @classmethod
+    def of(cls, data: bytes) -> Lines:
+        """The lines of a text."""
+        buffer = np.frombuffer(data + b"\n", np.uint8)
+        marks = np.flatnonzero((buffer == ord("|")) | (buffer == ord("\n")))
+        last = np.flatnonzero(buffer[marks] == ord("\n"))
+        first = np.concatenate([[0], last[:-1] + 1])
+        ends = marks[last]
+        return cls(buffer, np.concatenate([[0], ends[:-1] + 1]), ends, marks, first, last - first + 1)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Lines that fit a template: their indices, their steps and times, and a column a key."""
+
+    lines: Steps
+    steps: Steps
+    times: Floats
+    columns: dict[str, Floats]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field as a template has it: the bytes up to its number, the name of the number, and the blanks after
+    it.
+
+    A field without a number is all ``key``, blanks, and has no name.
+    """
+
+    key: bytes
+    name: str
+    n_after: int
+
+
+@dataclass(frozen=True)
+class Template:
+    """How lines of one kind are written. ``clocks`` are the places of dates in the head; the first counts.
+
+    A place is that of the first character, and how many digits a fraction of a second has.
+    """
+
+    head: bytes
+    step: slice
+    clocks: tuple[tuple[int, int], ...]
+    fields: tuple[Field, ...]
+
+    def find(self, lines: Lines, among: Steps) -> Columns:
+        """The lines, of those with these indices, that are written so and hold a number in every field."""
+        among = among[lines.n_fields[among] == len(self.fields) + 1]
+        ends = lines.marks[lines.first[among][:, None] + np.arange(len(self.fields) + 1)]
+        fits = ends[:, 0] - lines.starts[among] == len(self.head)
+        fits &= (np.diff(ends) > [len(field.key) for field in self.fields]).all(axis=1)
+        among, ends = among[fits], ends[fits]
+        steps, times, fits = self._head(lines.buffer, lines.starts[among])
+        columns: dict[str, Floats] = {}
+        for field, before, end in zip(self.fields, ends.T, ends.T[1:], strict=False):
+            fits &= _same(_windows(lines.buffer, before + 1, len(field.key)), field.key)
+            if field.name:
+                start = before + 1 + len(field.key)
+                columns[field.name], known = floats(lines.buffer, start, end - field.n_after)
+                fits &= known
+            else:
+                fits &= end - before == len(field.key) + 1
+        columns = {name: column[fits] for name, column in columns.items()}
+        return Columns(among[fits], steps[fits].astype(np.int64), times[fits], columns)
+
+    def _head(self, buffer: Bytes, starts: Steps) -> tuple[Floats, Floats, Mask]:
+        """Steps and times, and which heads are written as this one."""
+        steps, fits = floats(buffer, starts + self.step.start, starts + self.step.stop)
+        fits &= steps < 2.0**53
+        head, own = _windows(buffer, starts, len(self.head)), np.frombuffer(self.head, np.uint8)
+        times, fixed = np.full(len(starts), np.nan), np.ones(len(own), bool)
+        fixed[self.step] = False
+        fits &= ((head[self.step] - np.uint8(ord("0")) <= 9) | (head[self.step] == ord(" "))).all(axis=0)
+        for start, n_decimals in reversed(self.clocks):
+            end = start + _SECONDS + bool(n_decimals) + n_decimals
+            times = _times(head[start:end])
+            fixed[_digits_in(start, n_decimals)] = False
+            fits &= ~np.isnan(times)
+        return np.where(fits, steps, 0), times, fits & _same(head[fixed], own[fixed].tobytes())
+
+
+def learn(line: bytes) -> Template | None:
+    """The template of a line; None where it is no line of this kind, or one that others cannot be like."""
+    head, *rest = line.split(b"|")
+    match, clocks = _HEAD.fullmatch(head), list(_CLOCK.finditer(head))
+    fields = tuple(map(_field, rest))
+    names = [field.name for field in fields if field.name]
+    if match is None or not names or len(fields) > _MOST_FIELDS or len(line) > _MOST_BYTES:
+        return None
+    if any(field.key.strip() and not field.name for field in fields) or len(set(names)) < len(names):
+        return None
+    if any(step_rank(name) == 0 for name in names):
+        return None  # `global_step` among the fields says more than the head
+    places = tuple((clock.start(), max(len(clock["fraction"] or b"") - 1, 0)) for clock in clocks)
+    if not places and not math.isnan(time_in(head.decode("utf-8", "replace"))):
+        return None  # a date in another form
+    return Template(head, slice(*match.span("step")), places, fields)
+
+
+def _digits_in(clock: int, n_decimals: int) -> list[int]:
+    """Where a clock at this place has digits."""
+    places = [place for start, end in _PARTS for place in range(start, end)]
+    return [clock + place for place in (*places, *range(_SECONDS + 1, _SECONDS + 1 + n_decimals))]
+
+
+def _field(field: bytes) -> Field:
+    key, colon, value = field.partition(b":")
+    try:
+        float(value)
+        return Field(key + colon, key.decode().strip(), len(value) - len(value.rstrip(b" ")))
+    except ValueError:
+        return Field(field, "", 0)
+
+
+def _windows(buffer: Bytes, starts: Steps, length: int) -> Bytes:
+    """A column of ``length`` bytes from each of the starts."""
+    if not length or not len(starts):
+        return np.empty((length, len(starts)), np.uint8)
+    windows = np.ndarray((len(buffer) - length + 1,), f"V{length}", buffer, strides=(1,))
+    return np.ascontiguousarray(windows[starts].view(np.uint8).reshape(-1, length).T)
+
+
+def _same(columns: Bytes, wanted: bytes) -> Mask:
+    """Which columns hold these bytes."""
+    own = np.frombuffer(wanted, np.uint8)
+    return np.asarray((columns == own[:, None]).all(axis=0))
+
+
+def _times(columns: Bytes) -> Floats:
+    """Unix seconds of clocks in UTC, one a column, with a fraction or without; NaN where it is no date."""
+    digits = columns - np.uint8(48)
+    known = np.ones(columns.shape[1], bool)
+    parts = []
+    for start, end in _PARTS:
+        known &= (digits[start:end] <= 9).all(axis=0)
+        parts.append(10.0 ** np.arange(end - start)[::-1] @ digits[start:end].astype(np.float64))
+    year, month, day, hour, minute, second = (part.astype(np.int64) for part in parts)
+    known &= (year > 0) & (month > 0) & (month < 13) & (day > 0) & (hour < 24) & (minute < 60) & (second < 60)
+    months = (year - 1970) * 12 + month - 1
+    days = months.astype("M8[M]").astype("M8[D]") + (day - 1)
+    known &= days.astype("M8[M]").astype(np.int64) == months
+    seconds = days.astype(np.int64) * 86400.0 + hour * 3600 + minute * 60 + second
+    decimals = digits[_SECONDS + 1 :]
+    known &= (decimals <= 9).all(axis=0)
+    seconds += 10.0 ** np.arange(len(decimals))[::-1] @ decimals.astype(np.float64) / 10.0 ** len(decimals)
+    return np.where(known, seconds, np.nan)

@@ -19,18 +19,16 @@ from typing import Any
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers.columns import number
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.marks import owner
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import Head, clean
+from chronicle.readers.text import clean
 
 NAME = "mlperf"
-SUFFIXES: tuple[str, ...] = ()
+MARKS = (rb':::MLL(?:OG)? (?:\{"|\d{9,11}\.\d+ \w+: \{)',)
 
 _LINE = re.compile(rb":::MLL(?:OG)? ")
 _OLD = re.compile(r":::MLL (?P<time>\d{9,11}\.\d+) (?P<key>\w+): (?P<json>\{.*\})\s*$")
 _NEW = re.compile(r":::MLL(?:OG)? (?P<json>\{.*\})\s*$")
 _COUNTERS = {"step": "step", "samples_count": "sample", "epoch_num": "epoch"}
-_IN_STATS = ("step", "samples_count", "epoch_num")
 _BEGINS = ("samples_count", "first_epoch_num", "epoch_num", "step")
 # Benchmarks whose eval_accuracy is a loss or an error rate (less is better), and its unit.
 LOSSES = {
@@ -41,16 +39,9 @@ LOSSES = {
 _COUNTED = {"bert": "sample", "llama31_405b": "sample", "llama31_8b": "sample", "gpt3": "token"}
 _FACTS = {"submission_benchmark": "benchmark", "submission_org": "org", "submission_platform": "platform"}
 _SERIES_KEYS = (
-    "eval_accuracy",
-    "eval_loss",
-    "eval_error",
-    "train_loss",
-    "throughput",
-    "tracked_stats",
-    "learning_rate",
-    "grad_norm",
-    "loss",
-)
+    "eval_accuracy", "eval_loss", "eval_error", "train_loss", "throughput", "tracked_stats", "learning_rate",
+    "grad_norm", "loss",
+)  # fmt: skip
 _ENDS = {"success": "finished", "aborted": "aborted"}
 
 
@@ -61,22 +52,13 @@ class State:
 
     counter: str = ""
     reached: int | None = None
-    told: set[tuple[int | None, str, float]] = field(default_factory=set)  # of the record before
+    before: set[tuple[int | None, str, float]] = field(default_factory=set)  # what the last record said
     began: set[int] = field(default_factory=set)
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-def identify(head: Head) -> bool:
-    """A record of the MLPerf logger."""
-    return owner(head.path) == NAME
-
-
 def read(path: Path) -> list[Attempt]:
-    """One attempt. Hyperparameters, seed and status of the run are facts.
-
-    Raises:
-        BadLog: no record holds a number of a step.
-    """
+    """One attempt. Hyperparameters, seed and status are facts. Raises BadLog where no step has a number."""
     log, state = Log(path), State(_counter(path))
     log.axis = _COUNTERS[state.counter]
     for line in log.lines(_LINE):
@@ -102,25 +84,24 @@ def read(path: Path) -> list[Attempt]:
 
 def _counter(path: Path) -> str:
     """The counter of the log: of the first record of statistics, and if none has one of the evaluations."""
-    scan, found = Log(path), "epoch_num"
-    rank = list(_COUNTERS)
+    scan, rank = Log(path), list(_COUNTERS)
+    best = rank[-1]
     for line in scan.lines(_LINE):
         if any(f'"{key}"' in line.text or f" {key}: " in line.text for key in _SERIES_KEYS):
             metadata = _record(scan, line)[1].get("metadata")
             names = [n for n in rank if isinstance(metadata, dict) and _whole(metadata.get(n)) is not None]
-            if names and rank.index(names[0]) < rank.index(found):
-                found = names[0]
-            if found == "step":
+            best = min([best, *names], key=rank.index)
+            if best == rank[0]:
                 break
-    return found
+    return best
 
 
 def _record(log: Log, line: Line) -> tuple[str, dict[str, Any]]:
     """Key and content of a record; "" where it is none."""
     old = _OLD.search(line.text)
-    found = old or _NEW.search(line.text)
+    match = old or _NEW.search(line.text)
     try:
-        record = json.loads(found["json"]) if found else None
+        record = json.loads(match["json"]) if match else None
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
@@ -148,25 +129,25 @@ def _point(
     step = state.reached = state.reached if step is None else step
     if "lr" in metadata and isinstance(metadata["lr"], int | float):
         values["lr"] = float(metadata["lr"])
-    told = {name: value for name, value in values.items() if (step, name, value) not in state.told}
-    state.told = {(step, name, value) for name, value in values.items()}
-    if told and step is not None:
-        log.add(line, step, told, time=seconds)
+    new = {name: value for name, value in values.items() if (step, name, value) not in state.before}
+    state.before = {(step, name, value) for name, value in values.items()}
+    if new and step is not None:
+        log.add(line, step, new, time=seconds)
 
 
 def _values(key: str, value: Any) -> dict[str, float]:
     """The numbers of a record: those of its object by their own names, a single one by its key."""
     if isinstance(value, dict):
         prefix = "" if key == "tracked_stats" else f"{key}/"
-        named = {f"{prefix}{clean(str(name))}": one for name, one in value.items()}
+        cells = {f"{prefix}{clean(str(name))}": cell for name, cell in value.items()}
     else:
-        named = {key: value}
-    told = ((name, number(str(one))) for name, one in named.items() if isinstance(one, int | float | str))
-    return {
-        name: found
-        for name, found in told
-        if found is not None and not isinstance(named[name], bool) and name not in _COUNTERS
-    }
+        cells = {key: value}
+    read = ((name, number(str(cell))) for name, cell in cells.items() if _is_scalar(cell))
+    return {name: one for name, one in read if one is not None and name not in _COUNTERS}
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _whole(value: Any) -> int | None:
@@ -183,11 +164,7 @@ def _fact(log: Log, line: Line, state: State, key: str, value: Any, metadata: di
         log.event(line, key, status=clean(status))
     elif key in _FACTS:
         log.fact(_FACTS[key], value)
-    elif (
-        isinstance(value, str | int | float)
-        and not isinstance(value, bool)
-        and not key.startswith("submission")
-    ):
+    elif _is_scalar(value) and not key.startswith("submission"):
         state.parameters.setdefault(key, value)
 
 

@@ -8,11 +8,40 @@ left aside. ``12/100`` is 12 (of 100); where no name stands before it, it is cal
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from chronicle.readers.columns import number
-from chronicle.readers.console.wordings import plain
+from chronicle.readers.hyperparameters import Scalar
+
+NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
+ARGUMENT = rb" \.{3,} "  # finds a line that may hold an argument of a program
+_ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
+_TRUTHS = {"True": True, "False": False}
+
+
+def comma_number(text: str) -> float | None:
+    """The number in a text, in which commas may keep thousands apart; None where it holds none."""
+    return number(text.replace(",", ""))
+
+
+def numbers(cells: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """The cells whose text is a number; the last of equal names stays."""
+    read = ((name.strip(), comma_number(text)) for name, text in cells)
+    return {name: value for name, value in read if value is not None}
+
+
+def argument(text: str) -> tuple[str, Scalar] | None:
+    """Name and value of ``name ........ value``; None where a line holds none, or its value is None."""
+    match = _ARGUMENT.search(text)
+    if match is None or (cell := match["value"].strip()) == "None":
+        return None
+    value = number(cell)
+    if value is None:
+        return match["name"], _TRUTHS.get(cell, cell)
+    return match["name"], int(value) if re.fullmatch(r"[+-]?\d{1,15}", cell) else value
+
 
 _NUMBER = (
     r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?|nan\b|inf(?:inity)?\b)"
@@ -61,17 +90,17 @@ class Pair(NamedTuple):
 
 def pairs(text: str) -> list[Pair]:
     """All pairs of a line in their order; numbers without a name are left out, but for progress."""
-    found, nobody = list[Pair](), -1
-    text = plain(text[:_LONGEST])
+    named, nobody = list[Pair](), -1
+    text = reworded(text[:_LONGEST])
     if round_ := _ROUND.match(text):
-        found.append(Pair("progress", float(round_[1])))
+        named.append(Pair("progress", float(round_[1])))
     for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text):
         name, value = _name(match["name"] or ""), number(match["value"].replace(",", ""))
         if match["name"] and (not name or match.start() == nobody):
             nobody = match.end() + 1  # the word that follows is the unit of a number without a name
         elif value is not None and (name or match["of"]):
-            found.append(Pair(name or "progress", value, int(match["of"] or 0)))
-    return found
+            named.append(Pair(name or "progress", value, int(match["of"] or 0)))
+    return named
 
 
 @lru_cache(maxsize=4096)
@@ -89,3 +118,83 @@ def _ungrouped(match: re.Match[str]) -> str:
     group, inner = match[1], match[2]
     name, _, value = inner.partition("=")
     return f"{group if group.endswith(name) else f'{group}/{name}'}={value} "
+
+
+_FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
+# Lines that name their numbers in a way of their own: a text that they hold, a pattern, and what it becomes,
+# named as the trainer names it wherever the line has a name for it. A row stands here only where a trainer in
+# wide use writes so, and no general rule of `pairs` can know it.
+_WORDINGS = tuple(
+    (literal, re.compile(pattern), into)
+    for literal, pattern, into in (
+        # Marian
+        ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),
+        ("Sen. ", r"\bSen\. (?=\d)", "sentences "),
+        ("L.r. ", r"\bL\.r\. ", "L.r = "),
+        # ESPnet: the first and the last batch that a line is a mean of
+        ("epoch:train:", r"\b(\d+)epoch:train:\d+-(\d+)batch:", r"epoch \1 batch \2 "),
+        ("epoch results:", r"\b(\d+)epoch results: \[train\].*?(?=\[valid\])", r"epoch \1 "),
+        # darknet
+        (
+            " avg loss, ",
+            rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
+            r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = ",
+        ),
+        # Caffe: the outputs of the net beside the smoothed loss
+        ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
+        # CatBoost
+        ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn: "),
+        # NCRF++: a share and its value
+        ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
+        # Deeplearning4j, whose score is the value of the loss
+        ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
+        # Tacotron 2
+        (
+            "Grad Norm ",
+            rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ",
+            r"iteration \1 Train loss = \2 Grad Norm ",
+        ),
+        # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
+        (
+            "][",
+            r"\b(?!Epoch[:\s])([A-Z]\w+(?:\(\w+\))?):?\s*\[\s*(\d{1,9})(?:/\d{1,9})?\]\[\s*(\d{1,12}(?:/\d{1,12})?)\]",
+            r"\1, epoch \2 batch \3 ",
+        ),
+        # "[0/5][50/1583]" of PyTorch's DCGAN, "[1,  2000] loss" of its tutorial: epochs, then batches
+        (
+            "/",
+            r"^\s{0,8}[\[(]\s{0,8}(\d{1,9})/\d{1,9}[\])]\s{0,2}[\[(]\s{0,8}(\d{1,12}/\d{1,12})[\])]",
+            r"epoch \1 batch \2 ",
+        ),
+        (", ", r"^\s{0,8}\[\s{0,8}(\d{1,9}),\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
+        # "Train: 0 [ 50/1251 (4%)]" of timm
+        (
+            "Train",
+            r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )",
+            r"\1, epoch \2 batch \3 [",
+        ),
+        (":  [", r"\b(Test|Valid|Validation|Eval):  \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
+        (": [", r"\b(Test|Valid|Validation|Eval): \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
+    )
+)
+_THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
+_LEVANTER = re.compile(r"Progress on:(?P<what>\w+) (?P<n>[\d.]{1,12})(?P<unit>[kM]?)it/\S+ .*postfix:")
+
+
+def reworded(text: str) -> str:
+    """The line in pairs; one that needs no other words is given as it is.
+
+    >>> reworded("Ep. 1 : Up. 1000 : Sen. 70,000 : Cost 7.95 : L.r. 1.0e-05")
+    'epoch 1 update 1000 : sentences 70,000 : Cost 7.95 : L.r = 1.0e-05'
+    """
+    for literal, pattern, into in _WORDINGS:
+        if literal in text:
+            text = pattern.sub(into, text, count=1)
+    if "postfix:" in text and (match := _LEVANTER.search(text)):
+        what = "" if match["what"] == "train" else f"{match['what']}: "
+        try:
+            step = round(float(match["n"]) * _THOUSANDS[match["unit"]])
+        except ValueError:
+            return text
+        text = f"{what}step {step} {text[match.end() :]}"
+    return text

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from chronicle.readers.console.hosts import canonical
+from chronicle.readers.console.machine import canonical
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.wandb import records
 from chronicle.readers.wandb.records import messages, numbers, seconds, texts, updates

@@ -1,4 +1,4 @@
-"""From text to pages: the one place where strings from logs, notes and configurations become HTML.
+"""From text to pages: templates, and the one place where strings from logs and notes become HTML.
 
 Every value that a template prints passes through `as_html` (it is Jinja's ``finalize``), so nothing a log
 says can become markup: neither HTML, nor Markdown, nor a template, nor an attribute list. What cannot be
@@ -10,9 +10,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from chronicle.errors import ConfigError
+from chronicle.metrics.values import count, plural
+from chronicle.model import VERDICTS
+from chronicle.pages.gallery import Render
 
 LONGEST = 2_000  # characters; a page is for reading, the whole text stays in entry.json
 
@@ -76,3 +83,35 @@ def address(run_id: str) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
+
+
+def renderer(folders: Sequence[Path]) -> Render:
+    """Renders templates from the first folder that has them, every value escaped.
+
+    A template that fails raises ConfigError with its name and line, for it may be a workspace's own.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
+        autoescape=True,
+        finalize=as_html,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        count=count, lines=lines, linked=linked, plain=plain, plural=plural, yaml=yaml_string
+    )
+    environment.globals.update(verdicts=VERDICTS)
+
+    def render(name: str, values: Mapping[str, Any]) -> str:
+        try:
+            return environment.get_template(name).render(values)
+        except jinja2.TemplateSyntaxError as err:
+            raise ConfigError(err.name or name, f"line {err.lineno}", f"template error: {err}") from err
+        except Exception as err:  # a template is code, and it may be the workspace's own
+            raise ConfigError(name, "", f"template error: {err}") from err
+
+    return render

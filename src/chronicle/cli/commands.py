@@ -1,0 +1,357 @@
+"""The commands: their arguments and options, and which part of chronicle each of them calls.
+
+Everything heavy is imported when a command runs: `chronicle --help` loads neither numpy nor pandas.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import chronicle
+from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
+
+if TYPE_CHECKING:
+    from chronicle.model import Diagnosis, Timeline
+    from chronicle.workspace.folders import RunFolder, Workspace
+
+
+class _Path(click.Path):
+    """A path, or an address (`s3://bucket/run`), which is fetched."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from chronicle.workspace.locations import is_address
+
+        if isinstance(value, str) and is_address(value):
+            from chronicle.readers import local
+
+            return local(value)
+        return super().convert(value, param, ctx)
+
+
+PATH = _Path(path_type=Path)
+VERDICTS = click.Choice(["good", "unexpected", "worrying", "bad"])
+ENGINES = click.Choice(["mkdocs", "properdocs", "zensical"])
+NOTE_KINDS = click.Choice(["hypothesis", "tried", "decision", "lesson"])
+PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
+SHELLS = click.Choice(["bash", "zsh", "fish"])
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+FAIL_ON = click.option(
+    "--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one."
+)
+ENGINE = click.option("--engine", type=ENGINES, help="Site engine.")
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(chronicle.__version__, prog_name="chronicle")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Reads the logs of training runs, names what happened, and keeps it as a searchable gallery.
+
+    \b
+    chronicle build logs/            a site of any logs, no set-up
+    chronicle classify logs/         the diagnosis alone
+    chronicle init my-team           a workspace that keeps every run
+    """
+    if os.environ.get("NO_COLOR"):
+        context.color = False
+
+
+@cli.command(short_help="Make a workspace.")
+@click.argument("folder", type=PATH)
+def init(folder: Path) -> None:
+    """Make a workspace in FOLDER. Files that exist are left as they are."""
+    from chronicle.workspace import folders
+
+    for file in folders.init(folder):
+        click.echo(f"made {file}")
+    click.echo(f"Next: chronicle add LOG, in {folder}")
+
+
+@cli.command(short_help="Add logs to the workspace as one run.")
+@click.argument("logs", nargs=-1, required=True, type=PATH)
+@click.option("--name", default="", help="Id of the run; by default the name of the first log.")
+@click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="A line of run.toml; repeatable.")
+@click.option("--link", is_flag=True, help="Leave the logs where they are; run.toml gets their paths.")
+def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool) -> None:
+    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
+    from chronicle.workspace import folders
+
+    folder = folders.add(_workspace(), logs, name, folders.facts_of(facts), link)
+    click.echo(f"added {folder}\nNext: chronicle build")
+
+
+@cli.command("list", short_help="List the runs and what the last build said.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a run and line.")
+def list_runs(as_json: bool) -> None:
+    """List the runs of the workspace with what the last build said of them."""
+    from chronicle.build.produce import last_entry
+    from chronicle.build.sources import only_machines
+    from chronicle.cli.terminal import list_lines
+
+    workspace = _workspace()
+    rows = []
+    for run in workspace.runs():
+        entry, state = last_entry(workspace.root, run.run_id)
+        machines = entry is not None and only_machines(entry)
+        rows.append((run.run_id, None, "machine logs") if machines else (run.run_id, entry, state))
+    if not rows:
+        raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
+    if not as_json:
+        click.echo("\n".join(list_lines(rows)))
+        return
+    for run_id, entry, state in rows:
+        known = {"verdict": entry.verdict, "patterns": entry.diagnosis.patterns} if entry else {}
+        _echo_json({"run": run_id, "state": state, **known})
+
+
+@cli.command(short_help="Add a note to a run.")
+@click.argument("run")
+@click.argument("text")
+@click.option("--step", type=int, help="Step the note speaks of.")
+@click.option("--at", help="Time the note speaks of, ISO 8601. [default: now]")
+@click.option("--kind", type=NOTE_KINDS, help="What it is.")
+@click.option("--author", default="", help="Who says so.")
+def note(run: str, text: str, step: int | None, at: str | None, kind: str | None, author: str) -> None:
+    """Add the note TEXT to RUN, at the end of runs/RUN/notes.md. Build reads notes and never writes them."""
+    from chronicle.model import Note
+    from chronicle.workspace.folders import iso_time, write_note
+
+    file = _workspace().run(run).notes_file
+    assert file is not None  # runs of a workspace have a folder
+    write_note(file, Note(text, iso_time(at), kind or "", step, author))
+    click.echo(f"noted in {file}")
+
+
+@cli.command(short_help="Diagnose runs without building anything.")
+@click.argument("paths", nargs=-1, required=True, type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a run, as `chronicle schema` says.")
+@FAIL_ON
+@click.option(
+    "--preset", "presets", type=PRESETS, multiple=True, help="Compare with a published rule; repeatable."
+)
+def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
+    """Diagnose the runs in PATHS (log files or folders) without building anything."""
+    from chronicle.build.entry import machine_faults
+    from chronicle.build.schema import diagnosis_json
+    from chronicle.cli import terminal
+    from chronicle.cli.compare import compare, told
+
+    verdicts, unreadable = [], False
+    for run, timeline, diagnosis, problems in _diagnosed(paths):
+        if timeline is not None and diagnosis is not None:
+            verdicts.append(diagnosis.verdict)
+            compared = [*compare(timeline, diagnosis, presets)]
+            if as_json:
+                _echo_json(diagnosis_json(run.run_id, diagnosis, machine_faults(timeline), compared))
+            else:
+                beside = (terminal.printable(line) for c in compared for line in told(c, diagnosis))
+                lines = terminal.run_lines(run.run_id, timeline, diagnosis)
+                click.echo("\n".join((*lines, *(f"  {line}" for line in beside))))
+        unreadable |= terminal.complain(*problems)
+    sys.exit(terminal.exit_code(verdicts, fail_on or "", unreadable))
+
+
+@cli.command(short_help="Explain a diagnosis, or one finding of it.")
+@click.argument("run", type=PATH)
+@click.argument("finding", default="")
+def explain(run: Path, finding: str) -> None:
+    """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
+
+    Each finding with its criteria (what was measured, against what, met or not), its evidence, and the
+    pattern it would be otherwise. FINDING is its number, or a pattern: also one that was not found.
+    """
+    from chronicle.cli import terminal
+    from chronicle.cli.explain import explain as explanation
+    from chronicle.workspace.folders import Workspace
+
+    home = Workspace.find(Path.cwd())
+    known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
+    unreadable = False
+    for folder, _, diagnosis, problems in _diagnosed((known.get(str(run)) or run,)):
+        if diagnosis is not None:
+            lines = (folder.run_id, *explanation(diagnosis, finding))
+            click.echo("\n".join(map(terminal.printable, lines)))
+        unreadable |= terminal.complain(*problems)
+    sys.exit(int(unreadable))
+
+
+@cli.command(short_help="Show what was understood of a log, and what not.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...", type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a log.")
+def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Show what chronicle understood of each LOG, and what not.
+
+    Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
+    each metric, the lines not understood, attempts and faults. A folder is read as one run.
+    """
+    from chronicle.build.sources import must_exist
+    from chronicle.cli.doctor import examine, report_lines
+
+    for path in paths:
+        must_exist(path)
+    reports = [examine(path) for path in paths]
+    for report in reports:
+        if as_json:
+            _echo_json(report.to_json())
+        else:
+            click.echo("\n".join(report_lines(report)))
+    if not any(report.attempts or report.problem for report in reports):
+        raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
+    sys.exit(int(any(report.problem or not report.attempts for report in reports)))
+
+
+@cli.command(short_help="Build the gallery of the workspace, or of any logs.")
+@click.argument("paths", nargs=-1, type=PATH)
+@click.option(
+    "--out", type=PATH, help="Folder of the site. [default: chronicle-site; in a workspace build/site]"
+)
+@ENGINE
+@click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one a core.")
+@click.option("--strict", is_flag=True, help="A warning of the site engine fails the build.")
+@FAIL_ON
+@click.option("--json", "as_json", is_flag=True, help="Print what was built as one JSON object.")
+@click.option("-v", "--verbose", is_flag=True, help="A line for every run, and the engine's own words.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Build the gallery: of the workspace, or of any log files and folders (PATHS) without set-up."""
+    from chronicle.build import build as build_all
+    from chronicle.build import places
+    from chronicle.build.sources import expand, spread
+    from chronicle.cli import terminal
+    from chronicle.workspace.folders import Workspace
+
+    home = Workspace.find(Path.cwd())
+    if not paths and home is None:
+        raise UsageError("no chronicle.toml here or above. Name logs to build, or: chronicle init DIR")
+    workspace = home or Workspace(Path.cwd())
+    runs = expand(paths) if paths else list(spread(workspace.runs()))
+    if not runs:
+        raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
+    config = workspace.config
+    with terminal.progress(len(runs), options["verbose"], quiet or as_json) as progress:
+        report = build_all(
+            workspace,
+            runs,
+            places(None if paths else workspace, out),
+            engine=options["engine"],
+            strict=options["strict"] or config.strict,
+            jobs=options["jobs"],
+            progress=progress,
+        )
+    terminal.complain(*(f"{run_id}: {problem}" for run_id, problem in report.unreadable))
+    if options["verbose"] and report.engine_said:
+        click.echo(report.engine_said, err=True)
+    if as_json:
+        _echo_json(report.to_json())
+    elif not quiet:
+        click.echo("\n".join(terminal.build_lines(report)))
+    verdicts = [entry.verdict for entry in report.entries]
+    sys.exit(terminal.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
+
+
+@cli.command(short_help="Serve the site here, built again on changes.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
+)
+@ENGINE
+def serve(port: int, engine: str | None) -> None:
+    """Build the workspace, serve it on this machine alone, and build again when a log or note changes."""
+    from chronicle.cli.serve import serve as serve_site
+
+    serve_site(_workspace(), port, engine, click.echo)
+
+
+@cli.command(short_help="Score the classifier on labelled runs.")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="The score as one JSON object.")
+def score(folder: Path, as_json: bool) -> None:
+    """Score the classifier on labelled runs: FOLDER holds one folder a run, each with a label."""
+    from chronicle.score import score_folder
+
+    result = score_folder(folder, predict)
+    if as_json:
+        _echo_json(result.to_json())
+    else:
+        click.echo(result.table())
+
+
+@cli.command(short_help="Print the JSON Schema of a diagnosis or an entry.")
+@click.argument("what", type=click.Choice(["diagnosis", "entry"]), default="diagnosis")
+def schema(what: str) -> None:
+    """Print the JSON Schema of a diagnosis (classify --json) or of an entry (entry.json)."""
+    from chronicle.build.schema import json_schema
+
+    click.echo(json.dumps(json_schema(what), indent=2))
+
+
+@cli.command(short_help="Print the completion script of a shell.")
+@click.argument("shell", type=SHELLS)
+def completion(shell: str) -> None:
+    """Print the completion script of a shell: chronicle completion bash >> ~/.bashrc"""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None  # the choices above are those that click has
+    root = click.get_current_context().find_root().command
+    click.echo(kind(root, {}, "chronicle", "_CHRONICLE_COMPLETE").source())
+
+
+def predict(folder: Path) -> dict[str, Any]:
+    """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
+    from chronicle.build.produce import diagnose
+    from chronicle.build.schema import diagnosis_json
+    from chronicle.build.sources import expand
+    from chronicle.score import one_answer, unlabelled
+    from chronicle.workspace.config import WorkspaceConfig
+
+    with unlabelled(folder) as copy:
+        try:
+            runs = expand([copy])
+            return one_answer(
+                [diagnosis_json(run.run_id, diagnose(run, WorkspaceConfig())[1]) for run in runs]
+            )
+        except ChronicleError as err:
+            raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
+
+
+def _diagnosed(
+    paths: tuple[Path, ...],
+) -> Iterator[tuple[RunFolder, Timeline | None, Diagnosis | None, list[str]]]:
+    """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
+    from chronicle.build.produce import diagnose
+    from chronicle.build.sources import expand
+    from chronicle.workspace.config import WorkspaceConfig
+    from chronicle.workspace.folders import Workspace
+
+    home = Workspace.find(Path.cwd())
+    config = home.config if home else WorkspaceConfig()
+    for run in expand(paths):
+        try:
+            yield run, *diagnose(run, config)
+        except (ConfigError, UsageError):
+            raise
+        except ChronicleError as err:
+            yield run, None, None, [str(err)]
+
+
+def _workspace() -> Workspace:
+    """The workspace around the current folder. Raises UsageError."""
+    from chronicle.workspace.folders import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    if workspace is None:
+        raise UsageError("no chronicle.toml here or above. Remedy: chronicle init DIR")
+    return workspace
+
+
+def _echo_json(value: Any) -> None:
+    """Prints a value as JSON on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))

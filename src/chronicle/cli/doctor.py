@@ -1,0 +1,365 @@
+"""`chronicle doctor`: what chronicle understood of a log, line by line where it is text, and what it did not.
+
+`examine` reads the log as every command does, and looks over the reader's shoulder.
+"""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from chronicle.build.schema import to_json
+from chronicle.cli.terminal import printable
+from chronicle.errors import LogError
+from chronicle.metrics.values import count, level, plural
+from chronicle.model import Attempt, Fault, Role, Steps
+from chronicle.readers import read_all
+from chronicle.readers.catalogue import all_readers
+from chronicle.readers.console.chunks import chunks, sample
+from chronicle.readers.console.log import Log, Rows, text_of, watched
+from chronicle.readers.console.pairs import pairs
+from chronicle.readers.console.prefixes import split
+from chronicle.readers.find import claims
+from chronicle.readers.packed import unpacked
+from chronicle.readers.text import encoding_of, head
+
+_OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
+_OF_TRAINING |= {Role.GRAD_NORM, Role.LEARNING_RATE}
+# What lines are taken for.
+RECORD, EVENT, FAULT, UNUSABLE = "records", "events", "faults", "unusable"
+CUT, ASIDE, NOT, BLANK = "cut", "known otherwise", "not understood", "blank"
+MOST_KINDS, MOST_SHOWN, MOST_UNREAD, MOST_CHARACTERS, MOST_LINES = 12, 3, 10, 200, 20_000
+MOST_METRICS, MOST_FAULTS, MOST_NAMES = 40, 20, 12
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Lines that were taken for one thing: ``fields`` are the metrics in them, ``first`` (number, text)."""
+
+    taken_for: str
+    n_lines: int
+    fields: tuple[str, ...]
+    first: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric of an attempt, with its role and unit, and how many points it has from where to where."""
+
+    metric: str
+    role: str
+    unit: str | None
+    points: int
+    first_step: int
+    last_step: int
+    first: float
+    last: float
+
+
+@dataclass(frozen=True)
+class AttemptSummary:
+    """One attempt as it was read."""
+
+    name: str
+    axis: str
+    truncated: bool
+    n_facts: int
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All that can be said of one log. ``lines`` counts the lines of console text by what they were taken
+    for.
+
+    ``problem`` says why nothing was read. ``doubts`` say what makes it doubtful that this is the log of a
+    training. ``kinds`` are the kinds of lines, the most frequent first.
+    """
+
+    path: str
+    n_bytes: int
+    encoding: str = ""
+    line_ends: str = ""
+    format: str
+    claimed_by: tuple[str, ...] = ()
+    n_readers: int
+    problem: str
+    doubts: tuple[str, ...]
+    lines: dict[str, int]
+    kinds: tuple[Kind, ...] = ()
+    attempts: tuple[AttemptSummary, ...]
+    faults: tuple[Fault, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values; NaN as null."""
+        faults = [
+            {"where": f.where, "what": f.what, "kind": f.kind, "count": f.count, "step": f.at_step}
+            for f in self.faults
+        ]
+        return {**to_json(self), "faults": faults}
+
+
+def examine(path: Path) -> Report:
+    """The report of one log: a file, packed or not, or a folder that is read as one run.
+
+    Raises:
+        NothingToRead: there is no such file.
+    """
+    with watched() as logs:
+        reading = read_all(path)
+    try:
+        content = _content(path, logs)
+    except (OSError, LogError):  # why it cannot be read stands among the problems
+        content = {"lines": {}}
+    return Report(
+        path=str(path),
+        n_bytes=path.stat().st_size if path.is_file() else 0,
+        format=", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in reading.attempts)),
+        n_readers=len(all_readers()),
+        problem="\n".join(map(str, reading.problems)),
+        doubts=tuple(_doubts(reading.attempts)),
+        attempts=tuple(map(_summary, reading.attempts)),
+        faults=tuple(fault for attempt in reading.attempts for fault in attempt.faults),
+        **content,
+    )
+
+
+def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:
+    """What the file itself shows, apart from what was read of it."""
+    if not path.is_file():
+        kinds, lines = _kinds_of(logs)
+        return {"kinds": kinds, "lines": lines}
+    with unpacked(path) as file:
+        start, claimed_by = head(file.path), tuple(reader.NAME for reader in claims(file.path))
+        kinds, lines = _kinds_of(logs, file.path)
+        return {
+            "encoding": _encoding(start),
+            "line_ends": _line_ends(start),
+            "claimed_by": claimed_by,
+            "kinds": kinds if claimed_by else _unread_kinds(file.path),
+            "lines": lines,
+        }
+
+
+def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
+    """What a reader of the report should know before trusting it: a table of other data is read as well."""
+    filled = [attempt for attempt in attempts if attempt.series]
+    if filled and not any(s.role in _OF_TRAINING for attempt in filled for s in attempt.series.values()):
+        yield (
+            "no metric is known for a loss, a score, a norm or a learning rate: is this the log of a"
+            " training? If it is, say so with `roles` in run.toml"
+        )
+    if any(attempt.axis == "row" for attempt in filled):
+        yield "nothing in it counts the steps: its rows are counted"
+
+
+def _summary(attempt: Attempt) -> AttemptSummary:
+    metrics = []
+    for name, s in attempt.series.items():
+        if len(s):
+            steps, values = (int(s.steps[0]), int(s.steps[-1])), (float(s.values[0]), float(s.values[-1]))
+            metrics.append(Metric(name, str(s.role), s.unit, len(s), *steps, *values))
+    return AttemptSummary(attempt.name, attempt.axis, attempt.truncated, len(attempt.facts), tuple(metrics))
+
+
+def _encoding(start: bytes) -> str:
+    if encoding_of(start) == "utf-16":
+        return "UTF-16"
+    if b"\0" in start:
+        return "binary"
+    if start.startswith(BOM_UTF8):
+        return "UTF-8 with a byte order mark"
+    for codec in ("ascii", "utf-8"):
+        try:
+            start[: max(len(start) - 4, 0)].decode(codec)  # the end may cut a character
+            return codec.upper()
+        except UnicodeDecodeError as err:
+            odd = err.start
+    return f"not UTF-8 (byte {odd}); what is none is shown as U+FFFD"
+
+
+def _line_ends(start: bytes) -> str:
+    """Of the start of a file; "" where it is no text of single bytes."""
+    if encoding_of(start) == "utf-16" or b"\0" in start:
+        return ""
+    return next((name for name, end in (("CRLF", b"\r\n"), ("LF", b"\n"), ("CR", b"\r")) if end in start), "")
+
+
+def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> tuple[tuple[Kind, ...], dict[str, int]]:
+    """The kinds of lines of the logs that were read, and how many lines were taken for what.
+
+    All logs are of ``file``, if it is given, though it had another name when they were read.
+    """
+    by_path: dict[Path, list[Log]] = {}
+    for log in logs:
+        by_path.setdefault(file or log.path, []).append(log)
+    kinds = tuple(kind for path, of_file in by_path.items() for kind in _kinds_of_file(path, of_file))
+    counts: Counter[str] = Counter()
+    for kind in kinds:
+        counts[kind.taken_for] += kind.n_lines
+    return kinds, dict(counts)
+
+
+def _kinds_of_file(path: Path, logs: Sequence[Log]) -> Iterator[Kind]:
+    taken = _taken(logs)
+    known = np.unique(_joined(lines for _, _, lines in taken))
+    wanted = {int(line) for _, _, lines in taken[:MOST_KINDS] for line in lines[:MOST_SHOWN]}
+    texts, unread, n_unread, n_blank = _texts(path, wanted, known)
+    for what, fields, lines in taken[:MOST_KINDS]:
+        first = [(int(line), texts[int(line)]) for line in lines[:MOST_SHOWN] if int(line) in texts]
+        yield Kind(what, len(lines), fields, tuple(first))
+    if rest := taken[MOST_KINDS:]:
+        yield Kind(RECORD, sum(len(lines) for _, _, lines in rest), (), ())
+    if n_unread:
+        yield Kind(NOT, n_unread, (), tuple(unread))
+    if n_blank:
+        yield Kind(BLANK, n_blank, (), ())
+
+
+def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
+    """What lines were taken for, the fields in them, and their numbers; the most frequent first."""
+    taken = [(RECORD, fields, lines) for log in logs for fields, lines in _records(log.rows)]
+    taken += [(EVENT, (str(what),), lines) for log in logs for what, lines in _events(log)]
+    faults = [fault for log in logs for fault in log.listed()]
+    taken.append((FAULT, (), _lines_of(fault for fault in faults if fault.kind != "read")))
+    taken.append((UNUSABLE, (), _lines_of(fault for fault in faults if fault.kind == "read")))
+    other = _joined([*(np.array(log.looked_at) for log in logs), *(lines for _, _, lines in taken)])
+    aside = np.setdiff1d(_joined(np.array(log.told_lines) for log in logs), other)
+    last = [log.n_lines for log in logs if log.truncated]
+    taken += [(CUT, (), np.intersect1d(aside, last)), (ASIDE, (), np.setdiff1d(aside, last))]
+    return sorted((kind for kind in taken if len(kind[2])), key=lambda kind: -len(kind[2]))
+
+
+def _records(rows: Rows) -> Iterator[tuple[tuple[str, ...], Steps]]:
+    """The lines of records by the names of their metrics."""
+    marks = np.random.default_rng(0).integers(1, 2**63, len(rows.columns))
+    shapes = np.zeros(len(rows), np.int64)
+    for mark, (_, at) in zip(marks, rows.columns.values(), strict=True):
+        shapes[np.array(at, np.int64)] ^= mark
+    lines = np.array(rows.lines, np.int64)
+    for shape in dict.fromkeys(shapes.tolist()):
+        alike = np.flatnonzero(shapes == shape)
+        names = [name for name, (_, at) in rows.columns.items() if np.isin(alike[0], np.array(at))]
+        yield tuple(names), np.unique(lines[alike])
+
+
+def _events(log: Log) -> Iterator[tuple[str, Steps]]:
+    lines: dict[str, list[int]] = {}
+    for event in log.events:
+        lines.setdefault(str(event["event"]), []).append(event["line"])
+    return ((what, np.array(at)) for what, at in lines.items())
+
+
+def _lines_of(faults: Iterable[Fault]) -> Steps:
+    return np.array([f.place.line for f in faults if f.place.line is not None], np.int64)
+
+
+def _joined(parts: Iterable[Steps]) -> Steps:
+    return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
+
+
+def _texts(
+    path: Path, wanted: set[int], known: Steps
+) -> tuple[dict[int, str], list[tuple[int, str]], int, int]:
+    """The texts of lines; the first of those not known; how many of these there are, and blank ones."""
+    texts, unread, n_unread, n_blank = dict[int, str](), list[tuple[int, str]](), 0, 0
+    try:
+        for chunk in chunks(path):
+            numbers, lines = np.asarray(chunk.numbers), chunk.lines
+            strange = ~np.isin(numbers, known)
+            for index in np.flatnonzero(strange | np.isin(numbers, list(wanted))).tolist():
+                number, text = int(numbers[index]), lines[index]
+                if not strange[index]:
+                    texts.setdefault(number, _excerpt(text))
+                elif not text.strip():
+                    n_blank += 1
+                else:
+                    n_unread += 1
+                    if len(unread) < MOST_UNREAD:
+                        unread.append((number, _excerpt(text)))
+    except OSError:  # a copy that was made for reading, and is gone
+        pass
+    return texts, unread, n_unread, n_blank
+
+
+def _excerpt(line: bytes) -> str:
+    return text_of(line[: 4 * MOST_CHARACTERS]).strip()[:MOST_CHARACTERS]
+
+
+def _unread_kinds(path: Path) -> tuple[Kind, ...]:
+    """The kinds of lines of a text that nobody reads, by the names of the pairs in them; () for others."""
+    shapes: dict[tuple[str, ...], list[tuple[int, str]]] = {}
+    counts: Counter[tuple[str, ...]] = Counter()
+    for number, line in islice(_lines(path), MOST_LINES):
+        shape = tuple(pair.name for pair in pairs(split(text_of(line[:4000])).text))
+        counts[shape] += 1
+        if len(first := shapes.setdefault(shape, [])) < MOST_SHOWN:
+            first.append((number, _excerpt(line)))
+    return tuple(Kind(NOT, n, shape, tuple(shapes[shape])) for shape, n in counts.most_common(MOST_KINDS))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    for chunk in chunks(path) if sample(path) else ():
+        yield from ((n, line) for n, line in zip(chunk.numbers, chunk.lines, strict=True) if line.strip())
+
+
+def report_lines(report: Report) -> Iterator[str]:
+    """The lines of the command for one log."""
+    yield click.style(printable(report.path), bold=True)
+    yield "  " + ", ".join(filter(None, (plural(report.n_bytes, "byte"), report.encoding, report.line_ends)))
+    yield f"  {_reader_line(report)}"
+    yield from (f"  {printable(line)}" for line in report.problem.splitlines())
+    yield from (f"  doubt: {doubt}" for doubt in report.doubts)
+    if report.lines:
+        yield "  lines: " + ", ".join(f"{count(n)} {what}" for what, n in report.lines.items())
+    for kind in report.kinds:
+        yield from _kind_lines(kind)
+    for attempt in report.attempts:
+        yield from _attempt_lines(attempt)
+    for fault in report.faults[:MOST_FAULTS]:
+        at = "" if fault.at_step is None else f" (step {count(fault.at_step)})"
+        times = f" × {count(fault.count)}" if fault.count > 1 else ""
+        yield f"  {printable(f'{fault.where}: {fault.what}')}{at}{times}"
+    if len(report.faults) > MOST_FAULTS:
+        yield f"  and {plural(len(report.faults) - MOST_FAULTS, 'further fault')}"
+
+
+def _reader_line(report: Report) -> str:
+    if not report.format:
+        return "nothing was read"
+    line = f"format: {printable(report.format)}"
+    if len(report.claimed_by) != 1:
+        return line
+    return f"{line}, known by its content; none of the other {report.n_readers - 1} readers claims it"
+
+
+def _kind_lines(kind: Kind) -> Iterator[str]:
+    names = ", ".join(kind.fields[:MOST_NAMES]) + (", …" if len(kind.fields) > MOST_NAMES else "")
+    if kind.first:
+        line = f"  {kind.taken_for}, {plural(kind.n_lines, 'line')}"
+        yield printable(line + (f": {names}" if names else ""))
+    yield from (printable(f"    {number:>7}  {text}") for number, text in kind.first)
+
+
+def _attempt_lines(attempt: AttemptSummary) -> Iterator[str]:
+    cut = ", its end is cut or still to come" if attempt.truncated else ""
+    steps = [step for m in attempt.metrics for step in (m.first_step, m.last_step)]
+    reach = f"{attempt.axis}s {count(min(steps))} – {count(max(steps))}, " if steps else ""
+    numbers = f"{plural(len(attempt.metrics), 'metric')}, {plural(attempt.n_facts, 'fact')}"
+    yield printable(f"  attempt {attempt.name}: {reach}{numbers}{cut}")
+    listed = attempt.metrics[:MOST_METRICS]
+    width = max((len(printable(m.metric)) for m in listed), default=0)
+    for m in listed:
+        name, unit = printable(m.metric), printable(m.unit or "unit not declared")
+        ends = f"{level(m.first)} … {level(m.last)}"
+        yield f"    {name:<{width}}  {m.role:<16}  {unit:<17}  {count(m.points):>9} points  {ends}"
+    if len(attempt.metrics) > MOST_METRICS:
+        yield f"    and {plural(len(attempt.metrics) - MOST_METRICS, 'further metric')}"

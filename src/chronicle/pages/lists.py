@@ -1,0 +1,256 @@
+"""The pages that list things: home, Browse, patterns with a page each, unreadable logs; a run as a card."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from chronicle.classify.numbering import gravest
+from chronicle.classify.patterns import Trait, having
+from chronicle.metrics.values import clipped, count, plural
+from chronicle.model import VERDICTS, Entry, Figure, Verdict
+from chronicle.pages import schematic
+from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
+from chronicle.pages.markup import Html, address, plain
+from chronicle.pages.sketches import SHAPES
+from chronicle.pages.words import measure
+
+CALM = having(Trait.CALM)
+ALIKE = 4  # cards of similar runs on a page
+LOOKED = 60
+CARDS = 8  # cards of other runs on a pattern's page
+ATTENTION = 5  # rows under "Needs attention"
+LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
+_CAPTION = 160  # characters of a title or a measure on a card
+_LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|docs)/(?=[\w.-]+)")
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a card shows. ``href`` and ``thumb`` are relative to the site's root; ``thumb`` may be empty."""
+
+    href: str
+    title: str
+    verdict: Verdict
+    measure: str
+    meta: str
+    thumb: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """A pattern in a list: its page relative to the site's root, what it says, how many runs show it."""
+
+    id: str
+    href: str
+    title: str
+    gist: str
+    runs: int
+
+
+def home(site: SiteData, render: Render) -> Iterator[Page]:
+    """index.md: how many runs of each verdict, one real figure, what needs attention, all patterns."""
+    tally = Counter(entry.verdict for entry in site.entries)
+    shown = hero(site)
+    urgent = [entry for entry in site.entries if entry.verdict is not Verdict.GOOD]
+    values = {
+        "base": "",
+        "site": site,
+        "tally": [(verdict, tally[verdict]) for verdict in VERDICTS],
+        "hero": shown,
+        "hero_card": card(shown) if shown else None,
+        "figure": figure(shown, "whole") if shown else None,
+        "folder": f"runs/{address(shown.run_id)}/" if shown else "",
+        "attention": [card(entry) for entry in sorted(urgent, key=_urgency, reverse=True)[:ATTENTION]],
+        "urgent": len(urgent),
+        "columns": columns(site),
+    }
+    yield Page("index.md", render("home.md.j2", values))
+
+
+def browse(site: SiteData, render: Render) -> Iterator[Page]:
+    """browse.md: cards with facets, and plain lists where scripts do not run, on as many pages as needed."""
+    ranked = _worst_first(site)
+    parts = [ranked[i : i + LISTED] for i in range(0, len(ranked), LISTED)] or [[]]
+    numbers = [
+        (number, f"browse-{number}" if number > 1 else "browse") for number in range(1, len(parts) + 1)
+    ]
+    for (number, name), part in zip(numbers, parts, strict=True):
+        groups = [(v.value, list(cards)) for v, cards in groupby(map(card, part), lambda c: c.verdict)]
+        values = {"number": number, "parts": numbers, "groups": groups, "runs": len(ranked)}
+        template = "browse.md.j2" if number == 1 else "browse-more.md.j2"
+        yield Page(f"{name}.md", render(template, values))
+
+
+def patterns(site: SiteData, render: Render) -> Iterator[Page]:
+    """patterns/: the index of all patterns, and one page each."""
+    values = {"base": "../", "columns": columns(site)}
+    yield Page("patterns/index.md", render("patterns.md.j2", values))
+    for page in site.patterns:
+        yield Page(f"patterns/{page.id}.md", render("pattern.md.j2", _pattern_values(site, page)))
+
+
+def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
+    """unreadable.md: logs that nothing could be made of, and what to do; only where there are some."""
+    if not site.unreadable:
+        return
+    rows = [
+        (name, problem, f"runs/{address(name)}/index.html" if name in site.entry_of else "")
+        for name, problem in site.unreadable[:LISTED]
+    ]
+    values = {"base": "", "rows": rows, "more": max(0, len(site.unreadable) - LISTED)}
+    yield Page("unreadable.md", render("unreadable.md.j2", values))
+
+
+def entries_js(site: SiteData) -> str:
+    """The data of browse.js: one array a run, in this order; a script, because fetch fails on file://.
+
+    id, title, verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb
+    """
+    names = {pattern: plain(site.pattern_title(pattern)) for pattern in sorted(site.showing)}
+    rows = ",\n".join(_compact(_row(entry)) for entry in _worst_first(site))
+    return f"window.chroniclePatterns = {_compact(names)};\nwindow.chronicleEntries = [\n{rows}\n];\n"
+
+
+def card(entry: Entry) -> Card:
+    """The card of a run."""
+    thumb = figure(entry, "thumb")
+    path = next(iter(thumb.files.values()))[0] if thumb else ""
+    folder, project = f"runs/{address(entry.run_id)}", _caption(str(entry.about.get("project", "")))
+    return Card(
+        href=f"{folder}/index.html",
+        title=_caption(entry.title or entry.run_id),
+        verdict=entry.verdict,
+        measure=_caption(measured(entry)),
+        meta=" · ".join(filter(None, (project, plural(points(entry), "point")))),
+        thumb=f"{folder}/{path}" if path else "",
+    )
+
+
+def measured(entry: Entry) -> str:
+    """The one number of a run: of its gravest finding, or how far it went."""
+    ranked = gravest(entry.diagnosis)
+    if ranked and ranked[0][1].pattern not in CALM:
+        return measure(ranked[0][1])
+    steps = [row["last_step"] for row in entry.attempts if isinstance(row.get("last_step"), int)]
+    return f"no event up to step {count(max(steps))}" if steps else "no event"
+
+
+def points(entry: Entry) -> int:
+    """Points logged, over all metrics and attempts."""
+    return sum(int(row.get("points") or 0) for row in entry.metrics)
+
+
+def figure(entry: Entry, name: str) -> Figure | None:
+    """The figure of a name, if it was drawn."""
+    return next((f for f in entry.figures if f.name == name), None)
+
+
+def similar(site: SiteData, entry: Entry) -> list[Entry]:
+    """Up to `ALIKE` other runs that share patterns; a rare pattern counts for more, another project too.
+
+    Of a pattern that very many runs show, `LOOKED` are compared: what all have makes none alike.
+    """
+    score: Counter[str] = Counter()
+    for pattern in entry.diagnosis.patterns:
+        showing = site.showing[pattern]
+        for other in showing[:LOOKED]:
+            score[other.run_id] += 1000 // len(showing)
+    score.pop(entry.run_id, None)
+
+    def likeness(run_id: str) -> tuple[int, bool, bool]:
+        other = site.entry_of[run_id]
+        elsewhere = other.about.get("project") != entry.about.get("project")
+        return score[run_id], other.verdict is entry.verdict, elsewhere
+
+    return [site.entry_of[run_id] for run_id in sorted(score, key=likeness, reverse=True)[:ALIKE]]
+
+
+def hero(site: SiteData) -> Entry | None:
+    """The run whose figure stands on top: real, with something to see in it, ended well, and long."""
+
+    def rank(entry: Entry) -> tuple[bool, bool, bool, int]:
+        made = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
+        eventful = any(f.end_step is not None and f.pattern not in CALM for f in entry.diagnosis.findings)
+        last_step = max((int(row.get("last_step") or 0) for row in entry.attempts), default=0)
+        return not made, eventful, entry.verdict is Verdict.GOOD, last_step
+
+    return max((entry for entry in site.entries if figure(entry, "whole")), key=rank, default=None)
+
+
+def columns(site: SiteData) -> list[tuple[Verdict, list[Item]]]:
+    """Patterns by verdict, the most frequent first."""
+    items = {verdict: [_item(site, p) for p in site.patterns if p.verdict is verdict] for verdict in VERDICTS}
+    return [(verdict, sorted(listed, key=lambda item: -item.runs)) for verdict, listed in items.items()]
+
+
+def drawing(size: str, pattern: str | None) -> Html | None:
+    """The schematic of a pattern as SVG, ``main`` or ``small``; None for a pattern that has none."""
+    return Html(getattr(schematic, size)(pattern)) if pattern in SHAPES else None
+
+
+def _urgency(entry: Entry) -> tuple[int, str]:
+    """The gravest runs first, of equal ones the latest."""
+    return entry.verdict.rank, max((str(row.get("ended") or "") for row in entry.attempts), default="")
+
+
+def _worst_first(site: SiteData) -> list[Entry]:
+    return sorted(site.entries, key=lambda entry: -entry.verdict.rank)
+
+
+def _row(entry: Entry) -> list[object]:
+    shown = card(entry)
+    return [
+        plain(entry.run_id),
+        shown.title,
+        entry.verdict.value,
+        [plain(pattern) for pattern in entry.diagnosis.patterns],
+        plain(entry.about.get("project") or "no project"),
+        sorted({join.kind.value for join in entry.diagnosis.joins}) or ["none logged"],
+        "synthetic" if entry.about.get("synthetic") else plain(entry.about.get("data") or "log"),
+        points(entry),
+        shown.measure,
+        shown.meta,
+        shown.href,
+        shown.thumb,
+    ]
+
+
+def _item(site: SiteData, page: PatternPage) -> Item:
+    gist = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0]
+    return Item(page.id, f"patterns/{page.id}.html", page.title, gist, len(site.showing.get(page.id, ())))
+
+
+def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
+    showing: Sequence[Entry] = site.showing.get(page.id, ())
+    others = [entry for entry in showing if entry.run_id not in page.specimens]
+    return {
+        "base": "../",
+        "site": site,
+        "page": page,
+        "body": Html(_LINK.sub(_moved, page.body)),
+        "drawing": drawing("main", page.id),
+        "alike": [(drawing("small", other.pattern), other) for other in page.lookalikes],
+        "own_drawing": drawing("small", page.id),
+        "specimens": [card(site.entry_of[run_id]) for run_id in page.specimens if run_id in site.entry_of],
+        "others": [card(entry) for entry in others[:CARDS]],
+        "runs": len(showing),
+        "findings": sum(f.pattern == page.id for e in showing for f in e.diagnosis.findings),
+    }
+
+
+def _moved(link: re.Match[str]) -> str:
+    """A link of a gallery file to another one, or to docs/, as it must be on the page made from it."""
+    return "../guide/" if link[1] == "docs" else ""
+
+
+def _caption(text: str) -> str:
+    return clipped(plain(text), _CAPTION)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,338 @@
+"""From the lines of any text log to its records: pairs that were told together, and what counts among them.
+
+step 5 | loss: 2.5 | lr 1e-4            one line
+Mean reward: 0.67                       a block: each line is one pair, no name comes twice in it
+| train/          |        |            a box of two columns; names have their group in front
+|    loss         | -0.205 |
+epoch  train_loss  valid_loss  time     a table: rows under a header that names a counter
+0      1.2005      1.1001      00:32
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
+
+from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.metrics.roles import role_of
+from chronicle.model import Role
+from chronicle.readers.columns import number, step_rank
+from chronicle.readers.console.log import Line
+from chronicle.readers.console.pairs import Pair, pairs
+from chronicle.readers.console.prefixes import Prefix
+from chronicle.readers.runs_in_table import OF_BOTH
+
+_N_NAMED = 2 * len(STEP_NAMES)
+# Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
+_NO_COUNT = set(
+    re.findall(
+        r"\w+",
+        "accum accumulation best checkpoint every final first grad gradient inner last log max min n next num"
+        " patience per ppo save saved total until warmup",
+    )
+)
+_EVALUATION = re.compile(
+    r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/.\\-])",
+    re.IGNORECASE,
+)
+_TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
+_SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE})
+LOSSES = frozenset({Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS})
+_JUDGED = LOSSES | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
+
+
+class LinePair(NamedTuple):
+    """A pair, and the line it stands in with what stood before its words."""
+
+    pair: Pair
+    line: Line
+    prefix: Prefix
+
+
+class Record:
+    """Pairs that were told together, in one line or in a block of lines. ``text`` is that of the line.
+
+    ``shape`` is what records of one kind have in common, ``counters`` is what counts steps in it, from the
+    best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
+    """
+
+    def __init__(self, line_pairs: Sequence[LinePair], text: str = "", *, open: bool = False) -> None:
+        self.line_pairs, self.open = line_pairs, open
+        self.pairs = [item.pair for item in line_pairs]
+        self.shape = tuple(pair.name for pair in self.pairs)
+        self.epoch = next((pair for pair in self.pairs if _last_word(pair.name) == "epoch"), None)
+        ranked = [(rank, pair) for pair in self.pairs if (rank := rank_of(pair)) is not None]
+        self.counters = sorted(ranked, key=itemgetter(0)) if len(ranked) > 1 else ranked
+        metric = next((pair.name for pair in self.pairs if not counts(pair)), "")
+        before = text.find(metric) if metric else -1  # what stands behind a metric is said of another one
+        self.evaluation = _evaluation(text[:before] if before > 0 else text) if line_pairs else ""
+
+    def values(self, counter: str, phases: bool) -> dict[str, LinePair]:
+        """What it tells but the counter, by its name; of equal names the first is meant.
+
+        Where ``phases`` are told apart, what was measured in an evaluation says so in its name.
+        """
+        named = {item.pair.name: item for item in reversed(self.line_pairs)}
+        named = {name: named[name] for name in self.shape if name not in (counter, "progress")}
+        word = self.evaluation if phases else ""
+        if not word:
+            return named
+        # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
+        by_name = any(map(_names_an_evaluation, named))
+        return {
+            name if _keeps_its_name(name, by_name) else f"{word}/{name}": item
+            for name, item in named.items()
+            if not counts(item.pair)
+        }
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it was told in several lines."""
+        return len({item.line.number for item in self.line_pairs}) > 1
+
+    @property
+    def is_training(self) -> bool:
+        """Whether a trainer tells such things: a known metric, or batches of an epoch.
+
+        A score alone behind a bar is that of a picture after the other.
+        """
+        named = any(pair.name != "progress" for _, pair in self.counters)
+        if self.epoch is not None and named:
+            return True
+        only_a_bar = bool(self.counters) and not named and self.epoch is None
+        return any(is_judged(name) and not (only_a_bar and role_of(name) in _SCORES) for name in self.shape)
+
+
+def _evaluation(text: str) -> str:
+    """The word of an evaluation in a line, where no training is spoken of beside it; else ""."""
+    match = _EVALUATION.search(text)
+    if not match or _TRAINING.search(text):
+        return ""
+    ing = (match["ing"] or "").lower()
+    return {"evalu": "eval"}.get(ing, ing) or match[0].lower()
+
+
+@lru_cache(maxsize=4096)
+def _names_an_evaluation(name: str) -> bool:
+    """Whether the name of a metric itself speaks of an evaluation."""
+    return bool(_EVALUATION.search(re.sub(r"[_/.-]", " ", name)))
+
+
+def _keeps_its_name(name: str, by_name: bool) -> bool:
+    """Whether a metric is told of an evaluation under the name that it has anyway."""
+    return _names_an_evaluation(name) or (by_name and not is_judged(name)) or role_of(name) in OF_BOTH
+
+
+@lru_cache(maxsize=4096)
+def is_judged(name: str) -> bool:
+    """Whether trainings are judged by a metric of this name."""
+    return "loss" in name.lower() or role_of(name) in _JUDGED
+
+
+def rank_of(pair: Pair) -> int | None:
+    """How well a pair counts steps (0 is best); None where it does not. Epochs are not asked here."""
+    whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
+    return _rank_of_name(pair.name) if whole else None
+
+
+@lru_cache(maxsize=4096)
+def _rank_of_name(name: str) -> int | None:
+    name = re.sub(r"\(\w*\)$", "", name)
+    rank, words = step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
+    if words[-1] == "epoch":
+        return None
+    if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
+        rank = step_rank(words[-1]) if " " in name else None
+        if rank is None and words[-1] in CONSOLE_IN_EPOCH_NAMES:
+            rank = _N_NAMED + CONSOLE_IN_EPOCH_NAMES.index(words[-1])
+    return rank
+
+
+@lru_cache(maxsize=4096)
+def is_known(name: str) -> bool:
+    """Whether a value of this name belongs to a training wherever it stands."""
+    return "loss" in name.lower() or role_of(name) is not Role.OTHER
+
+
+def axis_of(rank: int) -> str:
+    """What a counter of this rank counts."""
+    names = STEP_NAMES
+    return names[rank % len(names)][1] if rank < _N_NAMED else "step"
+
+
+def counts(pair: Pair) -> bool:
+    """Whether a pair counts steps or epochs."""
+    return rank_of(pair) is not None or _last_word(pair.name) == "epoch"
+
+
+def as_bar(pair: Pair) -> Pair:
+    """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
+    if pair.of and not counts(pair) and not is_known(pair.name):
+        return pair._replace(name="progress")
+    return pair
+
+
+def key_of(pair: Pair) -> str:
+    """The name of a counter; bars without a name are told apart by what they count up to."""
+    return f"progress/{pair.of}" if pair.name == "progress" else pair.name
+
+
+@lru_cache(maxsize=4096)
+def _last_word(name: str) -> str:
+    return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
+
+
+# What a line of interest holds: a number after a name, or a rule or header that says how to read others.
+MAYBE = re.compile(
+    rb"[A-Za-z_)%\]|][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$|best iteration"
+    rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b|^\| [\w/]+ *\| *\|$",
+    re.IGNORECASE,
+)
+_RULE = re.compile(r"[-=#*_+|\s]{6,}")
+_BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
+_BULLET = " \t|>*#•▶:-{'\""
+_SUMMARY = re.compile(r"\bbest iteration is:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
+_BORDERS = re.compile(r"[|│┃║]")
+_BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
+_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b", re.IGNORECASE)
+_GAP = re.compile(r"\s{2,}|\t")
+_HEADS = {"#": "step", "e": "epoch"}  # of spaCy
+_MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
+
+
+class Table:
+    """A table that may be under way: the names of its columns, and the row that was read last."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._last: list[str] = []
+
+    def read(self, text: str) -> list[Pair] | None:
+        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
+        bar = _BAR.search(text) if "%" in text else None
+        text = text[: bar.start()] if bar else text
+        if names := _header(text):
+            self._names = names
+            return []
+        if not self._names:
+            return None
+        cells = _bordered(text) or text.split()
+        cells = cells[len(cells) > len(self._names) and cells[0] == "#" :]
+        if len(cells) != len(self._names):
+            return None
+        row = [pair for name, cell in zip(self._names, cells, strict=True) if (pair := _cell(name, cell))]
+        of_class = self._names[0].lower() == "class"
+        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self._names[0]):
+            return None
+        if (bar and bar[1] != "100") or cells == self._last or (of_class and cells[0] != "all"):
+            return []
+        self._last = cells
+        return row
+
+
+def _bordered(text: str) -> list[str]:
+    """The cells of a line between borders; [] where it has none."""
+    return [cell.strip() for cell in _BORDERS.split(text.strip("|│┃║ "))] if _BORDERS.search(text) else []
+
+
+def _header(text: str) -> tuple[str, ...]:
+    """The names of the columns that a line names; () where it is no header.
+
+    One of the first two counts steps or epochs.
+    """
+    if not _HEAD.match(text) or ": " in text or "=" in text:
+        return ()
+    cells = _bordered(text) or _GAP.split(text.strip())
+    names = cells if len(cells) > 1 else text.split()
+    names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
+    names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
+    if not 2 <= len(names) <= _MOST_COLUMNS or not all(map(_is_name, names)):
+        return ()
+    return tuple(names) if any(map(_counts, names[:2])) or names[0].lower() == "class" else ()
+
+
+def _is_name(cell: str) -> bool:
+    return bool(re.fullmatch(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}", cell)) and number(cell) is None
+
+
+def _counts(name: str) -> bool:
+    plain = name.lower()
+    return plain in ("epoch", "epochs", "#", "e") or step_rank(plain) is not None
+
+
+def _cell(name: str, cell: str) -> Pair | None:
+    """A cell with its name; None for one that is no number."""
+    match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?)?", cell)
+    value = number(match[1].replace(",", "")) if match else None
+    return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
+
+
+class Gatherer:
+    """Gathers the lines of a log, one after the other, into records."""
+
+    def __init__(self) -> None:
+        self._block: dict[str, LinePair] = {}
+        self._group, self._table, self._skip = "", Table(), False
+        self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
+        self._judged = False
+
+    def take(self, line: Line, prefix: Prefix) -> Iterator[Record]:
+        """The records that are complete with this line; one without pairs for a line that says nothing."""
+        text = prefix.text[:_LONGEST]
+        if _RULE.fullmatch(text):
+            self._group = ""
+            yield from self.end()
+        elif line.unfinished:  # its number may go on
+            yield Record((), text)
+        elif self._skip or ("est " in text and _SUMMARY.search(text)):  # what was said before, said again
+            self._skip = not self._skip and text.endswith(":")
+            yield Record((), text)
+        elif (box := _BOX.fullmatch(text)) and (not box[2] or number(box[2]) is not None):
+            yield from self._boxed(box[1], box[2], line, prefix)
+        else:
+            row = self._table.read(text)
+            named = [as_bar(pair) for pair in pairs(text)] if row is None else row
+            if len(named) == 1 and row is None and text.lstrip(_BULLET).startswith(named[0].name):
+                yield from self._alone(LinePair(named[0], line, prefix))
+            else:
+                if named:
+                    yield from self.end()
+                    self._judged |= any(is_judged(pair.name) for pair in named)
+                items = [LinePair(pair, line, prefix) for pair in named]
+                yield Record(items, text if row is None else "")
+
+    def end(self, *, of_log: bool = False) -> Iterator[Record]:
+        """The block that was under way, if there is one."""
+        if self._block:
+            yield Record(tuple(self._block.values()), open=of_log)
+            self._block = {}
+
+    def _boxed(self, name: str, cell: str, line: Line, prefix: Prefix) -> Iterator[Record]:
+        value = number(cell)
+        if value is None:
+            self._group = name if name.endswith("/") else ""
+        else:
+            yield from self._alone(LinePair(Pair(self._group + name, value), line, prefix), boxed=True)
+
+    def _begins(self, pair: Pair) -> bool:
+        """Whether a counter begins a block, as it did when it was first seen: before any loss or score."""
+        if not counts(pair):
+            self._judged |= is_judged(pair.name) and role_of(pair.name) is not Role.LEARNING_RATE
+            return False
+        return self._first.setdefault(pair.name, not self._judged)
+
+    def _alone(self, item: LinePair, *, boxed: bool = False) -> Iterator[Record]:
+        if item.pair.name in self._block or (self._begins(item.pair) and not boxed):
+            yield from self.end()
+        self._block[item.pair.name] = item
+
+
+def records(lines: Iterable[tuple[Line, Prefix]]) -> Iterator[Record]:
+    """The records of all lines, in their order."""
+    gatherer = Gatherer()
+    for line, prefix in lines:
+        yield from gatherer.take(line, prefix)
+    yield from gatherer.end(of_log=True)

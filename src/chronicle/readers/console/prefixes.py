@@ -1,0 +1,165 @@
+"""What launchers and loggers put before the words of a line: who printed it, on which host, and when.
+
+    >>> split("[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |")
+    Prefix(text='iteration 50/ 900 |', who='default3', time=1743400447.0)
+
+A clock without a zone is taken for UTC, and 10/11/2025 has its month first. Syslog and glog write no year:
+such a time is given as seconds of an unnamed year, which `chronicle.metrics.counters` moves next to a
+time that is known.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from chronicle.metrics.counters import UNNAMED_YEAR, has_year
+
+NAN = math.nan
+
+_STAMP = (
+    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}/\d{1,2}/\d{4},?)[ T_,-]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d(?!\d)))?"
+)
+
+# What may stand before the words, tried in turn until none fits. The names of groups say what they tell.
+_FORMS = (
+    rf"\[?{_STAMP}\]?(?: ?[-|:](?!\d))?",
+    r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?: [-|:])?(?=\s)",  # a clock without its day
+    r"\[(?P<who>(?:default|rank ?)\d+)\]:?",  # torchrun
+    r"(?P<who>\d{1,6}): (?! *[\d.]+, )",  # srun --label
+    r"\[(?P<who>[A-Za-z][\w.-]*)\](?= \d{4}-)",  # ESPnet's host
+    r"\[?(?P<who>[A-Za-z][\w.-]*:(?:rank)?\d+)\]?:(?=[\s\[])",  # host and rank
+    r"\((?P<who>\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
+    r"\[?(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)\b"
+    r"(?:\|(?P<who>[A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?[:,]?(?: *[-|:](?= ))?",
+    r"[\w.]+:[\w<>]+:\d+ - ",  # loguru
+    r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",  # glog, absl
+    r"(?P<who>[\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
+    r"\([\w.]+:\d+\)(?= [A-Z]+: )",
+    r"\[[\w./<>-]+\.py:\d+(?::[\w<>.]+)?\](?: [-|:])?",  # the place in the source
+    r"\[(?P<who>Rank \d+)\](?: [-|:])?",  # DeepSpeed
+    r"\[(?:deepspeed|deepscale)\]",
+    r"root:|(?:root|__main__|titan|\w+(?:\.\w+)+) [-|] ",  # name of a logger
+    r"\[(?:titan|root)\]",
+    r"(?P<who>[A-Za-z][\w.-]*):(?= \[(?:\d{4}-|[A-Z]{4}|default|rank))",  # pdsh
+)
+_PREFIX = tuple(re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in _FORMS)
+_MOST = 8
+
+
+class Prefix(NamedTuple):
+    """A line without its prefixes; who printed it ("" unknown), and Unix seconds (NaN unknown)."""
+
+    text: str
+    who: str = ""
+    time: float = NAN
+
+
+def split(line: str) -> Prefix:
+    """The line taken apart. A rank and a clock are those that stand first."""
+    who, at = "", 0
+    for _ in range(_MOST):
+        matches = (form.match(line, at) for form in _PREFIX)
+        match = next(filter(None, matches), None)
+        if match is None or match.end() == at:
+            break
+        who, at = who or match.groupdict().get("who") or "", match.end()
+    return Prefix(line[at:].strip(), who, time_in(line[:at]))
+
+
+def time_in(line: str) -> float:
+    """Unix seconds of the clock that a line begins with; NaN without one, or without its year."""
+    time = stamp(line).time
+    return time if has_year(time) else NAN
+
+
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+_HEAD = 120  # characters at the start of a line that may hold its clock
+
+_CLOCK = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
+_ISO = re.compile(
+    r"(?<![\d-])(?P<Y>\d{4})[-/](?P<M>\d\d)[-/](?P<D>\d\d)[T, ]"
+    + _CLOCK
+    + r" ?(?P<z>Z|UTC|[+-]\d\d:?\d\d\b)?"
+)
+_KERNEL = re.compile(
+    r"\[(?:[A-Z][a-z]{2} )?(?P<b>[A-Z][a-z]{2})\s+(?P<D>\d{1,2}) " + _CLOCK + r" (?P<Y>\d{4})\]"
+)
+_SYSLOG = re.compile(r"^(?:<\d+>)?(?P<b>[A-Z][a-z]{2})\s+(?P<D>\d{1,2}) " + _CLOCK + r"\s+(?P<host>\S+) ")
+_GLOG = re.compile(r"(?<![\w.])[EWIF](?P<M>\d{1,2})(?P<D>\d\d) " + _CLOCK)
+_AMERICAN = re.compile(r"(?<![\d/])(?P<M>\d{1,2})/(?P<D>\d{1,2})/(?P<Y>\d{4}),? " + _CLOCK)
+_SINCE_BOOT = re.compile(r"^(?:<\d+>)?\[\s*(?P<boot>\d{1,10}\.\d{3,9})\](?:\[\s*[TC]\d+\])? ")
+_CLOCKS = (_ISO, _KERNEL, _SYSLOG, _GLOG, _AMERICAN)
+
+_SYSTEM_CLOCK = re.compile(r"\[\s*(\d{1,10}\.\d+)\].* setting system clock to .*\((\d{9,10})\)")
+_HOSTS = (
+    re.compile(r"^\S{15,40} (?P<host>[\w.-]+) [\w./-]+(?:\[\d+\])?: "),  # journalctl -o short-iso
+    re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+\]"),  # [host:rank]:
+    re.compile(r"^(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL "),
+    re.compile(
+        r"^(?P<host>[A-Za-z][\w.-]*\d[\w.-]*): (?=\[|NVRM|slurmstepd|kernel|E\d{3,4} )"
+    ),  # pdsh, clush
+)
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Unix seconds (NaN without a clock) and host ("" if none is named) of a line.
+
+    ``since_boot`` is the kernel's own clock in seconds, NaN where the line has none.
+    """
+
+    time: float = math.nan
+    host: str = ""
+    since_boot: float = math.nan
+
+
+def stamp(line: str) -> Stamp:
+    """The stamp of a line; only its first 120 characters are looked at."""
+    start = line[:_HEAD]
+    boot = _SINCE_BOOT.match(start)
+    match = None if boot else next((m for form in _CLOCKS if (m := form.search(start))), None)
+    groups = match.groupdict() if match else {}
+    host = groups.get("host") or next((m["host"] for form in _HOSTS if (m := form.match(start))), "")
+    return Stamp(_seconds(groups), host, float(boot["boot"]) if boot else math.nan)
+
+
+def moment(text: str) -> float:
+    """Unix seconds of an ISO 8601 time somewhere in a text, NaN without one."""
+    match = _ISO.search(text)
+    return _seconds(match.groupdict()) if match else math.nan
+
+
+def boot_time(line: str) -> float:
+    """When the kernel booted, from its line about setting the system clock; NaN for every other line."""
+    match = _SYSTEM_CLOCK.search(line[:300])
+    return float(match[2]) - float(match[1]) if match else math.nan
+
+
+def _seconds(groups: Mapping[str, str | None]) -> float:
+    if not groups:
+        return math.nan
+    month = int(groups.get("M") or 0) or _MONTHS.find((groups.get("b") or "?").lower()) // 4 + 1
+    day = int(groups["D"] or 0)
+    if groups.get("z") is None and month > 12:  # day before month
+        month, day = day, month
+    year = int(groups.get("Y") or UNNAMED_YEAR)
+    try:
+        hours, minutes, seconds = (int(groups[part] or 0) for part in "hms")
+        at = datetime(year, month, day, hours, minutes, seconds, tzinfo=UTC)
+    except ValueError:
+        return math.nan
+    fraction = float(f"0.{groups.get('f') or 0}")
+    return at.timestamp() + fraction - _offset_s(groups.get("z") or "")
+
+
+def _offset_s(zone: str) -> float:
+    """How far a zone is ahead of UTC, as +05:30 or +0530 says it."""
+    match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", zone)
+    seconds = 3600.0 * int(match[2]) + 60.0 * int(match[3]) if match else 0.0
+    return -seconds if match and match[1] == "-" else seconds
