@@ -60,8 +60,8 @@ READERS = cast(
             "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
         ),
         OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",)),
-        OnDemand("trainer_state", "trainer_state.json", (".json",)),
-        OnDemand("json_document", "json", hooks=("runs",)),
+        OnDemand("huggingface", "trainer_state.json", (".json",)),
+        OnDemand("json_documents", "json", hooks=("runs",)),
         OnDemand("golden", "megatron-golden"),
         OnDemand("trackers.wandb", "wandb", (".wandb",), hooks=_LAUNCH, folder_has=("*.wandb",)),
         OnDemand("trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW),
