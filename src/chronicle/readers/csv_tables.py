@@ -33,8 +33,6 @@ from chronicle.readers.columns import (
     is_blank,
     number,
 )
-from chronicle.readers.damage import Faults
-from chronicle.readers.line_blocks import blocks, numbered_lines
 from chronicle.readers.runs_in_table import (
     EXTREMES,
     RUN_NAMES,
@@ -44,7 +42,7 @@ from chronicle.readers.runs_in_table import (
     names_of,
     runs_of,
 )
-from chronicle.readers.text import Head, Line, clean, head_lines
+from chronicle.readers.text import Faults, Head, Line, blocks, clean, head_lines, numbered_lines
 
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
