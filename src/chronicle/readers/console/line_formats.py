@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chronicle.model import Attempt, Role
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.console.log import Epochs, Line, Log
 from chronicle.readers.console.pairs import NUMBER, comma_number, numbers
 from chronicle.readers.console.prefixes import NAN, Prefix

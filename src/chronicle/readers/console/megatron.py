@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Steps
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import ARGUMENT, argument
 from chronicle.readers.console.prefixes import time_in
 from chronicle.readers.hyperparameters import Scalar, config_facts
-from chronicle.readers.tables import step_rank
 
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]

@@ -14,10 +14,9 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers import tables
+from chronicle.readers.columns import attempt_of, iso_seconds
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.tables import iso_seconds
 from chronicle.readers.text import Head
 from chronicle.readers.trackers import NOTHING, names_of, on_one_axis, without_summary
 from chronicle.readers.trackers.sqlite import Store, opened, tables_of
@@ -71,7 +70,7 @@ def read(path: Path) -> list[Attempt]:
             # `_Username`, `_Created` and the like are Trackio's own
             config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
             with suppress(BadLog):  # of a run that logged texts and media only
-                attempt = tables.attempt(
+                attempt = attempt_of(
                     path,
                     len(rows[key]),
                     on_one_axis(columns_of(rows[key]), "_step"),
