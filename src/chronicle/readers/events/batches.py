@@ -16,14 +16,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.model import Floats, Steps
 from chronicle.readers.events.scalars import Points, Text, decode
 from chronicle.readers.events.tfrecord import HEADER, U8, Damage, Frames, Ints, frames, intact, is_event_log
-from chronicle.readers.growing import Growing
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
@@ -207,3 +207,30 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
         if piece.is_last:
             piece.log.finish()
             yield piece.log
+
+
+class Growing:
+    """An array that grows at its end; there is room for ``expected`` values, which by itself costs none."""
+
+    def __init__(self, expected: int = 0) -> None:
+        self.size, self.expected = 0, expected
+        self._room = np.empty(0)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What it holds."""
+        return self._room[: self.size]
+
+    def takes(self, values: NDArray[Any]) -> bool:
+        """Whether these are of its kind."""
+        return not self.size or values.dtype == self._room.dtype
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Adds values at the end."""
+        size = self.size + len(values)
+        if size > len(self._room) or not self.size:
+            room = np.empty(max(size, self.expected, 2 * self.size), values.dtype)
+            room[: self.size] = self.values
+            self._room = room
+        self._room[self.size : size] = values
+        self.size = size
