@@ -25,8 +25,7 @@ from chronicle.errors import ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
-from chronicle.workspace.folders import RunFolder, Workspace
-from chronicle.workspace.locations import shipped
+from chronicle.workspace.folders import RunFolder, Workspace, shipped
 
 Progress = Callable[[Outcome, int], None]
 _FEW = 3  # so few runs are read sooner than a pool of processes has started

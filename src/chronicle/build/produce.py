@@ -21,8 +21,7 @@ from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, re
 from chronicle.readers import read_all
 from chronicle.timeline import OnAxis, on_axis, stitch, thin
 from chronicle.workspace.config import WorkspaceConfig, unknown
-from chronicle.workspace.folders import NOTES, RunFolder, read_notes
-from chronicle.workspace.locations import shown
+from chronicle.workspace.folders import NOTES, RunFolder, read_notes, shown
 
 _KEY, _ENTRY, _DATA, _MEMORY = "key", "entry.json", "series.csv", "inputs.json"
 _DATA_POINTS = 50_000  # a page's CSV holds at most so many points; a longer run is thinned, and says so

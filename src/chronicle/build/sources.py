@@ -21,8 +21,16 @@ from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, runs_below, runs_of_store, what_to_do
 from chronicle.readers.console.machine import expand as hosts_of
 from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
-from chronicle.workspace.folders import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
-from chronicle.workspace.locations import address_of, shown
+from chronicle.workspace.folders import (
+    CONFIG,
+    RUN_CONFIG,
+    RunFolder,
+    Workspace,
+    address_of,
+    run_in,
+    safe_id,
+    shown,
+)
 
 _FETCHES = 4  # runs whose logs are fetched at a time
 _NAMED = 3  # runs that a remedy names

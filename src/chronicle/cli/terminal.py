@@ -5,17 +5,23 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
 from chronicle.build.entry import headline
-from chronicle.classify.patterns import BY_ID
+from chronicle.classify.patterns import BY_ID, Trait, having
+from chronicle.classify.presets import PRESETS, Preset
 from chronicle.classify.restarts import gap, join_words, lettered, restart
+from chronicle.classify.thresholds import DEFAULTS
+from chronicle.classify.view import AttemptView, look
+from chronicle.errors import UsageError
 from chronicle.metrics.values import count, instant, plural
-from chronicle.model import Diagnosis, Entry, Finding, Join, Timeline, Verdict
+from chronicle.model import Comparison, Criterion, Diagnosis, Entry, Finding, Join, Series, Timeline, Verdict
+from chronicle.pages import words
 
 if TYPE_CHECKING:
     from chronicle.build import Report
@@ -151,3 +157,137 @@ def _say_outcome(outcome: Outcome, total: int) -> None:
 def printable(text: str) -> str:
     """Text from a log made safe for a terminal: control and direction characters become their escapes."""
     return "".join(c if c.isprintable() or c in _KEPT else repr(c)[1:-1] for c in text)
+
+
+Numbered = tuple[int, Finding]
+
+_MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
+
+
+def explain(diagnosis: Diagnosis, which: str = "") -> Iterator[str]:
+    """The lines that explain a diagnosis, or one finding or pattern of it.
+
+    Raises:
+        UsageError: there is no such finding; the message names those there are.
+    """
+    if which in BY_ID and which not in diagnosis.patterns:
+        yield from _not_named(diagnosis, which)
+        return
+    for number, finding in chosen(diagnosis, which):
+        yield from _finding(number, finding)
+    if not which:
+        yield diagnosis.because
+        for item in diagnosis.not_assessed:
+            needed = ", ".join(words.role_words(role) for role in item.missing)
+            yield f"not assessed: {item.pattern}. Not logged: {needed}"
+
+
+def chosen(diagnosis: Diagnosis, which: str) -> Sequence[Numbered]:
+    """The findings that ``which`` (a number from 1, a pattern's id, or nothing for all) speaks of."""
+    numbered = list(enumerate(diagnosis.findings, 1))
+    matching = [(n, f) for n, f in numbered if which in ("", str(n), f.pattern)]
+    if not matching and which:
+        have = ", ".join(f"{n} {f.pattern}" for n, f in numbered) or "none"
+        raise UsageError(f"no finding {which!r}. Findings of this run: {have}")
+    return matching
+
+
+def _finding(number: int, finding: Finding) -> Iterator[str]:
+    pattern = BY_ID[finding.pattern]
+    where = " · ".join(filter(None, (finding.metric, finding.attempt)))
+    head = f"{number}  {finding.pattern} ({pattern.verdict}), {words.span(finding)}"
+    yield head + (f", in {where}" if where else "")
+    yield f"   severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
+    yield from _table(finding.criteria)
+    evidence = "; ".join(words.evidence(finding))
+    if evidence:
+        yield f"   evidence: {evidence}"
+    if finding.runner_up:
+        yield f"   otherwise {finding.runner_up}{words.condition(finding.runner_up_if)}"
+    yield ""
+
+
+def _table(criteria: Sequence[Criterion]) -> Iterator[str]:
+    rows = [
+        (_MARKS[words.met_words(c)[0]], c.name, words.criterion_value(c), words.threshold(c))
+        for c in criteria
+    ]
+    names = max((len(name) for _, name, _, _ in rows), default=0)
+    values = max((len(value) for _, _, value, _ in rows), default=0)
+    for mark, name, value, threshold in rows:
+        yield f"   {mark} {name:<{names}}  {value:<{values}}  {threshold}".rstrip()
+
+
+def _not_named(diagnosis: Diagnosis, pattern: str) -> Iterator[str]:
+    """What is to be said of a pattern that was not found: not assessed and why, or looked for."""
+    missing = next((item.missing for item in diagnosis.not_assessed if item.pattern == pattern), ())
+    if missing:
+        needed = ", ".join(words.role_words(role) for role in missing)
+        yield f"{pattern} was not assessed. Not logged: {needed}"
+    else:
+        yield f"{pattern} was looked for and not found"
+        for finding in diagnosis.findings:
+            if finding.runner_up == pattern:
+                yield f"   nearest: {finding.pattern}, {words.span(finding)}" + (
+                    f"; it would be {pattern}{words.condition(finding.runner_up_if)}"
+                )
+
+
+NO_EVENTS = having(Trait.WHOLE_RUN | Trait.PROPERTY)
+_SHOWN = 8  # flagged steps that are listed
+_BEFORE_SAMPLES = 4  # a rule may see an event this much before its onset is dated
+
+
+def compare(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]) -> Iterator[Comparison]:
+    """Each rule on the judged loss of each attempt, in the order of the log."""
+    for name in presets:
+        for attempt in look(timeline, DEFAULTS).attempts:
+            if attempt.loss is not None:
+                yield _compared(PRESETS[name], attempt, attempt.loss, diagnosis.findings)
+
+
+def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[str]:
+    """The lines for one comparison with a diagnosis."""
+    c, n = comparison, len(comparison.flagged_steps)
+    share = f" ({100 * n / c.samples:.2g} %)" if n else ""
+    flagged = f"{count(n)} of {plural(c.samples, 'sample')} flagged{share}"
+    yield f"{c.preset} on {c.metric} · {c.attempt}: {flagged}"
+    if c.samples <= PRESETS[c.preset].window_samples:
+        yield f"  the rule judges nothing before {count(PRESETS[c.preset].window_samples)} samples are logged"
+    if c.outside_steps:
+        shown = [*map(count, c.outside_steps[:_SHOWN])]
+        listed = ", ".join(shown) + (" …" if len(c.outside_steps) > _SHOWN else "")
+        yield f"  outside chronicle's findings: {count(len(c.outside_steps))}, at {listed}"
+    for finding in diagnosis.findings:
+        if finding.id in c.missed:
+            yield f"  no sample of {finding.pattern} from step {count(finding.start_step)}"
+
+
+def _compared(
+    preset: Preset, attempt: AttemptView, series: Series, findings: Sequence[Finding]
+) -> Comparison:
+    rows = np.flatnonzero(preset.flags(series.values)).tolist()
+    spans = [
+        (f.id, *_reach(series, f))
+        for f in findings
+        if f.metric == series.metric and f.attempt in (None, attempt.name) and f.pattern not in NO_EVENTS
+    ]
+    flagged = [id for id, low, high in spans if any(low <= i < high for i in rows)]
+    outside = [i for i in rows if not any(low <= i < high for _, low, high in spans)]
+    return Comparison(
+        preset.name,
+        series.metric,
+        attempt.name,
+        len(series),
+        tuple(series.steps[rows].tolist()),
+        tuple(series.steps[outside].tolist()),
+        tuple(flagged),
+        tuple(id for id, _, _ in spans if id not in flagged),
+    )
+
+
+def _reach(series: Series, finding: Finding) -> tuple[int, int]:
+    """First and past-the-last row of a finding in its series."""
+    low = int(np.searchsorted(series.steps, finding.start_step)) - _BEFORE_SAMPLES
+    end = finding.end_step
+    return low, len(series) if end is None else int(np.searchsorted(series.steps, end, side="right"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence
-from chronicle.figures.panels import Panel
+from chronicle.figures.panels import PAD, Panel, Scene
 from chronicle.figures.scales import (
     LABEL_PX,
     RIGHT_PX,
@@ -23,7 +23,6 @@ from chronicle.figures.scales import (
     body_scale,
     full_scale,
 )
-from chronicle.figures.scene import PAD, Scene
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.figures.style import THUMBNAIL, WIDE, Tokens, pt, sheet
 

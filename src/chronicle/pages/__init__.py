@@ -11,8 +11,8 @@ from pathlib import Path
 
 from chronicle.pages import lists
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
-from chronicle.pages.markup import renderer
-from chronicle.pages.run import runs
+from chronicle.pages.lists import runs
+from chronicle.pages.words import renderer
 
 __all__ = ["PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_gallery", "pages"]
 
