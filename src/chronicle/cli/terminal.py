@@ -20,7 +20,7 @@ from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
 from chronicle.metrics.values import count, instant, plural
-from chronicle.model import Comparison, Criterion, Diagnosis, Entry, Finding, Join, Series, Timeline, Verdict
+from chronicle.model import Comparison, Diagnosis, Entry, Finding, Join, Series, Timeline, Verdict
 from chronicle.pages import words
 
 if TYPE_CHECKING:
@@ -55,17 +55,6 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator
         yield f"  {printable(join_line(letter, join))}"
     if len(joins) > _MOST_JOINS:
         yield f"  {plural(len(joins) - _MOST_JOINS, 'more join')}, all with --json"
-    yield from _fault_lines(timeline)
-    if timeline.series and diagnosis.not_assessed:
-        wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
-        text = f"not assessed, for what was not logged: {', '.join(wants)}"
-        yield textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
-    for doubt in timeline.doubts:
-        yield f"  in doubt: {printable(doubt)}"
-
-
-def _fault_lines(timeline: Timeline) -> Iterator[str]:
-    """The first faults beside the curves, a line each, and how many more there are."""
     for fault in timeline.faults[:_MOST_FAULTS]:
         step = "" if fault.at_step is None else f"step {count(fault.at_step)}"
         times = f"{count(fault.count)} times" if fault.count > 1 else ""
@@ -73,6 +62,12 @@ def _fault_lines(timeline: Timeline) -> Iterator[str]:
         yield printable(f"  × {fault.what}" + (f"  ({place})" if place else ""))
     if len(timeline.faults) > _MOST_FAULTS:
         yield f"  × {plural(len(timeline.faults) - _MOST_FAULTS, 'more fault')} beside the curves"
+    if timeline.series and diagnosis.not_assessed:
+        wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
+        text = f"not assessed, for what was not logged: {', '.join(wants)}"
+        yield textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    for doubt in timeline.doubts:
+        yield f"  in doubt: {printable(doubt)}"
 
 
 def finding_line(finding: Finding) -> str:
@@ -88,11 +83,11 @@ def finding_line(finding: Finding) -> str:
 
 def join_line(letter: str, join: Join) -> str:
     """One join: letter, kind, steps, gap, and what changed; of very many changes the first."""
-    words = restart(join)
-    changes = [*words.changes[:_MOST_CHANGES]]
-    if len(words.changes) > _MOST_CHANGES:
-        changes.append(plural(len(words.changes) - _MOST_CHANGES, "more change"))
-    far = [w for w in words.why if w.startswith(("did not go back", "went back", "it came again"))]
+    stated = restart(join)
+    changes = [*stated.changes[:_MOST_CHANGES]]
+    if len(stated.changes) > _MOST_CHANGES:
+        changes.append(plural(len(stated.changes) - _MOST_CHANGES, "more change"))
+    far = [w for w in stated.why if w.startswith(("did not go back", "went back", "it came again"))]
     where = f"{letter} {join.kind} {join_words(join)}"
     return " · ".join(filter(None, (where, gap(join.gap_s), *far, *changes)))
 
@@ -110,17 +105,12 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
             yield printable(f"{run_id:<{width}}  ") + verdict + printable(f"{entry.title}  [{patterns}]")
 
 
-def tally(entries: Iterable[Entry]) -> str:
-    """``45 runs: 6 good, 7 unexpected, 12 worrying, 20 bad``."""
-    verdicts = Counter(e.verdict for e in entries)
-    parts = [f"{count(verdicts[v])} {v}" for v in Verdict if verdicts[v]]
-    total = plural(sum(verdicts.values()), "run")
-    return f"{total}: {', '.join(parts)}" if parts else total
-
-
 def build_lines(report: Report) -> Iterator[str]:
-    """The last lines of `chronicle build`."""
-    yield tally(report.entries) + (f" ({count(report.reused)} unchanged)" if report.reused else "")
+    """The last lines of `chronicle build`: ``45 runs: 6 good, 7 unexpected, 12 worrying, 20 bad`` …"""
+    verdicts = Counter(entry.verdict for entry in report.entries)
+    tally = ", ".join(f"{count(verdicts[v])} {v}" for v in Verdict if verdicts[v])
+    total = plural(verdicts.total(), "run") + (f": {tally}" if tally else "")
+    yield total + (f" ({count(report.reused)} unchanged)" if report.reused else "")
     if report.unreadable:
         yield f"{plural(len(report.unreadable), 'log')} could not be read: see the page Unreadable logs"
     yield f"Open {report.site / 'index.html'}"
@@ -142,16 +132,16 @@ def exit_code(verdicts: Iterable[Verdict], fail_on: str, unreadable: bool) -> in
 @contextmanager
 def progress(total: int, verbose: bool, silent: bool) -> Iterator[Callable[[Outcome, int], None]]:
     """A bar on stderr, on a terminal only; with ``verbose`` a line for every run instead."""
+
+    def say(outcome: Outcome, total: int) -> None:
+        state = "unchanged" if outcome.cached else "read" if outcome.entry else "unreadable"
+        click.echo(printable(f"{outcome.run_id}: {state}"), err=True)
+
     if silent or verbose or not sys.stderr.isatty():
-        yield _say_outcome if verbose and not silent else lambda outcome, total: None
+        yield say if verbose and not silent else lambda outcome, total: None
         return
     with click.progressbar(length=total, label="runs", file=sys.stderr, show_pos=True) as bar:
         yield lambda outcome, total: bar.update(1)
-
-
-def _say_outcome(outcome: Outcome, total: int) -> None:
-    state = "unchanged" if outcome.cached else "read" if outcome.entry else "unreadable"
-    click.echo(printable(f"{outcome.run_id}: {state}"), err=True)
 
 
 def printable(text: str) -> str:
@@ -159,13 +149,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in _KEPT else repr(c)[1:-1] for c in text)
 
 
-Numbered = tuple[int, Finding]
-
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
 
 
 def explain(diagnosis: Diagnosis, which: str = "") -> Iterator[str]:
-    """The lines that explain a diagnosis, or one finding or pattern of it.
+    """The lines that explain a diagnosis, or of it what ``which`` names: a finding's number, or a pattern.
 
     Raises:
         UsageError: there is no such finding; the message names those there are.
@@ -173,7 +161,12 @@ def explain(diagnosis: Diagnosis, which: str = "") -> Iterator[str]:
     if which in BY_ID and which not in diagnosis.patterns:
         yield from _not_named(diagnosis, which)
         return
-    for number, finding in chosen(diagnosis, which):
+    numbered = list(enumerate(diagnosis.findings, 1))
+    chosen = [(n, f) for n, f in numbered if which in ("", str(n), f.pattern)]
+    if not chosen and which:
+        have = ", ".join(f"{n} {f.pattern}" for n, f in numbered) or "none"
+        raise UsageError(f"no finding {which!r}. Findings of this run: {have}")
+    for number, finding in chosen:
         yield from _finding(number, finding)
     if not which:
         yield diagnosis.because
@@ -182,40 +175,26 @@ def explain(diagnosis: Diagnosis, which: str = "") -> Iterator[str]:
             yield f"not assessed: {item.pattern}. Not logged: {needed}"
 
 
-def chosen(diagnosis: Diagnosis, which: str) -> Sequence[Numbered]:
-    """The findings that ``which`` (a number from 1, a pattern's id, or nothing for all) speaks of."""
-    numbered = list(enumerate(diagnosis.findings, 1))
-    matching = [(n, f) for n, f in numbered if which in ("", str(n), f.pattern)]
-    if not matching and which:
-        have = ", ".join(f"{n} {f.pattern}" for n, f in numbered) or "none"
-        raise UsageError(f"no finding {which!r}. Findings of this run: {have}")
-    return matching
-
-
 def _finding(number: int, finding: Finding) -> Iterator[str]:
     pattern = BY_ID[finding.pattern]
     where = " · ".join(filter(None, (finding.metric, finding.attempt)))
     head = f"{number}  {finding.pattern} ({pattern.verdict}), {words.span(finding)}"
     yield head + (f", in {where}" if where else "")
     yield f"   severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
-    yield from _table(finding.criteria)
+    rows = [
+        (_MARKS[words.met_words(c)[0]], c.name, words.criterion_value(c), words.threshold(c))
+        for c in finding.criteria
+    ]
+    names = max((len(name) for _, name, _, _ in rows), default=0)
+    values = max((len(value) for _, _, value, _ in rows), default=0)
+    for mark, name, value, threshold in rows:
+        yield f"   {mark} {name:<{names}}  {value:<{values}}  {threshold}".rstrip()
     evidence = "; ".join(words.evidence(finding))
     if evidence:
         yield f"   evidence: {evidence}"
     if finding.runner_up:
         yield f"   otherwise {finding.runner_up}{words.condition(finding.runner_up_if)}"
     yield ""
-
-
-def _table(criteria: Sequence[Criterion]) -> Iterator[str]:
-    rows = [
-        (_MARKS[words.met_words(c)[0]], c.name, words.criterion_value(c), words.threshold(c))
-        for c in criteria
-    ]
-    names = max((len(name) for _, name, _, _ in rows), default=0)
-    values = max((len(value) for _, _, value, _ in rows), default=0)
-    for mark, name, value, threshold in rows:
-        yield f"   {mark} {name:<{names}}  {value:<{values}}  {threshold}".rstrip()
 
 
 def _not_named(diagnosis: Diagnosis, pattern: str) -> Iterator[str]:
@@ -267,11 +246,12 @@ def _compared(
     preset: Preset, attempt: AttemptView, series: Series, findings: Sequence[Finding]
 ) -> Comparison:
     rows = np.flatnonzero(preset.flags(series.values)).tolist()
-    spans = [
-        (f.id, *_reach(series, f))
-        for f in findings
-        if f.metric == series.metric and f.attempt in (None, attempt.name) and f.pattern not in NO_EVENTS
-    ]
+    spans = []  # id, first and past-the-last row of each finding that speaks of an event in this series
+    for f in findings:
+        if f.metric == series.metric and f.attempt in (None, attempt.name) and f.pattern not in NO_EVENTS:
+            low = int(np.searchsorted(series.steps, f.start_step)) - _BEFORE_SAMPLES
+            end = len(series) if f.end_step is None else np.searchsorted(series.steps, f.end_step, "right")
+            spans.append((f.id, low, int(end)))
     flagged = [id for id, low, high in spans if any(low <= i < high for i in rows)]
     outside = [i for i in rows if not any(low <= i < high for _, low, high in spans)]
     return Comparison(
@@ -284,10 +264,3 @@ def _compared(
         tuple(flagged),
         tuple(id for id, _, _ in spans if id not in flagged),
     )
-
-
-def _reach(series: Series, finding: Finding) -> tuple[int, int]:
-    """First and past-the-last row of a finding in its series."""
-    low = int(np.searchsorted(series.steps, finding.start_step)) - _BEFORE_SAMPLES
-    end = finding.end_step
-    return low, len(series) if end is None else int(np.searchsorted(series.steps, end, side="right"))
