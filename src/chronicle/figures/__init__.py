@@ -12,9 +12,8 @@ from pathlib import Path
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import numbered
-from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH, Empty, Plan, thumb, whole, zoom
+from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH, Empty, Plan, Scene, scene, thumb, whole, zoom
 from chronicle.figures.lineage import LEAST, Lineage, lineage
-from chronicle.figures.panels import Scene, scene
 from chronicle.figures.style import LIGHT, NARROW, TOKENS, WIDE, literal, save, theme
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Figure, Finding, Timeline

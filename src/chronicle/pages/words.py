@@ -35,7 +35,6 @@ _ROLES: dict[str, str] = {
 }
 _MET = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
-_HASH, _HASH_SHOWN = re.compile(r"[0-9a-f]{32,128}"), 12
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _FAILED = 8  # kinds of faults that a sentence names
 _LISTED = 6  # phrases of a table's cell
@@ -86,10 +85,13 @@ def fact_value(fact: Fact) -> str:
     What a log or run.toml states (it has no unit) is given as stated, to six digits; of a hash the beginning.
     """
     value = fact.value
-    if fact.unit == "" and isinstance(value, str) and _HASH.fullmatch(value):
-        return f"{value[:_HASH_SHOWN]}…"
+    if fact.unit == "" and isinstance(value, str) and re.fullmatch("[0-9a-f]{32,128}", value):
+        return f"{value[:12]}…"
     if fact.unit == "" and _is_number(value):
-        return _as_stated(fact.quantity, value)
+        if isinstance(value, int):  # a seed only looks like a quantity
+            name = re.split(r"[\s_/.-]+", fact.quantity.lower())[-1]
+            return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
+        return f"{'−' if value < 0 else ''}{abs(value):.6g}"
     return value_words(value) or "not logged"
 
 
@@ -158,22 +160,12 @@ def steps(row: Mapping[str, Any]) -> str:
     return "none" if first is None or last is None else f"{count(first)} – {count(last)}"
 
 
-def _as_stated(quantity: str, value: float) -> str:
-    """A number that somebody wrote: thousands are apart, but not in what only looks like a quantity."""
-    if isinstance(value, int):
-        name = re.split(r"[\s_/.-]+", quantity.lower())[-1]
-        return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
-    return f"{'−' if value < 0 else ''}{abs(value):.6g}"
-
-
 def _measured(key: str, value: Any, unit: str) -> str:
     *name, last = [_NAMES.get(word, word) for word in key.split("_")]
     form = f"{{}} {unit}" if last == "loss" else _UNITS.get(last)
     if form is None or not name:
-        phrase = (
-            [value_words(value), *name, last] if type(value) is int else [*name, last, value_words(value)]
-        )
-        return " ".join(phrase)
+        phrase, number = [*name, last], value_words(value)
+        return " ".join([number, *phrase] if type(value) is int else [*phrase, number])
     if last == "share" and _is_number(value):
         value = 100.0 * value
     return f"{' '.join(name)} {form.format(value_words(value))}".strip()
@@ -228,7 +220,7 @@ def linked(text: Any) -> Html:
 
 
 def yaml_string(text: str) -> Html:
-    """A quoted YAML value for the front matter. Themes print it unescaped, so it is escaped here."""
+    """A quoted value of front matter. Themes print it unescaped, so it is escaped here."""
     return Html(json.dumps(as_html(text), ensure_ascii=False))
 
 
