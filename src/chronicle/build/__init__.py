@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from chronicle.build.engines import build_site, claim, write_tree
 from chronicle.build.produce import Outcome, Product, newest, produce, read_run
@@ -62,8 +62,7 @@ class Report:
         return {"schema": "chronicle/build/1", "site": str(self.site), "runs": runs, "unreadable": unreadable}
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(NamedTuple):
     """Where a build works: ``root`` holds mkdocs.yml; the site goes to ``out``."""
 
     root: Path

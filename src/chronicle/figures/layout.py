@@ -64,12 +64,6 @@ class Scene:
     joins: Sequence[tuple[str, Join]]
     single: dict[str, Panel] = field(default_factory=dict)  # of single metrics, made when first asked for
 
-    @property
-    def samples_apart(self) -> float:
-        """Median distance in steps of two points of the first panel (1 where there is but one)."""
-        longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
-        return median_gap(longest.steps)
-
     def peaks(self, panel: Panel) -> list[float]:
         """The largest value of each finding on each curve of a panel."""
         return [
@@ -91,7 +85,8 @@ class Scene:
         """First and last step of the zoom: the finding with its context, and the rollback that it led to."""
         finding, start, end = item.finding, float(item.finding.start_step), item.end
         span, whole = end - start, self.last - self.first
-        width = max(span, _LEAST_SAMPLES * self.samples_apart, min(_RUN_SHARE * whole, 3 * span))
+        longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
+        width = max(span, _LEAST_SAMPLES * median_gap(longest.steps), min(_RUN_SHARE * whole, 3 * span))
         over = finding.end_step is not None
         first = start - (_BEFORE if over else _BEFORE_OPEN) * width
         last = end + (_AFTER if over else 0.05) * width
@@ -182,13 +177,11 @@ class Plan:
     strips: Sequence[FaultLane | AttemptStrip]
 
     @property
-    def narrow(self) -> bool:
-        """Whether this is the figure for a phone."""
+    def narrow(self) -> bool:  # for a phone
         return self.width < WIDE / 2
 
     @property
     def height(self) -> float:
-        """Height of the figure."""
         panels = sum(c.height for c in self.curves) + GAP_PX * (len(self.curves) - 1)
         strips = sum(strip.height + _STRIP_GAP_PX for strip in self.strips)
         return round(self.findings.lift + _LABEL_ROW_PX + panels + strips + BOTTOM_PX)
@@ -276,7 +269,6 @@ class Empty:
     height: float = 80
 
     def paint(self, tokens: Tokens) -> Figure:
-        """The figure in a theme; call it inside `chronicle.figures.style.theme`."""
         figure = sheet(self.width, self.height)
         style: Style = {"ha": "center", "va": "center", "fontsize": pt(LABEL_PX)}
         figure.text(0.5, 0.5, self.words, color=tokens["ink2"], **style)

@@ -57,12 +57,10 @@ class Lineage:
 
     @property
     def row_px(self) -> float:
-        """Height of a row in CSS pixels."""
         return _PHONE_PX if self.narrow else _ROOMY_PX if len(self.rows) <= _FEW else _TIGHT_PX
 
     @property
     def height(self) -> float:
-        """Height of the figure in CSS pixels."""
         return round(_TOP_PX + self.row_px * len(self.rows) + BOTTOM_PX)
 
     @property
@@ -72,7 +70,6 @@ class Lineage:
         return min(first for first, _, _ in spans), max(last for _, last, _ in spans)
 
     def paint(self, tokens: Tokens) -> Figure:
-        """The figure in a theme; call it inside `chronicle.figures.style.theme`."""
         size = self.width, self.height
         figure = sheet(*size)
         plot_px = self.width if self.narrow else self.width - _WORDS_PX
@@ -105,19 +102,15 @@ class Lineage:
             caption += f" The {plural(dropped, 'attempt')} before these {verb} not drawn."
         return alt, caption
 
-    def holder(self, join: Join) -> int:
-        """The attempt a join goes back to: the one before it, or of its forebears the one with that step."""
-        source = {j.after: j for j in self.joins}
-        attempt = join.before
-        while attempt in source and source[attempt].to_step > join.to_step:
-            attempt = source[attempt].before
-        return attempt
-
     def _paint_joins(self, pane: Pane, height: float) -> None:
         """From the row that was gone on from down to the row that goes on, at the latter's first step."""
         place_of = {row.bar.attempt: place for place, row in enumerate(self.rows)}
+        source = {join.after: join for join in self.joins}
         for join in self.joins:
-            above, below = place_of.get(self.holder(join)), place_of.get(join.after)
+            holder = join.before  # or of its forebears the one that has the step of the checkpoint
+            while holder in source and source[holder].to_step > join.to_step:
+                holder = source[holder].before
+            above, below = place_of.get(holder), place_of.get(join.after)
             if above is not None and below is not None:
                 x, y = float(join.to_step), (above + height, below + height)
                 end = self.rows[above].bar.spans[-1][1]  # a resume may begin a little after it
@@ -141,7 +134,12 @@ def lineage(timeline: Timeline, axis: str, width: float) -> Lineage | None:
     if len(shown) < 2:
         return None
     ended = endings(timeline)
-    rows = [Row(bar, ended[bar.attempt], _became(timeline, ended[bar.attempt])) for bar in shown]
+    rows = []
+    for bar in shown:
+        ending = ended[bar.attempt]
+        # Of those that no join leads to or from the name as well, for nothing else tells which they are.
+        name = f"{timeline.attempts[bar.attempt].name}: " if ending.then in ("apart", "evaluation") else ""
+        rows.append(Row(bar, ending, name + outcome(ending)))
     return Lineage(width, axis, rows, timeline.joins)
 
 
@@ -154,12 +152,6 @@ def _taken_over(bar: Bar, joins: Sequence[Join]) -> Bar:
             step = float(min(later, default=last))
             spans[k : k + 2] = [(first, step, True), (step, end, False)]
     return Bar(bar.attempt, tuple(spans))
-
-
-def _became(timeline: Timeline, ending: Ending) -> str:
-    """What became of an attempt; of those that no join leads to or from the name, for nothing else tells."""
-    name = f"{timeline.attempts[ending.attempt].name}: " if ending.then in ("apart", "evaluation") else ""
-    return name + outcome(ending)
 
 
 def _paint_bar(pane: Pane, row: Row, y: float) -> None:

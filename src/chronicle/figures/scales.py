@@ -60,7 +60,6 @@ class Window(NamedTuple):
     width: float
 
     def px(self, step: float) -> float:
-        """Where a step stands."""
         return (step - self.first) / (self.last - self.first) * self.width
 
 
@@ -256,7 +255,6 @@ class Pane:
     def line(
         self, x: Places, y: Places, token: str, px: float = 1, where: str = "data", **style: Any
     ) -> None:
-        """A line, so many pixels wide."""
         self.ax.plot(x, y, color=self.tokens[token], lw=pt(px), transform=self.place[where], **style)
 
     def uprights(self, steps: Sequence[float], width_px: float, **style: Any) -> None:

@@ -5,7 +5,7 @@ A million samples on some hundred pixel columns are minimum, median and maximum 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -151,7 +151,11 @@ class Curves:
         for line in self.panel.lines:
             own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
             if own:
-                x, y = _right_end(max(own, key=lambda s: float(np.nanmax(s.x))), pane.window)
+                stroke, window = max(own, key=lambda s: float(np.nanmax(s.x))), pane.window
+                known, x = np.isfinite(stroke.mid), min(float(np.nanmax(stroke.x)), window.last)
+                # The middle height of the curve along the way that its name takes, at the right end.
+                way = np.linspace(max(x - 0.06 * (window.last - window.first), window.first), x, 9)
+                y = float(np.median(np.interp(way, stroke.x[known], stroke.mid[known])))
                 ends.append((float(pane.place["data"].transform((x, y))[1]) / 2, x, line))
         bottom = float(pane.place["inside"].transform((0, 0))[1]) / 2
         lowest = bottom + 2
@@ -161,14 +165,6 @@ class Curves:
             lowest += _NAME_GAP_PX
             place = (x, y), (-2, 0), "right bottom", line.token, "steps"
             pane.write(line.name, *place, weight="bold", zorder=7, **pane.halo)
-
-
-def _right_end(stroke: Stroke, window: Window) -> tuple[float, float]:
-    """Where a curve leaves the panel at the right, and its middle height along the way its name takes."""
-    known = np.isfinite(stroke.mid)
-    x = min(float(np.nanmax(stroke.x)), window.last)
-    way = np.linspace(max(x - 0.06 * (window.last - window.first), window.first), x, 9)
-    return x, float(np.median(np.interp(way, stroke.x[known], stroke.mid[known])))
 
 
 def strokes(panel: Panel, scale: Scale, window: Window) -> list[Stroke]:
@@ -286,7 +282,11 @@ def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
     placed = []
     for above in (True, False):
         taken_px = -1.0  # right end of the last value
-        for clip in _grouped(_outside(panel, scale, window, above), _CLIP_GAP_PX / px):
+        outside = _outside(panel, scale, window, above)
+        cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > _CLIP_GAP_PX / px) + 1
+        groups = [outside[a:b] for a, b in pairwise([0, *cuts, len(outside)]) if b > a]
+        for group in groups:
+            clip = max(group, key=lambda clip: clip.value if above else -clip.value)
             x, room = (clip.x - first) * px, text_px(true_value(clip.value)) + 12
             side = 1 if x + room < width else -1
             if (x if side > 0 else x - room) < taken_px:
@@ -310,13 +310,6 @@ def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Cl
                 token = line.token if s.live else "dead"
                 extremes.append(Clip(float(s.steps[i]), float(s.values[i]), above, token))
     return sorted(extremes, key=lambda clip: clip.x)
-
-
-def _grouped(clips: list[Clip], gap: float) -> Iterator[Clip]:
-    """The most extreme one of each group without a gap."""
-    cuts = np.flatnonzero(np.diff([clip.x for clip in clips]) > gap) + 1
-    for a, b in pairwise([0, *cuts, len(clips)]) if clips else ():
-        yield max(clips[a:b], key=lambda clip: clip.value if clip.above else -clip.value)
 
 
 def missing(panel: Panel, window: Window) -> Missing | None:

@@ -130,14 +130,12 @@ def run_in(folder: Path) -> RunFolder:
         config = load(RunConfig, folder / RUN_CONFIG, f"{folder.name}/{RUN_CONFIG}")
     except ConfigError as err:
         return RunFolder(run_id, (folder,), folder, problem=err)
-    elsewhere = tuple(_elsewhere(folder, path) for path in config.paths)
+    elsewhere = tuple(
+        mirror_of(path) if is_address(path) else (folder / Path(path).expanduser()).resolve()
+        for path in config.paths
+    )
     own = any(f.name not in OUR_FILES and not f.name.startswith(".") for f in folder.iterdir())
     return RunFolder(run_id, ((folder,) if own or not elsewhere else ()) + elsewhere, folder, config)
-
-
-def _elsewhere(folder: Path, path: str) -> Path:
-    """A path of a run.toml: as it stands, relative to the file, or the mirror of an address."""
-    return mirror_of(path) if is_address(path) else (folder / Path(path).expanduser()).resolve()
 
 
 def safe_id(name: str) -> str:
@@ -184,18 +182,15 @@ def add(workspace: Workspace, logs: Sequence[Path], name: str, facts: Mapping[st
     folder.mkdir(parents=True)
     if not link:
         for log in logs:
-            _copy(log, folder)
+            if log.is_dir():
+                place = folder / log.name if any(folder.iterdir()) else folder
+                shutil.copytree(log, place, dirs_exist_ok=True)
+            else:
+                shutil.copy2(log, folder / log.name)
     text = _run_toml([log.resolve() for log in logs] if link else [], facts)
     if text:
         (folder / RUN_CONFIG).write_text(text, "utf-8")
     return folder
-
-
-def _copy(log: Path, folder: Path) -> None:
-    if log.is_dir():
-        shutil.copytree(log, folder if not any(folder.iterdir()) else folder / log.name, dirs_exist_ok=True)
-    else:
-        shutil.copy2(log, folder / log.name)
 
 
 def _run_toml(paths: list[Path], facts: Mapping[str, str]) -> str:
@@ -279,6 +274,8 @@ def iso_time(at: str | None) -> str:
     return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="minutes")
 
 
+# Logs behind an address (`s3://bucket/run`) are read from a folder of this machine that mirrors it, and told
+# under their address. `chronicle.readers.remote` fetches them.
 CACHE = "CHRONICLE_CACHE"  # environment variable: where mirrors are kept
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)", re.DOTALL)
 _UNSAFE = re.compile(r"[%\\\x00-\x1f\x7f]|^\.{1,2}$|^$")
@@ -297,19 +294,19 @@ def cache() -> Path:
 
 def mirror_of(address: str) -> Path:
     """Where what lies behind an address is kept: below `cache`, whatever the address says."""
-    found = _ADDRESS.fullmatch(address)
-    if not found:
+    match = _ADDRESS.fullmatch(address)
+    if not match:
         raise ValueError(f"{address!r} is no address")
-    return cache() / "mirror" / found[1] / spelled(found[2].rstrip("/"))
+    return cache() / "mirror" / match[1] / spelled(match[2].rstrip("/"))
 
 
 def spelled(name: str) -> Path:
     """The name of an object as a relative path that leads nowhere else: `..` and the like are spelled out."""
-    return Path(*(_UNSAFE.sub(_percent_coded, part) for part in name.split("/")))
 
+    def percent_coded(match: re.Match[str]) -> str:
+        return "".join(f"%{byte:02X}" for byte in match[0].encode()) or "%"
 
-def _percent_coded(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode()) or "%"
+    return Path(*(_UNSAFE.sub(percent_coded, part) for part in name.split("/")))
 
 
 def address_of(path: Path) -> str:
@@ -326,10 +323,8 @@ def shown(path: Path) -> str:
     return address_of(path) or str(path)
 
 
-_PACKAGE = Path(__file__).resolve().parent.parent
-
-
 def shipped(name: str) -> Path:
     """The shipped file or folder ``name``: inside the wheel, or at the top level of a checkout."""
-    packed = _PACKAGE / "shipped" / name
-    return packed if packed.exists() else _PACKAGE.parent.parent / name
+    package = Path(__file__).resolve().parent.parent
+    packed = package / "shipped" / name
+    return packed if packed.exists() else package.parent.parent / name
