@@ -12,16 +12,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from chronicle.errors import MissingExtra, SiteError, UsageError
 
 MARKER = ".chronicle-site"  # a folder without it is not ours, and an engine would empty it
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(NamedTuple):
     """``python -m module build``; one that takes no --site-dir writes to site_dir of the mkdocs.yml."""
 
     module: str

@@ -172,8 +172,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
 
 
 def _step_backs(timeline: Timeline) -> Iterator[Fact]:
-    """Where the step goes back or stays without a restart; of many of one cause the first, and the others in
-    one row."""
+    """Where the step goes back or stays without a restart; of one cause the first, and the others in one row."""
     for cause, (quantity, noun) in _BACKS.items():
         backs = [back for back in timeline.step_backs if back.cause == cause]
         rows = [(back.count, step_back_words(back)) for back in backs[:_MOST_BACKS]]
@@ -298,7 +297,7 @@ def _attempt_row(attempt: Attempt) -> dict[str, Any]:
         "truncated": attempt.truncated,
         "axis": attempt.axis,
         **{name: str(attempt.facts.get(name, "")) for name in ("format", "job", "nodes")},
-        "faults": [f"{f.where}: {f.what}" for f in _of_reading(attempt)[:20]],
+        "faults": [f"{f.where}: {f.what}" for f in _reading_faults(attempt)[:20]],
     }
 
 
@@ -321,15 +320,14 @@ def machine_faults(timeline: Timeline) -> tuple[MachineFault, ...]:
     )
 
 
-def _of_reading(attempt: Attempt) -> list[Fault]:
+def _reading_faults(attempt: Attempt) -> list[Fault]:
     """What could not be used; the faults beside the curves have a table of their own."""
     return [fault for fault in attempt.faults if fault.kind == "read"]
 
 
 def _unused(timeline: Timeline) -> Iterator[str]:
-    """What the readers could not use, a sentence each."""
     for attempt in timeline.attempts:
-        for fault in _of_reading(attempt)[:10]:
+        for fault in _reading_faults(attempt)[:10]:
             times = f" ({count(fault.count)} times)" if fault.count > 1 else ""
             yield f"{fault.where}: {fault.what}{times}"
         if attempt.truncated:

@@ -151,7 +151,6 @@ def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
 
 
 def _present(log: Attempt, runs: Sequence[_Presence]) -> list[list[_Presence]]:
-    """For each fault the runs that were there."""
     return [[run for run in runs if run.was_there(fault)] for fault in log.faults]
 
 

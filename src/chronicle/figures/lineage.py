@@ -65,7 +65,6 @@ class Lineage:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The first step and the last one."""
         spans = [span for row in self.rows for span in row.bar.spans]
         return min(first for first, _, _ in spans), max(last for _, last, _ in spans)
 
@@ -87,7 +86,6 @@ class Lineage:
         return figure
 
     def words(self, title: str) -> tuple[str, str]:
-        """Alternative text and caption."""
         became = "; ".join(f"{row.bar.attempt + 1} {row.words}" for row in self.rows[-8:])
         first, last = self.ends
         attempts = f"lineage of {plural(len(self.rows), 'attempt')}"
@@ -102,15 +100,19 @@ class Lineage:
             caption += f" The {plural(dropped, 'attempt')} before these {verb} not drawn."
         return alt, caption
 
+    def holder(self, join: Join) -> int:
+        """The attempt a join goes back to: the one before it, or of its forebears the one with that step."""
+        source = {j.after: j for j in self.joins}
+        attempt = join.before
+        while attempt in source and source[attempt].to_step > join.to_step:
+            attempt = source[attempt].before
+        return attempt
+
     def _paint_joins(self, pane: Pane, height: float) -> None:
         """From the row that was gone on from down to the row that goes on, at the latter's first step."""
         place_of = {row.bar.attempt: place for place, row in enumerate(self.rows)}
-        source = {join.after: join for join in self.joins}
         for join in self.joins:
-            holder = join.before  # or of its forebears the one that has the step of the checkpoint
-            while holder in source and source[holder].to_step > join.to_step:
-                holder = source[holder].before
-            above, below = place_of.get(holder), place_of.get(join.after)
+            above, below = place_of.get(self.holder(join)), place_of.get(join.after)
             if above is not None and below is not None:
                 x, y = float(join.to_step), (above + height, below + height)
                 end = self.rows[above].bar.spans[-1][1]  # a resume may begin a little after it

@@ -145,7 +145,6 @@ def _finite(arrays: Iterable[Floats]) -> Floats:
 
 
 def step_ticks(first: float, last: float, most: int) -> Ticks:
-    """Whole steps in [first, last] with their labels."""
     places = _inside(MaxNLocator(most, integer=True).tick_values(first, last), first, last)
     return list(zip(places, step_labels(places), strict=True))
 
@@ -239,7 +238,7 @@ class Pane:
     """
 
     def __init__(self, figure: Figure, size: Pair, box: Box, window: Window, tokens: Tokens) -> None:
-        """An empty pane on a figure of a size; ``box`` is its left, bottom, width and height."""
+        # box: left, bottom, width and height on a figure of a size
         (left, bottom, width, self.height), (across, up) = box, size
         self.ax = ax = figure.add_axes((left / across, bottom / up, width / across, self.height / up))
         ax.axis("off")
@@ -258,7 +257,6 @@ class Pane:
         self.ax.plot(x, y, color=self.tokens[token], lw=pt(px), transform=self.place[where], **style)
 
     def uprights(self, steps: Sequence[float], width_px: float, **style: Any) -> None:
-        """Lines from foot to top."""
         look: Style = {"color": self.tokens["ink2"], "lw": pt(width_px), **style}
         self.ax.vlines(steps, 0, 1, transform=self.place["steps"], **look)
 

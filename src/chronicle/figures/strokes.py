@@ -120,7 +120,6 @@ class Curves:
 
     @classmethod
     def of(cls, panel: Panel, scale: Scale, height: float, window: Window) -> Curves:
-        """What a panel draws over a window of steps."""
         gaps = missing(panel, window)
         if gaps:
             scale = scale.with_headroom()

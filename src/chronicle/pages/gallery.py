@@ -58,8 +58,6 @@ class Cause:
 
 @dataclass(frozen=True)
 class Source:
-    """Something written about a pattern."""
-
     title: Text
     where: Text = ""
     note: Text = ""
@@ -96,12 +94,10 @@ class SiteData:
 
     @cached_property
     def page_of(self) -> Mapping[str, PatternPage]:
-        """Pattern pages by id."""
         return {page.id: page for page in self.patterns}
 
     @cached_property
     def entry_of(self) -> Mapping[str, Entry]:
-        """Entries by run id."""
         return {entry.run_id: entry for entry in self.entries}
 
     @cached_property

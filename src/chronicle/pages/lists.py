@@ -126,7 +126,6 @@ def entries_js(site: SiteData) -> str:
 
 
 def card(entry: Entry) -> Card:
-    """The card of a run."""
     thumb = figure(entry, "thumb")
     path = next(iter(thumb.files.values()))[0] if thumb else ""
     folder, project = f"runs/{address(entry.run_id)}", _caption(str(entry.about.get("project", "")))
@@ -155,7 +154,6 @@ def points(entry: Entry) -> int:
 
 
 def figure(entry: Entry, name: str) -> Figure | None:
-    """The figure of a name, if it was drawn."""
     return next((f for f in entry.figures if f.name == name), None)
 
 
@@ -252,7 +250,6 @@ def _caption(text: str) -> str:
 
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
-    """One page a run."""
     for entry in site.entries:
         yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
 
