@@ -1,5 +1,6 @@
 # make site   sets everything up, builds the reference gallery from runs/, and says where to open it
-# make test   sets everything up and runs all tests
+# make test   sets everything up and runs all tests, on all cores
+# make quick  the tests that take less than a second each
 # Needs Python 3.11 or newer, make and a C library. Both may be called again at once: nothing is installed twice.
 
 PYTHON ?= python3
@@ -8,13 +9,16 @@ SITE := .venv/.ready-site
 TEST := .venv/.ready-test
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: site test check browser clean
+.PHONY: site test quick check browser clean
 
 site: $(SITE)
 	$(BIN)/chronicle build
 
 test: $(TEST) check browser
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+quick: $(TEST)
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow and not browser"
 
 check: $(TEST)
 	$(BIN)/ruff check .

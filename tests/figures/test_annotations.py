@@ -181,7 +181,6 @@ def test_a_fault_without_a_step_or_outside_has_no_mark():
     assert lane([fault(None), fault(-1), fault(1001)], 800) == []
 
 
-@pytest.mark.slow
 def test_the_figure_grows_by_the_lane_and_tells_of_it(tmp_path):
     calm = run(range(300), falling(300))
     failed = replace(calm, faults=(fault(120), fault(130, "nccl")))

@@ -35,6 +35,45 @@ def csv_bytes(seed: int) -> bytes:
     return damaged(text.encode(), random_)
 
 
+def plain_csv_bytes(seed: int) -> bytes:
+    """A table of up to 40 rows whose columns hold one kind of cell each, with a line that is odd at most."""
+    random_ = random.Random(seed)
+    kinds = [
+        lambda row: str(row),
+        lambda row: repr(random_.gauss(0, 1)),
+        lambda row: random_.choice(["0", "-0", "1", "2"]),
+        lambda row: random_.choice(["train", "val", "", "a"]),
+        lambda row: random_.choice(["nan", "1.5", "NaN", "inf", "2"]),
+        lambda row: random_.choice(["", "1.5", "NA", "2e5", "-0", "-0.0", " 3", "4 "]),
+        lambda row: "true" if row % 2 else random_.choice(["True", "false", "1"]),
+        lambda row: str(random_.randint(2**52, 2**64)),
+    ]
+    names = random_.sample(
+        ["step", "loss", "lr", "epoch", "x", "time", "run", "mode", "iter"], random_.randint(2, 5)
+    )
+    columns = [random_.choice([*kinds[:2] * 3, *kinds]) for _ in names]
+    delimiter, end = random_.choice(",,,\t;"), random_.choice(["\n", "\n", "\r\n"])
+    rows = [delimiter.join(cell(row) for cell in columns) for row in range(random_.randint(1, 40))]
+    if random_.random() < 0.3:
+        header, blanks = delimiter.join(names), delimiter * (len(names) - 1)
+        odd = [
+            header,
+            header + delimiter,
+            blanks,
+            blanks + delimiter,
+            "",
+            " ",
+            '"1"' + blanks,
+            "1\0" + blanks,
+        ]
+        rows.insert(random_.randrange(len(rows)), random_.choice(odd))
+    if random_.random() < 0.3:  # as many delimiters as there should be, in the wrong lines
+        longer, shorter = random_.randrange(len(rows)), random_.randrange(len(rows))
+        rows[longer] += delimiter
+        rows[shorter] = rows[shorter].rpartition(delimiter)[0]
+    return (delimiter.join(names) + end + end.join(rows) + random_.choice(["", end, end])).encode()
+
+
 VALUES = [
     *[
         "1",

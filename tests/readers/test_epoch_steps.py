@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from chronicle.readers import read
-from chronicle.readers.epoch_steps import across_epochs, counts_up, steps_per_epoch
-from chronicle.readers.tables import Column
+from chronicle.readers.columns import Column, across_epochs, counts_up, steps_per_epoch
 
 
 def made(steps: list[int], epochs: list[float]) -> tuple[int | None, list[int]]:

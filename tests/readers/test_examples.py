@@ -9,8 +9,8 @@ from tests.readers.gold import EXAMPLES, examples, gold_of, text
 
 from chronicle.readers import READERS, read
 from chronicle.readers.catalogue import Reader
-from chronicle.readers.file_names import loss_of
 from chronicle.readers.find import claims
+from chronicle.readers.runs_in_table import loss_of
 
 # The folder of a format's examples, where it is not called as the format.
 FOLDER_OF = {

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from chronicle.errors import UnknownFormat
 from chronicle.model import Role
 from chronicle.readers import read, runs_below
-from chronicle.readers.file_names import loss_of
 from chronicle.readers.find import claims, is_log
+from chronicle.readers.runs_in_table import loss_of
 from chronicle.timeline import stitch
 
 NUMBERS = "2.5\n2.25\n2.125\n"

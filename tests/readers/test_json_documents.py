@@ -11,7 +11,7 @@ import pytest
 
 from chronicle.errors import BadLog, UnknownFormat
 from chronicle.model import Attempt
-from chronicle.readers import golden, json_document, read
+from chronicle.readers import golden, json_documents, read
 from chronicle.readers.text import Head
 
 
@@ -80,13 +80,13 @@ def test_tables_of_a_document_are_told_apart_by_their_paths(tmp_path: Path) -> N
 def test_rows_of_several_runs_are_several_runs(tmp_path: Path) -> None:
     rows = [{"run_name": "ab"[i % 2], "step": i // 2, "loss": 3.0 - i} for i in range(8)]
     file = document(tmp_path, {"config": {"lr": 0.1}, "rows": rows})
-    attempts = json_document.read(file)
+    attempts = json_documents.read(file)
     assert [values(one) for one in attempts] == [
         {"loss": [(0, 3.0), (1, 1.0), (2, -1.0), (3, -3.0)]},
         {"loss": [(0, 2.0), (1, 0.0), (2, -2.0), (3, -4.0)]},
     ]
     assert [one.facts for one in attempts] == [{"run": run, "config/lr": 0.1} for run in "ab"]
-    assert json_document.runs(file) == ["a", "b"]
+    assert json_documents.runs(file) == ["a", "b"]
 
 
 def test_columns_are_rows_written_the_other_way(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
 )
 def test_other_documents_are_left_alone(content: Any, tmp_path: Path) -> None:
     file = document(tmp_path, content)
-    assert not json_document.identify(Head.of(file))
+    assert not json_documents.identify(Head.of(file))
     with pytest.raises(UnknownFormat):
         read(file)
 
@@ -179,20 +179,20 @@ def test_configuration_and_results_are_facts(tmp_path: Path) -> None:
 def test_nesting_without_end_is_bounded(tmp_path: Path) -> None:
     file = tmp_path / "deep.json"
     file.write_text('{"a": ' * 100_000 + "1" + "}" * 100_000)
-    assert not json_document.identify(Head.of(file))
+    assert not json_documents.identify(Head.of(file))
     content: Any = {"metrics": ROWS}
     for _ in range(20):
         content = {"a": content}
-    assert not json_document.identify(Head.of(document(tmp_path, content)))
+    assert not json_documents.identify(Head.of(document(tmp_path, content)))
 
 
 def test_a_list_of_numbers_is_the_loss_that_its_file_is_named_after(tmp_path: Path) -> None:
     for name, claimed in (("losses.json", True), ("values.json", False), ("glossary.json", False)):
         (tmp_path / name).write_text("[2.5, 2.25, NaN, null, 2, 1.5, 1.25]")
-        assert json_document.identify(Head.of(tmp_path / name)) is claimed
+        assert json_documents.identify(Head.of(tmp_path / name)) is claimed
     (attempt,) = read(tmp_path / "losses.json")
     series = attempt.series["losses"]
     assert (attempt.axis, series.steps.tolist()) == ("row", [0, 1, 2, 4, 5, 6])
     assert series.values[[0, 1, 3, 4, 5]].tolist() == [2.5, 2.25, 2.0, 1.5, 1.25]
     (tmp_path / "losses.json").write_text("[1, 2, 3, 4, 5]")
-    assert not json_document.identify(Head.of(tmp_path / "losses.json"))
+    assert not json_documents.identify(Head.of(tmp_path / "losses.json"))

@@ -11,7 +11,7 @@ import pytest
 
 from chronicle.readers import READERS
 from chronicle.readers.console.line_formats import LINE_FORMATS
-from chronicle.readers.dvclive import PLACES
+from chronicle.readers.csv_tables import METRIC_FOLDERS
 from chronicle.readers.find import folder_claims
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -58,7 +58,7 @@ def test_every_reader_has_a_row_of_its_own() -> None:
         ({"run-a.wandb": b"text"}, []),
         ({"meta.yaml": b"run_id: a\n", "metrics/loss": b""}, ["mlflow"]),
         ({"meta.yaml": b"experiment_id: a\n", "metrics/loss": b""}, []),
-        *(({f"{place}/loss.tsv": b"step\tloss\n"}, ["csv"]) for place in PLACES),
+        *(({f"{place}/loss.tsv": b"step\tloss\n"}, ["csv"]) for place in METRIC_FOLDERS),
         ({"scalars/notes.txt": b"step\n"}, []),
         ({"loss.csv": b"step,loss\n1,2\n"}, []),
         ({}, []),

@@ -24,9 +24,8 @@ from tests.readers.tracker_writers import trackio_log
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
 from chronicle.readers import parquet, read
-from chronicle.readers.parquet_footer import leaves_of
+from chronicle.readers.columns import Column
 from chronicle.readers.runs_in_table import runs_of
-from chronicle.readers.tables import Column
 from chronicle.readers.text import Head
 
 
@@ -223,22 +222,7 @@ def test_any_footer_is_read_or_refused(data: st.DataObject) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"PAR1" + bytes(8) + footer + len(footer).to_bytes(4, "little") + b"PAR1")
         file.flush()
-        assert all(isinstance(leaf.name, str) for leaf in leaves_of(Path(file.name)))
         assert parquet.identify(Head.of(Path(file.name))) in (True, False)
-
-
-def test_the_footer_against_pyarrow(tmp_path: Path) -> None:
-    columns: dict[str, Any] = {f"x{i}": [i] for i in range(40)}
-    columns |= {
-        "s": [{"a": 1, "b": [{"c": 2.0}], "d": {"e": "t"}}],
-        "l": [[1]],
-        "m": pa.array([[("k", 1)]], pa.map_("string", "int8")),
-    }
-    file = write(tmp_path / "a.parquet", columns)
-    schema = pq.ParquetFile(file).schema
-    theirs = [schema.column(i) for i in range(len(schema))]
-    assert [leaf.name for leaf in leaves_of(file)] == [c.path for c in theirs]
-    assert [leaf.repeated for leaf in leaves_of(file)] == [c.max_repetition_level > 0 for c in theirs]
 
 
 def test_without_pyarrow_the_message_says_how_to_get_it(

@@ -14,20 +14,11 @@ from tests.docs.docs_text import DOCS, between
 from tests.readers.writers import csv_log, json_log, trainer_log
 
 from chronicle.errors import BadLog, LogError
+from chronicle.metrics.counters import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES, TIME_NAMES
 from chronicle.model import Attempt, Role
 from chronicle.readers import read
-from chronicle.readers.cells import looks_whole, number
-from chronicle.readers.tables import (
-    EPOCH_NAMES,
-    IN_EPOCH_NAMES,
-    STEP_NAMES,
-    TIME_NAMES,
-    Column,
-    iso_seconds,
-    plain,
-    step_rank,
-    unix,
-)
+from chronicle.readers.columns import Column, column_key, iso_seconds, number, step_rank, unix
+from chronicle.readers.csv_tables import looks_whole
 
 
 def log(tmp_path: Path, text: str | bytes, name: str = "log.csv") -> Attempt:
@@ -263,7 +254,7 @@ def test_a_table_without_numbers_is_told(text: str, told: str, tmp_path: Path) -
 
 
 def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.csv_rows.CHUNK_CELLS", 9)
+    monkeypatch.setattr("chronicle.readers.csv_tables.CHUNK_CELLS", 9)
     rows = [f"{i},{i / 4 if i % 5 else ''},{'x' if i > 7 else i}\n" for i in range(20)]
     attempt = log(tmp_path, "step,loss,odd\n" + "".join(rows))
     assert points(attempt) == [(i, i / 4) for i in range(20) if i % 5]
@@ -402,7 +393,7 @@ def test_a_state_without_points_is_told(history: str, tmp_path: Path) -> None:
 RESERVED = (*TIME_NAMES, "train_runtime", "log_history")
 metric = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=20).filter(
     lambda name: (
-        step_rank(name) is None and plain(name) not in RESERVED and not name.endswith(("__MIN", "__MAX"))
+        step_rank(name) is None and column_key(name) not in RESERVED and not name.endswith(("__MIN", "__MAX"))
     )
 )
 floats = st.floats(allow_nan=True, allow_infinity=True)

@@ -15,7 +15,7 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers.hyperparameters import as_float
-from chronicle.readers.json_text import whole_document
+from chronicle.readers.json_lines import whole_document
 from chronicle.readers.text import Head, clean
 
 NAME = "megatron-golden"

@@ -1,35 +1,41 @@
 """JSON lines: one object a logged step; nested objects are flattened with "/".
 
 Lines without a number (configuration, events) are facts. NaN and Infinity are read as Python writes them,
-numbers in strings (fairseq) as numbers, null as not measured.
+numbers in strings (fairseq) as numbers, null as not measured. What other readers of JSON share with this one
+stands here too: `columns_of` rows, `flat` objects and the `whole_document` in a file.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import orjson
 
-from chronicle.model import Attempt
-from chronicle.readers.blocks import engine_for
-from chronicle.readers.json_rows import JsonLog, Row, cells_of
-from chronicle.readers.runs_in_table import RUN_NAMES, runs_of
-from chronicle.readers.tables import Column
-from chronicle.readers.text import Head, Lines, encoding_of, head, head_lines, numbered
-
-__all__ = ["Row", "columns_of", "flat"]
+from chronicle.errors import BadLog
+from chronicle.metrics.roles import role_of
+from chronicle.model import Attempt, Fault, Place, Role, Steps
+from chronicle.readers.columns import Builder, Column, counts_steps, number
+from chronicle.readers.hyperparameters import below_config, named_facts
+from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
+from chronicle.readers.text import SMALL_BYTES, Faults, Head, blocks, clean, encoding_of, head, head_lines
 
 NAME = "jsonl"
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
 MOST_EMPTY = 100  # lines before the first that tells something
+MAX_EVENTS, MAX_DEPTH, MAX_LIST = 1000, 8, 16
 _OBJECT, _EMPTY = re.compile(r'\{\s*"'), re.compile(r"\{\s*\}")
+_BLANK = " \t\r\n\0"
+
+Row = dict[str, Any]
 
 
 def identify(head: Head) -> bool:
@@ -52,8 +58,8 @@ def _begin(path: Path) -> tuple[str, str]:
     """The first two lines that are neither blank nor an empty object; "" where there are none."""
     with path.open(encoding=encoding_of(head(path)), errors="replace") as file:
         lines = (file.readline(LONGEST_FIRST).strip() for _ in range(MOST_EMPTY))
-        told = (line for line in lines if line and not _EMPTY.fullmatch(line))
-        return next(told, ""), next(told, "")
+        filled = (line for line in lines if line and not _EMPTY.fullmatch(line))
+        return next(filled, ""), next(filled, "")
 
 
 def read(path: Path) -> list[Attempt]:
@@ -64,7 +70,7 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: no line holds a number.
     """
-    return _log(path).attempts()
+    return JsonLog(path).attempts()
 
 
 def runs(path: Path) -> list[str]:
@@ -74,17 +80,240 @@ def runs(path: Path) -> list[str]:
     """
     if not any(f'"{name}":' in line for line in head_lines(path) for name in RUN_NAMES):
         return []
-    return [run for run in runs_of(path, _log(path).columns()) if run]
+    return [run for run in runs_of(path, JsonLog(path).columns()) if run]
 
 
-def _log(path: Path) -> JsonLog:
-    log = JsonLog(path)
-    engine = engine_for(path)
-    if engine:
-        log.read_blocks(engine)
-    else:
-        log.read_lines(numbered(Lines(path)))
-    return log
+class JsonLog:
+    """A file of JSON lines, read: its columns, and the lines that are no rows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.n_rows, self.truncated = path, 0, False
+        self._builders: dict[str, Builder] = {}
+        self._early, self._events, self._faults = list[Row](), list[Row](), Faults(path)
+        n_lines = 0
+        for block in blocks(path, SMALL_BYTES):
+            lines = block.splitlines()
+            self._read(lines, n_lines, unfinished=not block.endswith((b"\n", b"\r")))
+            n_lines += len(lines)
+
+    def attempts(self) -> list[Attempt]:
+        """What was read, an attempt a run. Raises BadLog where no line holds a number."""
+        if not self.n_rows:
+            self._early, rows, self._events = without_steps(self._early)
+            for row in rows:
+                self._add(self.n_rows, row)
+                self.n_rows += 1
+        facts: dict[str, Any] = named_facts(item for row in self._early for item in row.items())
+        if self._events:
+            facts["events"] = self._events[:MAX_EVENTS]
+        return attempts_of(
+            self.path,
+            self.n_rows,
+            self.columns(),
+            facts=facts,
+            faults=self._faults.all(),
+            truncated=self.truncated,
+        )
+
+    def columns(self) -> dict[str, Column]:
+        """All columns that were read, once."""
+        every = np.arange(self.n_rows)
+        return {name: builder.finished(every) for name, builder in self._builders.items()}
+
+    def _read(self, lines: Sequence[bytes], n_before: int, *, unfinished: bool) -> None:
+        """Reads the lines of a block: records of one shape together by columns, all others one by one."""
+        counts = is_counted if self.n_rows else counts_steps
+        shapes = _shapes(_records(lines), counts)
+        begins = {shape.lines[0]: shape for shape in shapes}
+        passed_over = list[int]()
+        one_by_one = sum(len(shape.lines) for shape in shapes) < len(lines)
+        alike = {i for shape in shapes for i in shape.lines} if one_by_one else set()
+        for i in range(len(lines)) if one_by_one else begins:
+            place = self.n_rows + i - len(passed_over)
+            if i in begins:
+                for name in begins[i].columns:  # in the order in which the names come
+                    self._builder(name)
+            elif i not in alike and not self._line(
+                n_before + i + 1, lines[i], place, unfinished=unfinished and i + 1 == len(lines)
+            ):
+                passed_over.append(i)
+        for shape in shapes:
+            rows: Steps | range = range(self.n_rows, self.n_rows + len(lines))
+            if len(shape.lines) < len(lines):
+                at = np.array(shape.lines)
+                rows = at + (self.n_rows - np.searchsorted(passed_over, at))
+            for name, cells in shape.columns.items():
+                _add_cells(self._builder(name), rows, cells)
+        self.n_rows += len(lines) - len(passed_over)
+
+    def _line(self, line_number: int, line: bytes, place: int, *, unfinished: bool) -> bool:
+        """Reads a line that is row ``place`` if it is one; whether it is."""
+        text = line.decode("utf-8", "replace")
+        if not text.strip():
+            return False
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError):
+            self.truncated |= unfinished
+            if not unfinished:
+                self._faults.add("line is no JSON; skipped", line=line_number)
+            return False
+        if not isinstance(record, dict):
+            self._faults.add("line is no JSON object; skipped", line=line_number)
+            return False
+        row = dict(cells_of(record))
+        known = {name: value for name, value in row.items() if value is not None}
+        if any(map(counts_steps, known)) or (place and any(map(is_counted, known))):
+            self._add(place, row)
+            return True
+        if known and not place:
+            self._early.append(known)
+        elif known and len(self._events) < MAX_EVENTS:
+            self._events.append({"row": place, **known})
+        return False
+
+    def _add(self, place: int, row: Row) -> None:
+        for name, value in row.items():
+            self._builder(name).put(place, value)
+
+    def _builder(self, name: str) -> Builder:
+        if name not in self._builders:
+            self._builders[name] = Builder(counts_steps(name))
+        return self._builders[name]
+
+
+# --- records of one shape ---
+
+
+class _Cells(NamedTuple):
+    """The cells of a column in some rows, and of which types they are."""
+
+    values: Sequence[Any]
+    types: set[type]
+
+
+class _Shape(NamedTuple):
+    """Records with the same keys in the same order, all of them rows: numbers of their lines, and columns."""
+
+    lines: Sequence[int]
+    columns: dict[str, _Cells]
+
+
+def _records(lines: Sequence[bytes]) -> list[Any]:
+    """What each line holds, None where it is no JSON."""
+    try:
+        return list(map(orjson.loads, lines))
+    except orjson.JSONDecodeError:
+        return [_record(line) for line in lines]
+
+
+def _record(line: bytes) -> Any:
+    for loads in (orjson.loads, json.loads):  # the second reads NaN and Infinity
+        try:
+            return loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
+    """The objects among the records by shape, if all of a shape are surely rows, by a key that ``counts``."""
+    keys = [tuple(record) if type(record) is dict else None for record in records]
+    by_keys: dict[tuple[str, ...] | None, Any] = {keys[0]: range(len(keys))}
+    if len(set(keys)) > 1:
+        by_keys = defaultdict(list)
+        for i, key in enumerate(keys):
+            by_keys[key].append(i)
+    shapes = list[_Shape]()
+    for key, lines in by_keys.items():
+        columns = _flat_columns(key, [records[i] for i in lines]) if key else {}
+        if any(counts(name) and type(None) not in cells.types for name, cells in columns.items()):
+            shapes.append(_Shape(lines, columns))
+    return shapes
+
+
+def _flat_columns(
+    keys: Sequence[str], records: Sequence[Row], prefix: str = "", depth: int = 0
+) -> dict[str, _Cells]:
+    """The columns of records with the same keys, as `cells_of` names their cells; {} where it must be asked.
+
+    That is for lists, objects that are not all of one shape, and names that two paths share.
+    """
+    columns: dict[str, _Cells] = {}
+    n_columns = 0
+    for key, values in zip(keys, zip(*map(dict.values, records), strict=True), strict=True):
+        name, types = prefix + clean(key), set(map(type, values))
+        inner = {name: _Cells(values, types)}
+        if dict in types:
+            shapes = set(map(tuple, values)) if types == {dict} and depth < MAX_DEPTH else set()
+            inner = _flat_columns(shapes.pop(), values, f"{name}/", depth + 1) if len(shapes) == 1 else {}
+        if not inner or list in types:
+            return {}
+        columns |= inner
+        n_columns += len(inner)
+    return columns if len(columns) == n_columns else {}
+
+
+def _add_cells(builder: Builder, rows: Steps | range, cells: _Cells) -> None:
+    """Adds cells of a column: numbers in one go, any others one by one."""
+    values, types = cells
+    if types <= {float, int, bool}:
+        dtype = np.int64 if builder.whole and float not in types else np.float64
+        try:
+            builder.add_numbers(rows, np.fromiter(values, dtype, len(values)))
+            return
+        except OverflowError:  # a whole number of more than 63 bits
+            pass
+    texts = {value: text_of(value) for value in set(values) if type(value) is str} if str in types else {}
+    for row, value in zip(rows, values, strict=True):
+        builder.put(int(row), texts[value] if type(value) is str else value)
+
+
+# --- what readers of JSON share ---
+
+
+def cells_of(
+    record: Mapping[str, Any], prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, float | int | str | None]]:
+    """(name, number, text or None for null) of a nested object, names joined with "/"."""
+    for name, value in record.items():
+        key, kind = clean(name), type(value)
+        if kind is float or kind is int or value is None:
+            yield prefix + key, value
+        elif kind is str:
+            yield prefix + key, text_of(value)
+        elif kind is bool:
+            yield prefix + key, int(value)
+        elif kind is dict and depth < MAX_DEPTH:
+            yield from cells_of(value, f"{prefix}{key}/", depth + 1)
+        elif kind is list and len(value) <= MAX_LIST and depth < MAX_DEPTH:
+            named = {key: value[0]} if len(value) == 1 else {f"{key}/{i}": v for i, v in enumerate(value)}
+            yield from cells_of(named, prefix, depth + 1)
+
+
+def text_of(text: str) -> float | str:
+    """A text, or the number that it spells."""
+    parsed = number(text)
+    return clean(text) if parsed is None else parsed
+
+
+def without_steps(rows: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:
+    """Facts, rows and events of a log in which nothing counts steps."""
+    is_row = [any(map(is_counted, row)) for row in rows]
+    if not any(is_row):
+        return ([], rows, []) if len(rows) > 1 else (rows, [], [])
+    n_rows = np.cumsum(is_row).tolist()
+    events = [{"row": n, **row} for row, n, own in zip(rows, n_rows, is_row, strict=True) if n and not own]
+    measured = [row for row, own in zip(rows, is_row, strict=True) if own]
+    return rows[: is_row.index(True)], measured, events
+
+
+@lru_cache(maxsize=1 << 16)
+def is_counted(name: str) -> bool:
+    """Whether a value of this name makes a line a row among others: it counts steps, or is a known metric."""
+    if counts_steps(name):
+        return True
+    return not name.startswith("_") and role_of(name) is not Role.OTHER and not below_config(name)
 
 
 def flat(record: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str]]:
@@ -94,30 +323,36 @@ def flat(record: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str]]:
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
     """Columns from flat rows, in the order of their first cells; text among numbers is left out."""
-    cells: dict[str, tuple[list[int], list[Any]]] = {}
-    for index, row in enumerate(rows):
-        for key, value in row.items():
-            at, values = cells.setdefault(key, ([], []))
-            at.append(index)
-            values.append(value)
-    return {key: _column(at, values) for key, (at, values) in cells.items()}
+    builders: dict[str, Builder] = defaultdict(lambda: Builder(whole=True))
+    n_rows = 0
+    for row in rows:
+        for name, value in row.items():
+            builders[name].put(n_rows, value)
+        n_rows += 1
+    every = np.arange(n_rows)
+    return {name: builder.finished(every) for name, builder in builders.items()}
 
 
-def _column(at: list[int], values: list[Any]) -> Column:
-    kinds = set(map(type, values))
-    if str in kinds:
-        kinds.discard(str)
-        wanted: Any = str if sum(type(v) is str for v in values) > len(values) / 2 else (int, float)
-        kept = [(i, v) for i, v in zip(at, values, strict=True) if isinstance(v, wanted)]
-        at, values = [i for i, _ in kept], [v for _, v in kept]
-        if wanted is str:
-            return Column(np.array(values, dtype=object), np.array(at, dtype=np.int64))
-    return Column(_numbers(values, kinds == {int}), np.array(at, dtype=np.int64))
+def parsed(path: Path) -> tuple[Any, bool]:
+    """The first JSON value of a file, and whether more than blanks stands after it.
+
+    Raises:
+        ValueError: there is none.
+        RecursionError: it is nested too deep.
+    """
+    text = path.read_text(encoding_of(head(path)), errors="replace")
+    value, end = json.JSONDecoder().raw_decode(text, len(text) - len(text.lstrip(_BLANK)))
+    return value, bool(text[end:].strip(_BLANK))
 
 
-def _numbers(values: list[Any], whole: bool) -> NDArray[Any]:
-    """int64 where all are whole and fit, else float64 (an int too large even for that is inf)."""
+def whole_document(path: Path) -> tuple[Any, tuple[Fault, ...]]:
+    """The document in a file, and a fault where something else follows it.
+
+    Raises:
+        BadLog: it is cut, or damaged.
+    """
     try:
-        return np.array(values, dtype=np.int64 if whole else np.float64)
-    except OverflowError:
-        return np.array([float(str(value)) for value in values])
+        value, more = parsed(path)
+    except (ValueError, RecursionError) as err:
+        raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
+    return value, (Fault(Place(str(path)), "something follows the document; left out"),) if more else ()

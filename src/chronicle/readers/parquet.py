@@ -1,23 +1,23 @@
 """Parquet tables of logged values, wide or long, of one run or several. Needs pyarrow: the extra `parquet`.
 
 Row groups are streamed; a null is "not measured in this row", a NaN is data. A file without a column that
-counts steps beside one that is a known metric is data, and no log.
+counts steps beside one that is a known metric is data, and no log; without pyarrow only its name tells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog, LogError
+from chronicle.metrics.counters import TIME_NAMES
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place, Role
-from chronicle.readers import tables
-from chronicle.readers.parquet_footer import BYTE_ARRAY, NUMBERS, leaves_of
+from chronicle.readers.columns import Column, column_key, counted_by
 from chronicle.readers.runs_in_table import (
     ID_NAMES,
     METRIC_NAMES,
@@ -26,8 +26,7 @@ from chronicle.readers.runs_in_table import (
     attempts_of,
     runs_of,
 )
-from chronicle.readers.tables import STEP_NAMES, TIME_NAMES, Column
-from chronicle.readers.text import Head
+from chronicle.readers.text import Head, clean
 from chronicle.readers.trackers import trackio
 
 if TYPE_CHECKING:
@@ -37,11 +36,21 @@ if TYPE_CHECKING:
 NAME = "parquet"
 SUFFIXES: tuple[str, ...] = ()
 
+MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
 MOST_CELLS, CELLS_A_BYTE = 10_000_000, 100  # a file of few bytes may claim any number of rows
+NUMBERS = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")  # physical types
 TEXTS = {*METRIC_NAMES, *RUN_NAMES, *ID_NAMES, *TIME_NAMES}
 
 _MISSING = "is Parquet, which needs the package 'pyarrow'. Remedy: pip install 'training-chronicle[parquet]'"
+
+
+class Leaf(NamedTuple):
+    """A column that is no list: names from the outermost struct joined with ".", and what it holds."""
+
+    name: str
+    is_number: bool
+    is_text: bool
 
 
 def identify(head: Head) -> bool:
@@ -49,23 +58,45 @@ def identify(head: Head) -> bool:
 
     What Trackio exports beside its database holds the same runs again, and is passed over.
     """
-    if trackio.is_store(head.path.with_suffix(".db")):
+    if not head.start.startswith(MAGIC) or trackio.is_store(head.path.with_suffix(".db")):
         return False
-    leaves = [leaf for leaf in leaves_of(head.path) if not leaf.repeated]
-    numeric = [leaf.name for leaf in leaves if leaf.kind in NUMBERS]
-    texts = {tables.plain(leaf.name) for leaf in leaves if leaf.kind == BYTE_ARRAY}
-    counting = [name for name in numeric if _counts(name)]
-    is_long = any(name in texts for name in METRIC_NAMES) and any(
-        tables.plain(name) in VALUE_NAMES for name in numeric
-    )
+    try:
+        leaves = _leaves(head.path)
+    except LogError:  # that pyarrow is missing is to be said of what is called a table
+        return head.path.suffix.lower() == ".parquet"
+    numeric = [leaf.name for leaf in leaves if leaf.is_number]
+    texts = {column_key(leaf.name) for leaf in leaves if leaf.is_text}
+    counting = [name for name in numeric if counted_by(name) in ("step", "epoch")]
+    is_long = not texts.isdisjoint(METRIC_NAMES) and any(column_key(name) in VALUE_NAMES for name in numeric)
     return bool(counting) and (
         is_long or any(role_of(name) is not Role.OTHER for name in numeric if name not in counting)
     )
 
 
-def _counts(name: str) -> bool:
-    rank = tables.step_rank(name)
-    return rank is not None and STEP_NAMES[rank % len(STEP_NAMES)][1] in ("step", "epoch")
+def _leaves(path: Path) -> list[Leaf]:
+    """The columns that are no lists, from the footer; [] where it is damaged. Raises as `_pyarrow`."""
+    pa, pq = _pyarrow(path)
+    with path.open("rb") as file:
+        try:
+            schema = pq.ParquetFile(file).schema
+            columns = [schema.column(i) for i in range(len(schema))]
+            return [
+                Leaf(clean(c.path), c.physical_type in NUMBERS, c.physical_type == "BYTE_ARRAY")
+                for c in columns
+                if not c.max_repetition_level
+            ]
+        except (pa.ArrowException, OSError, ValueError):
+            return []
+
+
+def _pyarrow(path: Path) -> tuple[Any, Any]:
+    """The modules that read the file at ``path``. Raises LogError where they are not installed."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as err:
+        raise LogError(str(path), _MISSING) from err
+    return pa, pq
 
 
 def runs(path: Path) -> list[str]:
@@ -74,34 +105,27 @@ def runs(path: Path) -> list[str]:
     Raises:
         LogError: as `read`.
     """
-    keys = [
-        leaf.name for leaf in leaves_of(path) if tables.plain(leaf.name) in RUN_NAMES and not leaf.repeated
-    ]
+    keys = [leaf.name for leaf in _leaves(path) if column_key(leaf.name) in RUN_NAMES]
     columns, _, _ = _columns(path, keys) if keys else ({}, 0, [])
     return [run for run in runs_of(path, columns) if run] if columns else []
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run.
+    """An attempt a run: of columns of numbers, and of those texts by which rows are told apart or dated.
 
     Raises:
         BadLog: the file is damaged from the beginning, or holds no number.
         LogError: pyarrow is not installed.
     """
-    columns, n_rows, faults = _columns(path, _wanted(path))
+    wanted = [leaf.name for leaf in _leaves(path) if leaf.is_number or _is_wanted(leaf)]
+    columns, n_rows, faults = _columns(path, wanted)
     if not n_rows:
         raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
     return attempts_of(path, n_rows, columns, faults=faults)
 
 
-def _wanted(path: Path) -> list[str]:
-    """The columns of numbers, and those of texts by which rows are told apart or dated."""
-    return [
-        leaf.name
-        for leaf in leaves_of(path)
-        if not leaf.repeated
-        and (leaf.kind in NUMBERS or (leaf.kind == BYTE_ARRAY and tables.plain(leaf.name) in TEXTS))
-    ]
+def _is_wanted(leaf: Leaf) -> bool:
+    return leaf.is_text and column_key(leaf.name) in TEXTS
 
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
@@ -109,13 +133,9 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
 
     Raises:
         BadLog: the footer or all row groups are damaged.
-        LogError: pyarrow is not installed.
+        LogError: as `_pyarrow`.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as err:
-        raise LogError(str(path), _MISSING) from err
+    pa, pq = _pyarrow(path)
     columns, faults = dict[str, list[Column]](), list[Fault]()
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # names may be no UTF-8

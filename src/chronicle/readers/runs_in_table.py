@@ -1,10 +1,22 @@
-"""Several runs in one table: by a column that names them, or by names of columns; and long tables made wide.
+"""Which runs, phases and losses a table holds: by its columns, and by the name of its file.
 
-Columns come and go as `chronicle.readers.tables.Column`; all work is by whole columns.
+Several runs in one table are told apart by a column that names them, or by names of columns; long tables are
+made wide. All work is by whole columns, as `chronicle.readers.columns.Column`.
+
+Rows may say of which phase they are, in a column `mode`, `phase` or `split` with train and val:
+
+    {"mode": "train", "epoch": 1, "iter": 150, "loss": 2.5}
+    {"mode": "val", "epoch": 1, "iter": 625, "mAP": 0.2}        of OpenMMLab; `iter` counts the evaluation
+
+What was measured in an evaluation says so in its name then, and stands where the training was.
+
+Where a table does not name its columns, the name of the file does: `val_loss.csv` holds that loss. It is only
+asked where the table is silent, and after nothing but losses: other numbers without a name may be anything.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -15,63 +27,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault
-from chronicle.readers import tables
-from chronicle.readers.file_names import by_file
-from chronicle.readers.phases import told_apart
-from chronicle.readers.tables import Column, plain
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.counters import TIME_NAMES
+from chronicle.metrics.roles import names_a_loss, plain, role_of, says_nothing
+from chronicle.model import Attempt, Fault, Role, Steps
+from chronicle.readers.columns import Column, attempt_of, column_key, is_counter, number
 
 METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
 VALUE_NAMES = ("value", "metric_value", "scalar")
 ID_NAMES, RUN_NAMES = ("run_id", "run_uuid"), ("run", "run_name", "run_id", "run_uuid")
 EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
 
+PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
+TRAINING = {"train", "training"}
+EVALUATIONS = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
+OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
+
+_SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
+_JUDGED = (*_SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
+_ASIDE = frozenset(("time", "elapsed", "seconds", "sec", "s", "minutes", "duration", "n", "id", "seed"))
+_VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a column without a name
+
 Columns = Mapping[str, Column]
-
-
-def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
-    """Columns by run, in the order in which the runs first come; one run called "" where none is named.
-
-    A column of run ids or names tells runs apart, what a W&B export puts before its metrics, and columns of
-    which only the name of the file says that they are losses; a column of metrics beside one of values is a
-    long table.
-    """
-    named = {plain(name): name for name in columns}
-    keys = [named[name] for name in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if name in named]
-    keys = [name for name in keys if _tells_apart(columns[name])]
-    metric, value = (_first(named, names) for names in (METRIC_NAMES, VALUE_NAMES))
-    is_long = (
-        bool(metric and value)
-        and columns[metric].values.dtype == object
-        and columns[value].values.dtype != object
-    )
-    runs = _split(columns, keys) if keys else _exported(columns)
-    if is_long:
-        return {run: _widened(made, metric, value) for run, made in runs.items()}
-    return by_file(path, columns) if list(runs) == [""] else runs
-
-
-def _tells_apart(column: Column) -> bool:
-    """Whether the cells name runs: texts, or whole numbers (seeds) that come again and again."""
-    values = column.values
-    if values.dtype == object or not len(values):
-        return bool(len(values))
-    whole = np.isfinite(values).all() and np.all(values == np.floor(values))
-    return bool(whole) and 2 * len(np.unique(values)) <= len(values) + 1
-
-
-def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
-    """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside."""
-    kept = {name: c for name, c in columns.items() if not name.endswith(EXTREMES)}
-    if len(kept) == len(columns):
-        return {"": kept}
-    runs: dict[str, dict[str, Column]] = {}
-    shared = {name: c for name, c in kept.items() if " - " not in name}
-    for name, column in kept.items():
-        run, dash, metric = name.rpartition(" - ")
-        if dash:
-            runs.setdefault(run, dict(shared))[metric] = column
-    return runs or {"": kept}
 
 
 def attempts_of(
@@ -90,13 +67,13 @@ def attempts_of(
     """
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
-    for run, made in by_run.items():
+    for run, of_run in by_run.items():
         try:
             attempts.append(
-                tables.attempt(
+                attempt_of(
                     path,
                     n_rows,
-                    told_apart(made),
+                    by_phase(of_run),
                     name=f"{path.name}: {run}" if len(by_run) > 1 else "",
                     facts={"run": run, **(facts or {})} if run else facts,
                     faults=faults,
@@ -110,44 +87,84 @@ def attempts_of(
     return attempts
 
 
-def _first(named: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((named[name] for name in names if name in named), "")
+# --- runs ---
+
+
+def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
+    """Columns by run, in the order in which the runs first come; one run called "" where none is named.
+
+    A column of run ids or names tells runs apart, what a W&B export puts before its metrics, and columns of
+    which only the name of the file says that they are losses; a column of metrics beside one of values is a
+    long table.
+    """
+    by_key = {column_key(name): name for name in columns}
+    keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
+    keys = [name for name in keys if _names_runs(columns[name])]
+    metric, value = (_first(by_key, names) for names in (METRIC_NAMES, VALUE_NAMES))
+    runs = _split(columns, keys) if keys else _exported(columns)
+    if metric and value and columns[metric].is_text and not columns[value].is_text:
+        return {run: _widened(of_run, metric, value) for run, of_run in runs.items()}
+    return by_file(path, columns) if list(runs) == [""] else runs
+
+
+def _first(by_key: Mapping[str, str], keys: Sequence[str]) -> str:
+    return next((by_key[key] for key in keys if key in by_key), "")
+
+
+def _names_runs(column: Column) -> bool:
+    """Whether the cells name runs: texts, or whole numbers (seeds) that come again and again."""
+    values = column.values
+    if column.is_text or not len(values):
+        return bool(len(values))
+    whole = np.isfinite(values).all() and np.all(values == np.floor(values))
+    return bool(whole) and 2 * len(np.unique(values)) <= len(values) + 1
+
+
+def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
+    """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside."""
+    logged = {name: c for name, c in columns.items() if not name.endswith(EXTREMES)}
+    if len(logged) == len(columns):
+        return {"": logged}
+    runs: dict[str, dict[str, Column]] = {}
+    shared = {name: c for name, c in logged.items() if " - " not in name}
+    for name, column in logged.items():
+        run, dash, metric = name.rpartition(" - ")
+        if dash:
+            runs.setdefault(run, dict(shared))[metric] = column
+    return runs or {"": logged}
 
 
 def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]]:
     """The other columns by run: where an id stands beside a name, runs of one name are told apart by it."""
-    n_rows = 1 + max(int(c.rows.max(initial=-1)) for c in columns.values())
-    codes, ids = _codes(columns[keys[0]], n_rows)
+    codes, ids = _codes(columns[keys[0]], _n_rows(columns))
     labels = ids
     if len(keys) > 1:
         names = dict(zip(columns[keys[-1]].rows.tolist(), columns[keys[-1]].values.tolist(), strict=True))
-        first = {int(code): row for row, code in zip(*_firsts(codes), strict=True)}
-        given = [str(names.get(first.get(i, -1), one)) for i, one in enumerate(ids)]
+        values, firsts = np.unique(codes, return_index=True)
+        first = dict(zip(values.tolist(), firsts.tolist(), strict=True))
+        given = [str(names.get(first.get(i, -1), run_id)) for i, run_id in enumerate(ids)]
         shared = Counter(given)
         labels = [n if shared[n] == 1 else f"{n} {i[:8]}" for n, i in zip(given, ids, strict=True)]
     codes[codes < 0] = len(labels)  # rows that name no run
     labels = [*labels, ""]
-    kept = {name: column for name, column in columns.items() if name not in keys}
-    parts = {name: _parts(column, codes, len(labels)) for name, column in kept.items()}
+    parts = {name: _parts(c, codes, len(labels)) for name, c in columns.items() if name not in keys}
     by_run = {
-        label: {name: made[i] for name, made in parts.items() if len(made[i].rows)}
+        label: {name: of_runs[i] for name, of_runs in parts.items() if len(of_runs[i].rows)}
         for i, label in enumerate(labels)
     }
-    return {label: made for label, made in by_run.items() if label or made}
+    return {label: of_run for label, of_run in by_run.items() if label or of_run}
 
 
-def _firsts(codes: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-    values, rows = np.unique(codes, return_index=True)
-    return rows.tolist(), values.tolist()
+def _n_rows(columns: Columns) -> int:
+    return 1 + max(int(c.rows.max(initial=-1)) for c in columns.values())
 
 
 def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
     """By row, the number of the text that stands there (-1 for none), and the texts in order."""
     order: dict[Any, int] = {}
-    cells = column.values if column.values.dtype == object else column.values.astype(np.int64)
-    found = [order.setdefault(cell, len(order)) for cell in cells.tolist()]
+    cells = column.values if column.is_text else column.values.astype(np.int64)
     codes = np.full(n_rows, -1, np.int64)
-    codes[column.rows] = found
+    codes[column.rows] = [order.setdefault(cell, len(order)) for cell in cells.tolist()]
     return codes, [str(text) for text in order]
 
 
@@ -165,7 +182,127 @@ def _widened(columns: Columns, metric: str, value: str) -> dict[str, Column]:
     """A long table as a wide one: a column for each name in its column ``metric``."""
     if metric not in columns or value not in columns:
         return dict(columns)
-    n_rows = 1 + max(int(c.rows.max(initial=-1)) for c in columns.values())
-    codes, names = _codes(columns[metric], n_rows)
-    made = dict(zip(names, _parts(columns[value], codes, len(names)), strict=True))
-    return {name: c for name, c in columns.items() if name not in (metric, value)} | made
+    codes, names = _codes(columns[metric], _n_rows(columns))
+    wide = dict(zip(names, _parts(columns[value], codes, len(names)), strict=True))
+    return {name: c for name, c in columns.items() if name not in (metric, value)} | wide
+
+
+# --- phases ---
+
+
+def by_phase(columns: Columns) -> dict[str, Column]:
+    """The columns, what was measured in an evaluation in columns of its own; all as they are where no column
+    of text names phases."""
+    name = next((name for name, column in columns.items() if _names_phases(name, column)), None)
+    others = {key: column for key, column in columns.items() if key != name}
+    if name is None:
+        return others
+    words = np.array([str(word).strip().lower() for word in columns[name].values])
+    rows = {word: columns[name].rows[words == word] for word in dict.fromkeys(words.tolist())}
+    training = np.concatenate([rows[word] for word in rows if word in TRAINING])
+    evaluated = {word: of_word for word, of_word in rows.items() if word in EVALUATIONS}
+    with_epochs = any(column_key(key) == "epoch" for key in others)
+    told_apart: dict[str, Column] = {}
+    for key, column in others.items():
+        if is_counter(key):
+            in_epoch = with_epochs and column_key(key) != "epoch"
+            told_apart[key] = _without(column, evaluated, training) if in_epoch else column
+        elif _names_an_evaluation(key) or role_of(key) in OF_BOTH:
+            told_apart[key] = column
+        else:
+            parts = {key: column.only(training)}
+            parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in evaluated.items()}
+            told_apart |= {metric: part for metric, part in parts.items() if len(part.rows)}
+    return told_apart
+
+
+def _names_phases(name: str, column: Column) -> bool:
+    if column_key(name) not in PHASE_NAMES or not column.is_text:
+        return False
+    words = {str(word).strip().lower() for word in column.values}
+    return bool(words & TRAINING and words & EVALUATIONS) and words <= TRAINING | EVALUATIONS
+
+
+def _names_an_evaluation(name: str) -> bool:
+    return bool(EVALUATIONS & set(re.split(r"[\W_]+", name.lower())))
+
+
+def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) -> Column:
+    """A counter without the rows of evaluations in which it goes on from nowhere: these stand where the
+    training was. Where it goes on within the interval of the training's rows, it tells where an epoch ended.
+    """
+    own = column.only(training)
+    of_evaluation = column.only(np.concatenate(list(evaluated.values())))
+    forward = np.diff(own.values)
+    before = np.searchsorted(own.rows, of_evaluation.rows) - 1
+    if not np.any(forward > 0):
+        return column
+    ahead = of_evaluation.values - own.values[before]
+    goes_on = (before < 0) | ((ahead >= 0) & (ahead < np.median(forward[forward > 0])))
+    return column.only(np.setdiff1d(column.rows, of_evaluation.rows[~goes_on]))
+
+
+# --- names of files ---
+
+
+def loss_of(path: Path) -> str:
+    """The name of a file that is named after a loss, without its ending; "" for any other."""
+    return path.stem if names_a_loss(path.stem) else ""
+
+
+def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Names of the columns of a table without a header, by the name of its file; [] where it tells none.
+
+    One column is the loss; before it may stand one of whole numbers that grow, the steps.
+    """
+    loss, width = loss_of(path), len(rows[0]) if rows else 0
+    read = [[value for cell in row if (value := number(cell)) is not None] for row in rows]
+    cells = [row for row in read if len(row) == width]  # a damaged row is forgiven
+    if not loss or width not in (1, 2) or len(read[0]) < width or 2 * len(cells) <= len(rows):
+        return []
+    steps, values = [row[0] for row in cells], [row[-1] for row in cells]
+    counted = _are_whole(steps) and all(before < after for before, after in pairwise(steps))
+    known = not _are_whole(values) and (width == 1 or (counted and len(cells) > 1))
+    return ["step", loss][-width:] if known else []
+
+
+def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
+    """Whether a single column under a name is a metric, by that name or by the name of the file."""
+    numbers = [value for cell in cells if (value := number(cell)) is not None]
+    named = role_of(name) in _JUDGED or names_a_loss(name) or bool(loss_of(path))
+    return 2 * len(numbers) > len(cells) and (role_of(name) in _SCORES or (named and not _are_whole(numbers)))
+
+
+def by_file(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
+    """Columns by run, where the name of the file alone says that they are losses; one run "" else.
+
+    Where several columns have names that say nothing of a part, of data or of a phase, each is that of a run:
+    who logs parts of one training says so.
+    """
+    columns = _of_score(path, columns)
+    loss = loss_of(path)
+    metrics = [name for name in columns if not is_counter(name)]
+    if not loss or any(map(names_a_loss, metrics)):
+        return {"": columns}
+    silent = [name for name in metrics if role_of(name) is Role.OTHER and not _is_aside(name, columns[name])]
+    if len(silent) > 1 and len(silent) == len(metrics) and all(map(says_nothing, silent)):
+        shared = {name: column for name, column in columns.items() if name not in silent}
+        return {name: {**shared, loss: columns[name]} for name in silent}
+    alone = len(silent) == 1 and column_key(silent[0]) in _VALUE
+    named = {name: loss if alone else f"{loss}/{name}" for name in silent}
+    return {"": {named.get(name, name): column for name, column in columns.items()}}
+
+
+def _of_score(path: Path, columns: Columns) -> dict[str, Column]:
+    """Columns `train` and `val` of `accuracy.csv` under that name, for alone they are those of a loss."""
+    phases = (OF_TRAINING | OF_EVALUATION) if role_of(path.stem) in _SCORES else frozenset[str]()
+    return {f"{path.stem}/{n}" if plain(n) in phases else n: column for n, column in columns.items()}
+
+
+def _is_aside(name: str, column: Column) -> bool:
+    """Whether these are texts, a clock or a count. Only names tell, for they stay when a log grows."""
+    return column.is_text or column_key(name) in TIME_NAMES or bool(set(plain(name).split()) & _ASIDE)
+
+
+def _are_whole(values: Sequence[float]) -> bool:
+    return all(value == value // 1 for value in values)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chronicle.model import Attempt
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.console.log import Epochs, Line, Log
 from chronicle.readers.console.pairs import ARGUMENT, argument, pairs
 from chronicle.readers.hyperparameters import Scalar, config_facts

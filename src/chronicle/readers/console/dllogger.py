@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.model import Attempt
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.console.log import Epochs, Line, Log
 from chronicle.readers.console.pairs import NUMBER, numbers
 from chronicle.readers.hyperparameters import config_facts

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chronicle.model import Attempt, Role
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.console.log import Log
 from chronicle.readers.console.pairs import NUMBER, comma_number
 from chronicle.readers.console.prefixes import NAN, Prefix

@@ -16,17 +16,16 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
-from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES
+from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
-from chronicle.readers import tables
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair, pairs
 from chronicle.readers.console.prefixes import Prefix
-from chronicle.readers.phases import OF_BOTH
+from chronicle.readers.runs_in_table import OF_BOTH
 
-_N_NAMED = 2 * len(tables.STEP_NAMES)
+_N_NAMED = 2 * len(STEP_NAMES)
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
 _NO_COUNT = set(
     re.findall(
@@ -142,11 +141,11 @@ def rank_of(pair: Pair) -> int | None:
 @lru_cache(maxsize=4096)
 def _rank_of_name(name: str) -> int | None:
     name = re.sub(r"\(\w*\)$", "", name)
-    rank, words = tables.step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
+    rank, words = step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
     if words[-1] == "epoch":
         return None
     if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
-        rank = tables.step_rank(words[-1]) if " " in name else None
+        rank = step_rank(words[-1]) if " " in name else None
         if rank is None and words[-1] in CONSOLE_IN_EPOCH_NAMES:
             rank = _N_NAMED + CONSOLE_IN_EPOCH_NAMES.index(words[-1])
     return rank
@@ -160,7 +159,7 @@ def is_known(name: str) -> bool:
 
 def axis_of(rank: int) -> str:
     """What a counter of this rank counts."""
-    names = tables.STEP_NAMES
+    names = STEP_NAMES
     return names[rank % len(names)][1] if rank < _N_NAMED else "step"
 
 
@@ -261,7 +260,7 @@ def _is_name(cell: str) -> bool:
 
 def _counts(name: str) -> bool:
     plain = name.lower()
-    return plain in ("epoch", "epochs", "#", "e") or tables.step_rank(plain) is not None
+    return plain in ("epoch", "epochs", "#", "e") or step_rank(plain) is not None
 
 
 def _cell(name: str, cell: str) -> Pair | None:

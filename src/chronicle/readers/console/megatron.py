@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from chronicle.model import Attempt, Floats, Steps
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import ARGUMENT, argument
 from chronicle.readers.console.prefixes import time_in
 from chronicle.readers.digits import Bytes, Mask, floats
 from chronicle.readers.hyperparameters import Scalar, config_facts
-from chronicle.readers.tables import step_rank
 
 NAME = "megatron"
 MARKS = (rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|",)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.model import Attempt, Role, Series
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import clean

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from chronicle.metrics.counters import STEP_NAMES
 from chronicle.model import Attempt, Floats, Series
-from chronicle.readers.tables import STEP_NAMES, Column, step_rank
+from chronicle.readers.columns import Column, step_rank
 
 CLOSING = "train_runtime"
 AXIS = "global_step"

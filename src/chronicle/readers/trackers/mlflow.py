@@ -20,7 +20,7 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Role, Series
-from chronicle.readers.cells import number
+from chronicle.readers.columns import number
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head, Lines, clean, head_lines
 from chronicle.readers.trackers import NOTHING, names_of, without_summary

@@ -13,10 +13,9 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers import tables
+from chronicle.readers.columns import attempt_of, iso_seconds
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.tables import iso_seconds
 from chronicle.readers.text import Head
 from chronicle.readers.trackers import NOTHING, names_of, on_one_axis, without_summary
 from chronicle.readers.trackers.sqlite import Store, opened, tables_of
@@ -86,7 +85,7 @@ def _attempt(
     facts = {"run": name, "project": path.stem, **config_facts(config)}
     title = f"{path.name}: {name}"
     try:
-        attempt = tables.attempt(
+        attempt = attempt_of(
             path, len(rows), columns, name=title, facts=facts, faults=faults, truncated=truncated
         )
     except BadLog:  # a run that logged texts and media only

@@ -18,7 +18,7 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers import tables
+from chronicle.readers.columns import attempt_of
 from chronicle.readers.console.machine import Faults, canonical
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.protobuf import BYTES, VARINT, fields, messages, numbers, texts
@@ -145,7 +145,7 @@ class _Run:
         facts = {**_metadata_facts(self.path), **self.console.machine.facts}
         facts |= {**self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        attempt = tables.attempt(
+        attempt = attempt_of(
             self.path,
             self.history.n_rows,
             on_one_axis(columns, "_step", self.step_metrics),

@@ -21,10 +21,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from chronicle.readers.cells import number
+from chronicle.readers.columns import Column, number
 from chronicle.readers.hyperparameters import as_float, leaves
 from chronicle.readers.protobuf import BYTES, VARINT, fields, signed
-from chronicle.readers.tables import Column
 from chronicle.readers.text import clean
 
 MAGIC = b":W&B\xe1\xbe\x00"  # identifier, 0xBEE1, version 0

@@ -16,7 +16,7 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers import tables
+from chronicle.readers.columns import attempt_of
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.text import Head, encoding_of, head
@@ -58,9 +58,7 @@ def read(path: Path) -> list[Attempt]:
     if not rows:
         raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
     faults = _filtered_nans(path, rows)
-    return [
-        tables.attempt(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)
-    ]
+    return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
 
 
 def _facts(state: Mapping[str, Any]) -> dict[str, Any]:

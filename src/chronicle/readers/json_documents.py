@@ -24,12 +24,11 @@ from typing import Any
 
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Role
-from chronicle.readers import golden, json_lines, tables, trainer_state
-from chronicle.readers.file_names import loss_of
+from chronicle.readers import golden, huggingface, json_lines
+from chronicle.readers.columns import counted_by, counts_steps, is_counter
 from chronicle.readers.hyperparameters import leaves, named_facts
-from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.json_text import parsed, whole_document
-from chronicle.readers.runs_in_table import attempts_of, runs_of
+from chronicle.readers.json_lines import Row, columns_of, flat, parsed, whole_document
+from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
 from chronicle.readers.text import Head, clean
 
 NAME = "json"
@@ -60,7 +59,7 @@ def identify(head: Head) -> bool:
     rows = start.startswith("[") and (inner in ("{", "[") or bool(loss_of(head.path)))
     if not (rows or start.startswith("{")) or head.size > MAX_BYTES:
         return False
-    if any(other.identify(head) for other in (golden, json_lines, trainer_state)):
+    if any(other.identify(head) for other in (golden, json_lines, huggingface)):
         return False
     try:
         document = parsed(head.path)[0]
@@ -124,10 +123,7 @@ def _logged_rows(value: list[Any]) -> list[Row] | None:
 
 def _counted(name: str) -> str:
     """What a name counts: steps, epochs, samples, tokens, batches perhaps, or "" for nothing."""
-    rank = tables.step_rank(name)
-    if rank is None:
-        return "batch" if tables.is_counter(name) else ""
-    return tables.STEP_NAMES[rank % len(tables.STEP_NAMES)][1]
+    return counted_by(name) or ("batch" if is_counter(name) else "")
 
 
 def _named_by_file(document: Any, path: Path) -> list[Row]:
@@ -201,6 +197,6 @@ def _prefixed(table: Table) -> Iterator[Row]:
     """The rows with the path in front of all names but those that count steps."""
     for row in table.rows:
         yield {
-            name if tables.step_rank(name) is not None else f"{table.path}/{name}".lstrip("/"): cell
+            name if counts_steps(name) else f"{table.path}/{name}".lstrip("/"): cell
             for name, cell in row.items()
         }

@@ -1,0 +1,194 @@
+"""Tables read in blocks against the same read line by line, bit for bit, and decimals against `float`."""
+
+from __future__ import annotations
+
+import math
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.readers import tables as generated
+
+from chronicle.errors import LogError
+from chronicle.model import Attempt
+from chronicle.readers import csv_tables, json_lines, text
+
+
+def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
+    """All that a reader says of a file, in a form that can be compared bit for bit."""
+    try:
+        found = read(file)
+    except LogError as err:
+        return str(err)
+    return [
+        (
+            repr((one.name, one.facts, one.faults, one.truncated, one.axis)),
+            [
+                (name, s.steps.tolist(), s.values.tobytes(), s.times.tobytes())
+                for name, s in one.series.items()
+            ],
+        )
+        for one in found
+    ]
+
+
+def with_care(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line by itself."""
+    monkeypatch.setattr(csv_tables, "PANDAS_FROM", math.inf)
+    monkeypatch.setattr(json_lines, "_shapes", lambda records, counts: [])
+
+
+def in_blocks(monkeypatch: pytest.MonkeyPatch, size: int = 1 << 22, first: int = 1) -> None:
+    """Lines together that are alike."""
+    monkeypatch.undo()
+    monkeypatch.setattr(csv_tables, "PANDAS_FROM", 0)
+    monkeypatch.setattr(text, "FIRST_BYTES", first)
+    for module in (csv_tables, json_lines):
+        monkeypatch.setattr(module, "blocks", lambda path, *_: text.blocks(path, size))
+
+
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    ("reader", "content"),
+    [
+        (csv_tables, generated.csv_bytes),
+        (csv_tables, generated.plain_csv_bytes),
+        (json_lines, generated.json_bytes),
+    ],
+    ids=["csv", "plain csv", "jsonl"],
+)
+def test_a_table_in_blocks_is_the_table_read_with_care(
+    reader: Any, content: Any, part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "log"
+    for seed in range(part * 100, part * 100 + 100):
+        file.write_bytes(content(seed))
+        with_care(monkeypatch)
+        careful = attempts(reader.read, file)
+        in_blocks(monkeypatch, (7, 64, 1 << 22)[seed % 3], (1, 100)[seed % 2])
+        assert attempts(reader.read, file) == careful, seed
+
+
+LONG = "9" * 10_000_000
+LONG_LINES = {
+    "a number": (f"2,{LONG}", f'{{"step": {LONG}}}'),
+    "a text": (f"2,x{LONG}", f'{{"step": 2, "a": "{LONG}"}}'),
+    "blanks": (f"2,{' ' * len(LONG)}2", '{"step": 2, "loss":' + " " * len(LONG) + "2}"),
+    "cells": ("2" + ",1" * 5_000_000, '{"a":' * 200_000),
+}
+
+
+@pytest.mark.parametrize("what", LONG_LINES)
+def test_a_line_of_ten_megabytes_is_as_with_care(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell, record = LONG_LINES[what]
+    table = f"step,loss\n1,2.5\n{cell}\n3,2.0\n"
+    lines = f'{{"step": 1, "loss": 2.5}}\n{record}\n{{"step": 3, "loss": 2.0}}\n'
+    for content, reader in ((table, csv_tables), (lines, json_lines)):
+        (tmp_path / "log").write_text(content)
+        with_care(monkeypatch)
+        careful = attempts(reader.read, tmp_path / "log")
+        in_blocks(monkeypatch)
+        assert attempts(reader.read, tmp_path / "log") == careful
+
+
+def test_rows_on_both_sides_of_damage_keep_their_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f'{{"step": {i}, "loss": {i / 7!r}, "val": {{"loss": {i / 3!r}}}}}' for i in range(5000)]
+    lines[1000], lines[2000], lines[3000] = '{"step": 1000, "lo', '{"step": 2000, "tags": [1, 2]}', "[]"
+    (tmp_path / "log.jsonl").write_text("\n".join(lines) + '\n{"step": 50')
+    in_blocks(monkeypatch)
+    (attempt,) = json_lines.read(tmp_path / "log.jsonl")
+    assert attempt.truncated
+    assert [(Path(fault.where).name, fault.what) for fault in attempt.faults] == [
+        ("log.jsonl:1001", "line is no JSON; skipped"),
+        ("log.jsonl:3001", "line is no JSON object; skipped"),
+    ]
+    kept = [i for i in range(5000) if i not in (1000, 2000, 3000)]
+    assert attempt.series["val/loss"].steps.tolist() == kept
+    assert attempt.series["val/loss"].values.tolist() == [i / 3 for i in kept]
+    assert attempt.series["tags/1"].steps.tolist() == [2000]
+
+
+def test_pandas_is_only_waited_for_where_the_file_is_long(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("step,loss\n" + "".join(f"{i},2.5\n" for i in range(20_000)))
+    code = (
+        "import sys; from pathlib import Path; from chronicle.readers import csv_tables, read;"
+        "csv_tables.PANDAS_FROM = int(sys.argv[2]); read(Path(sys.argv[1])); print('pandas' in sys.modules)"
+    )
+    for least, imported in ((str(csv_tables.PANDAS_FROM), "False"), ("1", "True")):
+        command = [sys.executable, "-c", code, str(file), least]
+        found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+        assert found.stdout.split() == [imported]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_marks_of_encodings(encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.csv").write_bytes("step,löss\n1,2.5\n2,1.5\n".encode(encoding))
+    in_blocks(monkeypatch)
+    (attempt,) = csv_tables.read(tmp_path / "log.csv")
+    assert attempt.series["löss"].values.tolist() == [2.5, 1.5]
+
+
+def test_a_spelled_nan_and_a_text_cost_no_later_block_its_pace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{i},{i / 7!r},,{'nan' if i % 3 else i},{'ab'[i % 2]}\n" for i in range(3000)]
+    (tmp_path / "log.csv").write_text("step,loss,none,grad_norm,host\n" + "".join(rows))
+    in_blocks(monkeypatch, 1 << 12, 1 << 12)
+    monkeypatch.setattr(csv_tables.Table, "_read_lines", only_once(csv_tables.Table._read_lines))
+    (attempt,) = csv_tables.read(tmp_path / "log.csv")
+    assert attempt.series["loss"].values.tolist() == [i / 7 for i in range(3000)]
+    assert [i for i, v in enumerate(attempt.series["grad_norm"].values) if v == v] == [*range(0, 3000, 3)]
+
+
+def only_once(read_lines: Any) -> Any:
+    """The method, which may be called once: for the first block."""
+    calls: list[None] = []
+
+    def counted(self: Any, lines: Any) -> None:
+        calls.append(None)
+        assert len(calls) == 1
+        read_lines(self, lines)
+
+    return counted
+
+
+# --- decimals ---
+
+decimal = st.builds(
+    "{}{}.{}e{}".format,
+    st.sampled_from(["", "-"]),
+    st.integers(0, 10**12),
+    st.integers(0, 10**9),
+    st.integers(-320, 320),
+)
+halfway = st.builds(
+    lambda low, places, more: f"{(2 * low + 1) << places}.0{more}",
+    st.integers(2**52, 2**53 - 1),
+    st.integers(0, 10),
+    st.sampled_from(["", "1"]),
+)
+odd = st.sampled_from(["+1", "007", "1.", ".5", "-0", "-0.0", "1E-05", "1e-400", "inf", "-Infinity", "1e400"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(st.floats().map(repr), decimal, halfway, odd, st.integers().map(str)), min_size=1))
+def test_a_decimal_has_the_bits_that_float_gives_it(texts: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "log.csv"
+        file.write_text("x,loss\n" + "".join(f"{i}.5,{text}\n" for i, text in enumerate(texts)))
+        in_blocks(monkeypatch)
+        (attempt,) = csv_tables.read(file)
+    bits = [struct.pack("d", value) for value in attempt.series["loss"].values]
+    assert bits == [struct.pack("d", float(text)) for text in texts]
