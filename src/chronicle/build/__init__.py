@@ -111,9 +111,9 @@ def build(
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress)
     outcomes = with_machines(runs, outcomes, config, store)
-    kept = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
+    current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
     for folder in store.iterdir() if store.is_dir() else []:
-        if folder.name not in kept:  # its logs were removed, so its pages go too
+        if folder.name not in current:  # its logs were removed, so its pages go too
             shutil.rmtree(folder, ignore_errors=True)
     report = Report(tuple(outcomes), where.out, "")
     galleries = load_gallery(workspace.galleries)

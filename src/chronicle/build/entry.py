@@ -172,7 +172,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
 
 
 def _step_backs(timeline: Timeline) -> Iterator[Fact]:
-    """Where the step goes back or stays without a restart; of one cause the first, and the others in one row."""
+    """Where the step goes back or stays without a restart: of one cause the first, the others in one row."""
     for cause, (quantity, noun) in _BACKS.items():
         backs = [back for back in timeline.step_backs if back.cause == cause]
         rows = [(back.count, step_back_words(back)) for back in backs[:_MOST_BACKS]]

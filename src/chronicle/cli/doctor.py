@@ -96,7 +96,6 @@ class Report:
     faults: tuple[Fault, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values; NaN as null."""
         faults = [
             {"where": f.where, "what": f.what, "kind": f.kind, "count": f.count, "step": f.at_step}
             for f in self.faults

@@ -109,6 +109,7 @@ def whole_alt(title: str, run: Scene, plan: Plan) -> str:
 
 
 def whole_caption(run: Scene, plan: Plan) -> str:
+    """How to read the figure of the whole run."""
     unnumbered = sum(not item.badge for item in run.findings)
     lesser = [f"{plural(unnumbered, 'lesser finding')} without a number."] if unnumbered else []
     return " ".join([f"{_metrics(plan)}, whole run.", *_reading(plan), *lesser])

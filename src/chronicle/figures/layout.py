@@ -220,6 +220,7 @@ class Plan:
 
 
 def inner_px(width: float) -> float:
+    """The width of a panel on a figure of a width."""
     return width - LEFT_PX - RIGHT_PX
 
 

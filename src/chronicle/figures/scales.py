@@ -144,11 +144,6 @@ def _finite(arrays: Iterable[Floats]) -> Floats:
     return values[np.isfinite(values)]
 
 
-def step_ticks(first: float, last: float, most: int) -> Ticks:
-    places = _inside(MaxNLocator(most, integer=True).tick_values(first, last), first, last)
-    return list(zip(places, step_labels(places), strict=True))
-
-
 def time_ticks(first: float, last: float, most: int) -> Ticks:
     """Whole hours, days, … in [first, last], which are seconds: ``12 h``, ``3 d``."""
     strides = [(n, size, unit) for size, unit, numbers in _CLOCK for n in numbers]
@@ -302,9 +297,13 @@ class Pane:
         self.line([0, 1], [0, 0], "line", where="inside", clip_on=False, zorder=2.6)
         if not axis:
             return
-        ticks = time_ticks if axis == SECONDS else step_ticks
         first, last, width = self.window
-        for x, label in ticks(first, last, most_ticks):
+        if axis == SECONDS:
+            ticks = time_ticks(first, last, most_ticks)
+        else:
+            steps = _inside(MaxNLocator(most_ticks, integer=True).tick_values(first, last), first, last)
+            ticks = list(zip(steps, step_labels(steps), strict=True))
+        for x, label in ticks:
             self.mark([x], [0], 3, _TICK_PX, "ink2", "steps", mew=pt(1))
             room_px = (last - x) * (width / (last - first)) + RIGHT_PX - 2
             if room_px >= text_px(label, SMALL_PX) / 2:  # else the edge would cut it

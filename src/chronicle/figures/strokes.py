@@ -187,7 +187,10 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
     if len(x) > max(2 * spanned, _DOTS_BELOW):
         x, *heights = envelope(x, mid, first, last, columns)
         low, mid, high = (_near(height, scale) for height in heights)
-        dots, tall = _alone(mid), _tall(heights[0], heights[2], scale.log)
+        height = np.log(heights[2] / heights[0]) if scale.log else heights[2] - heights[0]
+        known = height[np.isfinite(height)]  # a column is tall beside the others, as they are seen
+        tall = height > _TALL * np.median(known) if len(known) else np.zeros(len(x), bool)
+        dots = _alone(mid)
     else:
         mid, tall = _near(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)
         few = len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
@@ -265,13 +268,6 @@ def _median(values: Floats) -> float:
     low, high = (len(values) - 1) // 2, len(values) // 2
     ordered = np.partition(values, (low, high))  # np.median does this too, at four times the cost
     return float(ordered[low] + ordered[high]) / 2
-
-
-def _tall(low: Floats, high: Floats, log: bool) -> Mask:
-    """Columns much taller than the others as they are seen."""
-    height = np.log(high / low) if log else high - low
-    known = height[np.isfinite(height)]
-    return height > _TALL * np.median(known) if len(known) else np.zeros(len(height), bool)
 
 
 def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:

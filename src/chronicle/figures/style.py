@@ -107,6 +107,7 @@ def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
 
 
 def text_px(text: str, size_px: float = 11.5) -> float:
+    """The width of a line in CSS pixels."""
     font = _font()
     font.set_size(size_px, 72)
     font.set_text(text, 0.0)
@@ -124,6 +125,7 @@ def _glyphs() -> frozenset[int]:
 
 
 def pt(css_px: float) -> float:
+    """CSS pixels in points."""
     return css_px * 0.75
 
 

@@ -58,6 +58,8 @@ class Cause:
 
 @dataclass(frozen=True)
 class Source:
+    """Something written about a pattern."""
+
     title: Text
     where: Text = ""
     note: Text = ""

@@ -126,6 +126,7 @@ def entries_js(site: SiteData) -> str:
 
 
 def card(entry: Entry) -> Card:
+    """The card of a run."""
     thumb = figure(entry, "thumb")
     path = next(iter(thumb.files.values()))[0] if thumb else ""
     folder, project = f"runs/{address(entry.run_id)}", _caption(str(entry.about.get("project", "")))
@@ -154,6 +155,7 @@ def points(entry: Entry) -> int:
 
 
 def figure(entry: Entry, name: str) -> Figure | None:
+    """The figure of a name, if it was drawn."""
     return next((f for f in entry.figures if f.name == name), None)
 
 
@@ -181,10 +183,10 @@ def hero(site: SiteData) -> Entry | None:
     """The run whose figure stands on top: real, with something to see in it, ended well, and long."""
 
     def rank(entry: Entry) -> tuple[bool, bool, bool, int]:
-        made = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
+        synthetic = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
         eventful = any(f.end_step is not None and f.pattern not in CALM for f in entry.diagnosis.findings)
         last_step = max((int(row.get("last_step") or 0) for row in entry.attempts), default=0)
-        return not made, eventful, entry.verdict is Verdict.GOOD, last_step
+        return not synthetic, eventful, entry.verdict is Verdict.GOOD, last_step
 
     return max((entry for entry in site.entries if figure(entry, "whole")), key=rank, default=None)
 
@@ -250,6 +252,7 @@ def _caption(text: str) -> str:
 
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
+    """One page a run."""
     for entry in site.entries:
         yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
 

@@ -150,6 +150,7 @@ def wide(text: str) -> str:
 
 
 def sentence(text: str) -> str:
+    """With a capital letter at its beginning."""
     return text[:1].upper() + text[1:]
 
 

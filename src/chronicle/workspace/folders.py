@@ -67,7 +67,7 @@ class RunFolder:
         for root in filter(None, (self.folder, *places)):
             if root.is_absolute() and root.name:
                 path = rf"(?<![\w./-]){re.escape(str(root))}(?:(/)|(?![\w-]|\.\w))"
-                text = re.sub(path, lambda found: "" if found[1] else self.run_id, text)
+                text = re.sub(path, lambda match: "" if match[1] else self.run_id, text)
         return text
 
     @property
@@ -158,13 +158,13 @@ def init(folder: Path) -> list[Path]:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder that is to become the workspace")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
-    made = []
+    created = []
     for name, source in files.items():
         target = folder / name
         if not target.exists():
             shutil.copyfile(source, target)
-            made.append(target)
-    return made
+            created.append(target)
+    return created
 
 
 def add(workspace: Workspace, logs: Sequence[Path], name: str, facts: Mapping[str, str], link: bool) -> Path:
