@@ -21,8 +21,7 @@ from typing import Any
 from chronicle.errors import ChronicleError
 from chronicle.model import Verdict
 from chronicle.score.labels import LABEL_FILES, labelled, load_label
-from chronicle.score.match import CaseResult, judge
-from chronicle.score.totals import Totals, table, total
+from chronicle.score.match import CaseResult, Totals, judge, table, total
 from chronicle.workspace.folders import NOTES
 
 SCHEMA = "chronicle/score/1"

@@ -25,7 +25,7 @@ from chronicle.classify.batch_noise import Reread, rereads
 from chronicle.classify.measure import MEDIAN_ERROR, median, medians, positive, sure, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, with_more
 from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays, validation_stays_at, wary
-from chronicle.classify.rules import late_rise
+from chronicle.classify.rules import slow_changes
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
@@ -176,7 +176,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
     """What the loss alone looks like at the jump, for want of its context: a spike, a shift, a divergence."""
-    all_turns = view.once(("late rises",), lambda: tuple(late_rise.RULE.find(view)))
+    all_turns = view.once(("late rises",), lambda: tuple(slow_changes.TURN.find(view)))
     turns = (f for f in all_turns if f.attempt == join.attempt.name)
     shapes = [f for f in (*typed_findings(view, join.loss), *turns) if f.pattern in REPLACED]
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}

@@ -30,7 +30,7 @@ import numpy as np
 
 from chronicle.classify.measure import positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
-from chronicle.classify.rules import late_rise, repeated_data
+from chronicle.classify.rules import repeated_data, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
@@ -153,7 +153,7 @@ def dies(view: View, loss: Series) -> bool:
     left = [float(f.evidence.get("residual_log", 0.0)) for f in still_open]
     ends_in_nan = any(f.pattern == NAN for f in still_open)
     risen = any(residual >= view.thresholds.learned for residual in left)
-    return ends_in_nan or risen or late_rise.risen(view, loss) is not None
+    return ends_in_nan or risen or slow_changes.risen(view, loss) is not None
 
 
 def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
