@@ -90,20 +90,15 @@ def whose(
     calm = [e.t for m, e in rises.items() if m not in moved]
     others, most = max(calm, default=None), f"1 or more of {len(sources)}"
     end = max(ends) if len(ends) == len(group) else None
-    return finding(
-        SPIKE,
-        At(attempt, series if kind == "single" else None, start, peak, end),
-        [
-            *noted(
-                kind=kind, data_sets=sorted(moved), of=len(sources), height_log=rises[series.metric].height
-            ),
-            Check("data sets that spike", len(moved), "data sets", most),
-            Check("strongest of the others", others, "standard errors", f"< {least:g}", bool(calm)),
-        ],
-        severity=tallest.severity,
-        confidence=tallest.confidence,
-        runner_up=(tallest.pattern, "the total loss alone: one event, whoever it belongs to"),
-    )
+    checks = [
+        *noted(kind=kind, data_sets=sorted(moved), of=len(sources), height_log=rises[series.metric].height),
+        Check("data sets that spike", len(moved), "data sets", most),
+        Check("strongest of the others", others, "standard errors", f"< {least:g}", bool(calm)),
+    ]
+    at = At(attempt, series if kind == "single" else None, start, peak, end)
+    severity = tallest.severity
+    runner_up = (tallest.pattern, "the total loss alone: one event, whoever it belongs to")
+    return finding(SPIKE, at, checks, severity=severity, confidence=tallest.confidence, runner_up=runner_up)
 
 
 # ---- the mixture that batches are drawn from -----------------------------------------------------------
@@ -230,14 +225,10 @@ def explained(
     if shape is not None:
         yield renamed(shape, SKEW, checks, why=WHY)
         return
-    yield finding(
-        SKEW,
-        At(attempt, loss, start, peak, end),
-        [*checks, *noted(height_log=moved.height)],
-        severity=0.3,
-        confidence=sure(moved.t, limits.known_t),
-        runner_up=(FAST, WHY),
-    )
+    checks = [*checks, *noted(height_log=moved.height)]
+    at = At(attempt, loss, start, peak, end)
+    confidence = sure(moved.t, limits.known_t)
+    yield finding(SKEW, at, checks, severity=0.3, confidence=confidence, runner_up=(FAST, WHY))
 
 
 def asked_again(

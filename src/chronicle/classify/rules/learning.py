@@ -85,19 +85,15 @@ def knee(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
     if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
         return
-    yield finding(
-        "plateau",
-        At(attempt, loss, start),
-        [
-            *noted(slope_before_log_per_log_step=before, slope_after_log_per_log_step=after),
-            Check("knee against a smooth bend", t, "standard errors", f">= {limits.flat_t:g}"),
-            Check("slope after over before", after / before, "share", f"<= {limits.flat_share:g}"),
-            Check("lasts for", lasts, "share of the log", f">= {limits.lasting:g}"),
-        ],
-        severity=0.4,
-        confidence=0.8 * sure(t, limits.flat_t),
-        runner_up=CONVERGED,
-    )
+    checks = [
+        *noted(slope_before_log_per_log_step=before, slope_after_log_per_log_step=after),
+        Check("knee against a smooth bend", t, "standard errors", f">= {limits.flat_t:g}"),
+        Check("slope after over before", after / before, "share", f"<= {limits.flat_share:g}"),
+        Check("lasts for", lasts, "share of the log", f">= {limits.lasting:g}"),
+    ]
+    at = At(attempt, loss, start)
+    confidence = 0.8 * sure(t, limits.flat_t)
+    yield finding("plateau", at, checks, severity=0.4, confidence=confidence, runner_up=CONVERGED)
 
 
 def unmoved(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
@@ -321,14 +317,10 @@ def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
             continue
         height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
         fall = at_least("fall", height, "log units", view.thresholds.drop, "drop_log")
-        yield finding(
-            "grokking",
-            At(attempt, loss, loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end]),
-            [fall, *noted(drop_samples=end - drop.onset)],
-            severity=height,
-            confidence=0.7,
-            runner_up=("lr-decay-drop", "the learning rate had fallen there"),
-        )
+        checks = [fall, *noted(drop_samples=end - drop.onset)]
+        at = At(attempt, loss, loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end])
+        runner_up = ("lr-decay-drop", "the learning rate had fallen there")
+        yield finding("grokking", at, checks, severity=height, confidence=0.7, runner_up=runner_up)
 
 
 def abrupt(view: View, loss: Series, drop: Event) -> bool:

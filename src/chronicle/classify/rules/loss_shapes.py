@@ -198,14 +198,10 @@ def nonfinite(shape: Shape) -> Finding | None:
         return None
     part = shape.series.values[e.onset : len(shape.series) if e.end is None else e.end + 1]
     counts = noted(nan_samples=int(np.isnan(part).sum()), inf_samples=int(np.isinf(part).sum()))
-    return finding(
-        NAN,
-        shape.at(e.onset),
-        [*counts, Check("values that are not finite", e.height, "samples", ">= 1")],
-        severity=0.95 if e.end is None else 0.75,
-        confidence=0.99,
-        runner_up=(FROZEN, "the values were finite and the same"),
-    )
+    checks = [*counts, Check("values that are not finite", e.height, "samples", ">= 1")]
+    severity = 0.95 if e.end is None else 0.75
+    runner_up = (FROZEN, "the values were finite and the same")
+    return finding(NAN, shape.at(e.onset), checks, severity=severity, confidence=0.99, runner_up=runner_up)
 
 
 def hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
@@ -221,23 +217,19 @@ def hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
     dead = float(np.mean(~np.isfinite(late) | (late == 0.0))) if len(late) else 0.0
     if dead < 0.5:
         return None
-    return finding(
-        NAN,
-        At(attempt, series, series.steps[start], series.steps[start]),
-        [
-            Check("exact zeros at the end", zeros, "samples", f">= {ZEROS}", key="zero_samples"),
-            Check(
-                "gradient norm NaN, Inf or zero meanwhile",
-                dead,
-                "share",
-                ">= 0.5",
-                key="dead_grad_norm_share",
-            ),
-        ],
-        severity=0.95,
-        confidence=0.9,
-        runner_up=(FROZEN, "the gradient norm went on as before"),
-    )
+    checks = [
+        Check("exact zeros at the end", zeros, "samples", f">= {ZEROS}", key="zero_samples"),
+        Check(
+            "gradient norm NaN, Inf or zero meanwhile",
+            dead,
+            "share",
+            ">= 0.5",
+            key="dead_grad_norm_share",
+        ),
+    ]
+    at = At(attempt, series, series.steps[start], series.steps[start])
+    runner_up = (FROZEN, "the gradient norm went on as before")
+    return finding(NAN, at, checks, severity=0.95, confidence=0.9, runner_up=runner_up)
 
 
 def frozen(shape: Shape) -> Finding | None:
@@ -247,17 +239,12 @@ def frozen(shape: Shape) -> Finding | None:
         return None
     limit = ">= 32 and 8 times the longest before; or all of 8 and more"
     value = shape.value(e.onset, e.onset + 1)
-    return finding(
-        FROZEN,
-        shape.at(None),
-        [
-            Check("bit-equal values in a row", e.height, "samples", limit),
-            *noted(equal_samples=int(e.height), value_loss=value),
-        ],
-        severity=0.7,
-        confidence=0.95,
-        runner_up=("quantised-loss", "the value changed now and then by one step of a coarse grid"),
-    )
+    checks = [
+        Check("bit-equal values in a row", e.height, "samples", limit),
+        *noted(equal_samples=int(e.height), value_loss=value),
+    ]
+    runner_up = ("quantised-loss", "the value changed now and then by one step of a coarse grid")
+    return finding(FROZEN, shape.at(None), checks, severity=0.7, confidence=0.95, runner_up=runner_up)
 
 
 RULE = Rule.of_attempts("loss-shapes", (*sorted(RISES), NAN, FROZEN), find)

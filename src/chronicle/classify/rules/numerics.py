@@ -85,17 +85,14 @@ def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Ite
     back = np.flatnonzero(power[lowest:] >= power[first - 1] - 1) if first else np.empty(0, int)
     end = steps[lowest + back[0]] if len(back) else None
     last, fallen = float(2.0 ** power[-1]), float(fall.max())
-    yield finding(
-        "loss-scale-collapse",
-        At(attempt, series, steps[first], steps[lowest], end),
-        [
-            at_least(f"net halvings in {within} samples", fallen, "halvings", need, "halvings"),
-            Check("scale at the end", last, "", ">= 1", not below_one),
-            *noted(lowest_scale=float(2.0 ** power.min())),
-        ],
-        severity=0.9 if below_one or not len(back) else 0.5,
-        confidence=0.95,
-    )
+    checks = [
+        at_least(f"net halvings in {within} samples", fallen, "halvings", need, "halvings"),
+        Check("scale at the end", last, "", ">= 1", not below_one),
+        *noted(lowest_scale=float(2.0 ** power.min())),
+    ]
+    at = At(attempt, series, steps[first], steps[lowest], end)
+    severity = 0.9 if below_one or not len(back) else 0.5
+    yield finding("loss-scale-collapse", at, checks, severity=severity, confidence=0.95)
 
 
 def search_end(power: Floats, held: int) -> int:
@@ -121,17 +118,15 @@ def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> 
         return None
     start = leaves(level)
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
-    return finding(
-        "attention-logit-growth",
-        At(attempt, series, steps[start], steps[int(np.argmax(level))]),
-        [
-            Check("largest logit at the end", last, "logit", f"> {high:g}", last > high, "last_logit"),
-            Check("growth over the second half", growth, "factor", f">= {need:g}", key="growth_factor"),
-            *noted(doubling_steps=(steps[-1] - steps[start]) / halves),
-        ],
-        severity=0.3 + 0.2 * float(np.log10(last / high)) + 0.1,
-        confidence=0.9 if last > high else 0.7,
-    )
+    checks = [
+        Check("largest logit at the end", last, "logit", f"> {high:g}", last > high, "last_logit"),
+        Check("growth over the second half", growth, "factor", f">= {need:g}", key="growth_factor"),
+        *noted(doubling_steps=(steps[-1] - steps[start]) / halves),
+    ]
+    at = At(attempt, series, steps[start], steps[int(np.argmax(level))])
+    severity = 0.3 + 0.2 * float(np.log10(last / high)) + 0.1
+    confidence = 0.9 if last > high else 0.7
+    return finding("attention-logit-growth", at, checks, severity=severity, confidence=confidence)
 
 
 def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
@@ -151,17 +146,13 @@ def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Find
     away = np.abs(level - base) > LEAVING * abs(drift)
     still = np.flatnonzero(~away[settled:])
     start = settled + int(still[-1]) if len(still) else settled
-    return finding(
-        "output-logit-drift",
-        At(attempt, series, steps[start], steps[-1]),
-        [
-            *noted(drift_nats=drift, level_before=base, level_now=last),
-            Check("distance from the level after the start", abs(drift), "nats", f">= {need:.3g}"),
-            at_least("of it in the second half", late / drift, "share", limits.drift_late),
-        ],
-        severity=0.4,
-        confidence=0.8,
-    )
+    checks = [
+        *noted(drift_nats=drift, level_before=base, level_now=last),
+        Check("distance from the level after the start", abs(drift), "nats", f">= {need:.3g}"),
+        at_least("of it in the second half", late / drift, "share", limits.drift_late),
+    ]
+    at = At(attempt, series, steps[start], steps[-1])
+    return finding("output-logit-drift", at, checks, severity=0.4, confidence=0.8)
 
 
 def levels(series: Series) -> tuple[Floats, Floats]:
@@ -191,18 +182,14 @@ def on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findin
     few = share < limits.quantised and apart >= limits.grid * float(np.median(np.abs(values)))
     if few or coarse(values):
         few_limit = f"< {limits.quantised}"
-        yield finding(
-            "quantised-loss",
-            At(attempt, loss, loss.steps[0], None, loss.steps[-1]),
-            [
-                Check("distinct values", share, "of the samples", few_limit, few, "distinct_share"),
-                *noted(grid_loss=apart, distinct_values=len(grid)),
-                Check("significant bits of every value", None, "bits", f"<= {BITS}", coarse(values)),
-            ],
-            severity=0.1,
-            confidence=0.9,
-            runner_up=("frozen-metric", "it had shown one value only"),
-        )
+        checks = [
+            Check("distinct values", share, "of the samples", few_limit, few, "distinct_share"),
+            *noted(grid_loss=apart, distinct_values=len(grid)),
+            Check("significant bits of every value", None, "bits", f"<= {BITS}", coarse(values)),
+        ]
+        at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
+        runner_up = ("frozen-metric", "it had shown one value only")
+        yield finding("quantised-loss", at, checks, severity=0.1, confidence=0.9, runner_up=runner_up)
 
 
 def coarse(values: Floats) -> bool:

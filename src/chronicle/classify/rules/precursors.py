@@ -106,17 +106,13 @@ def precursor(
 ) -> Finding:
     """The finding of one lead; ``worth`` says what a rise of the norm means in this run."""
     steps, peak = lead.spike_step - lead.start_step, norm.steps[lead.rise.peak]
-    return finding(
-        "grad-norm-precursor",
-        At(attempt, norm, lead.start_step, peak, lead.spike_step),
-        [
-            Check("lead", steps, "steps", "> 0", key="lead_steps"),
-            *noted(rise_factor=math.exp(lead.rise.height), loss_start_step=lead.spike_step),
-            *worth,
-        ],
-        severity=0.3,
-        confidence=confidence,
-    )
+    checks = [
+        Check("lead", steps, "steps", "> 0", key="lead_steps"),
+        *noted(rise_factor=math.exp(lead.rise.height), loss_start_step=lead.spike_step),
+        *worth,
+    ]
+    at = At(attempt, norm, lead.start_step, peak, lead.spike_step)
+    return finding("grad-norm-precursor", at, checks, severity=0.3, confidence=confidence)
 
 
 def at_least_by_chance(hits: int, trials: int, p: float) -> float:
@@ -148,18 +144,15 @@ def rising_rate(view: View) -> Iterator[Finding]:
     what, (p, factor) = min(trends.items(), key=lambda t: t[1] if t[1][1] >= least else (1.0, 1.0))
     if p >= limits.rate_p or factor < least:
         return
-    yield finding(
-        "rising-spike-rate",
-        At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1]),
-        [
-            *noted(spikes=n),
-            Check("trend by chance", p, "probability", f"< {limits.rate_p:g}", key="p_value"),
-            at_least(what, factor, "times the other", least, "factor"),
-            *noted(of=what),
-        ],
-        severity=0.5,
-        confidence=sure(-math.log(max(p, 1e-12)), -math.log(limits.rate_p)),
-    )
+    checks = [
+        *noted(spikes=n),
+        Check("trend by chance", p, "probability", f"< {limits.rate_p:g}", key="p_value"),
+        at_least(what, factor, "times the other", least, "factor"),
+        *noted(of=what),
+    ]
+    at = At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1])
+    confidence = sure(-math.log(max(p, 1e-12)), -math.log(limits.rate_p))
+    yield finding("rising-spike-rate", at, checks, severity=0.5, confidence=confidence)
 
 
 def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:

@@ -89,14 +89,9 @@ def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Rer
         return ended_by(shape, why, evidence)
     new_at = int(steps[min(end, len(steps) - 1)])
     replayed = At(attempt, loss, steps[0], None, last_step)
-    return finding(
-        REPEAT,
-        At(attempt, loss, new_at, new_at, new_at) if jumps else replayed,
-        evidence,
-        severity=0.5 + max(height, 0.0),
-        confidence=PROVED,
-        runner_up=(SHIFT, why),
-    )
+    at = At(attempt, loss, new_at, new_at, new_at) if jumps else replayed
+    severity = 0.5 + max(height, 0.0)
+    return finding(REPEAT, at, evidence, severity=severity, confidence=PROVED, runner_up=(SHIFT, why))
 
 
 def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:
@@ -203,14 +198,11 @@ def still_low(view: View, join: Resume) -> Iterator[Finding]:
     if not all(c.met for c in needed):
         return
     jump_seen = Check("jump where new data begin", None, "", "seen", False)
-    yield finding(
-        REPEAT,
-        At(join.attempt, join.loss, join.steps[0], join.steps[0]),
-        [*needed, jump_seen, *noted(after=join.parent.name)],
-        severity=0.4 - low.height,
-        confidence=0.6 * sure(low.t, limits.join_t),
-        runner_up=(SHIFT, "the validation loss had fallen as well"),
-    )
+    checks = [*needed, jump_seen, *noted(after=join.parent.name)]
+    at = At(join.attempt, join.loss, join.steps[0], join.steps[0])
+    confidence = 0.6 * sure(low.t, limits.join_t)
+    runner_up = (SHIFT, "the validation loss had fallen as well")
+    yield finding(REPEAT, at, checks, severity=0.4 - low.height, confidence=confidence, runner_up=runner_up)
 
 
 RULE = Rule("repeated-data", (REPEAT,), find, replaces=REPLACED)

@@ -207,14 +207,11 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
         return
     peak = int(np.argmax(join.off[: max(end, 1)]))
     lasted = join.steps[end] - join.steps[0]
-    yield finding(
-        SPIKE,
-        At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end]),
-        [*checks, *noted(height_log=join.off[peak], recovery_steps=lasted)],
-        severity=0.2 + start.height,
-        confidence=sure(t, limits.join_t),
-        runner_up=(SHIFT, "it had not come down again"),
-    )
+    checks = [*checks, *noted(height_log=join.off[peak], recovery_steps=lasted)]
+    at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
+    confidence = sure(t, limits.join_t)
+    runner_up = (SHIFT, "it had not come down again")
+    yield finding(SPIKE, at, checks, severity=0.2 + start.height, confidence=confidence, runner_up=runner_up)
 
 
 def stays_up(view: View, join: Resume, checks: list[Check]) -> Iterator[Finding]:
@@ -225,14 +222,12 @@ def stays_up(view: View, join: Resume, checks: list[Check]) -> Iterator[Finding]
         at_least("height of all", over.height, "log units", limits.rise, "step_log"),
     ]
     if all(c.met for c in lasting):
-        yield finding(
-            SHIFT,
-            At(join.attempt, join.loss, join.steps[0]),
-            [*checks, *lasting],
-            severity=0.3 + over.height,
-            confidence=sure(over.t, limits.join_t),
-            runner_up=(SPIKE, "it had come down again"),
-        )
+        checks = [*checks, *lasting]
+        at = At(join.attempt, join.loss, join.steps[0])
+        severity = 0.3 + over.height
+        confidence = sure(over.t, limits.join_t)
+        runner_up = (SPIKE, "it had come down again")
+        yield finding(SHIFT, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
 
 
 def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> Iterator[Finding]:
@@ -254,14 +249,11 @@ def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> 
             yield renamed(shape, SPIKE, checks, why=why)
             return
     if all(c.met for c in checks):
-        yield finding(
-            SPIKE,
-            At(attempt, loss, step, step),
-            [*checks, *noted(height_log=best.height)],
-            severity=0.2 + best.height,
-            confidence=sure(best.t, limits.known_t),
-            runner_up=(SHIFT, why),
-        )
+        checks = [*checks, *noted(height_log=best.height)]
+        at = At(attempt, loss, step, step)
+        severity = 0.2 + best.height
+        confidence = sure(best.t, limits.known_t)
+        yield finding(SPIKE, at, checks, severity=severity, confidence=confidence, runner_up=(SHIFT, why))
 
 
 def returned(off: Floats, level: float) -> int | None:
@@ -309,17 +301,14 @@ def other_rate(
 ) -> Finding:
     """The finding; ``factor`` is the learning rate found over the one expected."""
     least = view.thresholds.lr_differs
-    return finding(
-        NOT_RESTORED,
-        At(attempt, attempt.learning_rate, step, step),
-        [
-            *noted(lr_factor=factor, how=how),
-            at_least("off the rate that was expected", abs(factor - 1), "share", least),
-        ],
-        severity=min(abs(np.log(max(factor, 1e-3))), 1.0),
-        confidence=confidence,
-        runner_up=("lr-decay-drop", "somebody had changed it on purpose"),
-    )
+    checks = [
+        *noted(lr_factor=factor, how=how),
+        at_least("off the rate that was expected", abs(factor - 1), "share", least),
+    ]
+    at = At(attempt, attempt.learning_rate, step, step)
+    severity = min(abs(np.log(max(factor, 1e-3))), 1.0)
+    runner_up = ("lr-decay-drop", "somebody had changed it on purpose")
+    return finding(NOT_RESTORED, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
 
 
 def covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:

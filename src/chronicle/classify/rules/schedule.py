@@ -156,14 +156,10 @@ def planned_fall(
         at_least("fall of the loss there", -fall.t, "standard errors", limits.known_t),
         at_least("fall of the loss there", -fall.height, "log units", limits.moved, "drop_log"),
     ]
-    return finding(
-        pattern,
-        At(attempt, loss, start, None, loss.steps[drop.end] if drop and drop.end is not None else None),
-        [*planned, *checks],
-        severity=0.1,
-        confidence=sure(fall.t, limits.known_t),
-        runner_up=("grokking", "nothing had been changed there"),
-    )
+    at = At(attempt, loss, start, None, loss.steps[drop.end] if drop and drop.end is not None else None)
+    confidence = sure(fall.t, limits.known_t)
+    runner_up = ("grokking", "nothing had been changed there")
+    return finding(pattern, at, [*planned, *checks], severity=0.1, confidence=confidence, runner_up=runner_up)
 
 
 def near(loss: Series, event: Event, at: float) -> bool:

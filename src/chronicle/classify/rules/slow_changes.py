@@ -66,18 +66,16 @@ def find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findin
     if turn is None:
         return
     enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
-    yield finding(
-        NO_SPIKE,
-        At(attempt, loss, turn.start, loss.steps[-1]),
-        [
-            at_least("end over the minimum", turn.rise, "log units", limits.turn_rise, "rise_log"),
-            Check("end over the minimum", turn.errors, "standard errors", enough),
-            *noted(residual_log=turn.rise, block_samples=turn.block),
-        ],
-        severity=0.7 + min(turn.rise, 0.3),
-        confidence=0.5 + 0.5 * (1.0 - limits.turn_t / max(turn.errors, limits.turn_t)),
-        runner_up=("plateau", "the level had stood still instead of rising"),
-    )
+    checks = [
+        at_least("end over the minimum", turn.rise, "log units", limits.turn_rise, "rise_log"),
+        Check("end over the minimum", turn.errors, "standard errors", enough),
+        *noted(residual_log=turn.rise, block_samples=turn.block),
+    ]
+    at = At(attempt, loss, turn.start, loss.steps[-1])
+    severity = 0.7 + min(turn.rise, 0.3)
+    confidence = 0.5 + 0.5 * (1.0 - limits.turn_t / max(turn.errors, limits.turn_t))
+    runner_up = ("plateau", "the level had stood still instead of rising")
+    yield finding(NO_SPIKE, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
 
 
 def risen(view: View, loss: Series) -> Turn | None:

@@ -79,14 +79,10 @@ def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: E
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
     if all(c.met for c in checks) and not batch_changed(attempt, *around, limits.slower):
         end = steps[b] if b < len(steps) else None
-        yield finding(
-            "throughput-drop",
-            At(attempt, series, steps[a], steps[a + int(np.argmax(sign * y[a:b]))], end),
-            [*checks, *noted(lost_steps=share * lasts)],
-            severity=share,
-            confidence=0.9,
-            runner_up=("hang", "a single step had taken as long as all of these"),
-        )
+        checks = [*checks, *noted(lost_steps=share * lasts)]
+        at = At(attempt, series, steps[a], steps[a + int(np.argmax(sign * y[a:b]))], end)
+        runner_up = ("hang", "a single step had taken as long as all of these")
+        yield finding("throughput-drop", at, checks, severity=share, confidence=0.9, runner_up=runner_up)
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:
@@ -148,18 +144,15 @@ def standstill(
         if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / np.median(steps[ok]):
             continue
         times, limit = gaps[i] / usual, f">= {least / usual:.3g}"
-        yield finding(
-            "hang",
-            At(attempt, series, series.steps[i], series.steps[i + 1], series.steps[i + 1]),
-            [
-                *(noted(gap_s=gaps[i] * unit_s) if unit_s else noted(gap_times_median=times)),
-                Check("time to the next point", times, "times the median", limit),
-                Check("other pauses nearly as long", alike, "pauses", "<= 1"),
-            ],
-            severity=0.5,
-            confidence=0.8 if unit_s else 0.5,
-            runner_up=("throughput-drop", "the steps after it were slow as well"),
-        )
+        checks = [
+            *(noted(gap_s=gaps[i] * unit_s) if unit_s else noted(gap_times_median=times)),
+            Check("time to the next point", times, "times the median", limit),
+            Check("other pauses nearly as long", alike, "pauses", "<= 1"),
+        ]
+        at = At(attempt, series, series.steps[i], series.steps[i + 1], series.steps[i + 1])
+        confidence = 0.8 if unit_s else 0.5
+        runner_up = ("throughput-drop", "the steps after it were slow as well")
+        yield finding("hang", at, checks, severity=0.5, confidence=confidence, runner_up=runner_up)
 
 
 RULE = Rule.of_attempts("speed", ("throughput-drop", "hang"), find)

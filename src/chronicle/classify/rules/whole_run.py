@@ -133,18 +133,14 @@ def every_attempt_dies(view: View) -> Iterator[Finding]:
     share = len(dead) / len(long)
     if share < least:
         return
-    yield finding(
-        FAILED,
-        At(None, dead[0][1], min(int(loss.steps[0]) for _, loss in dead)),
-        [
-            Check("attempts", len(long), "attempts", f">= {ATTEMPTS}", key="attempts"),
-            Check("of them ending risen or in NaN", share, "share", f">= {least}"),
-            *noted(died=len(dead)),
-        ],
-        severity=1.0,
-        confidence=0.6 + 0.4 * share,
-        runner_up=("divergence-no-spike", "one attempt had come through"),
-    )
+    checks = [
+        Check("attempts", len(long), "attempts", f">= {ATTEMPTS}", key="attempts"),
+        Check("of them ending risen or in NaN", share, "share", f">= {least}"),
+        *noted(died=len(dead)),
+    ]
+    at = At(None, dead[0][1], min(int(loss.steps[0]) for _, loss in dead))
+    runner_up = ("divergence-no-spike", "one attempt had come through")
+    yield finding(FAILED, at, checks, severity=1.0, confidence=0.6 + 0.4 * share, runner_up=runner_up)
 
 
 def dies(view: View, loss: Series) -> bool:
