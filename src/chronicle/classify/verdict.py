@@ -32,7 +32,8 @@ def diagnose(view: View) -> Diagnosis:
     findings = [calibrated(f) for f in numbered(findings)]
     findings.sort(key=lambda f: (-f.severity, f.start_step, f.pattern, f.metric or "", f.attempt or ""))
     patterns = tuple(sorted({f.pattern for f in findings}))
-    missing = tuple(not_assessed(view, patterns))
+    unnamed = [(p.id, lacking(view, p)) for p in PATTERNS if p.id not in patterns]
+    missing = tuple(NotAssessed(pattern, roles) for pattern, roles in unnamed if roles)
     reason = because(view, verdict, [f for f in findings if f.pattern in WHOLE_RUN or is_live(view, f)])
     return Diagnosis(verdict, patterns, tuple(findings), judged(view, findings), missing, reason)
 
@@ -68,7 +69,6 @@ def is_live(view: View, finding: Finding) -> bool:
 
 
 def judge(view: View, live: Sequence[Finding]) -> Verdict:
-    """Bad before unexpected and worrying before good."""
     odd = any(f.pattern in ODD for f in live)
     # what explains a run also explains the level it was left on
     verdicts = {verdict_of(view, f) for f in live if not (odd and f.pattern == SHIFT)}
@@ -91,13 +91,9 @@ def wild(view: View) -> bool:
 
 
 def held_out_learns(view: View) -> bool:
-    """Whether a score or a validation loss says that a run learns, where no training loss can be judged."""
-    for attempt in view.attempts:
-        scores = attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE)
-        losses = [s for s in attempt.by_role(Role.VALIDATION_LOSS) if s is not attempt.loss]
-        if any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses):
-            return True
-    return False
+    scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE)]
+    losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
+    return any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses)
 
 
 def rises(values: Floats) -> bool:
@@ -126,7 +122,6 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
 
 
 def lasts(view: View, finding: Finding) -> bool:
-    """Whether what a finding says holds to the end, over most of the run."""
     first, last = span(view)
     return finding.end_step is None and last - finding.start_step >= view.thresholds.for_good * (last - first)
 
@@ -155,14 +150,6 @@ def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
     spikes = sum(f.pattern == FAST and f.metric in metrics for f in live)
     first, last = span(view)
     return spikes >= 2 and spikes * 1e4 > view.thresholds.spike_rate * max(last - first, 1)
-
-
-def not_assessed(view: View, named: Sequence[str]) -> Iterable[NotAssessed]:
-    """Every pattern that was not named and could not have been: its series or attempts are missing."""
-    for pattern in PATTERNS:
-        missing = lacking(view, pattern)
-        if missing and pattern.id not in named:
-            yield NotAssessed(pattern.id, missing)
 
 
 def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:

@@ -87,7 +87,6 @@ class Label:
 
 
 def label_file(folder: Path) -> Path | None:
-    """The label of a run's folder, if it has one."""
     return next((folder / name for name in LABEL_FILES if (folder / name).is_file()), None)
 
 
@@ -148,7 +147,6 @@ def _event(table: Mapping[str, Any]) -> Event:
 
 
 def _check(name: str, label: Label) -> None:
-    """Raises a ConfigError where a verdict or a pattern of a label does not exist."""
     verdicts = [str(v) for v in Verdict]
     for verdict in (label.verdict, *label.verdict_also_ok):
         if verdict not in verdicts:

@@ -41,7 +41,6 @@ class EventResult:
 
     @property
     def strict(self) -> bool:
-        """Found under its main name."""
         return self.found_as == self.pattern
 
 
@@ -82,12 +81,10 @@ class CaseResult:
 
     @property
     def asked(self) -> tuple[EventResult, ...]:
-        """The events that had to be found."""
         return tuple(e for e in self.events if not e.optional)
 
 
 def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
-    """Holds a diagnosis against a label. An empty diagnosis is a miss of everything."""
     findings = [f for f in diagnosis.get("findings", ()) if _is_number(f.get("start_step"))]
     named = diagnosis.get("patterns")
     patterns = set(named) if isinstance(named, list | tuple) else {f.get("pattern") for f in findings}
@@ -211,7 +208,6 @@ class Totals:
 
 
 def total(results: Sequence[CaseResult]) -> Totals:
-    """The sums over ``results``."""
     pictures: dict[str, bool] = {}
     for result in results:
         if result.seed_picture:
@@ -227,7 +223,6 @@ def total(results: Sequence[CaseResult]) -> Totals:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean of what is known, None of nothing."""
     known = [v for v in values if v is not None]
     return sum(known) / len(known) if known else None
 

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.detect import Event, Kind
+from chronicle.classify.detect import Event
 from chronicle.classify.measure import (
     BEFORE,
     Excess,
@@ -41,12 +41,14 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
+from chronicle.classify.short_logs import RISES
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
 from chronicle.metrics.judged import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
 SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"
+CALM = "single data set off its line"
 WHY = "the ratio had kept its level, or a single data set had risen as much"
 
 
@@ -54,7 +56,6 @@ WHY = "the ratio had kept its level, or a single data set had risen as much"
 
 
 def dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Spikes of single data sets, joined in time."""
     sources = [s for s in attempt.by_role(Role.DATASET_LOSS) if len(s) >= MIN_POINTS]
     if len(sources) < 2:
         return
@@ -78,7 +79,6 @@ def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
 def whose(
     view: View, attempt: AttemptView, sources: Sequence[Series], group: Sequence[tuple[Finding, Series]]
 ) -> Finding:
-    """One event, and which of the data sets take part in it."""
     tallest, series = max(group, key=lambda pair: pair[0].severity)
     start = min(f.start_step for f, _ in group)
     peak = tallest.peak_step if tallest.peak_step is not None else tallest.start_step
@@ -114,12 +114,12 @@ def skewed_mixture(view: View) -> Iterator[Finding]:
 
 
 def ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Every excursion of a ratio that the loss follows."""
     loss = attempt.loss
     if loss is None:
         return
     for ratio in attempt.by_role(Role.RATIO):
-        seen = [f for event in excursions(view, ratio) for f in explained(view, attempt, loss, ratio, event)]
+        events = [e for sign in (1.0, -1.0) for e in view.events(ratio, sign) if e.kind in RISES]
+        seen = [f for event in events for f in explained(view, attempt, loss, ratio, event)]
         yield from seen
         known = {f.start_step for f in seen}
         for bump in typed_findings(view, loss):
@@ -152,13 +152,8 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
                 at_least("change of the ratio", abs(share), "share", limits.ratio_off),
             ]
             if sources:
-                checks.append(calm_data_sets(worst, limits.other_t))
+                checks.append(at_most(CALM, worst, "standard errors", limits.other_t))
             yield renamed(spike, SKEW, checks, why=WHY)
-
-
-def calm_data_sets(worst_t: float, most: float) -> Check:
-    """The check that no single data set is worse."""
-    return at_most("single data set off its line", worst_t, "standard errors", most)
 
 
 def pairs(before: AttemptView, after: AttemptView, role: Role) -> list[tuple[Series, Series]]:
@@ -189,18 +184,9 @@ def rise_at_join(old: Series, new: Series, spike: Finding) -> Excess:
     return excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
 
 
-def excursions(view: View, ratio: Series) -> Iterator[Event]:
-    """Departures of a ratio from its level, up or down, that are over or at least not growing."""
-    for sign in (1.0, -1.0):
-        for event in view.events(ratio, sign):
-            if event.kind in (Kind.BACK, Kind.OPEN, Kind.LONE):
-                yield event
-
-
 def explained(
     view: View, attempt: AttemptView, loss: Series, ratio: Series, event: Event
 ) -> Iterator[Finding]:
-    """The bump of the loss under an excursion of the ratio, unless single data sets rose as well."""
     limits = view.thresholds
     start, peak = int(ratio.steps[event.onset]), int(ratio.steps[event.peak])
     end = int(ratio.steps[event.end]) if event.end is not None else peak
@@ -265,7 +251,7 @@ def calm_sources(
     worst = max((e.t for e in single if e.height >= limits.midway * height), default=0.0)
     if worst >= limits.other_t:
         return None
-    return [calm_data_sets(worst, limits.other_t)] if single else []
+    return [at_most(CALM, worst, "standard errors", limits.other_t)] if single else []
 
 
 def beside(view: View, loss: Series, start: int, end: int) -> Finding | None:

@@ -67,7 +67,6 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def knee(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """A knee in log(loss) over log(step), after which hardly anything is learned."""
     steps, y = positive(loss)
     if len(y) < LEAST or steps[-1] < SPAN * max(steps[0], 1.0):
         return
@@ -184,7 +183,6 @@ def bend(x: Floats, y: Floats, error: float) -> tuple[float, float, float, float
 
 
 def lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
-    """Whether the learning rate fell around the knee, or was low there already."""
     rate = attempt.learning_rate
     if rate is None:
         return False
@@ -199,7 +197,6 @@ def lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: f
 
 
 def overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """The first validation loss that ends above its minimum while the training loss went on falling."""
     limits = view.thresholds
     for validation in attempt.by_role(Role.VALIDATION_LOSS):
         steps, y = positive(validation)
@@ -308,7 +305,6 @@ def apart(trained: Series, tested: Series, sign: float) -> bool:
 
 
 def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """An abrupt and lasting fall of the loss."""
     loss = attempt.loss
     if loss is None or len(loss) < LEAST:
         return

@@ -106,7 +106,6 @@ def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
 
 
 def spike(shape: Shape) -> Finding | None:
-    """The finding, if this event is a spike."""
     if shape.event.kind in (Kind.BACK, Kind.LONE):
         return recovered(shape)
     if shape.is_open and not shape.event.into_nan:
@@ -118,7 +117,6 @@ def spike(shape: Shape) -> Finding | None:
 
 
 def recovered(shape: Shape) -> Finding:
-    """Over: fast or slow."""
     most, height = shape.limits.fast_steps, shape.event.height
     limit = f"<= {most:g}, or {shape.limits.fast_samples:g} samples"
     check = Check("recovery", shape.recovery_steps, "steps", limit, shape.is_fast, "recovery_steps")
@@ -139,7 +137,6 @@ def on_its_way(shape: Shape) -> Finding:
 
 
 def not_fully(shape: Shape) -> Finding:
-    """Settled above the trend that it left."""
     left = shape.event.residual
     limit = f"< {shape.limits.lost} of the height, not growing"
     checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
@@ -147,7 +144,6 @@ def not_fully(shape: Shape) -> Finding:
 
 
 def divergence(shape: Shape) -> Finding | None:
-    """The finding, if this event is a divergence."""
     e, limits = shape.event, shape.limits
     gone = shape.lost and not (shape.is_jump and shape.is_step)
     if not shape.is_open or not (e.into_nan or shape.grows or gone):
@@ -183,7 +179,6 @@ def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
 
 
 def level_shift(shape: Shape) -> Finding | None:
-    """The finding, if this event is a step that stays."""
     if not (shape.is_open and shape.is_jump and shape.is_step) or shape.grows:
         return None
     left = shape.event.residual
@@ -192,7 +187,6 @@ def level_shift(shape: Shape) -> Finding | None:
 
 
 def nonfinite(shape: Shape) -> Finding | None:
-    """The finding, if this event is a stretch of NaN or Inf."""
     e = shape.event
     if e.kind is not Kind.NONFINITE:
         return None
@@ -205,7 +199,6 @@ def nonfinite(shape: Shape) -> Finding | None:
 
 
 def hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
-    """Zeros at the end of a loss that stand for filtered NaN."""
     values, norm = series.values, attempt.grad_norm
     if len(values) < 2 * ZEROS or values[-1] != 0.0:
         return None
@@ -233,7 +226,6 @@ def hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
 
 
 def frozen(shape: Shape) -> Finding | None:
-    """The finding, if this event is a stretch of equal values."""
     e = shape.event
     if e.kind is not Kind.FROZEN:
         return None

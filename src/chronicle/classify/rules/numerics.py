@@ -59,13 +59,11 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def gravest(candidates: Iterator[Finding | None]) -> list[Finding]:
-    """One finding for many layers."""
     findings = [f for f in candidates if f is not None]
     return [max(findings, key=lambda f: f.severity)] if findings else []
 
 
 def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
-    """Halvings of the loss scale that add up."""
     ok = np.isfinite(series.values) & (series.values >= 0)
     steps, power = series.steps[ok], np.log2(np.maximum(series.values[ok], 2.0**-64))
     limits = view.thresholds
@@ -105,7 +103,6 @@ def search_end(power: Floats, held: int) -> int:
 
 
 def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
-    """A largest logit that is high and grows, or grows fast."""
     steps, level = levels(series)
     if len(level) < LEAST:
         return None
@@ -130,7 +127,6 @@ def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> 
 
 
 def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
-    """A normaliser that left its level and moves on."""
     steps, level = levels(series)
     if len(level) < LEAST:
         return None
@@ -173,7 +169,6 @@ def leaves(level: Floats) -> int:
 
 
 def on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """A number format so coarse that the values of a loss stand on a grid."""
     values, limits = loss.values[np.isfinite(loss.values)], view.thresholds
     grid = np.unique(values)
     if len(values) < GRID_LEAST or len(grid) < 3:
@@ -193,7 +188,6 @@ def on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findin
 
 
 def coarse(values: Floats) -> bool:
-    """Whether every value has at most BITS significant bits."""
     mantissa = np.frexp(values)[0] * 2.0**BITS
     return bool(np.all(mantissa == np.rint(mantissa)))
 

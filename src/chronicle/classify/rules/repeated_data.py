@@ -59,7 +59,6 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def proved(view: View, replay: Finding, proof: Reread) -> Finding:
-    """The finding with the proof that the data were read before."""
     checks = [*noted(**proof.evidence()), proof.criterion(view.thresholds)]
     return replace(with_more(replay, checks), confidence=PROVED)
 
@@ -126,7 +125,6 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
 
 
 def rise(join: Resume, i: int, window_samples: int) -> float:
-    """Median after sample ``i`` less median before it, log units over the line."""
     after, before = join.off[i : i + window_samples], join.off[max(i - window_samples, 0) : i]
     return median(after) - median(before)
 

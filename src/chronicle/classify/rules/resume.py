@@ -107,7 +107,6 @@ def clock(attempt: AttemptView, steps: Floats) -> Floats:
 
 
 def worse_than_new(view: View, early: Floats, y: Floats, learned: float) -> bool:
-    """Whether the loss is far over the first level: weights that are worse than untrained are not new."""
     level = float(np.median(early[:2]))
     near = view.thresholds.first_level / 3 * (level - learned) + 3 * wiggle(early[: 4 * LEAST])
     return bool(np.max(running(y[: 4 * LEAST], 3)) > level + near)
@@ -146,7 +145,6 @@ def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
 def lost_weights(
     view: View, at: At, shape: Finding | None, first_log: float, learned_log: float, level_log: float
 ) -> Finding:
-    """The finding, in the place of the shape that the kernel saw there if it saw one."""
     lost = (level_log - learned_log) / max(first_log - learned_log, 1e-9)
     least = 1 - 1.5 * view.thresholds.first_level
     checks = [
@@ -170,20 +168,14 @@ def find(view: View) -> Iterator[Finding]:
             first_joins += resumes(view, attempt)[:1]
         for step, factor in seams(attempt, view.thresholds):
             yield from seam_spike(view, attempt, step, factor)
-    starts = [(join, highest(join)) for join in first_joins]
+    starts = [(join, max((join.over(0, m) for m in FIRST), key=lambda e: e.t)) for join in first_joins]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
     for join, start in starts:
         yield from join_spike(view, join, start, together)
 
 
-def highest(join: Resume) -> Excess:
-    """The surest excess of the first samples."""
-    return max((join.over(0, m) for m in FIRST), key=lambda e: e.t)
-
-
 def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
-    """The excess of the first samples, or the spike that the kernel saw there."""
     limits = view.thresholds
     t = together if start.t >= limits.joint_t else start.t
     raised = any(f.evidence["lr_factor"] > 1 for f in not_restored(view, join.attempt))
@@ -201,11 +193,12 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
             return
     if not all(c.met for c in checks):
         return
-    end = returned(join.off, limits.midway * start.height)
-    if end is None:
+    back = medians(join.off, LEAST)[1:] < limits.midway * start.height
+    if not back.any():
         yield from stays_up(view, join, checks)
         return
-    peak = int(np.argmax(join.off[: max(end, 1)]))
+    end = int(np.argmax(back)) + 1
+    peak = int(np.argmax(join.off[:end]))
     lasted = join.steps[end] - join.steps[0]
     checks = [*checks, *noted(height_log=join.off[peak], recovery_steps=lasted)]
     at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
@@ -256,24 +249,16 @@ def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> 
         yield finding(SPIKE, at, checks, severity=severity, confidence=confidence, runner_up=(SHIFT, why))
 
 
-def returned(off: Floats, level: float) -> int | None:
-    """The first sample after which the median of 8 is below a level."""
-    below = medians(off, LEAST)[1:] < level
-    return int(np.argmax(below)) + 1 if below.any() else None
-
-
 # ---- the schedule ------------------------------------------------------------------------------------
 
 
 def restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """The learning rate where another process took over, at a join or inside one log."""
     yield from not_restored(view, attempt)
     for step, factor in seams(attempt, view.thresholds):
         yield other_rate(view, attempt, step, factor, "is higher" if factor > 1 else "is lower", 0.7)
 
 
 def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """The learning rate at the start of an attempt against what it should have been."""
     join = view.join_before(attempt)
     rate, limits = attempt.learning_rate, view.thresholds
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
@@ -312,7 +297,6 @@ def other_rate(
 
 
 def covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:
-    """Whether an earlier attempt logged its learning rate before this one begins, up to a step."""
     old = attempt.learning_rate
     if old is None or len(old) < 4:
         return False

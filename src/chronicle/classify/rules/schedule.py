@@ -63,7 +63,6 @@ def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
 
 
 def lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """Falls of the loss where the learning rate falls."""
     rate, limits = attempt.learning_rate, view.thresholds
     if rate is None or len(rate) < LEAST:
         return
@@ -137,7 +136,6 @@ def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
 
 
 def lr_factor(rate: Series, at: float) -> float:
-    """Learning rate after over before a step."""
     i = index_at(rate, at)
     j = min(i + 2, len(rate) - 1)
     before = float(rate.values[max(i - 2, 0)])
@@ -163,7 +161,6 @@ def planned_fall(
 
 
 def near(loss: Series, event: Event, at: float) -> bool:
-    """Whether a step lies within a drop of the loss, or 16 samples around its onset."""
     i = index_at(loss, at)
     return event.onset - LEAST <= i <= max(event.onset + LEAST, event.end or 0)
 
@@ -172,7 +169,6 @@ def near(loss: Series, event: Event, at: float) -> bool:
 
 
 def batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """The whole ramp as one finding, and each drop of the loss that it explains."""
     steps, y = positive(loss)
     at, factor = ramp(attempt.first(Role.BATCH_SIZE))
     limits = view.thresholds
@@ -206,7 +202,6 @@ def quieter(before: Floats, after: Floats) -> tuple[float, float]:
 
 
 def ramp(size: Series | None) -> tuple[Floats, float]:
-    """Steps at which the batch grows, and by how much it grows in all."""
     if size is None:
         return np.empty(0), 1.0
     ok = np.isfinite(size.values) & (size.values > 0)
@@ -218,16 +213,8 @@ def ramp(size: Series | None) -> tuple[Floats, float]:
 # ---- epochs ------------------------------------------------------------------------------------------
 
 
-def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
+def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Steps down of the loss at whole epochs; a long fall over several edges is one."""
-    first: dict[int, Finding] = {}
-    for edge in all_epoch_edges(view, attempt, loss):
-        first.setdefault(edge.start_step, edge)
-    return [*first.values()]
-
-
-def all_epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """The same, of every edge."""
     epoch = attempt.first(Role.EPOCH, LEAST)
     if epoch is None:
         return
@@ -239,19 +226,22 @@ def all_epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[
         return
     rounding = grain(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
+    falls: dict[int, Finding] = {}
     for i in edges:
         tries = [step_at(steps, y, int(i) + d, min(half, 64), 1) for d in (0, 1, 2) if i + d < len(y)]
         fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
         least = max(view.thresholds.moved, 2 * rounding[i])
         if fall.t <= -view.thresholds.known_t and fall.height <= -least:
-            yield planned_fall(view, attempt, SHIFT, float(steps[i]), fall, noted(epoch=float(whole[i])))
+            epoch_begins = noted(epoch=float(whole[i]))
+            edge = planned_fall(view, attempt, SHIFT, float(steps[i]), fall, epoch_begins)
+            falls.setdefault(edge.start_step, edge)
+    yield from falls.values()
 
 
 # ---- warm restarts -----------------------------------------------------------------------------------
 
 
 def explained_by_restart(view: View, rise: Finding) -> bool:
-    """Whether a rise of the loss is what a restart of the schedule does."""
     attempt = next(iter(view.named(rise.attempt)), None)
     loss = attempt.series.get(rise.metric or "") if attempt is not None else None
     if attempt is None or loss is None or rise.pattern not in BUMPS:
@@ -262,7 +252,6 @@ def explained_by_restart(view: View, rise: Finding) -> bool:
 
 
 def restarts(loss: Series, rate: Series, onset: int, limits: Thresholds) -> bool:
-    """Whether the learning rate, which had come down, rises by as much around a step of the loss."""
     i, around, factor = index_at(loss, onset), int(limits.same_time), limits.lr_falls
     first, last = loss.steps[max(i - around, 0)], loss.steps[min(i + around, len(loss) - 1)]
     ok = np.isfinite(rate.values)

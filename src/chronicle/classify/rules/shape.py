@@ -10,6 +10,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.report import At, Check, finding, noted
+from chronicle.classify.short_logs import RISES
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView
 from chronicle.model import Finding, Series
@@ -26,16 +27,6 @@ class Shape:
     series: Series
     attempt: AttemptView
     limits: Thresholds
-
-    @cached_property
-    def is_rise(self) -> bool:
-        return self.event.kind in (Kind.BACK, Kind.OPEN, Kind.LONE)
-
-    @cached_property
-    def seen_at(self) -> str:
-        """What identifies the event in its series, whatever it turns out to be: ``rise@600``."""
-        kind = "rise" if self.is_rise else self.event.kind.value
-        return f"{kind}@{self.step(self.event.opened)}"
 
     @cached_property
     def is_open(self) -> bool:
@@ -73,14 +64,10 @@ class Shape:
         return e.residual <= max(min(limits.back * e.height, limits.back_cap), limits.back_noise * e.noise)
 
     @cached_property
-    def after_samples(self) -> int:
-        """Samples between the peak and the end of the series."""
-        return len(self.series) - 1 - self.event.peak
-
-    @cached_property
     def coming_down(self) -> bool:
         """A spike past its middle height that still falls, or whose peak is too recent to say more."""
-        falls = self.event.falling > 0.15 or self.after_samples < RECENT
+        after_samples = len(self.series) - 1 - self.event.peak
+        falls = self.event.falling > 0.15 or after_samples < RECENT
         return self.is_spike and self.event.last < 0.5 * self.event.height and falls
 
     @cached_property
@@ -93,12 +80,8 @@ class Shape:
         """Most of the height is left, or the level is twice the trend; of a loss that counts."""
         e = self.event
         left = e.residual >= self.limits.lost * e.height or e.residual >= self.limits.twice
-        return left and not self.is_trifle
-
-    @cached_property
-    def is_trifle(self) -> bool:
-        """The loss ends at next to nothing of its first value: its log tells more than anybody needs."""
-        return 0.0 <= self.end_share <= self.limits.trifle
+        # a loss that ends at next to nothing of its first value tells more than anybody needs
+        return left and not 0.0 <= self.end_share <= self.limits.trifle
 
     @cached_property
     def end_share(self) -> float:
@@ -149,7 +132,6 @@ class Shape:
         return float(np.median(part)) if len(part) else math.nan
 
     def checks(self) -> list[Check]:
-        """What every shape is judged by."""
         e, limits = self.event, self.limits
         share = e.residual / e.height if e.height > 0 else 0.0
         back = f"<= {limits.back:g}, at most {limits.back_cap:g} log units; "
@@ -165,20 +147,6 @@ class Shape:
             Check("left of the height", share, "of the height", back, is_back),
         ]
 
-    def evidence(self) -> tuple[Check, ...]:
-        """What is told of every shape."""
-        e = self.event
-        return noted(
-            height_log=e.height,
-            residual_log=e.residual,
-            noise_log=e.noise,
-            score_noise_scales=e.score,
-            scale_samples=e.level_samples,
-            rise_samples=e.peak - e.onset,
-            before_loss=self.value(e.onset - BEFORE, e.onset),
-            peak_loss=self.value(e.peak, e.peak + 1),
-        )
-
     def at(self, peak: int | None) -> At:
         """From the onset to the end, with a sample as the peak."""
         onset, end = self.step(self.event.onset), self.event.end
@@ -188,13 +156,24 @@ class Shape:
     def finding(
         self, pattern: str, severity: float, runner_up: tuple[str, str], checks: list[Check]
     ) -> Finding:
-        """The finding of this event, with what all shapes have in common."""
+        e = self.event
+        measured = noted(
+            height_log=e.height,
+            residual_log=e.residual,
+            noise_log=e.noise,
+            score_noise_scales=e.score,
+            scale_samples=e.level_samples,
+            rise_samples=e.peak - e.onset,
+            before_loss=self.value(e.onset - BEFORE, e.onset),
+            peak_loss=self.value(e.peak, e.peak + 1),
+        )
+        kind = "rise" if e.kind in RISES else e.kind.value
         return finding(
             pattern,
-            self.at(self.event.peak),
-            [*self.evidence(), *self.checks(), *checks],
+            self.at(e.peak),
+            [*measured, *self.checks(), *checks],
             severity=severity,
             confidence=self.confidence,
             runner_up=runner_up,
-            seen_at=self.seen_at,
+            seen_at=f"{kind}@{self.step(e.opened)}",  # whatever it turns out to be: rise@600
         )

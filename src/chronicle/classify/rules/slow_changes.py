@@ -79,7 +79,6 @@ def find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findin
 
 
 def risen(view: View, loss: Series) -> Turn | None:
-    """The first scale on which the loss ends above its minimum, or None."""
     y = log_values(loss)
     finite = np.isfinite(y)
     if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
@@ -184,7 +183,6 @@ def uneven(steps: Floats, step: Step) -> bool:
 
 
 def averages(y: Floats, block: int) -> Floats:
-    """Means of blocks of samples."""
     n = len(y) // block
     means: Floats = y[: n * block].reshape(n, block).mean(axis=1)
     return means
@@ -314,7 +312,6 @@ def reach_of(loss: Series, event: Event) -> tuple[float, float]:
 
 
 def planned(attempt: AttemptView, at: float, reach: float) -> bool:
-    """Whether learning rate, batch size or epoch changed around the step."""
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
         near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
         near = near[np.isfinite(near)]

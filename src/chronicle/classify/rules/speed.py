@@ -37,9 +37,10 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     seen: list[Finding] = []
     for role, sign in ((Role.THROUGHPUT, -1.0), (Role.STEP_TIME, 1.0)):
         for series in attempt.by_role(role):
-            for slow in drops(view, attempt, series, sign):
-                if not any(overlap(slow, other) for other in seen):
-                    seen.append(slow)
+            for event in view.events(series, sign) if len(series) >= LEAST else ():
+                if event.kind in (Kind.BACK, Kind.OPEN):
+                    drops = drop(view, attempt, series, sign, event)
+                    seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
     yield from seen
     yield from hangs(view, attempt)
 
@@ -50,17 +51,7 @@ def overlap(a: Finding, b: Finding) -> bool:
     return a.start_step <= end_b and b.start_step <= end_a
 
 
-def drops(view: View, attempt: AttemptView, series: Series, sign: float) -> Iterator[Finding]:
-    """Slow stretches of one series, throughput (sign -1) or step time (+1)."""
-    if len(series) < LEAST:
-        return
-    for event in view.events(series, sign):
-        if event.kind in (Kind.BACK, Kind.OPEN):
-            yield from drop(view, attempt, series, sign, event)
-
-
 def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:
-    """One slow stretch, if it is deep and long enough and no batch size explains it."""
     limits = view.thresholds
     steps, y = positive(series)
     a = int(np.searchsorted(steps, series.steps[event.onset]))
@@ -111,7 +102,6 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
 
 
 def batch_changed(attempt: AttemptView, before: float, after: float, share: float) -> bool:
-    """Whether the batch size at two steps differs by a share or more."""
     sizes = attempt.first(Role.BATCH_SIZE)
     return sizes is not None and not np.isclose(value_at(sizes, before), value_at(sizes, after), rtol=share)
 

@@ -52,7 +52,6 @@ def find(view: View) -> Iterable[Finding]:
 
 
 def never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
-    """The loss of a whole log stays where it began."""
     steps, y = positive(loss)
     if len(y) < FEWEST or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
         return []
@@ -122,7 +121,6 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
 
 
 def every_attempt_dies(view: View) -> Iterator[Finding]:
-    """Three attempts and more, nearly all of which end above their own minimum or in NaN."""
     long = [(a, a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST]
     if len(long) < ATTEMPTS:
         return
@@ -144,7 +142,6 @@ def every_attempt_dies(view: View) -> Iterator[Finding]:
 
 
 def dies(view: View, loss: Series) -> bool:
-    """Whether a loss ends in NaN, or risen above its trend or its minimum."""
     still_open = [f for f in typed_findings(view, loss) if f.end_step is None]
     left = [float(f.evidence.get("residual_log", 0.0)) for f in still_open]
     ends_in_nan = any(f.pattern == NAN for f in still_open)
