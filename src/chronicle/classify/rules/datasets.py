@@ -41,7 +41,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
-from chronicle.classify.short_logs import RISES
+from chronicle.classify.short_logs import RISES as RISING_KINDS
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
 from chronicle.metrics.judged import MIN_POINTS
@@ -118,7 +118,7 @@ def ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None:
         return
     for ratio in attempt.by_role(Role.RATIO):
-        events = [e for sign in (1.0, -1.0) for e in view.events(ratio, sign) if e.kind in RISES]
+        events = [e for sign in (1.0, -1.0) for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
         seen = [f for event in events for f in explained(view, attempt, loss, ratio, event)]
         yield from seen
         known = {f.start_step for f in seen}

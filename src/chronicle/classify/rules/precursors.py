@@ -29,7 +29,7 @@ import numpy as np
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import BEFORE, departure, fit, positive, sure
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.short_logs import RISES
+from chronicle.classify.short_logs import RISES as RISING_KINDS
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
@@ -43,9 +43,9 @@ def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None or norm is None or len(norm) < LOGGED * len(loss):
         return
     limits = view.thresholds
-    rises = [(e, onset(norm, e, limits)) for e in view.events(norm) if e.kind in RISES]
+    rises = [(e, onset(norm, e, limits)) for e in view.events(norm) if e.kind in RISING_KINDS]
     # of a slow rise the last calm sample comes late: then the loss began where the kernel saw it begin
-    events = [e for e in view.events(loss) if e.kind in RISES]
+    events = [e for e in view.events(loss) if e.kind in RISING_KINDS]
     spikes = [min(onset(loss, e, limits), int(loss.steps[e.onset])) for e in events]
     most = limits.lead_most * step_gap(norm)
     leads = [
