@@ -42,13 +42,13 @@ from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
 from chronicle.classify.short_logs import RISES as RISING_KINDS
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
 from chronicle.metrics.judged import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
 SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"
-CALM = "single data set off its line"
 WHY = "the ratio had kept its level, or a single data set had risen as much"
 
 
@@ -142,17 +142,15 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
         if ratio is None or abs(t) < limits.join_t or abs(share) < limits.ratio_off:
             continue  # the mixture kept its level
         sources = [rise_at_join(old, s, spike) for s, old in pairs(before, after, Role.DATASET_LOSS)]
-        least = limits.midway * float(spike.evidence["join_height_log"])
-        worst = max((e.t for e in sources if e.height >= least), default=0.0)
-        if worst < limits.other_t:
+        calm = calm_sources(limits, sources, float(spike.evidence["join_height_log"]))
+        if calm is not None:
             first = "first samples of the ratio off its level"
             checks = [
                 *noted(ratio=ratio.metric, ratio_change_share=share),
                 at_least(first, abs(t), "standard errors", limits.join_t),
                 at_least("change of the ratio", abs(share), "share", limits.ratio_off),
+                *calm,
             ]
-            if sources:
-                checks.append(at_most(CALM, worst, "standard errors", limits.other_t))
             yield renamed(spike, SKEW, checks, why=WHY)
 
 
@@ -197,7 +195,8 @@ def explained(
     if shape is None and attempt.index == 0 and event.onset < max(BEFORE, limits.settling * len(ratio)):
         return  # neither the ratio nor the loss has a level yet
     height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
-    calm = calm_sources(view, attempt, start, peak, height)
+    sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
+    calm = calm_sources(limits, sources, height)
     if calm is None:
         return
     change = float(np.exp(abs(event.height))) - 1
@@ -226,7 +225,8 @@ def asked_again(
     if abs(off.t) < limits.single_t or abs(off.height) < limits.ratio_off:
         return
     peak = bump.peak_step if bump.peak_step is not None else start
-    calm = calm_sources(view, attempt, start, peak, float(bump.evidence["height_log"]))
+    sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
+    calm = calm_sources(limits, sources, float(bump.evidence["height_log"]))
     if calm is not None:
         change = float(np.exp(abs(off.height))) - 1
         checks = [
@@ -239,19 +239,16 @@ def asked_again(
         yield renamed(bump, SKEW, checks, why=WHY)
 
 
-def calm_sources(
-    view: View, attempt: AttemptView, start: int, peak: int, height: float
-) -> list[Check] | None:
+def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:
     """The check that no single data set rose by half as much (none without such losses), or None: one did.
 
     Then the sources themselves are worse: the model or its data, not the mixture.
     """
-    limits = view.thresholds
-    single = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
-    worst = max((e.t for e in single if e.height >= limits.midway * height), default=0.0)
+    worst = max((e.t for e in rises if e.height >= limits.midway * height), default=0.0)
     if worst >= limits.other_t:
         return None
-    return [at_most(CALM, worst, "standard errors", limits.other_t)] if single else []
+    most = at_most("single data set off its line", worst, "standard errors", limits.other_t)
+    return [most] if rises else []
 
 
 def beside(view: View, loss: Series, start: int, end: int) -> Finding | None:

@@ -208,20 +208,15 @@ def overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
         gain = train_gain(loss, steps[low], steps[-1])
         if gain is None or gain < limits.moved:
             continue
-        yield finding(
-            "overfitting",
-            At(attempt, validation, steps[low], steps[-1]),
-            [
-                *noted(minimum_step=int(steps[low])),
-                Check("validation over its minimum", rise, "log units", f">= {need:.3g}", key="rise_log"),
-                at_least(
-                    "training loss fell meanwhile", gain, "log units", limits.moved, "training_fall_log"
-                ),
-            ],
-            severity=0.3 + rise,
-            confidence=0.5 + 0.5 * sure(rise, need),
-            runner_up=("divergence-no-spike", "the training loss had risen as well"),
-        )
+        checks = [
+            *noted(minimum_step=int(steps[low])),
+            Check("validation over its minimum", rise, "log units", f">= {need:.3g}", key="rise_log"),
+            at_least("training loss fell meanwhile", gain, "log units", limits.moved, "training_fall_log"),
+        ]
+        at = At(attempt, validation, steps[low], steps[-1])
+        confidence = 0.5 + 0.5 * sure(rise, need)
+        rises = ("divergence-no-spike", "the training loss had risen as well")
+        yield finding("overfitting", at, checks, severity=0.3 + rise, confidence=confidence, runner_up=rises)
         return
 
 

@@ -165,9 +165,6 @@ def leaves(level: Floats) -> int:
     return begin + int(np.flatnonzero(level[begin : top + 1] <= LOWEST * low)[-1])
 
 
-# ---- how the loss is logged --------------------------------------------------------------------------
-
-
 def on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     values, limits = loss.values[np.isfinite(loss.values)], view.thresholds
     grid = np.unique(values)

@@ -157,14 +157,8 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     if shape is not None:
         yield ended_by(shape, why, checks)
         return
-    yield finding(
-        REPEAT,
-        At(join.attempt, join.loss, join.steps[at], join.steps[at], join.steps[at]),
-        checks,
-        severity=0.5 + height,
-        confidence=0.9,
-        runner_up=(SHIFT, why),
-    )
+    place = At(join.attempt, join.loss, join.steps[at], join.steps[at], join.steps[at])
+    yield finding(REPEAT, place, checks, severity=0.5 + height, confidence=0.9, runner_up=(SHIFT, why))
 
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:

@@ -130,9 +130,6 @@ def spread(values: Floats) -> float:
     return 1.4826 * float(np.median(np.abs(between - np.median(between)))) / float(np.sqrt(2))
 
 
-# ---- steps -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Step:
     """A step at sample ``at`` of the (perhaps averaged) log: height in log units, evidence in errors."""
@@ -159,20 +156,17 @@ def find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
             or planned(attempt, at, 2 * reach)
         ):
             continue
-        rises = ("spike-slow-recovery", "it had come back")
-        falls = ("lr-decay-drop", "the learning rate or an epoch had changed there")
-        yield finding(
-            SHIFT,
-            At(attempt, loss, at),
-            [
-                *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
-                at_least("step of the level", abs(step.t), "standard errors", view.thresholds.step_t),
-                at_least("step of the level", abs(step.height), "log units", least(view, noise)),
-            ],
-            severity=0.3 + abs(step.height),
-            confidence=sure(step.t, view.thresholds.step_t),
-            runner_up=rises if step.height > 0 else falls,
-        )
+        checks = [
+            *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
+            at_least("step of the level", abs(step.t), "standard errors", view.thresholds.step_t),
+            at_least("step of the level", abs(step.height), "log units", least(view, noise)),
+        ]
+        severity, confidence = 0.3 + abs(step.height), sure(step.t, view.thresholds.step_t)
+        other = ("lr-decay-drop", "the learning rate or an epoch had changed there")
+        if step.height > 0:
+            other = ("spike-slow-recovery", "it had come back")
+        place = At(attempt, loss, at)
+        yield finding(SHIFT, place, checks, severity=severity, confidence=confidence, runner_up=other)
 
 
 def uneven(steps: Floats, step: Step) -> bool:

@@ -159,19 +159,17 @@ def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
     noise, most = float(np.median([view.noise(s) for _, s in judged])), view.thresholds.noisy
     start, end = min(int(s.steps.min()) for _, s in judged), max(int(s.steps.max()) for _, s in judged)
     noisy = noise > most
-    yield finding(
-        NOISY if noisy else PERFECT,
-        At(attempt if len(judged) == 1 else None, loss, start, None, end),
-        [
-            Check("live findings that worry", 0, "findings", "0"),
-            Check("one-sample noise", noise, "log units", f"> {most} is noisy", noisy, "noise_log"),
-            Check("points of the loss", points, "samples", f">= {FEWEST}", key="points_samples"),
-            *noted(harmless_findings=len(live)),
-        ],
-        severity=0.0,
-        confidence=0.5 + 0.5 * min(1.0, points / 1000),
-        runner_up=(PERFECT if noisy else NOISY, f"the noise were {'below' if noisy else 'above'} {most}"),
-    )
+    checks = [
+        Check("live findings that worry", 0, "findings", "0"),
+        Check("one-sample noise", noise, "log units", f"> {most} is noisy", noisy, "noise_log"),
+        Check("points of the loss", points, "samples", f">= {FEWEST}", key="points_samples"),
+        *noted(harmless_findings=len(live)),
+    ]
+    at = At(attempt if len(judged) == 1 else None, loss, start, None, end)
+    confidence = 0.5 + 0.5 * min(1.0, points / 1000)
+    pattern, other, where = (NOISY, PERFECT, "below") if noisy else (PERFECT, NOISY, "above")
+    other_if = (other, f"the noise were {where} {most}")
+    yield finding(pattern, at, checks, severity=0.0, confidence=confidence, runner_up=other_if)
 
 
 RULE = Rule("failed", (FAILED,), find)
