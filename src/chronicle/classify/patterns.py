@@ -99,4 +99,5 @@ BY_ID = {p.id: p for p in PATTERNS}
 
 
 def having(traits: Trait) -> frozenset[str]:
+    """The ids of all patterns with any of these traits."""
     return frozenset(p.id for p in PATTERNS if p.traits & traits)

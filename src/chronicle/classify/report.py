@@ -68,10 +68,12 @@ class Check:
 
 
 def at_least(name: str, value: float, unit: str, least: float, key: str = "") -> Check:
+    """The check that a value is not below a limit."""
     return Check(name, value, unit, f">= {least:.3g}", value >= least, key)
 
 
 def at_most(name: str, value: float, unit: str, most: float, key: str = "") -> Check:
+    """The check that a value is not above a limit."""
     return Check(name, value, unit, f"<= {most:.3g}", value <= most, key)
 
 
@@ -135,6 +137,7 @@ def renamed(shape: Finding, pattern: str, checks: Sequence[Check], *, why: str) 
 
 
 def with_more(known: Finding, checks: Sequence[Check]) -> Finding:
+    """The finding with more checks and their evidence."""
     evidence = {**known.evidence, **_evidence(checks)}
     return replace(known, evidence=evidence, criteria=known.criteria + _criteria(checks))
 

@@ -85,6 +85,7 @@ class CaseResult:
 
 
 def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
+    """Holds a diagnosis against a label. An empty diagnosis is a miss of everything."""
     findings = [f for f in diagnosis.get("findings", ()) if _is_number(f.get("start_step"))]
     named = diagnosis.get("patterns")
     patterns = set(named) if isinstance(named, list | tuple) else {f.get("pattern") for f in findings}
@@ -208,6 +209,7 @@ class Totals:
 
 
 def total(results: Sequence[CaseResult]) -> Totals:
+    """The sums over ``results``."""
     pictures: dict[str, bool] = {}
     for result in results:
         if result.seed_picture:

@@ -55,7 +55,7 @@ WHY = "the ratio had kept its level, or a single data set had risen as much"
 # ---- spikes by data set --------------------------------------------------------------------------------
 
 
-def dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
     sources = [s for s in attempt.by_role(Role.DATASET_LOSS) if len(s) >= MIN_POINTS]
     if len(sources) < 2:
         return
@@ -65,7 +65,7 @@ def dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
         first, source = spikes[0]
         group = [(f, s) for f, s in spikes if together(view, first, f, source)]
         spikes = [pair for pair in spikes if pair not in group]
-        yield whose(view, attempt, sources, group)
+        yield _whose(view, attempt, sources, group)
 
 
 def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
@@ -76,7 +76,7 @@ def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
     return apart <= max(near, view.thresholds.same_share * longest)
 
 
-def whose(
+def _whose(
     view: View, attempt: AttemptView, sources: Sequence[Series], group: Sequence[tuple[Finding, Series]]
 ) -> Finding:
     tallest, series = max(group, key=lambda pair: pair[0].severity)
@@ -110,16 +110,16 @@ def skewed_mixture(view: View) -> Iterator[Finding]:
     yield from at_joins
     known = {(f.attempt, f.start_step) for f in at_joins}
     for attempt in view.attempts:
-        yield from (f for f in ratio_skew(view, attempt) if (f.attempt, f.start_step) not in known)
+        yield from (f for f in _ratio_skew(view, attempt) if (f.attempt, f.start_step) not in known)
 
 
-def ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def _ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss = attempt.loss
     if loss is None:
         return
     for ratio in attempt.by_role(Role.RATIO):
         events = [e for sign in (1.0, -1.0) for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
-        seen = [f for event in events for f in explained(view, attempt, loss, ratio, event)]
+        seen = [f for event in events for f in _explained(view, attempt, loss, ratio, event)]
         yield from seen
         known = {f.start_step for f in seen}
         for bump in typed_findings(view, loss):
@@ -182,7 +182,7 @@ def rise_at_join(old: Series, new: Series, spike: Finding) -> Excess:
     return excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
 
 
-def explained(
+def _explained(
     view: View, attempt: AttemptView, loss: Series, ratio: Series, event: Event
 ) -> Iterator[Finding]:
     limits = view.thresholds
@@ -258,5 +258,5 @@ def beside(view: View, loss: Series, start: int, end: int) -> Finding | None:
     return min(near, key=lambda f: abs(f.start_step - start), default=None)
 
 
-BY_DATASET = Rule.of_attempts("datasets", (SPIKE,), dataset_spikes)
+BY_DATASET = Rule.of_attempts("datasets", (SPIKE,), _dataset_spikes)
 MIXTURE = Rule("mixture", (SKEW,), skewed_mixture, replaces=BUMPS | {resume.SPIKE})

@@ -58,15 +58,15 @@ FELL = ("near-perfect", "the loss had fallen while the steps doubled")
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if attempt.loss is not None:
         flat = idle(view, attempt, attempt.loss) or unmoved(view, attempt, attempt.loss)
-        yield from flat or knee(view, attempt, attempt.loss)
-        yield from overfitting(view, attempt, attempt.loss)
-    yield from late_generalisation(view, attempt) or sudden_improvement(view, attempt)
+        yield from flat or _knee(view, attempt, attempt.loss)
+        yield from _overfitting(view, attempt, attempt.loss)
+    yield from late_generalisation(view, attempt) or _sudden_improvement(view, attempt)
 
 
 # ---- plateau -----------------------------------------------------------------------------------------
 
 
-def knee(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+def _knee(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     steps, y = positive(loss)
     if len(y) < LEAST or steps[-1] < SPAN * max(steps[0], 1.0):
         return
@@ -79,7 +79,7 @@ def knee(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     if before >= 0 or abs(after) > abs(before) * limits.flat_share:
         return
     lasts = (steps[-1] - start) / (steps[-1] - steps[0])
-    if lasts < limits.lasting or lr_comes_down(attempt, limits, start, steps[-1]):
+    if lasts < limits.lasting or _lr_comes_down(attempt, limits, start, steps[-1]):
         return
     later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
     if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
@@ -182,7 +182,7 @@ def bend(x: Floats, y: Floats, error: float) -> tuple[float, float, float, float
     return best
 
 
-def lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
+def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
     rate = attempt.learning_rate
     if rate is None:
         return False
@@ -196,7 +196,7 @@ def lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: f
 # ---- overfitting -------------------------------------------------------------------------------------
 
 
-def overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits = view.thresholds
     for validation in attempt.by_role(Role.VALIDATION_LOSS):
         steps, y = positive(validation)
@@ -299,7 +299,7 @@ def apart(trained: Series, tested: Series, sign: float) -> bool:
     return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v.max())
 
 
-def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss = attempt.loss
     if loss is None or len(loss) < LEAST:
         return

@@ -244,7 +244,7 @@ def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
 
 def _typed(view: View, series: Series) -> Iterator[Finding]:
     attempt = view.attempt_of(series)
-    zeros = hidden_nan(attempt, series)
+    zeros = _hidden_nan(attempt, series)
     if zeros is not None:
         yield zeros
     before = [e for e in view.events(series) if zeros is None or series.steps[e.onset] < zeros.start_step]
@@ -264,23 +264,23 @@ def provisional(
 
 def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
     """The findings of events of one series, each by the first family that knows it; drops need context."""
-    families = (nonfinite, frozen, spike, divergence, level_shift)
+    families = (_nonfinite, _frozen, _spike, _divergence, _level_shift)
     named = [(s, next((f for family in families if (f := family(s)) is not None), None)) for s in shapes]
     yield from climbing_again([(s, f) for s, f in named if f is not None])
 
 
-def spike(shape: Shape) -> Finding | None:
+def _spike(shape: Shape) -> Finding | None:
     if shape.event.kind in (Kind.BACK, Kind.LONE):
-        return recovered(shape)
+        return _recovered(shape)
     if shape.is_open and not shape.event.into_nan:
         if shape.nearly_back or shape.coming_down:
             return on_its_way(shape)
         if not shape.lost and not shape.grows and not (shape.is_jump and shape.is_step):
-            return not_fully(shape)
+            return _not_fully(shape)
     return None
 
 
-def recovered(shape: Shape) -> Finding:
+def _recovered(shape: Shape) -> Finding:
     most, height = shape.limits.fast_steps, shape.event.height
     limit = f"<= {most:g}, or {shape.limits.fast_samples:g} samples"
     check = Check("recovery", shape.recovery_steps, "steps", limit, shape.is_fast, "recovery_steps")
@@ -300,14 +300,14 @@ def on_its_way(shape: Shape) -> Finding:
     return shape.finding(SLOW, severity, runner_up, [check, *noted(since_steps=since)])
 
 
-def not_fully(shape: Shape) -> Finding:
+def _not_fully(shape: Shape) -> Finding:
     left = shape.event.residual
     limit = f"< {shape.limits.lost} of the height, not growing"
     checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
     return shape.finding(NOT_FULLY, 0.5 + left, (SLOW, "it went on falling to the trend"), checks)
 
 
-def divergence(shape: Shape) -> Finding | None:
+def _divergence(shape: Shape) -> Finding | None:
     e, limits = shape.event, shape.limits
     gone = shape.lost and not (shape.is_jump and shape.is_step)
     if not shape.is_open or not (e.into_nan or shape.grows or gone):
@@ -342,7 +342,7 @@ def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
         yield replace(longer, severity=max(f.severity, climb.severity))
 
 
-def level_shift(shape: Shape) -> Finding | None:
+def _level_shift(shape: Shape) -> Finding | None:
     if not (shape.is_open and shape.is_jump and shape.is_step) or shape.grows:
         return None
     left = shape.event.residual
@@ -350,7 +350,7 @@ def level_shift(shape: Shape) -> Finding | None:
     return shape.finding(SHIFT, 0.3 + left, (NOT_FULLY, "its peak stood out above the new level"), [check])
 
 
-def nonfinite(shape: Shape) -> Finding | None:
+def _nonfinite(shape: Shape) -> Finding | None:
     e = shape.event
     if e.kind is not Kind.NONFINITE:
         return None
@@ -362,7 +362,7 @@ def nonfinite(shape: Shape) -> Finding | None:
     return finding(NAN, shape.at(e.onset), checks, severity=severity, confidence=0.99, runner_up=runner_up)
 
 
-def hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
+def _hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
     values, norm = series.values, attempt.grad_norm
     if len(values) < 2 * ZEROS or values[-1] != 0.0:
         return None
@@ -389,7 +389,7 @@ def hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
     return finding(NAN, at, checks, severity=0.95, confidence=0.9, runner_up=runner_up)
 
 
-def frozen(shape: Shape) -> Finding | None:
+def _frozen(shape: Shape) -> Finding | None:
     e = shape.event
     if e.kind is not Kind.FROZEN:
         return None

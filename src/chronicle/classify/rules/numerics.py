@@ -51,19 +51,19 @@ BITS = 8  # significant ones of bfloat16
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in attempt.by_role(Role.LOSS_SCALE):
-        yield from loss_scale_collapse(view, attempt, series)
-    yield from gravest(
-        attention_logit_growth(view, attempt, s) for s in attempt.by_role(Role.ATTENTION_LOGIT)
+        yield from _loss_scale_collapse(view, attempt, series)
+    yield from _gravest(
+        _attention_logit_growth(view, attempt, s) for s in attempt.by_role(Role.ATTENTION_LOGIT)
     )
-    yield from gravest(output_logit_drift(view, attempt, s) for s in attempt.by_role(Role.OUTPUT_LOGIT))
+    yield from _gravest(_output_logit_drift(view, attempt, s) for s in attempt.by_role(Role.OUTPUT_LOGIT))
 
 
-def gravest(candidates: Iterator[Finding | None]) -> list[Finding]:
+def _gravest(candidates: Iterator[Finding | None]) -> list[Finding]:
     findings = [f for f in candidates if f is not None]
     return [max(findings, key=lambda f: f.severity)] if findings else []
 
 
-def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
+def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
     ok = np.isfinite(series.values) & (series.values >= 0)
     steps, power = series.steps[ok], np.log2(np.maximum(series.values[ok], 2.0**-64))
     limits = view.thresholds
@@ -102,7 +102,7 @@ def search_end(power: Floats, held: int) -> int:
     return 0 if len(power) and power[-1] < 0 else len(power)
 
 
-def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
+def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
     steps, level = levels(series)
     if len(level) < LEAST:
         return None
@@ -126,7 +126,7 @@ def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> 
     return finding("attention-logit-growth", at, checks, severity=severity, confidence=confidence)
 
 
-def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
+def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
     steps, level = levels(series)
     if len(level) < LEAST:
         return None
@@ -165,26 +165,26 @@ def leaves(level: Floats) -> int:
     return begin + int(np.flatnonzero(level[begin : top + 1] <= LOWEST * low)[-1])
 
 
-def on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     values, limits = loss.values[np.isfinite(loss.values)], view.thresholds
     grid = np.unique(values)
     if len(values) < GRID_LEAST or len(grid) < 3:
         return
     share, apart = len(grid) / len(values), float(np.median(np.diff(grid)))
     few = share < limits.quantised and apart >= limits.grid * float(np.median(np.abs(values)))
-    if few or coarse(values):
+    if few or _coarse(values):
         few_limit = f"< {limits.quantised}"
         checks = [
             Check("distinct values", share, "of the samples", few_limit, few, "distinct_share"),
             *noted(grid_loss=apart, distinct_values=len(grid)),
-            Check("significant bits of every value", None, "bits", f"<= {BITS}", coarse(values)),
+            Check("significant bits of every value", None, "bits", f"<= {BITS}", _coarse(values)),
         ]
         at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
         runner_up = ("frozen-metric", "it had shown one value only")
         yield finding("quantised-loss", at, checks, severity=0.1, confidence=0.9, runner_up=runner_up)
 
 
-def coarse(values: Floats) -> bool:
+def _coarse(values: Floats) -> bool:
     mantissa = np.frexp(values)[0] * 2.0**BITS
     return bool(np.all(mantissa == np.rint(mantissa)))
 
@@ -192,4 +192,4 @@ def coarse(values: Floats) -> bool:
 RULE = Rule.of_attempts(
     "numerics", ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift"), find
 )
-QUANTISED = Rule.of_losses("quantised", ("quantised-loss",), on_a_grid)
+QUANTISED = Rule.of_losses("quantised", ("quantised-loss",), _on_a_grid)

@@ -38,7 +38,7 @@ from chronicle.model import Finding, Floats, Series
 LOGGED = 0.5  # share of the loss's points that the gradient norm must have
 
 
-def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss, norm = attempt.loss, attempt.grad_norm
     if loss is None or norm is None or len(norm) < LOGGED * len(loss):
         return
@@ -94,11 +94,12 @@ def alone(view: View, norm: Series, loss: Series, start: int, spike: int) -> boo
 
 
 def at_least_by_chance(hits: int, trials: int, p: float) -> float:
+    """Probability of at least ``hits`` of ``trials`` when each happens with probability ``p``."""
     p = min(max(p, 0.0), 1.0)
     return sum(math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(hits, trials + 1))
 
 
-def rising_rate(view: View) -> Iterator[Finding]:
+def _rising_rate(view: View) -> Iterator[Finding]:
     places, heights, steps = live_spikes(view)
     limits = view.thresholds
     keep, start = places >= limits.settling, limits.settling  # detection is still warming up
@@ -167,8 +168,9 @@ def kendall(values: Floats) -> float:
 
 
 def above_by_chance(z: float) -> float:
+    """Probability of a standard normal variable above ``z``."""
     return 0.5 * math.erfc(z / math.sqrt(2))
 
 
-PRECURSORS = Rule.of_attempts("precursors", ("grad-norm-precursor",), precursors)
-SPIKE_RATE = Rule("spike-rate", ("rising-spike-rate",), rising_rate)
+PRECURSORS = Rule.of_attempts("precursors", ("grad-norm-precursor",), _precursors)
+SPIKE_RATE = Rule("spike-rate", ("rising-spike-rate",), _rising_rate)

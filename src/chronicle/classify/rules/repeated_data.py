@@ -51,14 +51,14 @@ def find(view: View) -> Iterator[Finding]:
         if end is not None:
             replay, join, last = end
             honest[attempt.name] = join, float(join.steps[last])
-            yield replay if proof is None else proved(view, replay, proof)
+            yield replay if proof is None else _proved(view, replay, proof)
         elif proof is not None:
-            yield proved(view, read_again(view, attempt, joins, proof), proof)
+            yield _proved(view, read_again(view, attempt, joins, proof), proof)
         elif jumps and jumps[0][1] is None:
             yield from still_low(view, joins[0])
 
 
-def proved(view: View, replay: Finding, proof: Reread) -> Finding:
+def _proved(view: View, replay: Finding, proof: Reread) -> Finding:
     checks = [*noted(**proof.evidence()), proof.criterion(view.thresholds)]
     return replace(with_more(replay, checks), confidence=PROVED)
 
@@ -119,12 +119,12 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
     if best < limits.join_t:
         return None
     around = range(max(near - window // 2, LEAST), min(near + window // 2, n - LEAST) + 1)
-    at = max(around, key=lambda i: rise(join, i, LEAST), default=near)
-    clear = rise(join, at, LEAST) >= limits.midway * rise(join, near, window) > 0
+    at = max(around, key=lambda i: _rise(join, i, LEAST), default=near)
+    clear = _rise(join, at, LEAST) >= limits.midway * _rise(join, near, window) > 0
     return (at, window) if clear else None
 
 
-def rise(join: Resume, i: int, window_samples: int) -> float:
+def _rise(join: Resume, i: int, window_samples: int) -> float:
     after, before = join.off[i : i + window_samples], join.off[max(i - window_samples, 0) : i]
     return median(after) - median(before)
 
@@ -132,7 +132,7 @@ def rise(join: Resume, i: int, window_samples: int) -> float:
 def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding]:
     """The jump at which a replay ends, if the loss was too low before it and is right after it."""
     limits = view.thresholds
-    height = rise(join, at, window)
+    height = _rise(join, at, window)
     half = limits.midway * height
     before = join.over(max(at - window, 0), at)
     after = join.over(at + 1, min(at + 1 + window, join.reach))

@@ -76,7 +76,7 @@ def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
         times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
         if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
             at = At(attempt, attempt.loss, steps[0], steps[0])
-            yield lost_weights(view, at, None, early[0], learned, y[0])
+            yield _lost_weights(view, at, None, early[0], learned, y[0])
             return
     for shape in typed_findings(view, attempt.loss):
         if shape.pattern not in RISES or shape.start_step <= soon:
@@ -84,13 +84,13 @@ def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
         before = y[steps < shape.start_step][-LEAST:]
         onset = int(np.searchsorted(steps, shape.start_step))
         learned = float(np.median(before)) if len(before) else np.inf
-        if len(before) < LEAST or worse_than_new(view, early, y[onset:], learned):
+        if len(before) < LEAST or _worse_than_new(view, early, y[onset:], learned):
             continue
         for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
             at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
             if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
                 at = At(attempt, attempt.loss, steps[a], steps[a])
-                yield lost_weights(view, at, shape, early[0], learned, y[a])
+                yield _lost_weights(view, at, shape, early[0], learned, y[a])
                 break
 
 
@@ -106,7 +106,7 @@ def clock(attempt: AttemptView, steps: Floats) -> Floats:
     return counted
 
 
-def worse_than_new(view: View, early: Floats, y: Floats, learned: float) -> bool:
+def _worse_than_new(view: View, early: Floats, y: Floats, learned: float) -> bool:
     level = float(np.median(early[:2]))
     near = view.thresholds.first_level / 3 * (level - learned) + 3 * wiggle(early[: 4 * LEAST])
     return bool(np.max(running(y[: 4 * LEAST], 3)) > level + near)
@@ -142,7 +142,7 @@ def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
     return np.array([steps[np.argmax(calm <= v)] - steps[0] if calm.min() <= v else np.inf for v in levels])
 
 
-def lost_weights(
+def _lost_weights(
     view: View, at: At, shape: Finding | None, first_log: float, learned_log: float, level_log: float
 ) -> Finding:
     lost = (level_log - learned_log) / max(first_log - learned_log, 1e-9)
@@ -172,13 +172,13 @@ def find(view: View) -> Iterator[Finding]:
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
     for join, start in starts:
-        yield from join_spike(view, join, start, together)
+        yield from _join_spike(view, join, start, together)
 
 
-def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
+def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
     limits = view.thresholds
     t = together if start.t >= limits.joint_t else start.t
-    raised = any(f.evidence["lr_factor"] > 1 for f in not_restored(view, join.attempt))
+    raised = any(f.evidence["lr_factor"] > 1 for f in _not_restored(view, join.attempt))
     least = limits.joint_t if raised else limits.join_t
     checks = [
         at_least("first samples over the earlier attempt, all joins", t, "standard errors", least),
@@ -252,19 +252,19 @@ def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> 
 # ---- the schedule ------------------------------------------------------------------------------------
 
 
-def restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    yield from not_restored(view, attempt)
+def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    yield from _not_restored(view, attempt)
     for step, factor in seams(attempt, view.thresholds):
         yield other_rate(view, attempt, step, factor, "is higher" if factor > 1 else "is lower", 0.7)
 
 
-def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     join = view.join_before(attempt)
     rate, limits = attempt.learning_rate, view.thresholds
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
         return
     reach = float(rate.steps[0]) - limits.join_gap * max(step_gap(rate), 1.0)
-    earlier = [a for a in view.attempts[: attempt.index] if covers(a, rate, reach)]
+    earlier = [a for a in view.attempts[: attempt.index] if _covers(a, rate, reach)]
     rates = [e for a in earlier if (e := expected_rate(a.learning_rate, rate)) is not None]
     now = float(np.median(rate.values[:3]))
     if not rates or not np.isfinite(now):
@@ -296,7 +296,7 @@ def other_rate(
     return finding(NOT_RESTORED, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
 
 
-def covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:
+def _covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:
     old = attempt.learning_rate
     if old is None or len(old) < 4:
         return False
@@ -320,4 +320,4 @@ def warms_up(rate: Series, factor: float) -> bool:
 
 REINITIALISED = Rule.of_attempts("reinitialised", ("reinitialised",), learned_anew, replaces=RISES)
 RESUME = Rule("resume", (SPIKE, SHIFT), find, replaces=RISES)
-RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), restored)
+RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), _restored)

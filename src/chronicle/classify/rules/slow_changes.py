@@ -58,7 +58,7 @@ class Turn:
     block: int
 
 
-def find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits = view.thresholds
     if any(f.end_step is None for f in typed_findings(view, loss)):
         return
@@ -79,6 +79,7 @@ def find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findin
 
 
 def risen(view: View, loss: Series) -> Turn | None:
+    """The first scale on which the loss ends above its minimum, or None."""
     y = log_values(loss)
     finite = np.isfinite(y)
     if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
@@ -140,20 +141,20 @@ class Step:
     window: int
 
 
-def find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     steps, y = positive(loss)
     if len(y) < 4 * WINDOWS[0]:
         return
     block = max(len(y) // MOST, 1)
-    noise = max(tremble(averages(y, block)), 1e-4)
-    y = averages(without_events(view, loss, steps, y), block)
+    noise = max(tremble(_averages(y, block)), 1e-4)
+    y = _averages(without_events(view, loss, steps, y), block)
     steps = steps[: len(y) * block : block]
     for step in clear(y, noise, view):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
         if (
             uneven(steps, step)
             or taken(view, loss, at, reach, EARLY * step.window * block)
-            or planned(attempt, at, 2 * reach)
+            or _planned(attempt, at, 2 * reach)
         ):
             continue
         checks = [
@@ -176,7 +177,7 @@ def uneven(steps: Floats, step: Step) -> bool:
     return max(usual) > 2 * min(usual) or steps[step.at] < EARLY * step.window * usual[8]
 
 
-def averages(y: Floats, block: int) -> Floats:
+def _averages(y: Floats, block: int) -> Floats:
     n = len(y) // block
     means: Floats = y[: n * block].reshape(n, block).mean(axis=1)
     return means
@@ -223,7 +224,7 @@ def steps_of(y: Floats, window: int, noise: float) -> Iterator[Step]:
     heights = np.correlate(y, weights, "valid")
     usual = scale(heights) if len(heights) >= 8 * window else 0.0
     white = noise * float(np.sqrt(np.sum(weights**2)))
-    means = averages(y, window // 8)
+    means = _averages(y, window // 8)
     broad = scale(np.diff(means)) / 2**0.5 * of_means(weights)
     half, first = window // 2, (EARLY - 1) * window
     for i in range(first, len(heights), half):
@@ -305,7 +306,7 @@ def reach_of(loss: Series, event: Event) -> tuple[float, float]:
     return float(loss.steps[event.onset]), float(loss.steps[min(end, len(loss) - 1)])
 
 
-def planned(attempt: AttemptView, at: float, reach: float) -> bool:
+def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
         near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
         near = near[np.isfinite(near)]
@@ -317,5 +318,5 @@ def planned(attempt: AttemptView, at: float, reach: float) -> bool:
     return False
 
 
-TURN = Rule.of_losses("late-rise", (NO_SPIKE,), find_turn)
-STEPS = Rule.of_losses("small-shifts", (SHIFT,), find_shifts)
+TURN = Rule.of_losses("late-rise", (NO_SPIKE,), _find_turn)
+STEPS = Rule.of_losses("small-shifts", (SHIFT,), _find_shifts)

@@ -39,7 +39,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         for series in attempt.by_role(role):
             for event in view.events(series, sign) if len(series) >= LEAST else ():
                 if event.kind in (Kind.BACK, Kind.OPEN):
-                    drops = drop(view, attempt, series, sign, event)
+                    drops = _drop(view, attempt, series, sign, event)
                     seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
     yield from seen
     yield from hangs(view, attempt)
@@ -51,7 +51,7 @@ def overlap(a: Finding, b: Finding) -> bool:
     return a.start_step <= end_b and b.start_step <= end_a
 
 
-def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:
+def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:
     limits = view.thresholds
     steps, y = positive(series)
     a = int(np.searchsorted(steps, series.steps[event.onset]))
@@ -68,7 +68,7 @@ def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: E
         at_least("lasted", b - a, "samples", limits.slow_samples),
     ]
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
-    if all(c.met for c in checks) and not batch_changed(attempt, *around, limits.slower):
+    if all(c.met for c in checks) and not _batch_changed(attempt, *around, limits.slower):
         end = steps[b] if b < len(steps) else None
         checks = [*checks, *noted(lost_steps=share * lasts)]
         at = At(attempt, series, steps[a], steps[a + int(np.argmax(sign * y[a:b]))], end)
@@ -101,7 +101,7 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
     return first + int(np.argmax(slower[first:] >= half))
 
 
-def batch_changed(attempt: AttemptView, before: float, after: float, share: float) -> bool:
+def _batch_changed(attempt: AttemptView, before: float, after: float, share: float) -> bool:
     sizes = attempt.first(Role.BATCH_SIZE)
     return sizes is not None and not np.isclose(value_at(sizes, before), value_at(sizes, after), rtol=share)
 

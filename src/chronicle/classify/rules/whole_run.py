@@ -43,15 +43,15 @@ ATTEMPTS = 3
 
 def find(view: View) -> Iterable[Finding]:
     """At most one finding of the whole run, or one of each attempt that never learned."""
-    return list(every_attempt_dies(view)) or [
+    return list(_every_attempt_dies(view)) or [
         f
         for attempt in view.attempts
         if attempt.loss is not None
-        for f in never_learned(view, attempt, attempt.loss) or forgot(view, attempt, attempt.loss)
+        for f in _never_learned(view, attempt, attempt.loss) or forgot(view, attempt, attempt.loss)
     ]
 
 
-def never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
+def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
     steps, y = positive(loss)
     if len(y) < FEWEST or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
         return []
@@ -120,11 +120,11 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         yield finding(FAILED, at, checks, severity=0.9, confidence=0.8, runner_up=below)
 
 
-def every_attempt_dies(view: View) -> Iterator[Finding]:
+def _every_attempt_dies(view: View) -> Iterator[Finding]:
     long = [(a, a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST]
     if len(long) < ATTEMPTS:
         return
-    dead, least = [(a, loss) for a, loss in long if dies(view, loss)], view.thresholds.dying
+    dead, least = [(a, loss) for a, loss in long if _dies(view, loss)], view.thresholds.dying
     if len(dead) >= least * len(long):  # back on the line of the data that are new: alive
         replays = {f.attempt for f in repeated_data.find(view)}
         dead = [(a, loss) for a, loss in dead if a.name not in replays]
@@ -141,7 +141,7 @@ def every_attempt_dies(view: View) -> Iterator[Finding]:
     yield finding(FAILED, at, checks, severity=1.0, confidence=0.6 + 0.4 * share, runner_up=runner_up)
 
 
-def dies(view: View, loss: Series) -> bool:
+def _dies(view: View, loss: Series) -> bool:
     still_open = [f for f in typed_findings(view, loss) if f.end_step is None]
     left = [float(f.evidence.get("residual_log", 0.0)) for f in still_open]
     ends_in_nan = any(f.pattern == NAN for f in still_open)
