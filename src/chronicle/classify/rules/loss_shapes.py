@@ -147,13 +147,9 @@ class Shape:
         """A jump that stays: half of its height (the peak of a step holds two noise scales) is left."""
         e = self.event
         left = e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.twice
-        return left and not self.is_dead
-
-    @cached_property
-    def is_dead(self) -> bool:
-        """Bit-equal values to the end: a filter shows them where NaN were; no level is so calm."""
-        rest = self.series.values[(self.event.onset + len(self.series)) // 2 :]
-        return len(rest) >= BEFORE and bool((rest == rest[0]).all())
+        rest = self.series.values[(e.onset + len(self.series)) // 2 :]
+        # bit-equal values to the end: a filter shows them where NaN were, no level is so calm
+        return left and not (len(rest) >= BEFORE and bool((rest == rest[0]).all()))
 
     @cached_property
     def recovery_steps(self) -> float:
