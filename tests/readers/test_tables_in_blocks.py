@@ -18,7 +18,7 @@ from tests.readers import tables as generated
 
 from chronicle.errors import LogError
 from chronicle.model import Attempt
-from chronicle.readers import csv_tables, json_lines, line_blocks
+from chronicle.readers import csv_tables, json_lines, text
 
 
 def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
@@ -49,9 +49,9 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, size: int = 1 << 22, first: int =
     """Lines together that are alike."""
     monkeypatch.undo()
     monkeypatch.setattr(csv_tables, "PANDAS_FROM", 0)
-    monkeypatch.setattr(line_blocks, "FIRST_BYTES", first)
+    monkeypatch.setattr(text, "FIRST_BYTES", first)
     for module in (csv_tables, json_lines):
-        monkeypatch.setattr(module, "blocks", lambda path, *_: line_blocks.blocks(path, size))
+        monkeypatch.setattr(module, "blocks", lambda path, *_: text.blocks(path, size))
 
 
 @pytest.mark.parametrize("part", range(4))

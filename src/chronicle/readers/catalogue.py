@@ -49,13 +49,14 @@ class Reader(Protocol):
         """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
 
 
+SQLITE_STARTS, PARQUET_STARTS = b"SQLite format 3\0", b"PAR1"
 _FOLDER = ("identify_folder", "read_folder")
 _LAUNCH = (*_FOLDER, "foreign", "run_key")
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
 READERS = cast(
     tuple[Reader, ...],
     (
-        OnDemand("events", "event file", (".tfevents",), FALLBACK=-1, hooks=("read_many",)),
+        OnDemand("events", "event file", (".tfevents",), -1, hooks=("read_many",), binary=True),
         OnDemand(
             "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
         ),
@@ -63,10 +64,12 @@ READERS = cast(
         OnDemand("huggingface", "trainer_state.json", (".json",)),
         OnDemand("json_documents", "json", hooks=("runs",)),
         OnDemand("golden", "megatron-golden"),
-        OnDemand("trackers.wandb", "wandb", (".wandb",), hooks=_LAUNCH, folder_has=("*.wandb",)),
-        OnDemand("trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW),
-        OnDemand("trackers.trackio", "trackio", hooks=("runs",)),
-        OnDemand("parquet", "parquet", hooks=("runs",)),
+        OnDemand("trackers.wandb", "wandb", (".wandb",), 0, _LAUNCH, ("*.wandb",), starts=b":W&B"),
+        OnDemand(
+            "trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW, starts=SQLITE_STARTS
+        ),
+        OnDemand("trackers.trackio", "trackio", hooks=("runs",), starts=SQLITE_STARTS),
+        OnDemand("parquet", "parquet", hooks=("runs",), starts=PARQUET_STARTS),
         *FORMATS,
         OnDemand("console.machine", "machine-log", FALLBACK=2),
     ),

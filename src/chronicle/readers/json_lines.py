@@ -22,11 +22,9 @@ from chronicle.errors import BadLog
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import Builder, Column, counts_steps, number
-from chronicle.readers.damage import Faults
 from chronicle.readers.hyperparameters import below_config, named_facts
-from chronicle.readers.line_blocks import SMALL_BYTES, blocks
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
-from chronicle.readers.text import Head, clean, encoding_of, head, head_lines
+from chronicle.readers.text import SMALL_BYTES, Faults, Head, blocks, clean, encoding_of, head, head_lines
 
 NAME = "jsonl"
 SUFFIXES = (".jsonl", ".ndjson", ".json")

@@ -22,7 +22,8 @@ class OnDemand:
     """A module below `chronicle.readers` with what it says of itself; tests hold the one to the other.
 
     ``hooks`` are the optional functions that it has. ``folder_has`` are patterns of names of which a folder
-    that is one log holds at least one, so that the module need not be asked of any other folder.
+    that is one log holds at least one, and ``starts`` are the bytes that each file begins with (``binary``:
+    there are zeros among the first, as in no text), so that the module need not be asked of any other.
     """
 
     module: str
@@ -31,10 +32,13 @@ class OnDemand:
     FALLBACK: int = 0
     hooks: tuple[str, ...] = ()
     folder_has: tuple[str, ...] = ()
+    starts: bytes = b""
+    binary: bool = False
 
     def identify(self, head: Head) -> bool:
         """As the module's."""
-        return bool(self._module().identify(head))
+        possible = head.start.startswith(self.starts) and (not self.binary or b"\0" in head.start)
+        return possible and bool(self._module().identify(head))
 
     def read(self, path: Path) -> list[Attempt]:
         """As the module's."""

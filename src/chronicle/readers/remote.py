@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
+from chronicle.readers.catalogue import PARQUET_STARTS, SQLITE_STARTS
 from chronicle.readers.text import head
 from chronicle.workspace.locations import cache, mirror_of, spelled
 
@@ -34,7 +35,7 @@ EXTRAS = {
     **dict.fromkeys(("http", "https"), ("http", "aiohttp")),
     "hf": ("hf", "huggingface_hub"),
 }
-_STORES = (b"SQLite format 3\0", b"PAR1")  # known as a whole only
+_STORES = (SQLITE_STARTS, PARQUET_STARTS)  # known as a whole only
 _TIMES = ("LastModified", "mtime", "last_modified", "updated", "created")
 _TAGS = ("ETag", "etag", "md5Hash", "oid", "blob_id", "xet_hash")
 

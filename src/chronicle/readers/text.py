@@ -1,13 +1,16 @@
-"""Lines of a text log: encoding by its mark, line numbers, and whether the last line has no end."""
+"""Text logs: lines and blocks of them, encoding, the head a format is known by, and faults up to a limit."""
 
 from __future__ import annotations
 
 import codecs
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from chronicle.model import Fault, Place
 
 HEAD_BYTES = 8192
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
@@ -93,3 +96,54 @@ def numbered(lines: Lines) -> Iterator[Line]:
 def clean(text: str) -> str:
     """The text with lone surrogates, which JSON can spell and no file can hold, written out as escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+FIRST_BYTES = 1 << 16  # the first block is small: readers look at it with care, and learn from it
+BLOCK_BYTES = 1 << 22
+SMALL_BYTES = 1 << 18  # of which the objects that a parser makes fit a processor's cache
+
+
+def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """The file as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`.
+
+    They end with a line feed, the last may end anywhere.
+    """
+    if encoding_of(head(path)) == "utf-16":
+        with path.open(encoding="utf-16", errors="replace", newline="\n") as text:
+            while part := text.read(size) + text.readline():
+                yield part.encode()
+        return
+    with path.open("rb") as file:
+        block = (file.read(FIRST_BYTES) + file.readline()).removeprefix(codecs.BOM_UTF8)
+        while block:
+            yield block
+            block = file.read(size) + file.readline()
+
+
+def numbered_lines(block: bytes, n_before: int) -> Iterator[Line]:
+    """The lines of a block: number (after ``n_before`` others), without its end, and whether it had none."""
+    lines = io.StringIO(block.decode("utf-8", "replace"), newline=None)
+    for number, line in enumerate(lines, n_before + 1):
+        yield number, line.removesuffix("\n"), not line.endswith("\n")
+
+
+MOST_FAULTS = 100  # that are listed one by one; the rest is one fault with a count
+
+
+class Faults(list[Fault]):
+    """The faults of one log, in order; those beyond ``limit`` are counted, and `all` sums them up."""
+
+    def __init__(self, path: Path, limit: int = MOST_FAULTS) -> None:
+        super().__init__()
+        self.path, self.limit, self.n_more = path, limit, 0
+
+    def add(self, what: str, *, line: int | None = None, byte: int | None = None) -> None:
+        """Lists one more fault, or counts it where enough are listed."""
+        if len(self) < self.limit:
+            self.append(Fault(Place(str(self.path), line=line, byte=byte), what))
+        else:
+            self.n_more += 1
+
+    def all(self, rest: str = "more lines are damaged; skipped") -> list[Fault]:
+        """All that are listed, and one for the ``rest`` where there are more."""
+        return [*self, *([Fault(Place(str(self.path)), rest, self.n_more)] if self.n_more else [])]
