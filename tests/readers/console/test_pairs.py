@@ -92,9 +92,9 @@ def test_pairs_of_a_line(line):
     "piece", ["a-", "a ", "a: ", "(a", "1/", "nan", "a.1", "a(b", "1,111", "loss: 4.98, ", " "]
 )
 def test_a_hostile_line_costs_milliseconds(piece):
-    start = time.perf_counter()
+    began = time.process_time()
     pairs(piece * (1_000_000 // len(piece)))
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - began < 2.0  # a square of the length would take minutes
 
 
 def test_steps_that_begin_again_in_each_epoch_go_on():
