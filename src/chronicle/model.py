@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,11 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.steps)
+
+    def pick(self, rows: Any) -> Self:
+        """The series with some of its rows only."""
+        arrays = {name: column[rows] for name, column in vars(self).items() if isinstance(column, np.ndarray)}
+        return replace(self, **arrays)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.readers import read_all
-from chronicle.timeline import OnAxis, on_axis, stitch, thin
+from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import NOTES, RunFolder, read_notes
 from chronicle.workspace.locations import shown
@@ -203,7 +203,7 @@ def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis
 def _write_data(timeline: Timeline, file: Path) -> None:
     """The points of a run as CSV in long form; of a long run every k-th point of each metric."""
     every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
-    thinned = {metric: thin(track, every) for metric, track in timeline.series.items()}
+    thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
     frame = replace(timeline, series=thinned).frame()
     frame.to_csv(file, index=False, lineterminator="\n", errors="replace")
 

@@ -97,7 +97,7 @@ class Monitor:
         Raises:
             UsageError: nothing was logged after that step, so there is nothing to go back from.
         """
-        steps = [w.column.rows()["step"] for w in self._now.values() if len(w.column)]
+        steps = [w.column.rows()["step"] for w in self._attempts[-1].values() if len(w.column)]
         last = max((int(s.max()) for s in steps), default=None)
         if last is None or step > last:
             raise UsageError(f"rewind({step}): the last logged step is {last}; a rewind goes back")
@@ -139,15 +139,11 @@ class Monitor:
         ]
         self._assign_roles()
 
-    @property
-    def _now(self) -> dict[str, Watched]:
-        return self._attempts[-1]
-
     def _watched(self, metric: str) -> Watched:
         """The metric in the present attempt; a new metric decides anew what every metric is."""
-        watched = self._now.get(metric)
+        watched = self._attempts[-1].get(metric)
         if watched is None:
-            watched = self._now[metric] = Watched(self._spool.column())
+            watched = self._attempts[-1][metric] = Watched(self._spool.column())
             self._assign_roles()
         if watched.detector is None and self._roles[metric].role in JUDGED:
             watched.detector = Detector(self.thresholds, engine=self._engine)
@@ -155,7 +151,7 @@ class Monitor:
         return watched
 
     def _assign_roles(self) -> None:
-        self._roles = assign({name: _series(name, np.empty(0, ROW)) for name in self._now})
+        self._roles = assign({name: _series(name, np.empty(0, ROW)) for name in self._attempts[-1]})
 
     def _provisional(self, metric: str, watched: Watched, detector: Detector, value: float) -> list[Finding]:
         n = len(watched.column)

@@ -52,6 +52,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+ERROR_WORDS = _words("""
+    rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total learn
+""")
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = _words("""
     box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg

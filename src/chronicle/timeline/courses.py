@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
 from chronicle.metrics.counters import step_gap
-from chronicle.metrics.judged import shown_loss
+from chronicle.metrics.roles import shown_loss
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Role, Series, Steps
 
@@ -127,11 +127,6 @@ def side_by_side(a: Any, b: Course) -> Mask:
     shorter = np.minimum(a.ended - a.started, b.ended - b.started)
     together = np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
     return np.asarray((shorter > 0) & (together > _BESIDE * shorter))
-
-
-def pick(series: Series, rows: Mask | Index) -> Series:
-    """Some rows of a series."""
-    return replace(series, steps=series.steps[rows], values=series.values[rows], times=series.times[rows])
 
 
 def same(a: Any, b: Any) -> Mask:

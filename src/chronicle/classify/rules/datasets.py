@@ -43,7 +43,7 @@ from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
-from chronicle.metrics.judged import MIN_POINTS
+from chronicle.metrics.roles import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
 SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"

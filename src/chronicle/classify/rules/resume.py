@@ -163,7 +163,7 @@ def restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """The learning rate at the start of an attempt against what it should have been."""
-    join = view.join_before(attempt)
+    join = view.join_into.get(attempt.index)
     rate, limits = attempt.learning_rate, view.thresholds
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
         return
