@@ -58,7 +58,11 @@ def hidden(series: Series, limits: Thresholds, seen: tuple[Event, ...]) -> Itera
     if len(series) > limits.short or len(y) < LEAST + WINDOWS[0]:
         return
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0))
-    calm = untouched(seen, len(series))[place]
+    calm = np.ones(len(series), bool)  # where the kernel saw no rise
+    for e in seen:
+        if e.kind in RISES:
+            calm[e.onset : len(series) if e.end is None else e.end + 1] = False
+    calm = calm[place]
     i = LEAST
     while i < len(y) - 1:
         event = rise_at(steps, y, calm, i, limits) if calm[i] else None
@@ -72,14 +76,7 @@ def hidden(series: Series, limits: Thresholds, seen: tuple[Event, ...]) -> Itera
             yield replace(event, onset=onset, opened=onset, peak=peak, end=end, into_nan=into_nan)
         i = last + 1
 
-
-def untouched(seen: tuple[Event, ...], samples: int) -> Mask:
-    """Where the kernel saw no rise."""
-    calm = np.ones(samples, bool)
-    for e in seen:
-        if e.kind in RISES:
-            calm[e.onset : samples if e.end is None else e.end + 1] = False
-    return calm
+    """The event as the kernel would tell it."""
 
 
 def rise_at(steps: Floats, y: Floats, calm: Mask, i: int, limits: Thresholds) -> Event | None:

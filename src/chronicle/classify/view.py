@@ -38,8 +38,7 @@ class AttemptView:
 
     def first(self, role: Role, points: int = 1) -> Series | None:
         """The series of a role with most points (the first of equals), or None below ``points``."""
-        found = [s for s in self.by_role(role) if len(s) >= points]
-        return max(found, key=len) if found else None
+        return max((s for s in self.by_role(role) if len(s) >= points), key=len, default=None)
 
     def is_live(self, step: int) -> bool:
         """Whether this attempt's point at ``step`` is part of the run's course."""
@@ -173,9 +172,7 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 def value_at(series: Series, step: float) -> float:
     """The value at a step, linear between logged points, the nearest one outside; NaN for an empty series."""
     ok = np.isfinite(series.values)
-    if not ok.any():
-        return float("nan")
-    return float(np.interp(step, series.steps[ok], series.values[ok]))
+    return float(np.interp(step, series.steps[ok], series.values[ok])) if ok.any() else float("nan")
 
 
 def index_at(series: Series, step: float) -> int:

@@ -212,11 +212,7 @@ ALIASES: tuple[Alias, ...] = (
         "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, act_loss, trl, "
         "objective",
     ),
-    Alias(
-        Role.VALIDATION_LOSS,
-        rf"^(?=.*{EVALUATED})(?:{AN_ERROR})",
-        "eval-rmse, val_mae, valid ppl",
-    ),
+    Alias(Role.VALIDATION_LOSS, rf"^(?=.*{EVALUATED})(?:{AN_ERROR})", "eval-rmse, val_mae, valid ppl"),
     Alias(Role.LOSS, AN_ERROR, "train-rmse, Cost, perplexity, l_pix, error_rate (where no loss is logged)"),
     Alias(Role.OTHER, r"^score$", "score"),
     Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, reward"),

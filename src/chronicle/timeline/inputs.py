@@ -136,22 +136,20 @@ def _from_long(table: Any) -> list[Attempt]:
 
 
 def _series_of_long(rows: Any) -> dict[str, Series]:
+    import pandas as pd
+
     series: dict[str, Series] = {}
     roles: dict[str, Role] = {}
     for key, part in rows.groupby("metric", sort=False):
         metric = str(key)
-        times = _unix(part["time"]) if "time" in part.columns else None
+        times = None
+        if "time" in part.columns:
+            since = pd.to_datetime(part["time"], utc=True) - pd.Timestamp(0, tz="UTC")
+            times = np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64)
         series[metric] = _series(metric, _steps(metric, part["step"]), _numbers(metric, part["value"]), times)
         if "role" in part.columns and part["role"].iloc[0] in list(Role):
             roles[metric] = Role(part["role"].iloc[0])
     return {m: replace(s, role=roles.get(m, s.role)) for m, s in assign(series).items()}
-
-
-def _unix(column: Any) -> Floats:
-    import pandas as pd
-
-    instants = pd.to_datetime(column, utc=True)
-    return np.asarray((instants - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64)
 
 
 def _by_seed(attempt: Attempt) -> list[Attempt]:

@@ -71,7 +71,6 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
     if not cuts:
         return [replace(attempt, series={m: _by_step(s) for m, s in attempt.series.items()})]
     rows = {m: _by_piece(_belongs(s, ticks, cuts), len(cuts) + 1) for m, s in attempt.series.items()}
-    last = len(cuts)
     facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
     not_the_end: dict[str, Any] = {"facts": facts, "faults": (), "truncated": False}
     return [
@@ -79,17 +78,15 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
             attempt,
             name=f"{attempt.name}#{k + 1}",
             series={m: _by_step(s.pick(rows[m][k])) for m, s in attempt.series.items() if len(rows[m][k])},
-            **({} if k == last else not_the_end),
+            **({} if k == len(cuts) else not_the_end),
         )
-        for k in range(last + 1)
+        for k in range(len(cuts) + 1)
     ]
 
 
 def _by_piece(piece: Index, pieces: int) -> list[Index]:
-    """The rows of each piece, in the order of the log."""
     order = np.argsort(piece, kind="stable")
-    ends = np.searchsorted(piece[order], np.arange(1, pieces))
-    return np.split(order, ends)
+    return np.split(order, np.searchsorted(piece[order], np.arange(1, pieces)))
 
 
 def _by_step(series: Series) -> Series:
