@@ -121,7 +121,7 @@ def checks(address: str, put: Callable[[str, bytes], None], content: dict[str, b
     """What holds of a run behind an address."""
     from chronicle.errors import NothingToRead
     from chronicle.readers import read
-    from chronicle.workspace.locations import mirror_of
+    from chronicle.workspace.folders import mirror_of
 
     def points() -> list[tuple[str, int]]:
         return [(one.sources[0], sum(map(len, one.series.values()))) for one in read(address)]

@@ -20,8 +20,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from benchmarks.page import arguments, markdown, show
-from chronicle.figures.layout import whole, zoom
-from chronicle.figures.scene import scene
+from chronicle.figures.layout import scene, whole, zoom
 from chronicle.figures.style import DPI, NARROW, TOKENS, WIDE, save, theme
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series, Timeline, Verdict
 from chronicle.timeline import stitch

@@ -99,7 +99,7 @@ class Fault:
 
     ``place`` says where it stands; ``what`` says what is wrong and what became of it; ``count`` is how many
     records it stands for. ``kind`` is "read" for what could not be used, else what failed beside the curves:
-    "xid", "nccl", "out-of-memory", "preemption", ... (`KINDS` of `chronicle.readers.console.fault_lines`);
+    "xid", "nccl", "out-of-memory", "preemption", ... (`KINDS` of `chronicle.readers.console.machine`);
     those have the ``host`` where the log names one, and the step the log was at.
     """
 
@@ -336,7 +336,7 @@ class Diagnosis:
 class MachineFault:
     """A fault beside the curves as it is published: one `Fault` of Timeline.faults.
 
-    ``kind`` is one of `chronicle.readers.console.fault_lines.KINDS`, ``host`` empty where the log names none,
+    ``kind`` is one of `chronicle.readers.console.machine.KINDS`, ``host`` empty where the log names none,
     ``step`` None where neither log nor time tell it, ``time`` ISO 8601 in UTC (empty: not known), ``count``
     how often it was told, ``where`` file and line.
     """

@@ -22,7 +22,7 @@ from tests.pages.test_hostile import poisoned, told
 from chronicle.build.engines import write_tree
 from chronicle.model import Entry
 from chronicle.pages import assets, pages
-from chronicle.workspace.locations import shipped
+from chronicle.workspace.folders import shipped
 
 FLAGS = [
     "--headless",

@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser
 from tests.browser.conftest import Opened, opened_page
 
-from chronicle.workspace.locations import shipped
+from chronicle.workspace.folders import shipped
 
 pytestmark = pytest.mark.browser
 

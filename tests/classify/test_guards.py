@@ -9,7 +9,7 @@ from tests.curves import Curve, Run, runs
 from tests.curves.series import grad_norm, learning_rate
 
 from chronicle.classify import classify
-from chronicle.classify.rules.late_rise import last_block
+from chronicle.classify.rules.slow_changes import last_block
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.verdict import numbered
 from chronicle.model import Floats, Role, Verdict

@@ -11,8 +11,7 @@ import pytest
 from chronicle.classify import classify
 from chronicle.classify.presets import PRESETS
 from chronicle.cli.commands import PRESETS as CHOICES
-from chronicle.cli.compare import compare, comparison_lines
-from chronicle.cli.explain import explain
+from chronicle.cli.terminal import compare, comparison_lines, explain
 from chronicle.errors import UsageError
 from chronicle.timeline import stitch
 

@@ -53,7 +53,7 @@ def test_stitch_has_the_arguments_that_the_page_names() -> None:
 def test_every_key_of_the_evidence_of_a_join_is_on_the_page() -> None:
     page = (DOCS / "timeline.md").read_text("utf-8")
     code = "".join(
-        (STAGES.parent / name).read_text("utf-8") for name in ("timeline/joins.py", "classify/rollbacks.py")
+        (STAGES.parent / name).read_text("utf-8") for name in ("timeline/joins.py", "classify/resumed.py")
     )
     keys = set(re.findall(r'"((?:same|loss|lr|common|inside|left|margin|again|noise|discarded)_\w+)"', code))
     assert len(keys) >= 18

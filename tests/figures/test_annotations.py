@@ -25,9 +25,8 @@ from chronicle.figures.annotations import (
     fills,
     spread,
 )
-from chronicle.figures.layout import GAP_PX, inner_px, whole
+from chronicle.figures.layout import GAP_PX, inner_px, scene, whole
 from chronicle.figures.scales import Window
-from chronicle.figures.scene import scene
 from chronicle.figures.style import DARK, NARROW, WIDE, save, text_px, theme
 from chronicle.model import Fault, Join, JoinKind, Place, Verdict
 

@@ -10,8 +10,7 @@ from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.figures import whole_alt, whole_caption, zoom_alt
-from chronicle.figures.layout import thumb, whole, zoom
-from chronicle.figures.scene import scene
+from chronicle.figures.layout import scene, thumb, whole, zoom
 from chronicle.figures.style import LIGHT, NARROW, WIDE, save, theme
 from chronicle.timeline import stitch
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
 
+from chronicle.figures.layout import scene
 from chronicle.figures.panels import run_panels
-from chronicle.figures.scene import scene
 from chronicle.model import JoinKind, Role
 from chronicle.timeline import stitch
 

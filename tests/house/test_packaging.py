@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chronicle.workspace.locations import shipped
+from chronicle.workspace.folders import shipped
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

@@ -24,7 +24,7 @@ from chronicle.model import (
 )
 from chronicle.pages import PatternPage, SiteData, load
 from chronicle.pages.gallery import Cause, Condition, Lookalike, Source
-from chronicle.workspace.locations import shipped
+from chronicle.workspace.folders import shipped
 
 
 def picture(name: str, alt: str, caption: str = "") -> Figure:

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.pages.markup import LONGEST, as_html, lines, linked, plain, slug, yaml_string
+from chronicle.pages.words import LONGEST, as_html, lines, linked, plain, slug, yaml_string
 
 EXTENSIONS = ["admonition", "attr_list", "md_in_html", "tables", "toc"]
 

@@ -10,7 +10,7 @@ from chronicle.errors import ConfigError
 from chronicle.model import Verdict
 from chronicle.pages import load, load_gallery
 from chronicle.pages.gallery import Cause, Condition, Lookalike, Source, parse
-from chronicle.workspace.locations import shipped
+from chronicle.workspace.folders import shipped
 
 GOOD = """---
 id: our-own

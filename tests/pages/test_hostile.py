@@ -18,7 +18,7 @@ from tests.pages.test_escape import EXTENSIONS, HOSTILE, Reader
 
 from chronicle.model import Entry
 from chronicle.pages import Page, SiteData, assets, pages
-from chronicle.pages.markup import as_html, plain
+from chronicle.pages.words import as_html, plain
 
 # Words of our own, which decide what a page looks like; everything else is somebody else's text.
 OURS = {"schema", "pattern", "patterns", "runner_up", "role", "data", "missing", "files"}

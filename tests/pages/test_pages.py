@@ -14,7 +14,7 @@ from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Verdict
 from chronicle.pages import SiteData, assets, pages
 from chronicle.pages.lists import LISTED, browse
-from chronicle.pages.markup import renderer
+from chronicle.pages.words import renderer
 
 HOME = """\
 ---

@@ -15,9 +15,9 @@ from tests.pages.samples import many, site
 
 from chronicle.build.engines import write_tree
 from chronicle.pages import PAGE_KINDS, assets
-from chronicle.pages.markup import renderer
-from chronicle.pages.run import runs
-from chronicle.workspace.locations import shipped
+from chronicle.pages.lists import runs
+from chronicle.pages.words import renderer
+from chronicle.workspace.folders import shipped
 
 RUNS = 1000
 BUILT = 80  # pages of runs that the engine builds: each is as large as it is in a site of any size

@@ -9,7 +9,7 @@ from tests.pages.samples import healthy, rollback, small
 
 from chronicle.errors import ConfigError
 from chronicle.pages import SiteData, assets, pages
-from chronicle.workspace.locations import shipped
+from chronicle.workspace.folders import shipped
 
 
 def with_templates(folder: Path) -> SiteData:

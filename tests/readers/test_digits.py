@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from chronicle.readers.digits import floats
+from chronicle.readers.console.megatron import floats
 
 FORMATS = (
     "%.6E",

@@ -19,7 +19,7 @@ from tests.readers.writers import event, event_log, field, frame, summary, varin
 from chronicle.errors import BadLog, NothingToRead
 from chronicle.model import Attempt
 from chronicle.readers import events, read
-from chronicle.readers.events import batches, wire
+from chronicle.readers.events import batches, scalars
 from chronicle.readers.events.tfrecord import masked, masked_crc, masked_crcs
 
 VERSION = event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")
@@ -176,11 +176,11 @@ def slowly(payloads: Sequence[bytes]) -> tuple[dict[str, list[tuple[float, int, 
     n_broken = 0
     for payload in payloads:
         try:
-            wall_time, step, scalars, _ = wire.event(payload)
+            wall_time, step, values, _ = scalars.event(payload)
         except ValueError:
             n_broken += 1
             continue
-        for tag, number in scalars:
+        for tag, number in values:
             points.setdefault(tag, []).append((wall_time, step, number))
     return points, n_broken
 
@@ -388,7 +388,7 @@ def test_checksums_of_many_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("payload", [b"\xff" * 30, b"\x0a\x7f", b"\x2a\x03\x0a\x7f\x00", b"\x0b\x00"])
 def test_a_record_that_is_no_message_is_counted(payload: bytes, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"varint|longer|wire type"):
-        wire.event(payload)
+        scalars.event(payload)
     attempt = read(write(tmp_path / "x.tfevents", [*healthy(2), payload]))[0]
     assert [fault.what for fault in attempt.faults] == ["record is no event; skipped"]
 
@@ -497,8 +497,8 @@ def test_what_is_no_scalar_is_passed_over_without_a_look(
     ]
     records += [event(1.7e9, 0, field(key, bytes(1000))) for key in (0x22, 0x4A, 0x3A)]  # graphs, sessions
     looked = []
-    real = wire.event
-    monkeypatch.setattr(wire, "event", lambda payload: (looked.append(payload), real(payload))[1])
+    real = scalars.event
+    monkeypatch.setattr(scalars, "event", lambda payload: (looked.append(payload), real(payload))[1])
     (attempt,) = read(write(tmp_path / "x.tfevents", records))
     assert attempt.series["loss"].values.tolist() == list(range(40))
     assert (list(attempt.series), attempt.faults) == (["loss"], ())

@@ -12,8 +12,8 @@ from hypothesis.strategies import from_regex, lists
 from tests.readers.gold import EXAMPLES
 
 from chronicle.readers import read, read_all, runs_below
-from chronicle.readers.console.fault_lines import KINDS
 from chronicle.readers.console.machine import (
+    KINDS,
     MOST_FAULTS,
     MOST_HOSTS,
     Faults,
@@ -191,7 +191,7 @@ def test_stamps(line: str, time: float, host: str) -> None:
 
 
 def test_the_guide_describes_every_kind_and_every_xid() -> None:
-    from chronicle.readers.console.fault_lines import XIDS
+    from chronicle.readers.console.machine import XIDS
 
     page = (Path(__file__).parents[2] / "docs" / "formats" / "machine-log.md").read_text("utf-8")
     assert [kind for kind, what in KINDS.items() if f"| `{kind}` | {what} |" not in page] == []

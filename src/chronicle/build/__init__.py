@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from chronicle.build.engines import build_site, claim, write_tree
 from chronicle.build.produce import Outcome, Product, newest, produce, read_run
@@ -25,8 +25,7 @@ from chronicle.errors import ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
-from chronicle.workspace.folders import RunFolder, Workspace
-from chronicle.workspace.locations import shipped
+from chronicle.workspace.folders import RunFolder, Workspace, shipped
 
 Progress = Callable[[Outcome, int], None]
 _FEW = 3  # so few runs are read sooner than a pool of processes has started
@@ -63,8 +62,7 @@ class Report:
         return {"schema": "chronicle/build/1", "site": str(self.site), "runs": runs, "unreadable": unreadable}
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(NamedTuple):
     """Where a build works: ``root`` holds mkdocs.yml; the site goes to ``out``."""
 
     root: Path
@@ -113,9 +111,9 @@ def build(
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress)
     outcomes = with_machines(runs, outcomes, config, store)
-    kept = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
+    current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
     for folder in store.iterdir() if store.is_dir() else []:
-        if folder.name not in kept:  # its logs were removed, so its pages go too
+        if folder.name not in current:  # its logs were removed, so its pages go too
             shutil.rmtree(folder, ignore_errors=True)
     report = Report(tuple(outcomes), where.out, "")
     galleries = load_gallery(workspace.galleries)

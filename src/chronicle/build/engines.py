@@ -12,16 +12,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from chronicle.errors import MissingExtra, SiteError, UsageError
 
 MARKER = ".chronicle-site"  # a folder without it is not ours, and an engine would empty it
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(NamedTuple):
     """``python -m module build``; one that takes no --site-dir writes to site_dir of the mkdocs.yml."""
 
     module: str
@@ -79,14 +78,6 @@ def claim(out: Path) -> None:
     (out / MARKER).touch()
 
 
-def inside(folder: Path, relative: str) -> Path:
-    """The path ``relative`` below ``folder``; UsageError if it would lead out of it."""
-    target = Path(os.path.normpath(folder / relative))
-    if not target.is_relative_to(folder) or "\0" in relative:
-        raise UsageError(f"{relative!r} leads out of {folder}: nothing is written there")
-    return target
-
-
 def write_bytes(file: Path, data: bytes) -> bool:
     """Writes a file unless it already holds ``data``; true if it was written.
 
@@ -107,47 +98,48 @@ def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path]]) ->
     """Makes ``folder`` hold exactly ``files`` (relative path, text or bytes or a file to copy).
 
     Files that are not among them are removed. Returns how many files were written or removed.
+
+    Raises:
+        UsageError: a path that leads out of ``folder``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
     wanted: set[Path] = set()
     changed = 0
     for relative, content in files:
-        target = inside(folder, relative)
+        target = Path(os.path.normpath(folder / relative))
+        if not target.is_relative_to(folder) or "\0" in relative:
+            raise UsageError(f"{relative!r} leads out of {folder}: nothing is written there")
         wanted.add(target)
         changed += _put(target, content)
-    return changed + _prune(folder, wanted)
-
-
-def _put(target: Path, content: str | bytes | Path) -> bool:
-    if not isinstance(content, Path):
-        return write_bytes(target, content.encode() if isinstance(content, str) else content)
-    if _same(content, target):
-        return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
-    try:
-        os.link(content, target)  # a thousand runs have ten thousand figures: no need to hold them twice
-    except OSError:
-        shutil.copy2(content, target)  # keeps the time, which is what `_same` compares next time
-    return True
-
-
-def _same(source: Path, target: Path) -> bool:
-    try:
-        ours, theirs = source.stat(), target.stat()
-    except OSError:
-        return False
-    return (ours.st_size, ours.st_mtime_ns) == (theirs.st_size, theirs.st_mtime_ns)
-
-
-def _prune(folder: Path, wanted: set[Path]) -> int:
-    removed = 0
     for path in sorted(folder.rglob("*"), reverse=True):  # children before their folder
         if path.is_dir() and not path.is_symlink():
             if not any(path.iterdir()):
                 path.rmdir()
         elif path not in wanted:
             path.unlink()
-            removed += 1
-    return removed
+            changed += 1
+    return changed
+
+
+def _put(target: Path, content: str | bytes | Path) -> bool:
+    if not isinstance(content, Path):
+        return write_bytes(target, content.encode() if isinstance(content, str) else content)
+    if stamp_of(content) == stamp_of(target) is not None:
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(content, target)  # a thousand runs have ten thousand figures: no need to hold them twice
+    except OSError:
+        shutil.copy2(content, target)  # keeps the time, which is what is compared next time
+    return True
+
+
+def stamp_of(file: Path) -> tuple[int, int] | None:
+    """Size and time (ns) of a file, by which a change is seen; None for one that is gone."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns

@@ -64,6 +64,10 @@ def make_entry(
 ) -> Entry:
     """The entry of a run. Pure: the same arguments give the same entry."""
     stated = {k: v for k, v in asdict(config).items() if k not in ("facts", "roles", "units")}
+    rows = [_attempt_row(attempt) for attempt in timeline.attempts]
+    if len(rows) > 1:  # then also what became of each
+        for row, ending in zip(rows, endings(replace(timeline, joins=diagnosis.joins)), strict=True):
+            row["outcome"] = outcome(ending)
     return Entry(
         schema=ENTRY,
         run_id=run_id,
@@ -77,7 +81,7 @@ def make_entry(
         figures=tuple(figures),
         warnings=(*warnings, *timeline.doubts, *_unused(timeline)),
         about={k: v for k, v in stated.items() if v not in ("", [], 0, False)},
-        attempts=_attempt_rows(replace(timeline, joins=diagnosis.joins)),
+        attempts=tuple(rows),
         metrics=tuple(map(_metric_row, timeline.series.values())),
         inputs_sha256=inputs_sha256,
         classifier_version=classifier_version,
@@ -97,12 +101,16 @@ def _finding_sentence(timeline: Timeline, finding: Finding) -> str:
     title, start = BY_ID[finding.pattern].title, f"step {count(finding.start_step)}"
     if Trait.CALM in BY_ID[finding.pattern].traits:
         return _course_sentence(timeline, finding, title)
+    if finding.end_step is None:
+        end = ", not over when the log ends"
+    else:
+        steps = finding.end_step - finding.start_step
+        end = f", over after {count(steps)} steps" if steps > 0 else ""
     measured = _before_and_peak(timeline, finding)
     if measured is None:
-        return f"{title} from {start}{_end_words(finding)}"
+        return f"{title} from {start}{end}"
     before, peak, unit = measured
-    moved = f"{finding.metric} went {level(before)} → {level(peak)} {unit} at {start}"
-    return f"{title}: {moved}{_end_words(finding)}"
+    return f"{title}: {finding.metric} went {level(before)} → {level(peak)} {unit} at {start}{end}"
 
 
 def _before_and_peak(timeline: Timeline, finding: Finding) -> tuple[float, float, str] | None:
@@ -119,13 +127,6 @@ def _before_and_peak(timeline: Timeline, finding: Finding) -> tuple[float, float
     if not len(before) or not len(at):
         return None
     return float(np.median(before)), float(at.max()), track.unit or "(unit not declared)"
-
-
-def _end_words(finding: Finding) -> str:
-    if finding.end_step is None:
-        return ", not over when the log ends"
-    steps = finding.end_step - finding.start_step
-    return f", over after {count(steps)} steps" if steps > 0 else ""
 
 
 def _course_sentence(timeline: Timeline, finding: Finding, title: str) -> str:
@@ -171,8 +172,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
 
 
 def _step_backs(timeline: Timeline) -> Iterator[Fact]:
-    """Where the step goes back or stays without a restart; of many of one cause the first, and the others in
-    one row."""
+    """Where the step goes back or stays without a restart: of one cause the first, the others in one row."""
     for cause, (quantity, noun) in _BACKS.items():
         backs = [back for back in timeline.step_backs if back.cause == cause]
         rows = [(back.count, step_back_words(back)) for back in backs[:_MOST_BACKS]]
@@ -224,15 +224,12 @@ def _logged_facts(attempts: Sequence[Attempt]) -> Iterator[Fact]:
             key = (name, str(value))
             if isinstance(value, str | int | float | bool) and value != "" and key not in stated:
                 unit = _UNITS.get(name, "")
-                stated[key] = Fact(_quantity(name), _stated(name, value), unit, attempt.name)
+                # A name that no configuration has spelled is written as words: ``World size``.
+                quantity = name if "/" in name else (name[:1].upper() + name[1:]).replace("_", " ")
+                stated[key] = Fact(clipped(quantity, 80), _stated(name, value), unit, attempt.name)
     places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in stated))}
     ordered = sorted(stated.items(), key=lambda item: ("/" in item[0][0], places[item[0][0]]))
     yield from (fact for _, fact in islice(ordered, _MOST_FACTS))
-
-
-def _quantity(name: str) -> str:
-    """The name of a fact; one that no configuration has spelled is written as words: ``World size``."""
-    return clipped(name if "/" in name else (name[:1].upper() + name[1:]).replace("_", " "), 80)
 
 
 def _stated(name: str, value: str | int | float | bool) -> str | int | float | bool:
@@ -286,15 +283,7 @@ def _hours(seconds: float | None) -> float | None:
     return None if seconds is None else float(f"{seconds / 3600:.3g}")
 
 
-def _attempt_rows(timeline: Timeline) -> tuple[Mapping[str, Any], ...]:
-    """The attempts table; of several attempts also what became of each."""
-    rows = tuple(map(_attempt_row, timeline.attempts))
-    if len(rows) == 1:
-        return rows
-    return tuple({**row, "outcome": outcome(end)} for row, end in zip(rows, endings(timeline), strict=True))
-
-
-def _attempt_row(attempt: Attempt) -> Mapping[str, Any]:
+def _attempt_row(attempt: Attempt) -> dict[str, Any]:
     """One row of the attempts table; times are ISO 8601 in UTC, empty where the log has none."""
     steps = [s.steps for s in attempt.series.values() if len(s)]
     seconds = _finite([s.times for s in attempt.series.values()])
@@ -308,12 +297,11 @@ def _attempt_row(attempt: Attempt) -> Mapping[str, Any]:
         "truncated": attempt.truncated,
         "axis": attempt.axis,
         **{name: str(attempt.facts.get(name, "")) for name in ("format", "job", "nodes")},
-        "faults": [f"{f.where}: {f.what}" for f in _of_reading(attempt)[:20]],
+        "faults": [f"{f.where}: {f.what}" for f in _reading_faults(attempt)[:20]],
     }
 
 
 def _metric_row(track: Track) -> Mapping[str, Any]:
-    """One row of the metrics table."""
     return {
         "metric": track.metric,
         "role": track.role.value,
@@ -332,15 +320,14 @@ def machine_faults(timeline: Timeline) -> tuple[MachineFault, ...]:
     )
 
 
-def _of_reading(attempt: Attempt) -> list[Fault]:
+def _reading_faults(attempt: Attempt) -> list[Fault]:
     """What could not be used; the faults beside the curves have a table of their own."""
     return [fault for fault in attempt.faults if fault.kind == "read"]
 
 
 def _unused(timeline: Timeline) -> Iterator[str]:
-    """What the readers could not use, a sentence each."""
     for attempt in timeline.attempts:
-        for fault in _of_reading(attempt)[:10]:
+        for fault in _reading_faults(attempt)[:10]:
             times = f" ({count(fault.count)} times)" if fault.count > 1 else ""
             yield f"{fault.where}: {fault.what}{times}"
         if attempt.truncated:

@@ -7,11 +7,12 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 
+from chronicle.build.engines import stamp_of
 from chronicle.build.entry import make_entry
 from chronicle.build.schema import entry_from_json, entry_json
 from chronicle.classify import DEFAULTS, Thresholds, classify
@@ -21,11 +22,10 @@ from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, re
 from chronicle.readers import read_all
 from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
-from chronicle.workspace.folders import NOTES, RunFolder, read_notes
-from chronicle.workspace.locations import shown
+from chronicle.workspace.folders import NOTES, RunFolder, read_notes, shown
 
 _KEY, _ENTRY, _DATA, _MEMORY = "key", "entry.json", "series.csv", "inputs.json"
-_DATA_POINTS = 50_000  # a page's CSV holds at most so many points; a longer run is thinned, and says so
+_DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,13 @@ def produce(product: Product) -> Outcome:
     except ChronicleError as err:
         shutil.rmtree(folder, ignore_errors=True)
         return Outcome(run.run_id, folder, None, (run.published(str(err)),))
-    timeline, problems = _published(timeline, run), [run.published(problem) for problem in problems]
+
+    def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # by their place in the run
+        return tuple(relocated(fault, run.published) for fault in faults)
+
+    attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
+    timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
+    problems = [run.published(problem) for problem in problems]
     key = product.key()
     for old in folder.iterdir():
         if old.name != _MEMORY:
@@ -136,7 +142,11 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
         where = ", ".join(map(shown, run.logs)) or str(run.folder)
         raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {where}")
     units = {**config.units, **run.config.units}
-    return [_with_units(attempt, units) for attempt in attempts], [str(problem) for problem in problems]
+    for i, attempt in enumerate(attempts):
+        if units.keys() & attempt.series.keys():
+            series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
+            attempts[i] = replace(attempt, series=series)
+    return attempts, [str(problem) for problem in problems]
 
 
 def thresholds(config: WorkspaceConfig) -> Thresholds:
@@ -174,20 +184,13 @@ def _write(
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
-    _write_data(timeline, folder / _DATA)
+    every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
+    thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
+    frame = replace(timeline, series=thinned).frame()
+    frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace")
     text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     (folder / _ENTRY).write_text(text, "utf-8", errors="replace")
     return entry
-
-
-def _published(timeline: Timeline, run: RunFolder) -> Timeline:
-    """The timeline with faults that say where they are in the run, wherever that is on this machine."""
-
-    def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-        return tuple(relocated(fault, run.published) for fault in faults)
-
-    attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
-    return replace(timeline, attempts=attempts, faults=published(timeline.faults))
 
 
 def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
@@ -200,14 +203,6 @@ def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis
         return None, [f"drawn over steps: {err}"]
 
 
-def _write_data(timeline: Timeline, file: Path) -> None:
-    """The points of a run as CSV in long form; of a long run every k-th point of each metric."""
-    every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
-    thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
-    frame = replace(timeline, series=thinned).frame()
-    frame.to_csv(file, index=False, lineterminator="\n", errors="replace")
-
-
 def _read_entry(folder: Path) -> Entry:
     return entry_from_json(json.loads((folder / _ENTRY).read_text("utf-8")))
 
@@ -217,27 +212,26 @@ def _files(entry: Entry) -> tuple[str, ...]:
     return (*drawn, _ENTRY, _DATA)
 
 
-def _with_units(attempt: Attempt, units: Mapping[str, str]) -> Attempt:
-    if not units.keys() & attempt.series.keys():
-        return attempt
-    series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
-    return replace(attempt, series=series)
-
-
 def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
     """SHA-256 over the content of every input of a run and over ``settings`` (anything with a stable repr).
 
     ``memory`` is a folder that keeps the hash of each file with its size and time, so that a log of
     gigabytes is hashed once and then only looked at; without it, or with an unusable one, all is hashed.
     """
-    known = _recall(memory)
+    try:
+        known = json.loads((memory / _MEMORY).read_text("utf-8", errors="surrogateescape"))
+        known = {k: v for k, v in known.items() if isinstance(v, list) and len(v) == 3}
+    except (OSError, ValueError, AttributeError):
+        known = {}
+    roots = [r for r in (run.folder, *run.logs, *run.beside) if r]
     digests: dict[str, list[object]] = {}
     total = hashlib.sha256(repr(settings).encode())
     for file in inputs(run):
         mark, digest = _digest(file, known)
         if mark:
             digests[str(file)] = [*mark, digest]
-        total.update(f"{_relative(run, file)}\0{digest}\0".encode("utf-8", "surrogateescape"))
+        name = next((file.relative_to(r).as_posix() for r in roots if file.is_relative_to(r)), file.name)
+        total.update(f"{name}\0{digest}\0".encode("utf-8", "surrogateescape"))
     memory.mkdir(parents=True, exist_ok=True)
     (memory / _MEMORY).write_text(json.dumps(digests), "utf-8", errors="surrogateescape")
     return total.hexdigest()
@@ -264,15 +258,6 @@ def newest(runs: Iterable[RunFolder]) -> int:
     return max((stamp[1] // 10**9 for file in files if (stamp := stamp_of(file))), default=0)
 
 
-def stamp_of(file: Path) -> tuple[int, int] | None:
-    """Size and time (ns) of a file, by which a change is seen; None for one that is gone."""
-    try:
-        stat = file.stat()
-    except OSError:
-        return None
-    return stat.st_size, stat.st_mtime_ns
-
-
 def _below(log: Path) -> Iterator[Path]:
     if not log.is_dir():
         yield log
@@ -294,16 +279,3 @@ def _digest(file: Path, known: dict[str, list[object]]) -> tuple[list[int], str]
             return mark, hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as err:
         return [], f"unreadable: {err.errno}"
-
-
-def _recall(memory: Path) -> dict[str, list[object]]:
-    try:
-        known = json.loads((memory / _MEMORY).read_text("utf-8", errors="surrogateescape"))
-        return {k: v for k, v in known.items() if isinstance(v, list) and len(v) == 3}
-    except (OSError, ValueError, AttributeError):
-        return {}
-
-
-def _relative(run: RunFolder, file: Path) -> str:
-    roots = [r for r in (run.folder, *run.logs, *run.beside) if r]
-    return next((file.relative_to(r).as_posix() for r in roots if file.is_relative_to(r)), file.name)

@@ -21,8 +21,16 @@ from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, runs_below, runs_of_store, what_to_do
 from chronicle.readers.console.machine import expand as hosts_of
 from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
-from chronicle.workspace.folders import CONFIG, RUN_CONFIG, RunFolder, Workspace, run_in, safe_id
-from chronicle.workspace.locations import address_of, shown
+from chronicle.workspace.folders import (
+    CONFIG,
+    RUN_CONFIG,
+    RunFolder,
+    Workspace,
+    address_of,
+    run_in,
+    safe_id,
+    shown,
+)
 
 _FETCHES = 4  # runs whose logs are fetched at a time
 _NAMED = 3  # runs that a remedy names
@@ -41,7 +49,12 @@ def expand(paths: Sequence[Path]) -> list[RunFolder]:
     if not runs:
         folders = [path for path in paths if path.is_dir()] or list(paths)
         raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
-    return list(_distinct(runs))
+    seen: Counter[str] = Counter()
+    for i, run in enumerate(runs):
+        seen[run.run_id] += 1
+        if seen[run.run_id] > 1:
+            runs[i] = replace(run, run_id=f"{run.run_id}-{seen[run.run_id]}")
+    return runs
 
 
 def must_exist(path: Path) -> None:
@@ -87,14 +100,6 @@ def _with_logs(run: RunFolder) -> RunFolder:
     return run
 
 
-def _distinct(runs: list[RunFolder]) -> Iterator[RunFolder]:
-    seen: Counter[str] = Counter()
-    for run in runs:
-        seen[run.run_id] += 1
-        number = seen[run.run_id]
-        yield run if number == 1 else replace(run, run_id=f"{run.run_id}-{number}")
-
-
 @dataclass(frozen=True)
 class _Presence:
     """When (first and last Unix seconds of each attempt) and where a run was; empty where it does not say."""
@@ -132,7 +137,11 @@ def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
     faults = [fault for log in logs for fault in log.faults if fault.kind != "read"]
     runs = [_presence(entry) for entry in entries]
     maybe = sorted({run.run_id for log in logs for there in _present(log, runs) for run in there})
-    what = plural(len(faults), "fault") + (f", first: {_fault_words(faults[0])}" if faults else "")
+    what = plural(len(faults), "fault")
+    for fault in faults[:1]:
+        time = instant(fault.at_time) if has_year(fault.at_time) else ""
+        where = ", ".join(filter(None, (time, fault.host)))
+        what += f", first: {clipped(fault.what, 120)}" + (f" ({where})" if where else "")
     which = clipped(", ".join(maybe[:_NAMED]) + (", …" if len(maybe) > _NAMED else ""), 200)
     why = f"may be of {which}, which ran at one time" if maybe else "no run here names its job or ran then"
     return (
@@ -142,26 +151,18 @@ def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
 
 
 def _present(log: Attempt, runs: Sequence[_Presence]) -> list[list[_Presence]]:
-    """For each fault the runs that were there."""
     return [[run for run in runs if run.was_there(fault)] for fault in log.faults]
 
 
 def _presence(entry: Entry) -> _Presence:
     times = [(row.get("started"), row.get("ended")) for row in entry.attempts]
-    spans = tuple((_seconds(first), _seconds(last)) for first, last in times if first and last)
+    seconds = [
+        [datetime.fromisoformat(str(time)).timestamp() for time in pair] for pair in times if all(pair)
+    ]
+    spans = tuple((first, last) for first, last in seconds)
     jobs = frozenset(row["job"] for row in entry.attempts if row.get("job"))
     names = {host for row in entry.attempts for host in hosts_of(row.get("nodes") or "")}
     return _Presence(entry.run_id, spans, jobs, frozenset(map(_short, names)))
-
-
-def _seconds(time: str) -> float:
-    return datetime.fromisoformat(time).timestamp()
-
-
-def _fault_words(fault: Fault) -> str:
-    time = instant(fault.at_time) if has_year(fault.at_time) else ""
-    where = ", ".join(filter(None, (time, fault.host)))
-    return clipped(fault.what, 120) + (f" ({where})" if where else "")
 
 
 def _short(host: str) -> str:

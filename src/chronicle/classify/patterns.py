@@ -48,48 +48,46 @@ class Pattern:
     traits: Trait = Trait(0)
 
 
-LR, RATIO, GRAD_NORM = Role.LEARNING_RATE, Role.RATIO, Role.GRAD_NORM
-SPIKE = Trait.SPIKE | Trait.ALARM | Trait.UNDOABLE
-DIVERGES = Trait.DIVERGES | Trait.ALARM | Trait.UNDOABLE
+ALARM, ACROSS, LEARNS, UNDOABLE = Trait.ALARM, Trait.ACROSS, Trait.LEARNS, Trait.UNDOABLE
+LOSS, LR, RATIO, GRAD_NORM = Role.LOSS, Role.LEARNING_RATE, Role.RATIO, Role.GRAD_NORM
+SPIKE = Trait.SPIKE | ALARM | UNDOABLE
+DIVERGES = Trait.DIVERGES | ALARM | UNDOABLE
 NOTHING = Trait.WHOLE_RUN | Trait.CALM
-ODD = Trait.ODD | Trait.COUNTED | Trait.ACROSS
-REPEATS = Trait.ODD | Trait.ALARM | Trait.ACROSS | Trait.STEP | Trait.WHOLE_RUN | Trait.UNDOABLE
-SHIFTS = Trait.ALARM | Trait.STEP | Trait.UNDOABLE
+ODD = Trait.ODD | Trait.COUNTED | ACROSS
+REPEATS = Trait.ODD | ALARM | ACROSS | Trait.STEP | Trait.WHOLE_RUN | UNDOABLE
+SHIFTS = ALARM | Trait.STEP | UNDOABLE
 
 # fmt: off
 PATTERNS: tuple[Pattern, ...] = (
     Pattern("near-perfect", "Near-perfect run", GOOD, traits=NOTHING),
     Pattern("noisy-healthy", "Noisy but healthy", GOOD, traits=NOTHING),
     Pattern("spike-fast-recovery", "Fast-recovering spike", GOOD, traits=SPIKE),
-    Pattern("lr-decay-drop", "Learning-rate-decay drop", GOOD, (Role.LOSS, LR),
-            traits=Trait.ACROSS | Trait.LEARNS),
-    Pattern("batch-ramp", "Batch ramp", GOOD, (Role.LOSS, Role.BATCH_SIZE), traits=Trait.ACROSS),
+    Pattern("lr-decay-drop", "Learning-rate-decay drop", GOOD, (LOSS, LR), traits=ACROSS | LEARNS),
+    Pattern("batch-ramp", "Batch ramp", GOOD, (LOSS, Role.BATCH_SIZE), traits=ACROSS),
     Pattern("spike-slow-recovery", "Slow-recovering spike", WORRYING, traits=SPIKE),
     Pattern("multi-dataset-spike", "Spikes by data set", WORRYING, (Role.DATASET_LOSS,),
-            traits=Trait.ALARM | Trait.ACROSS),
-    Pattern("resume-spike", "Resume spike", WORRYING, needs_attempts=2, traits=Trait.ALARM | Trait.ACROSS),
-    Pattern("resume-ratio-skew", "Ratio skew on resume", WORRYING, (Role.LOSS, RATIO),
-            traits=Trait.ALARM | Trait.ACROSS),
-    Pattern("lr-not-restored", "Learning rate not restored", WORRYING, (LR,), 2, traits=Trait.ACROSS),
+            traits=ALARM | ACROSS),
+    Pattern("resume-spike", "Resume spike", WORRYING, needs_attempts=2, traits=ALARM | ACROSS),
+    Pattern("resume-ratio-skew", "Ratio skew on resume", WORRYING, (LOSS, RATIO), traits=ALARM | ACROSS),
+    Pattern("lr-not-restored", "Learning rate not restored", WORRYING, (LR,), 2, traits=ACROSS),
     Pattern("level-shift", "Level shift", WORRYING, traits=SHIFTS),
-    Pattern("grad-norm-precursor", "Gradient norm leads", WORRYING, (Role.LOSS, GRAD_NORM)),
-    Pattern("rising-spike-rate", "Rising spike rate", WORRYING, traits=Trait.ACROSS),
+    Pattern("grad-norm-precursor", "Gradient norm leads", WORRYING, (LOSS, GRAD_NORM)),
+    Pattern("rising-spike-rate", "Rising spike rate", WORRYING, traits=ACROSS),
     Pattern("attention-logit-growth", "Attention-logit growth", WORRYING, (Role.ATTENTION_LOGIT,)),
     Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,)),
-    Pattern("plateau", "Plateau", WORRYING, traits=Trait.ACROSS | Trait.LEARNS),
-    Pattern("overfitting", "Overfitting", WORRYING, (Role.LOSS, Role.VALIDATION_LOSS),
-            traits=Trait.ACROSS | Trait.LEARNS),
+    Pattern("plateau", "Plateau", WORRYING, traits=ACROSS | LEARNS),
+    Pattern("overfitting", "Overfitting", WORRYING, (LOSS, Role.VALIDATION_LOSS), traits=ACROSS | LEARNS),
     Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,), instead=Role.STEP_TIME,
-            traits=Trait.ACROSS),
-    Pattern("hang", "Hang", WORRYING, (Role.STEP_TIME,), instead="times", traits=Trait.ACROSS | Trait.LEARNS),
+            traits=ACROSS),
+    Pattern("hang", "Hang", WORRYING, (Role.STEP_TIME,), instead="times", traits=ACROSS | LEARNS),
     Pattern("spike-no-full-recovery", "Spike, not fully recovered", BAD, traits=SPIKE),
     Pattern("divergence-after-spike", "Divergence after a spike", BAD, traits=DIVERGES),
     Pattern("divergence-no-spike", "Divergence without a spike", BAD, traits=DIVERGES),
-    Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | Trait.ACROSS),
-    Pattern("nan-inf", "NaN or Inf", BAD, traits=Trait.ALARM | Trait.ACROSS | Trait.UNDOABLE),
+    Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | ACROSS),
+    Pattern("nan-inf", "NaN or Inf", BAD, traits=ALARM | ACROSS | UNDOABLE),
     Pattern("loss-scale-collapse", "Loss-scale collapse", BAD, (Role.LOSS_SCALE,),
-            traits=Trait.COUNTED | Trait.ACROSS | Trait.UNDOABLE),
-    Pattern("frozen-metric", "Frozen metric", BAD, traits=Trait.COUNTED | Trait.ACROSS),
+            traits=Trait.COUNTED | ACROSS | UNDOABLE),
+    Pattern("frozen-metric", "Frozen metric", BAD, traits=Trait.COUNTED | ACROSS),
     Pattern("grokking", "Sudden improvement (grokking)", UNEXPECTED, traits=ODD),
     Pattern("repeat-data", "Repeated data after a resume", UNEXPECTED, needs_attempts=2, traits=REPEATS),
     Pattern("reinitialised", "Re-initialised", UNEXPECTED, traits=ODD),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,12 +36,7 @@ class Rule:
         replaces: frozenset[str] = frozenset(),
     ) -> Rule:
         """A rule that looks at one attempt: it is asked of all of them, in the order of the log."""
-
-        def find_in_all(view: View) -> Iterator[Finding]:
-            for attempt in view.attempts:
-                yield from find(view, attempt)
-
-        return cls(name, patterns, find_in_all, replaces)
+        return cls(name, patterns, lambda view: (f for a in view.attempts for f in find(view, a)), replaces)
 
     @classmethod
     def of_losses(
@@ -51,12 +46,9 @@ class Rule:
         find: Callable[[View, AttemptView, Series], Iterable[Finding]],
         replaces: frozenset[str] = frozenset(),
     ) -> Rule:
-        """The same of one that looks at the judged loss of an attempt."""
-
-        def of_its_loss(view: View, attempt: AttemptView) -> Iterable[Finding]:
-            return () if attempt.loss is None else find(view, attempt, attempt.loss)
-
-        return cls.of_attempts(name, patterns, of_its_loss, replaces)
+        return cls.of_attempts(
+            name, patterns, lambda view, a: () if a.loss is None else find(view, a, a.loss), replaces
+        )
 
 
 @dataclass(frozen=True)
@@ -100,12 +92,6 @@ class At:
     peak: float | None = None
     end: float | None = None
 
-    def identity(self, seen_at: str) -> str:
-        """``loss:rise@600``, in a later attempt ``loss:rise@600#2``."""
-        metric = f"{self.series.metric}:" if self.series is not None else ""
-        later = self.attempt is not None and self.attempt.index
-        return f"{metric}{seen_at}" + (f"#{later + 1}" if later else "")
-
 
 def finding(
     pattern: str,
@@ -119,22 +105,25 @@ def finding(
 ) -> Finding:
     """A finding; ``runner_up``: pattern, and what would change the answer; ``seen_at``: what identifies its
     event in the series, where it is one."""
-    start, peak, end = (None if s is None else int(s) for s in (at.start, at.peak, at.end))
-    assert start is not None
+    metric = at.series.metric if at.series is not None else None
+    start = int(at.start)
+    place = seen_at or f"{pattern}@{start}"
+    if at.attempt is not None and at.attempt.index:
+        place += f"#{at.attempt.index + 1}"
     return Finding(
         pattern,
-        at.series.metric if at.series is not None else None,
+        metric,
         at.attempt.name if at.attempt is not None else None,
         start,
-        peak,
-        end,
+        None if at.peak is None else int(at.peak),
+        None if at.end is None else int(at.end),
         severity=unit_share(severity),
         confidence=unit_share(confidence),
         evidence=_evidence(checks),
         criteria=_criteria(checks),
         runner_up=runner_up[0],
         runner_up_if=runner_up[1],
-        id=at.identity(seen_at or f"{pattern}@{start}"),
+        id=place if metric is None else f"{metric}:{place}",
     )
 
 
@@ -171,9 +160,6 @@ def tidy(value: Any) -> Any:
     if hasattr(value, "item"):
         value = value.item()
     return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value
-
-
-# ---- from how sure a rule is to how often it is right
 
 
 def calibrated(known: Finding) -> Finding:

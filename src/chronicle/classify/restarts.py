@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import count, level, plural, value_words
+from chronicle.metrics.values import clipped, count, level, plural, value_words
 from chronicle.model import Change, Diagnosis, Finding, Join, JoinKind, StepBack
 from chronicle.timeline.endings import Ending
 
@@ -32,7 +32,6 @@ _BECAUSE = {
     "goes on": "the loss or the data go on",
     "undecided": "nothing tells which it begins again",
 }
-_LONGEST = 40  # characters of a changed value: a configuration may hold whole prompts
 
 
 def numbered(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
@@ -214,7 +213,5 @@ def _title(pattern: str) -> str:
 
 
 def _stated(value: Any) -> str:
-    if value is None:
-        return "not stated"
-    text = value_words(float(value) if type(value) is int else value)  # a seed of 19 digits is a size
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    # A seed of 19 digits is told by its size; a configuration may hold whole prompts.
+    return clipped(value_words(float(value) if type(value) is int else value), 40) or "not stated"

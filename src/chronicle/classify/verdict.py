@@ -26,13 +26,14 @@ def diagnose(view: View) -> Diagnosis:
     """The diagnosis of a run: every rule asked once, the verdict rests on the live course."""
     findings = collect(view)
     live = [f for f in findings if is_live(view, f)]
-    verdict = judge(view, live)
+    verdict = _judge(view, live)
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
     findings = [calibrated(f) for f in numbered(findings)]
     findings.sort(key=lambda f: (-f.severity, f.start_step, f.pattern, f.metric or "", f.attempt or ""))
     patterns = tuple(sorted({f.pattern for f in findings}))
-    missing = tuple(not_assessed(view, patterns))
+    unnamed = [(p.id, lacking(view, p)) for p in PATTERNS if p.id not in patterns]
+    missing = tuple(NotAssessed(pattern, roles) for pattern, roles in unnamed if roles)
     reason = because(view, verdict, [f for f in findings if f.pattern in WHOLE_RUN or is_live(view, f)])
     return Diagnosis(verdict, patterns, tuple(findings), judged(view, findings), missing, reason)
 
@@ -67,8 +68,7 @@ def is_live(view: View, finding: Finding) -> bool:
     return finding.pattern == whole_run.FAILED or any(a.is_live(finding.start_step) for a in attempts)
 
 
-def judge(view: View, live: Sequence[Finding]) -> Verdict:
-    """Bad before unexpected and worrying before good."""
+def _judge(view: View, live: Sequence[Finding]) -> Verdict:
     odd = any(f.pattern in ODD for f in live)
     # what explains a run also explains the level it was left on
     verdicts = {verdict_of(view, f) for f in live if not (odd and f.pattern == SHIFT)}
@@ -79,8 +79,8 @@ def judge(view: View, live: Sequence[Finding]) -> Verdict:
     if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
     if any(a.loss is not None for a in view.attempts):
-        return Verdict.UNEXPECTED if wild(view) and not held_out_learns(view) else Verdict.GOOD
-    return Verdict.GOOD if held_out_learns(view) else Verdict.UNEXPECTED
+        return Verdict.UNEXPECTED if wild(view) and not _held_out_learns(view) else Verdict.GOOD
+    return Verdict.GOOD if _held_out_learns(view) else Verdict.UNEXPECTED
 
 
 def wild(view: View) -> bool:
@@ -90,14 +90,10 @@ def wild(view: View) -> bool:
     return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
 
 
-def held_out_learns(view: View) -> bool:
-    """Whether a score or a validation loss says that a run learns, where no training loss can be judged."""
-    for attempt in view.attempts:
-        scores = attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE)
-        losses = [s for s in attempt.by_role(Role.VALIDATION_LOSS) if s is not attempt.loss]
-        if any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses):
-            return True
-    return False
+def _held_out_learns(view: View) -> bool:
+    scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE)]
+    losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
+    return any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses)
 
 
 def rises(values: Floats) -> bool:
@@ -117,7 +113,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     too_high = left >= view.thresholds.bad_end
     if finding.pattern == SHIFT and "epoch" in finding.evidence:
         return Verdict.GOOD
-    if finding.pattern == SHIFT and too_high and lasts(view, finding):
+    if finding.pattern == SHIFT and too_high and _lasts(view, finding):
         return Verdict.WORRYING if held_out_stayed(view, finding.start_step, left) else Verdict.BAD
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(finding.evidence.get("end_share", 1.0)) <= view.thresholds.trifle
@@ -125,8 +121,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     return BY_ID[finding.pattern].verdict
 
 
-def lasts(view: View, finding: Finding) -> bool:
-    """Whether what a finding says holds to the end, over most of the run."""
+def _lasts(view: View, finding: Finding) -> bool:
     first, last = span(view)
     return finding.end_step is None and last - finding.start_step >= view.thresholds.for_good * (last - first)
 
@@ -155,14 +150,6 @@ def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
     spikes = sum(f.pattern == FAST and f.metric in metrics for f in live)
     first, last = span(view)
     return spikes >= 2 and spikes * 1e4 > view.thresholds.spike_rate * max(last - first, 1)
-
-
-def not_assessed(view: View, named: Sequence[str]) -> Iterable[NotAssessed]:
-    """Every pattern that was not named and could not have been: its series or attempts are missing."""
-    for pattern in PATTERNS:
-        missing = lacking(view, pattern)
-        if missing and pattern.id not in named:
-            yield NotAssessed(pattern.id, missing)
 
 
 def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class _Path(click.Path):
     """A path, or an address (`s3://bucket/run`), which is fetched."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from chronicle.workspace.locations import is_address
+        from chronicle.workspace.folders import is_address
 
         if isinstance(value, str) and is_address(value):
             from chronicle.readers import local
@@ -142,7 +142,7 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     from chronicle.build.entry import machine_faults
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
-    from chronicle.cli.compare import compare, comparison_lines
+    from chronicle.cli.terminal import compare, comparison_lines
 
     verdicts, unreadable = [], False
     for run, timeline, diagnosis, problems in _diagnosed(paths):
@@ -171,7 +171,7 @@ def explain(run: Path, finding: str) -> None:
     pattern it would be otherwise. FINDING is its number, or a pattern: also one that was not found.
     """
     from chronicle.cli import terminal
-    from chronicle.cli.explain import explain as explanation
+    from chronicle.cli.terminal import explain as explanation
     from chronicle.workspace.folders import Workspace
 
     home = Workspace.find(Path.cwd())

@@ -9,7 +9,7 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +77,9 @@ class AttemptSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """All that can be said of one log. ``lines`` counts the lines of console text by what they were taken
-    for.
-
-    ``problem`` says why nothing was read. ``doubts`` say what makes it doubtful that this is the log of a
-    training. ``kinds`` are the kinds of lines, the most frequent first.
-    """
+    """All that can be said of one log: ``problem`` is why nothing was read, ``doubts`` what makes it doubtful
+    that this is the log of a training, ``kinds`` are the kinds of lines of console text, the most frequent
+    first, and ``lines`` how many were taken for what."""
 
     path: str
     n_bytes: int
@@ -99,7 +96,6 @@ class Report:
     faults: tuple[Fault, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values; NaN as null."""
         faults = [
             {"where": f.where, "what": f.what, "kind": f.kind, "count": f.count, "step": f.at_step}
             for f in self.faults
@@ -135,18 +131,11 @@ def examine(path: Path) -> Report:
 def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:
     """What the file itself shows, apart from what was read of it."""
     if not path.is_file():
-        kinds, lines = _kinds_of(logs)
-        return {"kinds": kinds, "lines": lines}
+        return _kinds_of(logs)
     with unpacked(path) as file:
         start, claimed_by = head(file.path), tuple(reader.NAME for reader in claims(file.path))
-        kinds, lines = _kinds_of(logs, file.path)
-        return {
-            "encoding": _encoding(start),
-            "line_ends": _line_ends(start),
-            "claimed_by": claimed_by,
-            "kinds": kinds if claimed_by else _unread_kinds(file.path),
-            "lines": lines,
-        }
+        content = {**_kinds_of(logs, file.path), **_encoding(start), "claimed_by": claimed_by}
+        return content if claimed_by else {**content, "kinds": _unread_kinds(file.path)}
 
 
 def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
@@ -170,30 +159,26 @@ def _summary(attempt: Attempt) -> AttemptSummary:
     return AttemptSummary(attempt.name, attempt.axis, attempt.truncated, len(attempt.facts), tuple(metrics))
 
 
-def _encoding(start: bytes) -> str:
+def _encoding(start: bytes) -> dict[str, str]:
+    """Encoding and line ends, by the start of a file; no line ends where it is no text of single bytes."""
     if encoding_of(start) == "utf-16":
-        return "UTF-16"
+        return {"encoding": "UTF-16"}
     if b"\0" in start:
-        return "binary"
+        return {"encoding": "binary"}
+    ends = (("CRLF", b"\r\n"), ("LF", b"\n"), ("CR", b"\r"))
+    line_ends = next((name for name, end in ends if end in start), "")
     if start.startswith(BOM_UTF8):
-        return "UTF-8 with a byte order mark"
+        return {"encoding": "UTF-8 with a byte order mark", "line_ends": line_ends}
     for codec in ("ascii", "utf-8"):
         try:
             start[: max(len(start) - 4, 0)].decode(codec)  # the end may cut a character
-            return codec.upper()
+            return {"encoding": codec.upper(), "line_ends": line_ends}
         except UnicodeDecodeError as err:
-            odd = err.start
-    return f"not UTF-8 (byte {odd}); what is none is shown as U+FFFD"
+            encoding = f"not UTF-8 (byte {err.start}); what is none is shown as U+FFFD"
+    return {"encoding": encoding, "line_ends": line_ends}
 
 
-def _line_ends(start: bytes) -> str:
-    """Of the start of a file; "" where it is no text of single bytes."""
-    if encoding_of(start) == "utf-16" or b"\0" in start:
-        return ""
-    return next((name for name, end in (("CRLF", b"\r\n"), ("LF", b"\n"), ("CR", b"\r")) if end in start), "")
-
-
-def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> tuple[tuple[Kind, ...], dict[str, int]]:
+def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
     """The kinds of lines of the logs that were read, and how many lines were taken for what.
 
     All logs are of ``file``, if it is given, though it had another name when they were read.
@@ -205,7 +190,7 @@ def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> tuple[tuple[Kind
     counts: Counter[str] = Counter()
     for kind in kinds:
         counts[kind.taken_for] += kind.n_lines
-    return kinds, dict(counts)
+    return {"kinds": kinds, "lines": dict(counts)}
 
 
 def _kinds_of_file(path: Path, logs: Sequence[Log]) -> Iterator[Kind]:
@@ -227,7 +212,11 @@ def _kinds_of_file(path: Path, logs: Sequence[Log]) -> Iterator[Kind]:
 def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
     """What lines were taken for, the fields in them, and their numbers; the most frequent first."""
     taken = [(RECORD, fields, lines) for log in logs for fields, lines in _records(log.rows)]
-    taken += [(EVENT, (str(what),), lines) for log in logs for what, lines in _events(log)]
+    for log in logs:
+        events: dict[str, list[int]] = {}
+        for event in log.events:
+            events.setdefault(str(event["event"]), []).append(event["line"])
+        taken += [(EVENT, (what,), np.array(at)) for what, at in events.items()]
     faults = [fault for log in logs for fault in log.listed()]
     taken.append((FAULT, (), _lines_of(fault for fault in faults if fault.kind != "read")))
     taken.append((UNUSABLE, (), _lines_of(fault for fault in faults if fault.kind == "read")))
@@ -249,13 +238,6 @@ def _records(rows: Rows) -> Iterator[tuple[tuple[str, ...], Steps]]:
         alike = np.flatnonzero(shapes == shape)
         names = [name for name, (_, at) in rows.columns.items() if np.isin(alike[0], np.array(at))]
         yield tuple(names), np.unique(lines[alike])
-
-
-def _events(log: Log) -> Iterator[tuple[str, Steps]]:
-    lines: dict[str, list[int]] = {}
-    for event in log.events:
-        lines.setdefault(str(event["event"]), []).append(event["line"])
-    return ((what, np.array(at)) for what, at in lines.items())
 
 
 def _lines_of(faults: Iterable[Fault]) -> Steps:
@@ -298,7 +280,9 @@ def _unread_kinds(path: Path) -> tuple[Kind, ...]:
     """The kinds of lines of a text that nobody reads, by the names of the pairs in them; () for others."""
     shapes: dict[tuple[str, ...], list[tuple[int, str]]] = {}
     counts: Counter[tuple[str, ...]] = Counter()
-    for number, line in islice(_lines(path), MOST_LINES):
+    read = (zip(c.numbers, c.lines, strict=True) for c in (chunks(path) if sample(path) else ()))
+    filled = (numbered for numbered in chain.from_iterable(read) if numbered[1].strip())
+    for number, line in islice(filled, MOST_LINES):
         shape = tuple(pair.name for pair in pairs(split(text_of(line[:4000])).text))
         counts[shape] += 1
         if len(first := shapes.setdefault(shape, [])) < MOST_SHOWN:
@@ -306,22 +290,24 @@ def _unread_kinds(path: Path) -> tuple[Kind, ...]:
     return tuple(Kind(NOT, n, shape, tuple(shapes[shape])) for shape, n in counts.most_common(MOST_KINDS))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    for chunk in chunks(path) if sample(path) else ():
-        yield from ((n, line) for n, line in zip(chunk.numbers, chunk.lines, strict=True) if line.strip())
-
-
 def report_lines(report: Report) -> Iterator[str]:
     """The lines of the command for one log."""
     yield click.style(printable(report.path), bold=True)
     yield "  " + ", ".join(filter(None, (plural(report.n_bytes, "byte"), report.encoding, report.line_ends)))
-    yield f"  {_reader_line(report)}"
+    reader = f"format: {printable(report.format)}" if report.format else "nothing was read"
+    if report.format and len(report.claimed_by) == 1:
+        reader += f", known by its content; none of the other {report.n_readers - 1} readers claims it"
+    yield f"  {reader}"
     yield from (f"  {printable(line)}" for line in report.problem.splitlines())
     yield from (f"  doubt: {doubt}" for doubt in report.doubts)
     if report.lines:
         yield "  lines: " + ", ".join(f"{count(n)} {what}" for what, n in report.lines.items())
     for kind in report.kinds:
-        yield from _kind_lines(kind)
+        names = ", ".join(kind.fields[:MOST_NAMES]) + (", …" if len(kind.fields) > MOST_NAMES else "")
+        if kind.first:
+            line = f"  {kind.taken_for}, {plural(kind.n_lines, 'line')}"
+            yield printable(line + (f": {names}" if names else ""))
+        yield from (printable(f"    {number:>7}  {text}") for number, text in kind.first)
     for attempt in report.attempts:
         yield from _attempt_lines(attempt)
     for fault in report.faults[:MOST_FAULTS]:
@@ -330,23 +316,6 @@ def report_lines(report: Report) -> Iterator[str]:
         yield f"  {printable(f'{fault.where}: {fault.what}')}{at}{times}"
     if len(report.faults) > MOST_FAULTS:
         yield f"  and {plural(len(report.faults) - MOST_FAULTS, 'further fault')}"
-
-
-def _reader_line(report: Report) -> str:
-    if not report.format:
-        return "nothing was read"
-    line = f"format: {printable(report.format)}"
-    if len(report.claimed_by) != 1:
-        return line
-    return f"{line}, known by its content; none of the other {report.n_readers - 1} readers claims it"
-
-
-def _kind_lines(kind: Kind) -> Iterator[str]:
-    names = ", ".join(kind.fields[:MOST_NAMES]) + (", …" if len(kind.fields) > MOST_NAMES else "")
-    if kind.first:
-        line = f"  {kind.taken_for}, {plural(kind.n_lines, 'line')}"
-        yield printable(line + (f": {names}" if names else ""))
-    yield from (printable(f"    {number:>7}  {text}") for number, text in kind.first)
 
 
 def _attempt_lines(attempt: AttemptSummary) -> Iterator[str]:

@@ -10,7 +10,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from chronicle.build import Report, build, places
-from chronicle.build.produce import inputs, stamp_of
+from chronicle.build.engines import stamp_of
+from chronicle.build.produce import inputs
 from chronicle.build.sources import spread
 from chronicle.errors import ChronicleError, UsageError
 from chronicle.workspace.folders import Workspace

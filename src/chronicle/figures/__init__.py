@@ -12,9 +12,8 @@ from pathlib import Path
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import numbered
-from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH, Empty, Plan, thumb, whole, zoom
+from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH, Empty, Plan, Scene, scene, thumb, whole, zoom
 from chronicle.figures.lineage import LEAST, Lineage, lineage
-from chronicle.figures.scene import Scene, scene
 from chronicle.figures.style import LIGHT, NARROW, TOKENS, WIDE, literal, save, theme
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Figure, Finding, Timeline
@@ -44,14 +43,13 @@ def draw(
     """
     run = scene(timeline, diagnosis)
     if run is None:
-        return (_nothing(folder, title),)
+        blank = {suffix: Empty(width, _EMPTY) for suffix, width in _WIDTHS.items()}
+        return (Figure("whole", _painted("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
     over = scene(timeline, diagnosis, x) if x is not None else None
-    return (
-        _whole(over or run, folder, title, x),
-        *_lineage(run, folder, title),
-        *_zooms(run, folder),
-        _thumb(run, folder),
-    )
+    figures = [_whole(over or run, folder, title, x), *_lineage(run, folder, title), *_zooms(run, folder)]
+    with theme(LIGHT):
+        save(thumb(run), folder / "thumb.webp", transparent=True)
+    return (*figures, Figure("thumb", {"any": ("thumb.webp", THUMB_WIDTH, THUMB_HEIGHT)}, alt=""))
 
 
 def _whole(run: Scene, folder: Path, title: str, x: OnAxis | None) -> Figure:
@@ -66,8 +64,8 @@ def _lineage(run: Scene, folder: Path, title: str) -> Iterator[Figure]:
     if len(run.bars) < LEAST:
         return
     timeline = replace(run.timeline, joins=run.diagnosis.joins)  # with what the classifier says of each
-    found = ((suffix, lineage(timeline, run.axis, width)) for suffix, width in _WIDTHS.items())
-    plans = {suffix: plan for suffix, plan in found if plan is not None}
+    drawn = {suffix: lineage(timeline, run.axis, width) for suffix, width in _WIDTHS.items()}
+    plans = {suffix: plan for suffix, plan in drawn.items() if plan is not None}
     yield Figure("lineage", _painted("lineage", plans, folder), *plans[""].words(title))
 
 
@@ -76,19 +74,12 @@ def _zooms(run: Scene, folder: Path) -> Iterator[Figure]:
     for item in run.zooms():
         name = f"finding-{item.number}"
         plans = {suffix: zoom(run, item, width) for suffix, width in _WIDTHS.items()}
-        alt = zoom_alt(item.number, diagnosed[item.number], plans[""])
-        yield Figure(name, _painted(name, plans, folder), alt, zoom_caption(plans[""]))
-
-
-def _thumb(run: Scene, folder: Path) -> Figure:
-    with theme(LIGHT):
-        save(thumb(run), folder / "thumb.webp", transparent=True)
-    return Figure("thumb", {"any": ("thumb.webp", THUMB_WIDTH, THUMB_HEIGHT)}, alt="")
-
-
-def _nothing(folder: Path, title: str) -> Figure:
-    plans = {suffix: Empty(width, _EMPTY) for suffix, width in _WIDTHS.items()}
-    return Figure("whole", _painted("whole", plans, folder), f"{literal(title)}: {_EMPTY}")
+        plan = plans[""]
+        shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
+        as_whole = "Bands and numbers as in the figure of the whole run."
+        caption = " ".join([*shared, as_whole, *_reading(plan)])
+        alt = zoom_alt(item.number, diagnosed[item.number], plan)
+        yield Figure(name, _painted(name, plans, folder), alt, caption)
 
 
 def _painted(name: str, plans: Mapping[str, Plan | Lineage | Empty], folder: Path) -> Files:
@@ -127,12 +118,6 @@ def whole_caption(run: Scene, plan: Plan) -> str:
 def zoom_alt(number: int, finding: Finding, plan: Plan) -> str:
     """``Finding 2, Spike, not fully recovered from step 58 897: train/loss, train/lr over step …``"""
     return f"Finding {number}, {_finding(finding, plan.axis)}: {_shown(plan)}."
-
-
-def zoom_caption(plan: Plan) -> str:
-    """How to read a zoom."""
-    shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
-    return " ".join([*shared, "Bands and numbers as in the figure of the whole run.", *_reading(plan)])
 
 
 def _finding(finding: Finding, axis: str) -> str:

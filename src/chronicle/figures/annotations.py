@@ -66,7 +66,6 @@ class Mark:
 
     @property
     def moved(self) -> bool:
-        """Whether it stands somewhere else than it belongs."""
         return abs(self.at_px - self.wanted_px) > _MOVED_PX
 
 
@@ -94,7 +93,7 @@ class Band:
     badge: bool = True
 
     def cap(self, pane: Pane) -> float:
-        """The height of the cap as a share of the pane's."""
+        """Where the cap is, as a share of the pane's height."""
         return 1 + min(self.lane, _MOST_LANES) * _CAP_LANE_PX / pane.height
 
 
@@ -127,7 +126,6 @@ class FindingMarks:
         return self.badge_base + 13 + _BADGE_ROW_PX * max(badge.row for badge in self.badges)
 
     def paint(self, panes: Sequence[Pane]) -> None:
-        """Paints tints, caps with arrows, and badges with a leader where they had to move."""
         top, width = panes[0], panes[0].window.width
         for pane in panes:
             for fill in self.fills:
@@ -148,15 +146,12 @@ class FindingMarks:
             if badge.row or badge.moved:
                 x = [badge.wanted_px / width, at]
                 top.line(x, [band.cap(top), y], band.verdict, where="inside", clip_on=False, zorder=7)
-            _paint_badge(top, at, y, band.verdict, badge.text)
-
-
-def _paint_badge(pane: Pane, x: float, y: float, verdict: Verdict, number: str) -> None:
-    shape = SHAPES[verdict]
-    pane.mark([x], [y], shape, _SIZE_PX[shape], verdict, "inside", zorder=9)
-    low = 2.6 if shape == "^" else 0.3  # the middle of a triangle's body is below its centre
-    place = (x, y), (0, -low), "center center_baseline", on(verdict)
-    pane.write(number, *place, fontsize=pt(11 if len(number) == 1 else 9), weight="bold", zorder=10)
+            shape = SHAPES[band.verdict]
+            top.mark([at], [y], shape, _SIZE_PX[shape], band.verdict, "inside", zorder=9)
+            low = 2.6 if shape == "^" else 0.3  # the middle of a triangle's body is below its centre
+            place = (at, y), (0, -low), "center center_baseline", on(band.verdict)
+            size = pt(11 if len(badge.text) == 1 else 9)
+            top.write(badge.text, *place, fontsize=size, weight="bold", zorder=10)
 
 
 def bands(findings: Sequence[Occurrence], window: Window) -> list[Band]:
@@ -276,7 +271,6 @@ class JoinMarks:
             pane.uprights(self.lines, 1, ls=_DOTTED, zorder=2.5)
 
     def paint_letters(self, pane: Pane) -> None:
-        """The letters, on the last panel."""
         box = {"boxstyle": "round,pad=.22,rounding_size=.25", "fc": pane.tokens["ink2"], "ec": "none"}
         look: Style = {"ha": "center", "va": "center", "weight": "bold", "color": pane.tokens["page"]}
         for mark in self.letters:
@@ -318,10 +312,9 @@ class FaultLane:
                 groups[-1][2].append(words)
             else:
                 groups.append((step, at_px, [words]))
-        return cls(_with_words(groups, window.width))
+        return cls(_fault_marks(groups, window.width))
 
     def title(self, narrow: bool) -> str:
-        """What stands above the lane."""
         return "faults beside the curves"
 
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
@@ -338,26 +331,22 @@ class FaultLane:
             panel.uprights([mark.step for mark in self.marks], 0.8, alpha=0.45, zorder=2.4)
 
 
-def _with_words(groups: Sequence[tuple[float, float, list[str]]], width_px: float) -> list[FaultMark]:
+def _fault_marks(groups: Sequence[tuple[float, float, list[str]]], width_px: float) -> list[FaultMark]:
     marks: list[FaultMark] = []
     free_px = 0.0  # words to the left may begin here
     for number, (step, at_px, kinds) in enumerate(groups):
         end_px = groups[number + 1][1] - _CROSS_PX / 2 if number + 1 < len(groups) else width_px
         words, room, side = "", 0.0, 0
-        for most in (2, 1):
-            words = _kinds_words(kinds, most) if not side else words
-            room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
-            side = 1 if at_px + room <= end_px else -1 if at_px - room >= free_px else 0
+        distinct = list(dict.fromkeys(kinds))
+        for most in (2, 1):  # ``Xid, NCCL +1``, and where there is no room for that ``Xid +2``
+            if not side:
+                more = f" +{len(distinct) - most}" if len(distinct) > most else ""
+                words = literal(", ".join(distinct[:most]) + more, 40)
+                room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
+                side = 1 if at_px + room <= end_px else -1 if at_px - room >= free_px else 0
         free_px = at_px + (room if side == 1 else _CROSS_PX)
         marks.append(FaultMark(step, at_px, words, side))
     return marks
-
-
-def _kinds_words(kinds: list[str], most: int) -> str:
-    """``Xid, NCCL +1``: the first kinds, and how many more there are."""
-    distinct = list(dict.fromkeys(kinds))
-    more = f" +{len(distinct) - most}" if len(distinct) > most else ""
-    return literal(", ".join(distinct[:most]) + more, 40)
 
 
 @dataclass(frozen=True)
@@ -393,18 +382,15 @@ class AttemptStrip:
 
     @property
     def height(self) -> float:
-        """Height in CSS pixels: rows of 25, thinner where there are many."""
         return min(_BAR_ROW_PX * len(self.bars), _STRIP_PX) + 2
 
     def title(self, narrow: bool) -> str:
-        """What stands above the strip."""
         first, last = self.bars[0].attempt, self.bars[-1].attempt
         which = "attempts" if not first else f"attempts {first + 1} to {last + 1}"
         discards = any(not live for bar in self.bars for _, _, live in bar.spans)
         return which + ("  ·  hatched: discarded" if discards and not narrow else "")
 
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
-        """Paints the lines of the joins, bars, attempt numbers and arrows."""
         self.joins.paint_lines([pane])
         row_px = self.height / len(self.bars)
         every = next((n for n in (1, 2, 5, 10) if n * row_px >= 13), 20)
@@ -424,12 +410,8 @@ class AttemptStrip:
         for join in self.joins.joins:
             before, after = row_of.get(join.before, 1e9), row_of.get(join.after, -1)
             if join.to_step < join.from_step and before < after:
-                _paint_arrow(pane, join, before, after, min(6, row_px / 3))
-
-
-def _paint_arrow(pane: Pane, join: Join, before: float, after: float, head_px: float) -> None:
-    """Down from the end of what was discarded, back, and down to the step that was resumed from."""
-    x = [float(join.from_step), float(join.from_step), float(join.to_step), float(join.to_step)]
-    y = [before + 0.24, before + 0.5, before + 0.5, after - 0.38]
-    pane.line(x, y, "ink2", 1.2, zorder=5, solid_joinstyle="miter", clip_on=False)
-    pane.mark(x[-1:], [after - 0.32], "v", head_px, "ink2", "data", zorder=6)
+                # Down from the end of what was discarded, back, and down to the step that was resumed from.
+                x = [float(step) for step in (join.from_step, join.from_step, join.to_step, join.to_step)]
+                y = [before + 0.24, before + 0.5, before + 0.5, after - 0.38]
+                pane.line(x, y, "ink2", 1.2, zorder=5, solid_joinstyle="miter", clip_on=False)
+                pane.mark(x[-1:], [after - 0.32], "v", min(6, row_px / 3), "ink2", "data", zorder=6)

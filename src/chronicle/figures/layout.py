@@ -1,17 +1,28 @@
-"""What stands where on a figure, at one width: the whole run, and the zoom into a finding.
+"""The run as figures see it (panels, axis, findings, what to zoom into), and what stands where on a figure.
 
-A plan is in CSS pixels and has no colour yet; it is painted in each theme.
+A plan is of one width, in CSS pixels, and has no colour yet; it is painted in each theme.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from matplotlib.figure import Figure
 
-from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence
-from chronicle.figures.panels import Panel
+from chronicle.classify.patterns import BY_ID
+from chronicle.classify.restarts import drawn, gravest, lettered, numbered
+from chronicle.figures.annotations import (
+    MOST_BADGES,
+    AttemptStrip,
+    Bar,
+    FaultLane,
+    FindingMarks,
+    JoinMarks,
+    Occurrence,
+    bars,
+)
+from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
 from chronicle.figures.scales import (
     LABEL_PX,
     RIGHT_PX,
@@ -23,9 +34,124 @@ from chronicle.figures.scales import (
     body_scale,
     full_scale,
 )
-from chronicle.figures.scene import PAD, Scene
 from chronicle.figures.strokes import Curves, strokes
-from chronicle.figures.style import THUMBNAIL, WIDE, Tokens, pt, sheet
+from chronicle.figures.style import THUMBNAIL, WIDE, Tokens, literal, pt, sheet
+from chronicle.metrics.counters import median_gap
+from chronicle.model import Diagnosis, Join, Timeline, Verdict
+from chronicle.timeline.axes import OnAxis
+
+MOST_ZOOMS = 6
+PAD = 0.006  # of the run, left and right
+_BEFORE, _AFTER, _BEFORE_OPEN = 1.1, 0.9, 0.8  # widths of the finding
+_LEAST_SAMPLES = 12  # of the width that the context is measured in: at least 22 samples are seen
+_RUN_SHARE = 0.004
+_WHOLE_SHARE = 0.9
+_FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A run with at least one panel, from step ``first`` to ``last``; ``axis`` is what the steps count."""
+
+    timeline: Timeline
+    diagnosis: Diagnosis
+    panels: Sequence[Panel]
+    bars: Sequence[Bar]
+    first: float
+    last: float
+    axis: str
+    findings: Sequence[Occurrence]
+    joins: Sequence[tuple[str, Join]]
+    single: dict[str, Panel] = field(default_factory=dict)  # of single metrics, made when first asked for
+
+    def peaks(self, panel: Panel) -> list[float]:
+        """The largest value of each finding on each curve of a panel."""
+        return [
+            float(known.max())
+            for item in self.findings
+            for line in panel.lines
+            if item.finding.metric in (None, line.metric)
+            for segment in line.segments
+            if len(known := segment.inside(item.finding.start_step, item.end).finite())
+        ]
+
+    def zooms(self) -> list[Occurrence]:
+        """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
+        by_number = {item.number: item for item in self.findings}
+        ranked = [by_number[number] for number, _ in gravest(self.diagnosis)]
+        return [item for item in ranked if self._shows_more(item)][:MOST_ZOOMS]
+
+    def window(self, item: Occurrence) -> tuple[float, float]:
+        """First and last step of the zoom: the finding with its context, and the rollback that it led to."""
+        finding, start, end = item.finding, float(item.finding.start_step), item.end
+        span, whole = end - start, self.last - self.first
+        longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
+        width = max(span, _LEAST_SAMPLES * median_gap(longest.steps), min(_RUN_SHARE * whole, 3 * span))
+        over = finding.end_step is not None
+        first = start - (_BEFORE if over else _BEFORE_OPEN) * width
+        last = end + (_AFTER if over else 0.05) * width
+        for _, join in self.joins:
+            left = finding.attempt in (None, self.timeline.attempts[join.before].name)
+            near = join.from_step - end < 2 * width and end - join.to_step < _FARTHEST_ROLLBACK * width
+            if left and near and join.from_step >= end >= join.to_step:
+                first = min(first, join.to_step - 0.12 * width)
+                last = max(last, join.from_step + 0.25 * width)
+        first, last = max(first, self.first - PAD * whole), min(last, self.last + PAD * whole)
+        return (first, last) if last > first else (self.first - 2, self.last + 2)
+
+    def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
+        """Panels with something to see in the window; the first one always."""
+        first, *others = finding_panels(self.timeline, self.panels[0], item.finding, self.single)
+        window = self.window(item)
+        return [first, *(p for p in others if p.points(*window) >= 2)][:MOST_PANELS]
+
+    def _shows_more(self, item: Occurrence) -> bool:
+        """Whether the zoom is narrower than the run, or has other panels (nobody asks why a run is well)."""
+        first, last = self.window(item)
+        if last - first < _WHOLE_SHARE * (self.last - self.first):
+            return True
+        well = BY_ID[item.finding.pattern].verdict is Verdict.GOOD
+        return not well and len(self.zoom_panels(item)) > len(self.panels)
+
+
+def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> Scene | None:
+    """The run to draw; None if no attempt logged a value.
+
+    With ``x`` it is drawn over that axis; findings keep the numbers and joins the letters that they have
+    over steps.
+    """
+    timeline = x.timeline if x is not None else timeline
+    panels = run_panels(timeline, diagnosis)
+    if not panels:
+        return None
+    attempts = bars(timeline) if len(timeline.attempts) > 1 else []
+    edges = [(s.steps[0], s.steps[-1]) for panel in panels for s in panel.segments()]
+    edges += [(first, last) for bar in attempts for first, last, _ in bar.spans]
+    first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
+    findings = _occurrences(timeline, diagnosis, x, attempts, last)
+    if x is not None:
+        diagnosis = replace(diagnosis, joins=timeline.joins)
+    axes = {attempt.axis for attempt in timeline.attempts}
+    axis = literal(axes.pop(), 24) if len(axes) == 1 else "step"
+    shown = attempts if len(attempts) > 1 else ()
+    return Scene(timeline, diagnosis, panels, shown, first, last, axis, findings, lettered(diagnosis))
+
+
+def _occurrences(
+    timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, attempts: Sequence[Bar], last: float
+) -> list[Occurrence]:
+    """The numbered findings; one that is not over ends with its attempt."""
+    end_of = {timeline.attempts[bar.attempt].name: bar.spans[-1][1] for bar in attempts}
+    badges = {number for number, _ in gravest(diagnosis)[:MOST_BADGES]}
+    occurrences = []
+    for number, diagnosed in numbered(diagnosis):
+        finding = drawn(diagnosed) if x is None else x.finding(drawn(diagnosed))
+        end: float | None = finding.end_step
+        if end is None:
+            end = max(end_of.get(finding.attempt or "", last), finding.start_step)
+        occurrences.append(Occurrence(number, finding, float(end), number in badges))
+    return occurrences
+
 
 LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34
 _LABEL_ROW_PX = 24  # room for the words above a panel
@@ -51,13 +177,11 @@ class Plan:
     strips: Sequence[FaultLane | AttemptStrip]
 
     @property
-    def narrow(self) -> bool:
-        """Whether this is the figure for a phone."""
+    def narrow(self) -> bool:  # for a phone
         return self.width < WIDE / 2
 
     @property
     def height(self) -> float:
-        """Height of the figure."""
         panels = sum(c.height for c in self.curves) + GAP_PX * (len(self.curves) - 1)
         strips = sum(strip.height + _STRIP_GAP_PX for strip in self.strips)
         return round(self.findings.lift + _LABEL_ROW_PX + panels + strips + BOTTOM_PX)
@@ -145,7 +269,6 @@ class Empty:
     height: float = 80
 
     def paint(self, tokens: Tokens) -> Figure:
-        """The figure in a theme; call it inside `chronicle.figures.style.theme`."""
         figure = sheet(self.width, self.height)
         style: Style = {"ha": "center", "va": "center", "fontsize": pt(LABEL_PX)}
         figure.text(0.5, 0.5, self.words, color=tokens["ink2"], **style)

@@ -57,22 +57,18 @@ class Lineage:
 
     @property
     def row_px(self) -> float:
-        """Height of a row in CSS pixels."""
         return _PHONE_PX if self.narrow else _ROOMY_PX if len(self.rows) <= _FEW else _TIGHT_PX
 
     @property
     def height(self) -> float:
-        """Height of the figure in CSS pixels."""
         return round(_TOP_PX + self.row_px * len(self.rows) + BOTTOM_PX)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The first step and the last one."""
         spans = [span for row in self.rows for span in row.bar.spans]
         return min(first for first, _, _ in spans), max(last for _, last, _ in spans)
 
     def paint(self, tokens: Tokens) -> Figure:
-        """The figure in a theme; call it inside `chronicle.figures.style.theme`."""
         size = self.width, self.height
         figure = sheet(*size)
         plot_px = self.width if self.narrow else self.width - _WORDS_PX
@@ -90,7 +86,6 @@ class Lineage:
         return figure
 
     def words(self, title: str) -> tuple[str, str]:
-        """Alternative text and caption."""
         became = "; ".join(f"{row.bar.attempt + 1} {row.words}" for row in self.rows[-8:])
         first, last = self.ends
         attempts = f"lineage of {plural(len(self.rows), 'attempt')}"
@@ -141,7 +136,12 @@ def lineage(timeline: Timeline, axis: str, width: float) -> Lineage | None:
     if len(shown) < 2:
         return None
     ended = endings(timeline)
-    rows = [Row(bar, ended[bar.attempt], _became(timeline, ended[bar.attempt])) for bar in shown]
+    rows = []
+    for bar in shown:
+        ending = ended[bar.attempt]
+        # Of those that no join leads to or from the name as well, for nothing else tells which they are.
+        name = f"{timeline.attempts[bar.attempt].name}: " if ending.then in ("apart", "evaluation") else ""
+        rows.append(Row(bar, ending, name + outcome(ending)))
     return Lineage(width, axis, rows, timeline.joins)
 
 
@@ -154,12 +154,6 @@ def _taken_over(bar: Bar, joins: Sequence[Join]) -> Bar:
             step = float(min(later, default=last))
             spans[k : k + 2] = [(first, step, True), (step, end, False)]
     return Bar(bar.attempt, tuple(spans))
-
-
-def _became(timeline: Timeline, ending: Ending) -> str:
-    """What became of an attempt; of those that no join leads to or from the name, for nothing else tells."""
-    name = f"{timeline.attempts[ending.attempt].name}: " if ending.then in ("apart", "evaluation") else ""
-    return name + outcome(ending)
 
 
 def _paint_bar(pane: Pane, row: Row, y: float) -> None:

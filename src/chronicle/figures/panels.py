@@ -49,7 +49,6 @@ class Segment:
         return Segment(self.steps[:0], self.values[:0], self.live)
 
     def finite(self) -> Floats:
-        """The values that are numbers."""
         return self.values[np.isfinite(self.values)]
 
 
@@ -75,15 +74,12 @@ class Panel:
 
     @property
     def metrics(self) -> set[str]:
-        """The metrics that the panel shows."""
         return {line.metric for line in self.lines}
 
     def segments(self) -> list[Segment]:
-        """All segments of all lines."""
         return [segment for line in self.lines for segment in line.segments]
 
     def points(self, first: float, last: float) -> int:
-        """Finite points in [first, last]."""
         return sum(len(s.inside(first, last).finite()) for s in self.segments())
 
 
@@ -147,7 +143,7 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
     """The main loss, and those losses that share its axis: by data set, named by a finding, validation."""
     if main.role not in _LOSSES:
         return [main]
-    others = [t for t in tracks.values() if t is not main and t.role in _LOSSES and _comparable(main, t)]
+    others = [t for t in tracks.values() if t is not main and t.role in _LOSSES and _fit_on_one_axis(main, t)]
     spoken = [t for t in others if t.metric in named]
     sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
     validation = [t for t in others if t.role is Role.VALIDATION_LOSS][:1]
@@ -155,9 +151,8 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
     return list(family.values())[: len(_STYLES)]
 
 
-def _comparable(one: Track, other: Track) -> bool:
-    """Whether the bodies of two losses fit on one axis."""
-    known = (track.values[np.isfinite(track.values)] for track in (one, other))
+def _fit_on_one_axis(*losses: Track) -> bool:
+    known = (track.values[np.isfinite(track.values)] for track in losses)
     lows, highs = zip(*(np.quantile(v, [0.25, 0.75]) if len(v) else (0.0, 0.0) for v in known), strict=True)
     return bool(min(lows) > 0 and max(highs) / max(min(lows), 1e-300) < 8)
 

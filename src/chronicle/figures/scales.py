@@ -60,7 +60,6 @@ class Window(NamedTuple):
     width: float
 
     def px(self, step: float) -> float:
-        """Where a step stands."""
         return (step - self.first) / (self.last - self.first) * self.width
 
 
@@ -143,12 +142,6 @@ def _extremes(segments: Sequence[Segment]) -> tuple[float, float]:
 def _finite(arrays: Iterable[Floats]) -> Floats:
     values: Floats = np.concatenate([np.empty(0), *arrays])
     return values[np.isfinite(values)]
-
-
-def step_ticks(first: float, last: float, most: int) -> Ticks:
-    """Whole steps in [first, last] with their labels."""
-    places = _inside(MaxNLocator(most, integer=True).tick_values(first, last), first, last)
-    return list(zip(places, step_labels(places), strict=True))
 
 
 def time_ticks(first: float, last: float, most: int) -> Ticks:
@@ -240,7 +233,7 @@ class Pane:
     """
 
     def __init__(self, figure: Figure, size: Pair, box: Box, window: Window, tokens: Tokens) -> None:
-        """An empty pane on a figure of a size; ``box`` is its left, bottom, width and height."""
+        # box: left, bottom, width and height on a figure of a size
         (left, bottom, width, self.height), (across, up) = box, size
         self.ax = ax = figure.add_axes((left / across, bottom / up, width / across, self.height / up))
         ax.axis("off")
@@ -256,11 +249,9 @@ class Pane:
     def line(
         self, x: Places, y: Places, token: str, px: float = 1, where: str = "data", **style: Any
     ) -> None:
-        """A line, so many pixels wide."""
         self.ax.plot(x, y, color=self.tokens[token], lw=pt(px), transform=self.place[where], **style)
 
     def uprights(self, steps: Sequence[float], width_px: float, **style: Any) -> None:
-        """Lines from foot to top."""
         look: Style = {"color": self.tokens["ink2"], "lw": pt(width_px), **style}
         self.ax.vlines(steps, 0, 1, transform=self.place["steps"], **look)
 
@@ -306,9 +297,13 @@ class Pane:
         self.line([0, 1], [0, 0], "line", where="inside", clip_on=False, zorder=2.6)
         if not axis:
             return
-        ticks = time_ticks if axis == SECONDS else step_ticks
         first, last, width = self.window
-        for x, label in ticks(first, last, most_ticks):
+        if axis == SECONDS:
+            ticks = time_ticks(first, last, most_ticks)
+        else:
+            steps = _inside(MaxNLocator(most_ticks, integer=True).tick_values(first, last), first, last)
+            ticks = list(zip(steps, step_labels(steps), strict=True))
+        for x, label in ticks:
             self.mark([x], [0], 3, _TICK_PX, "ink2", "steps", mew=pt(1))
             room_px = (last - x) * (width / (last - first)) + RIGHT_PX - 2
             if room_px >= text_px(label, SMALL_PX) / 2:  # else the edge would cut it

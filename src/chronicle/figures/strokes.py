@@ -5,7 +5,7 @@ A million samples on some hundred pixel columns are minimum, median and maximum 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -120,7 +120,6 @@ class Curves:
 
     @classmethod
     def of(cls, panel: Panel, scale: Scale, height: float, window: Window) -> Curves:
-        """What a panel draws over a window of steps."""
         gaps = missing(panel, window)
         if gaps:
             scale = scale.with_headroom()
@@ -151,7 +150,11 @@ class Curves:
         for line in self.panel.lines:
             own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
             if own:
-                x, y = _right_end(max(own, key=lambda s: float(np.nanmax(s.x))), pane.window)
+                stroke, window = max(own, key=lambda s: float(np.nanmax(s.x))), pane.window
+                known, x = np.isfinite(stroke.mid), min(float(np.nanmax(stroke.x)), window.last)
+                # The middle height of the curve along the way that its name takes, at the right end.
+                way = np.linspace(max(x - 0.06 * (window.last - window.first), window.first), x, 9)
+                y = float(np.median(np.interp(way, stroke.x[known], stroke.mid[known])))
                 ends.append((float(pane.place["data"].transform((x, y))[1]) / 2, x, line))
         bottom = float(pane.place["inside"].transform((0, 0))[1]) / 2
         lowest = bottom + 2
@@ -161,14 +164,6 @@ class Curves:
             lowest += _NAME_GAP_PX
             place = (x, y), (-2, 0), "right bottom", line.token, "steps"
             pane.write(line.name, *place, weight="bold", zorder=7, **pane.halo)
-
-
-def _right_end(stroke: Stroke, window: Window) -> tuple[float, float]:
-    """Where a curve leaves the panel at the right, and its middle height along the way its name takes."""
-    known = np.isfinite(stroke.mid)
-    x = min(float(np.nanmax(stroke.x)), window.last)
-    way = np.linspace(max(x - 0.06 * (window.last - window.first), window.first), x, 9)
-    return x, float(np.median(np.interp(way, stroke.x[known], stroke.mid[known])))
 
 
 def strokes(panel: Panel, scale: Scale, window: Window) -> list[Stroke]:
@@ -192,7 +187,10 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
     if len(x) > max(2 * spanned, _DOTS_BELOW):
         x, *heights = envelope(x, mid, first, last, columns)
         low, mid, high = (_near(height, scale) for height in heights)
-        dots, tall = _alone(mid), _tall(heights[0], heights[2], scale.log)
+        height = np.log(heights[2] / heights[0]) if scale.log else heights[2] - heights[0]
+        known = height[np.isfinite(height)]  # a column is tall beside the others, as they are seen
+        tall = height > _TALL * np.median(known) if len(known) else np.zeros(len(x), bool)
+        dots = _alone(mid)
     else:
         mid, tall = _near(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)
         few = len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
@@ -272,13 +270,6 @@ def _median(values: Floats) -> float:
     return float(ordered[low] + ordered[high]) / 2
 
 
-def _tall(low: Floats, high: Floats, log: bool) -> Mask:
-    """Columns much taller than the others as they are seen."""
-    height = np.log(high / low) if log else high - low
-    known = height[np.isfinite(height)]
-    return height > _TALL * np.median(known) if len(known) else np.zeros(len(height), bool)
-
-
 def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
     """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
     first, last, width = window
@@ -286,7 +277,11 @@ def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
     placed = []
     for above in (True, False):
         taken_px = -1.0  # right end of the last value
-        for clip in _grouped(_outside(panel, scale, window, above), _CLIP_GAP_PX / px):
+        outside = _outside(panel, scale, window, above)
+        cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > _CLIP_GAP_PX / px) + 1
+        groups = [outside[a:b] for a, b in pairwise([0, *cuts, len(outside)]) if b > a]
+        for group in groups:
+            clip = max(group, key=lambda clip: clip.value if above else -clip.value)
             x, room = (clip.x - first) * px, text_px(true_value(clip.value)) + 12
             side = 1 if x + room < width else -1
             if (x if side > 0 else x - room) < taken_px:
@@ -310,13 +305,6 @@ def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Cl
                 token = line.token if s.live else "dead"
                 extremes.append(Clip(float(s.steps[i]), float(s.values[i]), above, token))
     return sorted(extremes, key=lambda clip: clip.x)
-
-
-def _grouped(clips: list[Clip], gap: float) -> Iterator[Clip]:
-    """The most extreme one of each group without a gap."""
-    cuts = np.flatnonzero(np.diff([clip.x for clip in clips]) > gap) + 1
-    for a, b in pairwise([0, *cuts, len(clips)]) if clips else ():
-        yield max(clips[a:b], key=lambda clip: clip.value if clip.above else -clip.value)
 
 
 def missing(panel: Panel, window: Window) -> Missing | None:

@@ -11,12 +11,11 @@ from pathlib import Path
 
 from chronicle.pages import lists
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
-from chronicle.pages.markup import renderer
-from chronicle.pages.run import runs
+from chronicle.pages.words import renderer
 
 __all__ = ["PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_gallery", "pages"]
 
-PAGE_KINDS = (lists.home, lists.browse, runs, lists.patterns, lists.unreadable)
+PAGE_KINDS = (lists.home, lists.browse, lists.runs, lists.patterns, lists.unreadable)
 
 
 def pages(site: SiteData) -> Iterator[Page]:

@@ -58,7 +58,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Source:
-    """Where something about a pattern is written."""
+    """Something written about a pattern."""
 
     title: Text
     where: Text = ""
@@ -96,12 +96,10 @@ class SiteData:
 
     @cached_property
     def page_of(self) -> Mapping[str, PatternPage]:
-        """Pattern pages by id."""
         return {page.id: page for page in self.patterns}
 
     @cached_property
     def entry_of(self) -> Mapping[str, Entry]:
-        """Entries by run id."""
         return {entry.run_id: entry for entry in self.entries}
 
     @cached_property
@@ -113,15 +111,14 @@ class SiteData:
                 shown.setdefault(pattern, []).append(entry)
         return shown
 
-    def pattern_title(self, pattern: str) -> str:
-        """The title of a pattern, on its page or in the fixed list; the id of one that is in neither."""
+    def pattern(self, pattern: str) -> tuple[str, Verdict]:
+        """Title and verdict of a pattern, by its page or the fixed list; its id, and worrying, if neither."""
         known = self.page_of.get(pattern) or BY_ID.get(pattern)
-        return known.title if known else pattern
+        return (known.title, known.verdict) if known else (pattern, Verdict.WORRYING)
 
-    def pattern_verdict(self, pattern: str) -> Verdict:
-        """The verdict of a pattern; worrying if nobody says."""
-        known = self.page_of.get(pattern) or BY_ID.get(pattern)
-        return known.verdict if known else Verdict.WORRYING
+    def pattern_title(self, pattern: str) -> str:
+        """The title alone."""
+        return self.pattern(pattern)[0]
 
 
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:

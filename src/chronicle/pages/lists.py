@@ -1,4 +1,4 @@
-"""The pages that list things: home, Browse, patterns with a page each, unreadable logs; a run as a card."""
+"""The kinds of pages: home, Browse, runs, patterns, unreadable logs; and a run as a card."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
+from typing import Any
 
-from chronicle.classify.patterns import Trait, having
-from chronicle.classify.restarts import gravest
+from chronicle.classify.patterns import PATTERNS, Trait, having
+from chronicle.classify.restarts import gravest, lettered, numbered, restart
 from chronicle.metrics.values import clipped, count, plural
-from chronicle.model import VERDICTS, Entry, Figure, Verdict
-from chronicle.pages import schematic
+from chronicle.model import VERDICTS, Entry, Figure, Finding, MachineFault, Verdict
+from chronicle.pages import schematic, words
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
-from chronicle.pages.markup import Html, address, plain
 from chronicle.pages.sketches import SHAPES
-from chronicle.pages.words import measure
+from chronicle.pages.words import Html, address, measure, plain, slug
 
 CALM = having(Trait.CALM)
 ALIKE = 4  # cards of similar runs on a page
@@ -26,6 +27,9 @@ CARDS = 8  # cards of other runs on a pattern's page
 ATTENTION = 5  # rows under "Needs attention"
 LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
+# A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
+KEY, TABLES, ROWS, NOTES, CAUSES = 40, 6, 60, 20, 3
+ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|docs)/(?=[\w.-]+)")
 
 
@@ -57,6 +61,10 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
     tally = Counter(entry.verdict for entry in site.entries)
     shown = hero(site)
     urgent = [entry for entry in site.entries if entry.verdict is not Verdict.GOOD]
+
+    def urgency(entry: Entry) -> tuple[int, str]:  # of equally grave runs the latest first
+        return entry.verdict.rank, max((str(row.get("ended") or "") for row in entry.attempts), default="")
+
     values = {
         "base": "",
         "site": site,
@@ -65,7 +73,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
         "hero_card": card(shown) if shown else None,
         "figure": figure(shown, "whole") if shown else None,
         "folder": f"runs/{address(shown.run_id)}/" if shown else "",
-        "attention": [card(entry) for entry in sorted(urgent, key=_urgency, reverse=True)[:ATTENTION]],
+        "attention": [card(entry) for entry in sorted(urgent, key=urgency, reverse=True)[:ATTENTION]],
         "urgent": len(urgent),
         "columns": columns(site),
     }
@@ -112,8 +120,9 @@ def entries_js(site: SiteData) -> str:
     id, title, verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb
     """
     names = {pattern: plain(site.pattern_title(pattern)) for pattern in sorted(site.showing)}
-    rows = ",\n".join(_compact(_row(entry)) for entry in _worst_first(site))
-    return f"window.chroniclePatterns = {_compact(names)};\nwindow.chronicleEntries = [\n{rows}\n];\n"
+    compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+    rows = ",\n".join(compact(_row(entry)) for entry in _worst_first(site))
+    return f"window.chroniclePatterns = {compact(names)};\nwindow.chronicleEntries = [\n{rows}\n];\n"
 
 
 def card(entry: Entry) -> Card:
@@ -174,28 +183,26 @@ def hero(site: SiteData) -> Entry | None:
     """The run whose figure stands on top: real, with something to see in it, ended well, and long."""
 
     def rank(entry: Entry) -> tuple[bool, bool, bool, int]:
-        made = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
+        synthetic = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
         eventful = any(f.end_step is not None and f.pattern not in CALM for f in entry.diagnosis.findings)
         last_step = max((int(row.get("last_step") or 0) for row in entry.attempts), default=0)
-        return not made, eventful, entry.verdict is Verdict.GOOD, last_step
+        return not synthetic, eventful, entry.verdict is Verdict.GOOD, last_step
 
     return max((entry for entry in site.entries if figure(entry, "whole")), key=rank, default=None)
 
 
 def columns(site: SiteData) -> list[tuple[Verdict, list[Item]]]:
     """Patterns by verdict, the most frequent first."""
-    items = {verdict: [_item(site, p) for p in site.patterns if p.verdict is verdict] for verdict in VERDICTS}
+    items: dict[Verdict, list[Item]] = {verdict: [] for verdict in VERDICTS}
+    for page in site.patterns:
+        gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
+        items[page.verdict].append(Item(page.id, f"patterns/{page.id}.html", page.title, gist, runs))
     return [(verdict, sorted(listed, key=lambda item: -item.runs)) for verdict, listed in items.items()]
 
 
 def drawing(size: str, pattern: str | None) -> Html | None:
     """The schematic of a pattern as SVG, ``main`` or ``small``; None for a pattern that has none."""
     return Html(getattr(schematic, size)(pattern)) if pattern in SHAPES else None
-
-
-def _urgency(entry: Entry) -> tuple[int, str]:
-    """The gravest runs first, of equal ones the latest."""
-    return entry.verdict.rank, max((str(row.get("ended") or "") for row in entry.attempts), default="")
 
 
 def _worst_first(site: SiteData) -> list[Entry]:
@@ -220,19 +227,16 @@ def _row(entry: Entry) -> list[object]:
     ]
 
 
-def _item(site: SiteData, page: PatternPage) -> Item:
-    gist = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0]
-    return Item(page.id, f"patterns/{page.id}.html", page.title, gist, len(site.showing.get(page.id, ())))
-
-
 def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
     showing: Sequence[Entry] = site.showing.get(page.id, ())
     others = [entry for entry in showing if entry.run_id not in page.specimens]
+    # Links between gallery files, or to docs/, as they must be on the pages made from them.
+    body = _LINK.sub(lambda link: "../guide/" if link[1] == "docs" else "", page.body)
     return {
         "base": "../",
         "site": site,
         "page": page,
-        "body": Html(_LINK.sub(_moved, page.body)),
+        "body": Html(body),
         "drawing": drawing("main", page.id),
         "alike": [(drawing("small", other.pattern), other) for other in page.lookalikes],
         "own_drawing": drawing("small", page.id),
@@ -243,14 +247,92 @@ def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
     }
 
 
-def _moved(link: re.Match[str]) -> str:
-    """A link of a gallery file to another one, or to docs/, as it must be on the page made from it."""
-    return "../guide/" if link[1] == "docs" else ""
-
-
 def _caption(text: str) -> str:
     return clipped(plain(text), _CAPTION)
 
 
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def runs(site: SiteData, render: Render) -> Iterator[Page]:
+    """One page a run."""
+    for entry in site.entries:
+        yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
+
+
+def _values(site: SiteData, entry: Entry) -> dict[str, object]:
+    findings = [_table_row(site, entry, number, finding) for number, finding in numbered(entry.diagnosis)]
+    ranked = [findings[number - 1] for number, _ in gravest(entry.diagnosis)]
+    joins = lettered(entry.diagnosis)
+    facts, config = words.configured(entry.facts)
+    stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
+    away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
+    absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
+    return {
+        "base": "../../",
+        "site": site,
+        "entry": entry,
+        "facts": facts,
+        "config": config,
+        "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
+        "words": words,
+        "whole": figure(entry, "whole"),
+        "lineage": figure(entry, "lineage"),
+        "key": findings[:KEY],
+        "joins": joins[:KEY],
+        "restarts": [(letter, join, restart(join, *stated)) for letter, join in joins[:KEY]],
+        "unlisted_joins": len(joins[KEY:]),
+        "unlisted": len(findings[KEY:]) + len(joins[KEY:]),
+        "zooms": [finding for finding in ranked if finding["figure"]],
+        "reasons": [finding for finding in ranked if finding["criteria"]][:TABLES],
+        "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
+        "unassessed": _unassessed(site, entry),
+        "costs": [fact for fact in entry.costs if fact.value != 0],
+        "helpful": _helpful(site, entry),
+        "faults": _distinct_faults(entry.faults),
+        "similar": [card(other) for other in similar(site, entry)],
+        "rows": ROWS,
+        "notes": NOTES,
+    }
+
+
+def _table_row(site: SiteData, entry: Entry, number: int, finding: Finding) -> dict[str, Any]:
+    units = {row["metric"]: row["unit"] or "" for row in entry.metrics}
+    measured = list(words.evidence(finding, units.get(finding.metric, "")))
+    where = [finding.metric, finding.attempt if len(entry.attempts) > 1 else None, words.span(finding)]
+    title, verdict = site.pattern(finding.pattern)
+    return {
+        "number": number,
+        "title": title,
+        "verdict": verdict,
+        "where": ": ".join([", ".join(filter(None, where)), *measured[:1]]),
+        "measured": measured,
+        "criteria": finding.criteria,
+        "runner_up": finding.runner_up or "",
+        "runner_up_if": finding.runner_up_if,
+        "figure": figure(entry, f"finding-{number}"),
+    }
+
+
+def _distinct_faults(faults: Sequence[MachineFault]) -> list[MachineFault]:
+    """Rows of the table of faults: those that say the same of one step and host are one row."""
+    rows: dict[tuple[object, ...], MachineFault] = {}
+    for fault in faults:
+        key = (fault.kind, fault.what, fault.host, fault.step)
+        rows[key] = replace(rows[key], count=rows[key].count + fault.count) if key in rows else fault
+    return list(rows.values())
+
+
+def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
+    """What was not logged, and the patterns that nobody can judge without it."""
+    by_missing: dict[tuple[str, ...], list[str]] = {}
+    for item in entry.diagnosis.not_assessed:
+        by_missing.setdefault(item.missing, []).append(site.pattern_title(item.pattern))
+    return [
+        (" and ".join(words.role_words(role) for role in missing), ", ".join(titles))
+        for missing, titles in by_missing.items()
+    ]
+
+
+def _helpful(site: SiteData, entry: Entry) -> list[PatternPage]:
+    """The pattern pages whose causes and remedies a run's page quotes: those of its gravest findings."""
+    order = [*(finding.pattern for _, finding in gravest(entry.diagnosis)), *entry.diagnosis.patterns]
+    pages = [site.page_of[pattern] for pattern in dict.fromkeys(order) if pattern in site.page_of]
+    return [page for page in pages if page.verdict is not Verdict.GOOD and page.causes][:CAUSES]

@@ -13,7 +13,7 @@ from functools import cache
 from html import escape
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.pages.sketches import NEUTRAL, SHAPES, Curve, Label, Point, Sketch
+from chronicle.pages.sketches import NEUTRAL, SHAPES, Curve, Point, Sketch
 
 STYLES = {
     "second": "stroke:var(--c-second);stroke-width:1.8;stroke-dasharray:7 2.5",
@@ -135,16 +135,13 @@ def _words(sketch: Sketch, canvas: Canvas) -> list[str]:
     if sketch.strip_name:
         y = canvas.at((0, -0.04), strip=False, split=True)[1]
         parts.append(_text(2, y + 14, sketch.strip_name, bold=False))
-    parts.append(_text(canvas.width - 2, canvas.height - 4, sketch.x_name, bold=False, anchor="end"))
-    return parts + [_label(label, sketch, canvas) for label in sketch.labels]
-
-
-def _label(label: Label, sketch: Sketch, canvas: Canvas) -> str:
-    x, y = canvas.at((label.x, label.y), strip=label.strip, split=bool(sketch.strip))
-    if not label.number:
-        return _text(x, y, label.text, bold=False, anchor=label.anchor)
-    words = str(label.number) if canvas.key else f"{label.number}  {label.text}"
-    return _text(x, y, words, anchor=label.anchor)
+    parts += [_text(canvas.width - 2, canvas.height - 4, sketch.x_name, bold=False, anchor="end")]
+    for label in sketch.labels:
+        x, y = canvas.at((label.x, label.y), strip=label.strip, split=bool(sketch.strip))
+        numbered = str(label.number) if canvas.key else f"{label.number}  {label.text}"
+        words = numbered if label.number else label.text
+        parts.append(_text(x, y, words, bold=bool(label.number), anchor=label.anchor))
+    return parts
 
 
 def _text(x: float, y: float, words: str, *, bold: bool = True, anchor: str = "start") -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any, TypeGuard
+from urllib.parse import quote
 
 from chronicle.classify.restarts import gap as gap
 from chronicle.classify.restarts import join_words as join_words
-from chronicle.metrics.values import count, fault_words, level, value_words
-from chronicle.model import Criterion, Fact, Finding, Join, MachineFault, Role
+from chronicle.errors import ConfigError
+from chronicle.metrics.values import count, fault_words, level, plural, value_words
+from chronicle.model import VERDICTS, Criterion, Fact, Finding, Join, MachineFault, Role
+from chronicle.pages.gallery import Render
 
 # How the last word of an evidence key says its unit (see Finding.evidence), and how it is written.
 _UNITS = {
@@ -29,7 +35,6 @@ _ROLES: dict[str, str] = {
 }
 _MET = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
-_HASH, _HASH_SHOWN = re.compile(r"[0-9a-f]{32,128}"), 12
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _FAILED = 8  # kinds of faults that a sentence names
 _LISTED = 6  # phrases of a table's cell
@@ -80,10 +85,13 @@ def fact_value(fact: Fact) -> str:
     What a log or run.toml states (it has no unit) is given as stated, to six digits; of a hash the beginning.
     """
     value = fact.value
-    if fact.unit == "" and isinstance(value, str) and _HASH.fullmatch(value):
-        return f"{value[:_HASH_SHOWN]}…"
+    if fact.unit == "" and isinstance(value, str) and re.fullmatch("[0-9a-f]{32,128}", value):
+        return f"{value[:12]}…"
     if fact.unit == "" and _is_number(value):
-        return _as_stated(fact.quantity, value)
+        if isinstance(value, int):  # a seed only looks like a quantity
+            name = re.split(r"[\s_/.-]+", fact.quantity.lower())[-1]
+            return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
+        return f"{'−' if value < 0 else ''}{abs(value):.6g}"
     return value_words(value) or "not logged"
 
 
@@ -152,22 +160,12 @@ def steps(row: Mapping[str, Any]) -> str:
     return "none" if first is None or last is None else f"{count(first)} – {count(last)}"
 
 
-def _as_stated(quantity: str, value: float) -> str:
-    """A number that somebody wrote: thousands are apart, but not in what only looks like a quantity."""
-    if isinstance(value, int):
-        name = re.split(r"[\s_/.-]+", quantity.lower())[-1]
-        return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
-    return f"{'−' if value < 0 else ''}{abs(value):.6g}"
-
-
 def _measured(key: str, value: Any, unit: str) -> str:
     *name, last = [_NAMES.get(word, word) for word in key.split("_")]
     form = f"{{}} {unit}" if last == "loss" else _UNITS.get(last)
     if form is None or not name:
-        phrase = (
-            [value_words(value), *name, last] if type(value) is int else [*name, last, value_words(value)]
-        )
-        return " ".join(phrase)
+        phrase, number = [*name, last], value_words(value)
+        return " ".join([number, *phrase] if type(value) is int else [*phrase, number])
     if last == "share" and _is_number(value):
         value = 100.0 * value
     return f"{' '.join(name)} {form.format(value_words(value))}".strip()
@@ -175,3 +173,99 @@ def _measured(key: str, value: Any, unit: str) -> str:
 
 def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+LONGEST = 2_000  # characters; a page is for reading, the whole text stays in entry.json
+
+_BREAKS = re.compile("(?:\r\n|[\t\n\x0b\x0c\r\x85\u2028\u2029])+")
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
+)
+_ADDRESS = re.compile(r"(https?://[^\s<>\"'`{}|\\^]*[^\s<>\"'`{}|\\^.,;:!?)\]])")
+_MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'`*_[]{}\\#|~!^"})
+
+
+class Html(str):
+    """Text that is HTML already. Only this module and templates make it."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
+def plain(text: Any) -> str:
+    """One line of text that every program can show."""
+    return _cut(_UNSEEN.sub("\ufffd", _BREAKS.sub(" ", str(text))))
+
+
+def as_html(value: Any) -> Html:
+    """A value as HTML that Markdown leaves alone as well; `Html` and rendered templates stay as they are."""
+    if hasattr(value, "__html__"):
+        return Html(value.__html__())
+    return Html(plain(value).translate(_MARKUP))
+
+
+def lines(text: str) -> Html:
+    """Text of several lines, each on its own."""
+    return Html("<br>".join(as_html(line) for line in _cut(text.strip()).splitlines()))
+
+
+def linked(text: Any) -> Html:
+    """Text with its web addresses as links; nothing else becomes one."""
+    parts = _ADDRESS.split(plain(text))  # text, address, text, ...
+    shown = [as_html(part) for part in parts]
+    links = (f'<a href="{part}" rel="noopener noreferrer">{part}</a>' for part in shown[1::2])
+    return Html("".join(f"{words}{link}" for words, link in zip_longest(shown[::2], links, fillvalue="")))
+
+
+def yaml_string(text: str) -> Html:
+    """A quoted value of front matter. Themes print it unescaped, so it is escaped here."""
+    return Html(json.dumps(as_html(text), ensure_ascii=False))
+
+
+def slug(run_id: str) -> str:
+    """The folder of a run's page. A valid run id stays as it is; no other one leads anywhere else."""
+    name = quote(run_id.encode("utf-8", "surrogatepass"), safe="")
+    return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
+def address(run_id: str) -> str:
+    """The same folder as part of a link."""
+    return quote(slug(run_id))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
+
+
+def renderer(folders: Sequence[Path]) -> Render:
+    """Renders templates from the first folder that has them, every value escaped.
+
+    A template that fails raises ConfigError with its name and line, for it may be a workspace's own.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
+        autoescape=True,
+        finalize=as_html,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        count=count, lines=lines, linked=linked, plain=plain, plural=plural, yaml=yaml_string
+    )
+    environment.globals.update(verdicts=VERDICTS)
+
+    def render(name: str, values: Mapping[str, Any]) -> str:
+        try:
+            return environment.get_template(name).render(values)
+        except jinja2.TemplateSyntaxError as err:
+            raise ConfigError(err.name or name, f"line {err.lineno}", f"template error: {err}") from err
+        except Exception as err:  # a template is code, and it may be the workspace's own
+            raise ConfigError(name, "", f"template error: {err}") from err
+
+    return render

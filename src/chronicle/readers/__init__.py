@@ -42,7 +42,7 @@ from chronicle.readers.find import (
 )
 from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
 from chronicle.readers.text import clean
-from chronicle.workspace.locations import address_of, is_address
+from chronicle.workspace.folders import address_of, is_address
 
 __all__ = [
     "READERS",

@@ -75,7 +75,7 @@ def identify(head: Head) -> bool:
     Names that are numbers, and rows that do not fit, are only forgiven where a name counts steps, or the file
     is named after a loss; then the line of names may be missing too.
     """
-    header, *body = _begin(head.path) or [[]]
+    header, *body = _begin(head.lines) or [[]]
     numeric = [number(cell) is not None for cell in header]
     if not header or (all(numeric) and header != _OF_PANDAS):
         return bool(names_of(head.path, [header, *body]))
@@ -89,9 +89,9 @@ def identify(head: Head) -> bool:
     )
 
 
-def _begin(path: Path) -> list[list[str]]:
+def _begin(start: Sequence[str]) -> list[list[str]]:
     """The cells of the first lines; [] where they are no lines of a table."""
-    lines = [line for line in head_lines(path) if line.strip()]
+    lines = [line for line in start if line.strip()]
     if not lines or lines[0].lstrip()[:1] in "{[" or any(c < " " and c != "\t" for c in lines[0]):
         return []
     even = [line for line in lines[:7] if line.count('"') % 2 == 0]
@@ -111,7 +111,7 @@ def _share_of_numbers(row: Sequence[str]) -> float:
 
 def lacks(path: Path) -> str:
     """What a table of numbers lacks to be read; "" for what is no such table."""
-    rows = _begin(path)
+    rows = _begin(head_lines(path))
     blanks = all(len(row) == 1 < len(row[0].split()) for row in rows)
     rows = [row[0].split() for row in rows] if blanks else rows
     if not rows or any(number(cell) is None for row in rows for cell in row):
@@ -130,7 +130,7 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: nothing but a header, or no number in it.
     """
-    rows = _begin(path)
+    rows = _begin(head_lines(path))
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(map(column_key, table.names)) == DOWNLOADED:
         value = next(name for name in table.names if column_key(name) == "value")

@@ -32,12 +32,11 @@ def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[
         yield name, clean(value)[:MAX_TEXT]
     elif isinstance(value, int | float):
         yield name, value
-    elif isinstance(value, list):
-        yield from _list(name, value)
-
-
-def _list(name: str, value: list[Any]) -> Iterator[tuple[str, Scalar]]:
-    if 0 < len(value) <= MAX_LIST and all(isinstance(item, str | int | float) for item in value):
+    elif (
+        isinstance(value, list)
+        and 0 < len(value) <= MAX_LIST
+        and all(isinstance(item, str | int | float) for item in value)
+    ):
         text = ", ".join(item if isinstance(item, str) else json.dumps(item) for item in value)
         yield name, clean(text)[:MAX_TEXT]
 

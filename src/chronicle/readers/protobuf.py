@@ -13,8 +13,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
     """(number, wire type, value) of each field: int for varints, else the bytes.
 
-    Raises:
-        ValueError: the bytes are no protobuf message.
+    Raises ValueError where the bytes are no protobuf message.
     """
     at, end = 0, len(message)
     while at < end:

@@ -20,7 +20,7 @@ from typing import Any
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers.catalogue import PARQUET_STARTS, SQLITE_STARTS
 from chronicle.readers.text import head
-from chronicle.workspace.locations import cache, mirror_of, spelled
+from chronicle.workspace.folders import cache, mirror_of, spelled
 
 LIMIT = "CHRONICLE_FETCH_LIMIT_GB"  # environment variable: the most that is fetched from one address
 LIMIT_GB = 32.0

@@ -21,8 +21,7 @@ from typing import Any
 from chronicle.errors import ChronicleError
 from chronicle.model import Verdict
 from chronicle.score.labels import LABEL_FILES, labelled, load_label
-from chronicle.score.match import CaseResult, judge
-from chronicle.score.totals import Totals, table, total
+from chronicle.score.match import CaseResult, Totals, judge, table, total
 from chronicle.workspace.folders import NOTES
 
 SCHEMA = "chronicle/score/1"
@@ -42,7 +41,6 @@ class Score:
         return table(self.cases, self.totals, cases=cases)
 
     def to_json(self) -> dict[str, Any]:
-        """The score as plain values, for ``json.dumps``."""
         cases = [{**asdict(r), "passed": r.passed} for r in self.cases]
         return {"schema": SCHEMA, "totals": asdict(self.totals), "cases": cases}
 
@@ -64,7 +62,6 @@ def score_folder(cases_folder: Path, predict: Predict) -> Score:
 
 
 def _answer(folder: Path, predict: Predict) -> tuple[Mapping[str, Any], str]:
-    """The diagnosis of a run, or none and the error."""
     try:
         return predict(folder), ""
     except ChronicleError as err:

@@ -86,14 +86,13 @@ class Label:
         )
 
 
-def label_file(folder: Path) -> Path | None:
-    """The label of a run's folder, if it has one."""
+def _label_file(folder: Path) -> Path | None:
     return next((folder / name for name in LABEL_FILES if (folder / name).is_file()), None)
 
 
 def labelled(folder: Path) -> list[Path]:
     """The folders below ``folder`` that hold a label, by name; NothingToRead where there is none."""
-    folders = sorted(f for f in folder.iterdir() if f.is_dir() and label_file(f)) if folder.is_dir() else []
+    folders = sorted(f for f in folder.iterdir() if f.is_dir() and _label_file(f)) if folder.is_dir() else []
     if not folders:
         hint = "A labelled run is a folder with its logs and a label.toml"
         raise NothingToRead(f"{folder}: no labelled runs. {hint}")
@@ -106,7 +105,7 @@ def load_label(folder: Path) -> Label:
     Raises:
         ConfigError: it cannot be read, lacks a verdict, or names a verdict or pattern that does not exist.
     """
-    file = label_file(folder)
+    file = _label_file(folder)
     if file is None:
         raise NothingToRead(f"{folder}: no label.toml")
     name = f"{folder.name}/{file.name}"
@@ -148,7 +147,6 @@ def _event(table: Mapping[str, Any]) -> Event:
 
 
 def _check(name: str, label: Label) -> None:
-    """Raises a ConfigError where a verdict or a pattern of a label does not exist."""
     verdicts = [str(v) for v in Verdict]
     for verdict in (label.verdict, *label.verdict_also_ok):
         if verdict not in verdicts:

@@ -151,8 +151,12 @@ def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any)
     for word in (word for word in specs if word in valid):
         value = table.get(word)
         if value is not None or default_of(specs[word]) is MISSING:
-            known[word] = _checked(hints[word], value, file, within + word)
-            _check_choice(specs[word], known[word], file, within + word)
+            known[word] = value = _checked(hints[word], value, file, within + word)
+            choices = specs[word].metadata.get("choices")
+            for chosen in value.values() if isinstance(value, Mapping) else [value]:
+                if choices and chosen not in choices:
+                    valid_words = ", ".join(repr(str(c)) for c in choices)
+                    raise ConfigError(file, within + word, f"{chosen!r} is none of {valid_words}")
     return kind(**known)
 
 
@@ -160,9 +164,7 @@ def unknown(word: str, valid: Iterable[str]) -> str:
     """The words of an unknown-key error, with the nearest valid key."""
     valid = sorted(valid)
     near = difflib.get_close_matches(word, valid, 1, 0.5)
-    return (
-        f"unknown key. Did you mean {near[0]!r}?" if near else f"unknown key. Valid keys: {', '.join(valid)}"
-    )
+    return "unknown key. " + (f"Did you mean {near[0]!r}?" if near else f"Valid keys: {', '.join(valid)}")
 
 
 def default_of(spec: Field[Any]) -> Any:
@@ -182,7 +184,10 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
     if hint is Any:
         return value
     if hint in _SCALARS:
-        return _scalar(hint, value, file, key)
+        noun, types = _SCALARS[hint]
+        if type(value) not in types or (hint is Text and not str(value).strip()):
+            raise ConfigError(file, key, f"must be {noun}, not {value!r}")
+        return str(value).strip() if hint is Text else value
     if is_dataclass(hint):
         return from_table(hint, value, file, key)  # type: ignore[arg-type]
     if origin in (Union, UnionType):
@@ -199,13 +204,6 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
     return words[words.index(value)]
 
 
-def _scalar(hint: Any, value: Any, file: str, key: str) -> Any:
-    noun, types = _SCALARS[hint]
-    if type(value) not in types or (hint is Text and not str(value).strip()):
-        raise ConfigError(file, key, f"must be {noun}, not {value!r}")
-    return str(value).strip() if hint is Text else value
-
-
 def _items(hint: Any, value: Any, file: str, key: str) -> Any:
     kind, (item, *more) = get_origin(hint), get_args(hint)
     if not isinstance(value, list):
@@ -217,10 +215,3 @@ def _items(hint: Any, value: Any, file: str, key: str) -> Any:
     return kind(
         _checked(h, v, file, f"{key}[{i}]") for i, (h, v) in enumerate(zip(hints, value, strict=True))
     )
-
-
-def _check_choice(spec: Field[Any], value: Any, file: str, key: str) -> None:
-    choices = spec.metadata.get("choices")
-    for word in value.values() if isinstance(value, Mapping) else [value]:
-        if choices and word not in choices:
-            raise ConfigError(file, key, f"{word!r} is none of {', '.join(repr(str(c)) for c in choices)}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -20,11 +21,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from chronicle.errors import ChronicleError, ConfigError, UsageError
 from chronicle.model import Note
 from chronicle.workspace.config import RunConfig, WorkspaceConfig, load
-from chronicle.workspace.locations import address_of, is_address, mirror_of, shipped
 
 CONFIG = "chronicle.toml"
 RUN_CONFIG = "run.toml"
@@ -66,7 +67,7 @@ class RunFolder:
         for root in filter(None, (self.folder, *places)):
             if root.is_absolute() and root.name:
                 path = rf"(?<![\w./-]){re.escape(str(root))}(?:(/)|(?![\w-]|\.\w))"
-                text = re.sub(path, lambda found: "" if found[1] else self.run_id, text)
+                text = re.sub(path, lambda match: "" if match[1] else self.run_id, text)
         return text
 
     @property
@@ -129,14 +130,12 @@ def run_in(folder: Path) -> RunFolder:
         config = load(RunConfig, folder / RUN_CONFIG, f"{folder.name}/{RUN_CONFIG}")
     except ConfigError as err:
         return RunFolder(run_id, (folder,), folder, problem=err)
-    elsewhere = tuple(_elsewhere(folder, path) for path in config.paths)
+    elsewhere = tuple(
+        mirror_of(path) if is_address(path) else (folder / Path(path).expanduser()).resolve()
+        for path in config.paths
+    )
     own = any(f.name not in OUR_FILES and not f.name.startswith(".") for f in folder.iterdir())
     return RunFolder(run_id, ((folder,) if own or not elsewhere else ()) + elsewhere, folder, config)
-
-
-def _elsewhere(folder: Path, path: str) -> Path:
-    """A path of a run.toml: as it stands, relative to the file, or the mirror of an address."""
-    return mirror_of(path) if is_address(path) else (folder / Path(path).expanduser()).resolve()
 
 
 def safe_id(name: str) -> str:
@@ -159,13 +158,13 @@ def init(folder: Path) -> list[Path]:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder that is to become the workspace")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
-    made = []
+    created = []
     for name, source in files.items():
         target = folder / name
         if not target.exists():
             shutil.copyfile(source, target)
-            made.append(target)
-    return made
+            created.append(target)
+    return created
 
 
 def add(workspace: Workspace, logs: Sequence[Path], name: str, facts: Mapping[str, str], link: bool) -> Path:
@@ -183,18 +182,15 @@ def add(workspace: Workspace, logs: Sequence[Path], name: str, facts: Mapping[st
     folder.mkdir(parents=True)
     if not link:
         for log in logs:
-            _copy(log, folder)
+            if log.is_dir():
+                place = folder / log.name if any(folder.iterdir()) else folder
+                shutil.copytree(log, place, dirs_exist_ok=True)
+            else:
+                shutil.copy2(log, folder / log.name)
     text = _run_toml([log.resolve() for log in logs] if link else [], facts)
     if text:
         (folder / RUN_CONFIG).write_text(text, "utf-8")
     return folder
-
-
-def _copy(log: Path, folder: Path) -> None:
-    if log.is_dir():
-        shutil.copytree(log, folder if not any(folder.iterdir()) else folder / log.name, dirs_exist_ok=True)
-    else:
-        shutil.copy2(log, folder / log.name)
 
 
 def _run_toml(paths: list[Path], facts: Mapping[str, str]) -> str:
@@ -276,3 +272,59 @@ def iso_time(at: str | None) -> str:
     except ValueError:
         raise UsageError(f"--at {at!r} is not ISO 8601. Example: 2026-11-18T22:41+01:00") from None
     return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="minutes")
+
+
+# Logs behind an address (`s3://bucket/run`) are read from a folder of this machine that mirrors it, and told
+# under their address. `chronicle.readers.remote` fetches them.
+CACHE = "CHRONICLE_CACHE"  # environment variable: where mirrors are kept
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)", re.DOTALL)
+_UNSAFE = re.compile(r"[%\\\x00-\x1f\x7f]|^\.{1,2}$|^$")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address and not a path."""
+    return bool(_ADDRESS.fullmatch(text))
+
+
+def cache() -> Path:
+    """The folder that mirrors are kept in."""
+    standard = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "chronicle"
+    return Path(os.environ.get(CACHE) or standard).resolve()
+
+
+def mirror_of(address: str) -> Path:
+    """Where what lies behind an address is kept: below `cache`, whatever the address says."""
+    match = _ADDRESS.fullmatch(address)
+    if not match:
+        raise ValueError(f"{address!r} is no address")
+    return cache() / "mirror" / match[1] / spelled(match[2].rstrip("/"))
+
+
+def spelled(name: str) -> Path:
+    """The name of an object as a relative path that leads nowhere else: `..` and the like are spelled out."""
+
+    def percent_coded(match: re.Match[str]) -> str:
+        return "".join(f"%{byte:02X}" for byte in match[0].encode()) or "%"
+
+    return Path(*(_UNSAFE.sub(percent_coded, part) for part in name.split("/")))
+
+
+def address_of(path: Path) -> str:
+    """The address that a path mirrors; "" for any other path."""
+    root = cache() / "mirror"
+    if not path.is_relative_to(root):
+        return ""
+    scheme, *parts = path.relative_to(root).parts or ("",)
+    return f"{scheme}://" + "/".join("" if part == "%" else unquote(part) for part in parts)
+
+
+def shown(path: Path) -> str:
+    """How a path is told to people: by its address where it has one."""
+    return address_of(path) or str(path)
+
+
+def shipped(name: str) -> Path:
+    """The shipped file or folder ``name``: inside the wheel, or at the top level of a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    packed = package / "shipped" / name
+    return packed if packed.exists() else package.parent.parent / name

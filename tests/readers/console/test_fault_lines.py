@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from chronicle.readers.console.fault_lines import KINDS, LONGEST, ROWS, XIDS, Row, fault_in
+from chronicle.readers.console.machine import KINDS, LONGEST, ROWS, XIDS, Row, fault_in
 
 # line -> kind, host, what
 FAULTS = {

@@ -9,27 +9,25 @@ from __future__ import annotations
 from chronicle.classify.report import Rule
 from chronicle.classify.rules import (
     datasets,
-    late_rise,
     learning,
     loss_shapes,
     numerics,
     precursors,
-    reinitialised,
     repeated_data,
     resume,
     schedule,
-    small_shifts,
+    slow_changes,
     speed,
     whole_run,
 )
 
 RULES: tuple[Rule, ...] = (
     loss_shapes.RULE,
-    late_rise.RULE,
+    slow_changes.TURN,
     whole_run.RULE,
     numerics.QUANTISED,
     learning.RULE,
-    reinitialised.RULE,
+    resume.REINITIALISED,
     resume.RESUME,
     datasets.BY_DATASET,
     datasets.MIXTURE,
@@ -41,5 +39,5 @@ RULES: tuple[Rule, ...] = (
     precursors.PRECURSORS,
     precursors.SPIKE_RATE,
     speed.RULE,
-    small_shifts.RULE,
+    slow_changes.STEPS,
 )

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.detect import Event, Kind
+from chronicle.classify.detect import Event
 from chronicle.classify.measure import (
     BEFORE,
     Excess,
@@ -41,6 +41,8 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
+from chronicle.classify.short_logs import RISES as RISING_KINDS
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
 from chronicle.metrics.roles import MIN_POINTS
@@ -53,8 +55,7 @@ WHY = "the ratio had kept its level, or a single data set had risen as much"
 # ---- spikes by data set --------------------------------------------------------------------------------
 
 
-def dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Spikes of single data sets, joined in time."""
+def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
     sources = [s for s in attempt.by_role(Role.DATASET_LOSS) if len(s) >= MIN_POINTS]
     if len(sources) < 2:
         return
@@ -64,7 +65,7 @@ def dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
         first, source = spikes[0]
         group = [(f, s) for f, s in spikes if together(view, first, f, source)]
         spikes = [pair for pair in spikes if pair not in group]
-        yield whose(view, attempt, sources, group)
+        yield _whose(view, attempt, sources, group)
 
 
 def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
@@ -75,10 +76,9 @@ def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
     return apart <= max(near, view.thresholds.same_share * longest)
 
 
-def whose(
+def _whose(
     view: View, attempt: AttemptView, sources: Sequence[Series], group: Sequence[tuple[Finding, Series]]
 ) -> Finding:
-    """One event, and which of the data sets take part in it."""
     tallest, series = max(group, key=lambda pair: pair[0].severity)
     start = min(f.start_step for f, _ in group)
     peak = tallest.peak_step if tallest.peak_step is not None else tallest.start_step
@@ -90,20 +90,15 @@ def whose(
     calm = [e.t for m, e in rises.items() if m not in moved]
     others, most = max(calm, default=None), f"1 or more of {len(sources)}"
     end = max(ends) if len(ends) == len(group) else None
-    return finding(
-        SPIKE,
-        At(attempt, series if kind == "single" else None, start, peak, end),
-        [
-            *noted(
-                kind=kind, data_sets=sorted(moved), of=len(sources), height_log=rises[series.metric].height
-            ),
-            Check("data sets that spike", len(moved), "data sets", most),
-            Check("strongest of the others", others, "standard errors", f"< {least:g}", bool(calm)),
-        ],
-        severity=tallest.severity,
-        confidence=tallest.confidence,
-        runner_up=(tallest.pattern, "the total loss alone: one event, whoever it belongs to"),
-    )
+    checks = [
+        *noted(kind=kind, data_sets=sorted(moved), of=len(sources), height_log=rises[series.metric].height),
+        Check("data sets that spike", len(moved), "data sets", most),
+        Check("strongest of the others", others, "standard errors", f"< {least:g}", bool(calm)),
+    ]
+    at = At(attempt, series if kind == "single" else None, start, peak, end)
+    severity = tallest.severity
+    runner_up = (tallest.pattern, "the total loss alone: one event, whoever it belongs to")
+    return finding(SPIKE, at, checks, severity=severity, confidence=tallest.confidence, runner_up=runner_up)
 
 
 # ---- the mixture that batches are drawn from -----------------------------------------------------------
@@ -115,16 +110,16 @@ def skewed_mixture(view: View) -> Iterator[Finding]:
     yield from at_joins
     known = {(f.attempt, f.start_step) for f in at_joins}
     for attempt in view.attempts:
-        yield from (f for f in ratio_skew(view, attempt) if (f.attempt, f.start_step) not in known)
+        yield from (f for f in _ratio_skew(view, attempt) if (f.attempt, f.start_step) not in known)
 
 
-def ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Every excursion of a ratio that the loss follows."""
+def _ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss = attempt.loss
     if loss is None:
         return
     for ratio in attempt.by_role(Role.RATIO):
-        seen = [f for event in excursions(view, ratio) for f in explained(view, attempt, loss, ratio, event)]
+        events = [e for sign in (1.0, -1.0) for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
+        seen = [f for event in events for f in _explained(view, attempt, loss, ratio, event)]
         yield from seen
         known = {f.start_step for f in seen}
         for bump in typed_findings(view, loss):
@@ -147,23 +142,16 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
         if ratio is None or abs(t) < limits.join_t or abs(share) < limits.ratio_off:
             continue  # the mixture kept its level
         sources = [rise_at_join(old, s, spike) for s, old in pairs(before, after, Role.DATASET_LOSS)]
-        least = limits.midway * float(spike.evidence["join_height_log"])
-        worst = max((e.t for e in sources if e.height >= least), default=0.0)
-        if worst < limits.other_t:
+        calm = calm_sources(limits, sources, float(spike.evidence["join_height_log"]))
+        if calm is not None:
             first = "first samples of the ratio off its level"
             checks = [
                 *noted(ratio=ratio.metric, ratio_change_share=share),
                 at_least(first, abs(t), "standard errors", limits.join_t),
                 at_least("change of the ratio", abs(share), "share", limits.ratio_off),
+                *calm,
             ]
-            if sources:
-                checks.append(calm_data_sets(worst, limits.other_t))
             yield renamed(spike, SKEW, checks, why=WHY)
-
-
-def calm_data_sets(worst_t: float, most: float) -> Check:
-    """The check that no single data set is worse."""
-    return at_most("single data set off its line", worst_t, "standard errors", most)
 
 
 def pairs(before: AttemptView, after: AttemptView, role: Role) -> list[tuple[Series, Series]]:
@@ -194,18 +182,9 @@ def rise_at_join(old: Series, new: Series, spike: Finding) -> Excess:
     return excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
 
 
-def excursions(view: View, ratio: Series) -> Iterator[Event]:
-    """Departures of a ratio from its level, up or down, that are over or at least not growing."""
-    for sign in (1.0, -1.0):
-        for event in view.events(ratio, sign):
-            if event.kind in (Kind.BACK, Kind.OPEN, Kind.LONE):
-                yield event
-
-
-def explained(
+def _explained(
     view: View, attempt: AttemptView, loss: Series, ratio: Series, event: Event
 ) -> Iterator[Finding]:
-    """The bump of the loss under an excursion of the ratio, unless single data sets rose as well."""
     limits = view.thresholds
     start, peak = int(ratio.steps[event.onset]), int(ratio.steps[event.peak])
     end = int(ratio.steps[event.end]) if event.end is not None else peak
@@ -216,7 +195,8 @@ def explained(
     if shape is None and attempt.index == 0 and event.onset < max(BEFORE, limits.settling * len(ratio)):
         return  # neither the ratio nor the loss has a level yet
     height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
-    calm = calm_sources(view, attempt, start, peak, height)
+    sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
+    calm = calm_sources(limits, sources, height)
     if calm is None:
         return
     change = float(np.exp(abs(event.height))) - 1
@@ -230,14 +210,10 @@ def explained(
     if shape is not None:
         yield renamed(shape, SKEW, checks, why=WHY)
         return
-    yield finding(
-        SKEW,
-        At(attempt, loss, start, peak, end),
-        [*checks, *noted(height_log=moved.height)],
-        severity=0.3,
-        confidence=sure(moved.t, limits.known_t),
-        runner_up=(FAST, WHY),
-    )
+    checks = [*checks, *noted(height_log=moved.height)]
+    at = At(attempt, loss, start, peak, end)
+    confidence = sure(moved.t, limits.known_t)
+    yield finding(SKEW, at, checks, severity=0.3, confidence=confidence, runner_up=(FAST, WHY))
 
 
 def asked_again(
@@ -249,7 +225,8 @@ def asked_again(
     if abs(off.t) < limits.single_t or abs(off.height) < limits.ratio_off:
         return
     peak = bump.peak_step if bump.peak_step is not None else start
-    calm = calm_sources(view, attempt, start, peak, float(bump.evidence["height_log"]))
+    sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
+    calm = calm_sources(limits, sources, float(bump.evidence["height_log"]))
     if calm is not None:
         change = float(np.exp(abs(off.height))) - 1
         checks = [
@@ -262,19 +239,16 @@ def asked_again(
         yield renamed(bump, SKEW, checks, why=WHY)
 
 
-def calm_sources(
-    view: View, attempt: AttemptView, start: int, peak: int, height: float
-) -> list[Check] | None:
+def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:
     """The check that no single data set rose by half as much (none without such losses), or None: one did.
 
     Then the sources themselves are worse: the model or its data, not the mixture.
     """
-    limits = view.thresholds
-    single = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
-    worst = max((e.t for e in single if e.height >= limits.midway * height), default=0.0)
+    worst = max((e.t for e in rises if e.height >= limits.midway * height), default=0.0)
     if worst >= limits.other_t:
         return None
-    return [calm_data_sets(worst, limits.other_t)] if single else []
+    most = at_most("single data set off its line", worst, "standard errors", limits.other_t)
+    return [most] if rises else []
 
 
 def beside(view: View, loss: Series, start: int, end: int) -> Finding | None:
@@ -284,5 +258,5 @@ def beside(view: View, loss: Series, start: int, end: int) -> Finding | None:
     return min(near, key=lambda f: abs(f.start_step - start), default=None)
 
 
-BY_DATASET = Rule.of_attempts("datasets", (SPIKE,), dataset_spikes)
+BY_DATASET = Rule.of_attempts("datasets", (SPIKE,), _dataset_spikes)
 MIXTURE = Rule("mixture", (SKEW,), skewed_mixture, replaces=BUMPS | {resume.SPIKE})

@@ -58,16 +58,15 @@ FELL = ("near-perfect", "the loss had fallen while the steps doubled")
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if attempt.loss is not None:
         flat = idle(view, attempt, attempt.loss) or unmoved(view, attempt, attempt.loss)
-        yield from flat or knee(view, attempt, attempt.loss)
-        yield from overfitting(view, attempt, attempt.loss)
-    yield from late_generalisation(view, attempt) or sudden_improvement(view, attempt)
+        yield from flat or _knee(view, attempt, attempt.loss)
+        yield from _overfitting(view, attempt, attempt.loss)
+    yield from late_generalisation(view, attempt) or _sudden_improvement(view, attempt)
 
 
 # ---- plateau -----------------------------------------------------------------------------------------
 
 
-def knee(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """A knee in log(loss) over log(step), after which hardly anything is learned."""
+def _knee(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     steps, y = positive(loss)
     if len(y) < LEAST or steps[-1] < SPAN * max(steps[0], 1.0):
         return
@@ -80,24 +79,20 @@ def knee(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     if before >= 0 or abs(after) > abs(before) * limits.flat_share:
         return
     lasts = (steps[-1] - start) / (steps[-1] - steps[0])
-    if lasts < limits.lasting or lr_comes_down(attempt, limits, start, steps[-1]):
+    if lasts < limits.lasting or _lr_comes_down(attempt, limits, start, steps[-1]):
         return
     later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
     if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
         return
-    yield finding(
-        "plateau",
-        At(attempt, loss, start),
-        [
-            *noted(slope_before_log_per_log_step=before, slope_after_log_per_log_step=after),
-            Check("knee against a smooth bend", t, "standard errors", f">= {limits.flat_t:g}"),
-            Check("slope after over before", after / before, "share", f"<= {limits.flat_share:g}"),
-            Check("lasts for", lasts, "share of the log", f">= {limits.lasting:g}"),
-        ],
-        severity=0.4,
-        confidence=0.8 * sure(t, limits.flat_t),
-        runner_up=CONVERGED,
-    )
+    checks = [
+        *noted(slope_before_log_per_log_step=before, slope_after_log_per_log_step=after),
+        Check("knee against a smooth bend", t, "standard errors", f">= {limits.flat_t:g}"),
+        Check("slope after over before", after / before, "share", f"<= {limits.flat_share:g}"),
+        Check("lasts for", lasts, "share of the log", f">= {limits.lasting:g}"),
+    ]
+    at = At(attempt, loss, start)
+    confidence = 0.8 * sure(t, limits.flat_t)
+    yield finding("plateau", at, checks, severity=0.4, confidence=confidence, runner_up=CONVERGED)
 
 
 def unmoved(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
@@ -187,8 +182,7 @@ def bend(x: Floats, y: Floats, error: float) -> tuple[float, float, float, float
     return best
 
 
-def lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
-    """Whether the learning rate fell around the knee, or was low there already."""
+def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
     rate = attempt.learning_rate
     if rate is None:
         return False
@@ -202,8 +196,7 @@ def lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: f
 # ---- overfitting -------------------------------------------------------------------------------------
 
 
-def overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """The first validation loss that ends above its minimum while the training loss went on falling."""
+def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits = view.thresholds
     for validation in attempt.by_role(Role.VALIDATION_LOSS):
         steps, y = positive(validation)
@@ -215,20 +208,15 @@ def overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
         gain = train_gain(loss, steps[low], steps[-1])
         if gain is None or gain < limits.moved:
             continue
-        yield finding(
-            "overfitting",
-            At(attempt, validation, steps[low], steps[-1]),
-            [
-                *noted(minimum_step=int(steps[low])),
-                Check("validation over its minimum", rise, "log units", f">= {need:.3g}", key="rise_log"),
-                at_least(
-                    "training loss fell meanwhile", gain, "log units", limits.moved, "training_fall_log"
-                ),
-            ],
-            severity=0.3 + rise,
-            confidence=0.5 + 0.5 * sure(rise, need),
-            runner_up=("divergence-no-spike", "the training loss had risen as well"),
-        )
+        checks = [
+            *noted(minimum_step=int(steps[low])),
+            Check("validation over its minimum", rise, "log units", f">= {need:.3g}", key="rise_log"),
+            at_least("training loss fell meanwhile", gain, "log units", limits.moved, "training_fall_log"),
+        ]
+        at = At(attempt, validation, steps[low], steps[-1])
+        confidence = 0.5 + 0.5 * sure(rise, need)
+        rises = ("divergence-no-spike", "the training loss had risen as well")
+        yield finding("overfitting", at, checks, severity=0.3 + rise, confidence=confidence, runner_up=rises)
         return
 
 
@@ -311,8 +299,7 @@ def apart(trained: Series, tested: Series, sign: float) -> bool:
     return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v.max())
 
 
-def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """An abrupt and lasting fall of the loss."""
+def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss = attempt.loss
     if loss is None or len(loss) < LEAST:
         return
@@ -321,14 +308,10 @@ def sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
             continue
         height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
         fall = at_least("fall", height, "log units", view.thresholds.drop, "drop_log")
-        yield finding(
-            "grokking",
-            At(attempt, loss, loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end]),
-            [fall, *noted(drop_samples=end - drop.onset)],
-            severity=height,
-            confidence=0.7,
-            runner_up=("lr-decay-drop", "the learning rate had fallen there"),
-        )
+        checks = [fall, *noted(drop_samples=end - drop.onset)]
+        at = At(attempt, loss, loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end])
+        runner_up = ("lr-decay-drop", "the learning rate had fallen there")
+        yield finding("grokking", at, checks, severity=height, confidence=0.7, runner_up=runner_up)
 
 
 def abrupt(view: View, loss: Series, drop: Event) -> bool:

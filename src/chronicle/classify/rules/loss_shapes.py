@@ -46,15 +46,17 @@ frozen-metric
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed
-from chronicle.classify.rules.shape import Shape
+from chronicle.classify.short_logs import RISES as RISING_KINDS
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Attempt, Finding, Series
@@ -66,6 +68,164 @@ SPIKES = having(Trait.SPIKE)
 BUMPS = SPIKES | {SHIFT}
 RISES = BUMPS | having(Trait.DIVERGES)  # what a rise of the loss looks like for want of its context
 ZEROS = 8  # samples of exactly 0.0 at the end of a loss
+BEFORE = 8  # samples whose median is the level before an event
+RECENT = 6  # samples after a peak that have thirds of two: fewer cannot tell whether it still falls
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """An event in its series. Spans in steps, heights in log units; see detect.Event."""
+
+    event: Event
+    series: Series
+    attempt: AttemptView
+    limits: Thresholds
+
+    @cached_property
+    def is_open(self) -> bool:
+        return self.event.kind is Kind.OPEN
+
+    @cached_property
+    def is_jump(self) -> bool:
+        """Most of the height came at once."""
+        return self.event.kind is Kind.LONE or self.event.abruptness >= self.limits.jump
+
+    @cached_property
+    def is_spike(self) -> bool:
+        """A jump that peaks soon, or is tall."""
+        soon = self.event.peak - self.event.onset <= self.limits.spike_rise
+        return self.is_jump and (soon or self.event.height >= self.limits.spike_height)
+
+    @cached_property
+    def dips(self) -> bool:
+        """Whether it came down from its highest samples by a quarter of the height, as a spike does."""
+        e = self.event
+        y = self.series.values[e.onset : e.end]
+        y = y[np.isfinite(y)]
+        height, noise = e.height, e.noise
+        if len(y) and float(y.min()) > 0:
+            y = np.log(y)
+        else:  # a loss that crosses zero is judged in its own unit
+            height = self.value(e.peak, e.peak + 1) - self.value(e.onset - BEFORE, e.onset)
+            noise *= height / e.height
+        least = max(self.limits.dip * height, 4.0 * noise)
+        return len(y) > 0 and float(np.max(np.maximum.accumulate(y) - y)) >= least
+
+    @cached_property
+    def nearly_back(self) -> bool:
+        e, limits = self.event, self.limits
+        return e.residual <= max(min(limits.back * e.height, limits.back_cap), limits.back_noise * e.noise)
+
+    @cached_property
+    def coming_down(self) -> bool:
+        """A spike past its middle height that still falls, or whose peak is too recent to say more."""
+        after_samples = len(self.series) - 1 - self.event.peak
+        falls = self.event.falling > 0.15 or after_samples < RECENT
+        return self.is_spike and self.event.last < 0.5 * self.event.height and falls
+
+    @cached_property
+    def grows(self) -> bool:
+        """The level has risen since it was clear that the event would take long."""
+        return self.event.growth > max(self.limits.grown * self.event.height, 2.0 * self.event.noise)
+
+    @cached_property
+    def lost(self) -> bool:
+        """Most of the height is left, or the level is twice the trend; of a loss that counts."""
+        e = self.event
+        left = e.residual >= self.limits.lost * e.height or e.residual >= self.limits.twice
+        # a loss that ends at next to nothing of its first value tells more than anybody needs
+        return left and not 0.0 <= self.end_share <= self.limits.trifle
+
+    @cached_property
+    def end_share(self) -> float:
+        """The last samples over the first ones (NaN where those are not positive)."""
+        first, n = self.value(0, 2), len(self.series)
+        return self.value(n - BEFORE, n) / first if first > 0 else math.nan
+
+    @cached_property
+    def is_step(self) -> bool:
+        """A jump that stays: half of its height (the peak of a step holds two noise scales) is left."""
+        e = self.event
+        left = e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.twice
+        rest = self.series.values[(e.onset + len(self.series)) // 2 :]
+        # bit-equal values to the end: a filter shows them where NaN were, no level is so calm
+        return left and not (len(rest) >= BEFORE and bool((rest == rest[0]).all()))
+
+    @cached_property
+    def recovery_steps(self) -> float:
+        """Steps from the onset until the first sample that was back at the trend (NaN while open)."""
+        e = self.event
+        return math.nan if e.end is None else self.step(e.end) - self.step(e.onset)
+
+    @cached_property
+    def is_fast(self) -> bool:
+        e = self.event
+        few = e.end is not None and e.end - e.onset <= self.limits.fast_samples
+        counts_steps = self.attempt.attempt.axis == "step"  # 100 epochs, or 100 tokens, say nothing
+        return few or (counts_steps and self.recovery_steps <= self.limits.fast_steps)
+
+    def step(self, index: int) -> int:
+        """The step of a sample, clipped to the series."""
+        return int(self.series.steps[min(max(index, 0), len(self.series) - 1)])
+
+    @cached_property
+    def confidence(self) -> float:
+        """How sure it is that something happened: evidence and height, each against its own noise."""
+        e = self.event
+        return 0.5 + 0.5 * (1.0 - math.exp(-max(e.score, 0.0) / 20.0)) * min(1.0, e.height / (4.0 * e.noise))
+
+    def value(self, first: int, last: int) -> float:
+        """Median of the finite values from one sample to another, in the unit of the series."""
+        part = self.series.values[max(first, 0) : max(last, 1)]
+        part = part[np.isfinite(part)]
+        return float(np.median(part)) if len(part) else math.nan
+
+    def checks(self) -> list[Check]:
+        e, limits = self.event, self.limits
+        share = e.residual / e.height if e.height > 0 else 0.0
+        back = f"<= {limits.back:g}, at most {limits.back_cap:g} log units; "
+        back += f"or {limits.back_noise:g} noise scales"
+        is_back = self.nearly_back or not self.is_open
+        enough = f">= {limits.cusum:g} or two samples beyond the tail"
+        return [
+            Check(
+                "height over the trend", e.height, "log units", f">= {limits.rise}", e.height >= limits.rise
+            ),
+            Check("evidence", e.score, "noise scales", enough),
+            Check("gained in one jump", e.abruptness, "of the height", f">= {limits.jump}", self.is_jump),
+            Check("left of the height", share, "of the height", back, is_back),
+        ]
+
+    def at(self, peak: int | None) -> At:
+        """From the onset to the end, with a sample as the peak."""
+        onset, end = self.step(self.event.onset), self.event.end
+        peak_step = None if peak is None else self.step(peak)
+        return At(self.attempt, self.series, onset, peak_step, None if end is None else self.step(end))
+
+    def finding(
+        self, pattern: str, severity: float, runner_up: tuple[str, str], checks: list[Check]
+    ) -> Finding:
+        e = self.event
+        measured = noted(
+            height_log=e.height,
+            residual_log=e.residual,
+            noise_log=e.noise,
+            score_noise_scales=e.score,
+            scale_samples=e.level_samples,
+            rise_samples=e.peak - e.onset,
+            before_loss=self.value(e.onset - BEFORE, e.onset),
+            peak_loss=self.value(e.peak, e.peak + 1),
+        )
+        kind = "rise" if e.kind in RISING_KINDS else e.kind.value
+        return finding(
+            pattern,
+            self.at(e.peak),
+            [*measured, *self.checks(), *checks],
+            severity=severity,
+            confidence=self.confidence,
+            runner_up=runner_up,
+            seen_at=f"{kind}@{self.step(e.opened)}",  # whatever it turns out to be: rise@600
+        )
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -80,7 +240,7 @@ def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
 
 def _typed(view: View, series: Series) -> Iterator[Finding]:
     attempt = view.attempt_of(series)
-    zeros = hidden_nan(attempt, series)
+    zeros = _hidden_nan(attempt, series)
     if zeros is not None:
         yield zeros
     before = [e for e in view.events(series) if zeros is None or series.steps[e.onset] < zeros.start_step]
@@ -100,25 +260,23 @@ def provisional(
 
 def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
     """The findings of events of one series, each by the first family that knows it; drops need context."""
-    families = (nonfinite, frozen, spike, divergence, level_shift)
+    families = (_nonfinite, _frozen, _spike, _divergence, _level_shift)
     named = [(s, next((f for family in families if (f := family(s)) is not None), None)) for s in shapes]
     yield from climbing_again([(s, f) for s, f in named if f is not None])
 
 
-def spike(shape: Shape) -> Finding | None:
-    """The finding, if this event is a spike."""
+def _spike(shape: Shape) -> Finding | None:
     if shape.event.kind in (Kind.BACK, Kind.LONE):
-        return recovered(shape)
+        return _recovered(shape)
     if shape.is_open and not shape.event.into_nan:
         if shape.nearly_back or shape.coming_down:
             return on_its_way(shape)
         if not shape.lost and not shape.grows and not (shape.is_jump and shape.is_step):
-            return not_fully(shape)
+            return _not_fully(shape)
     return None
 
 
-def recovered(shape: Shape) -> Finding:
-    """Over: fast or slow."""
+def _recovered(shape: Shape) -> Finding:
     most, height = shape.limits.fast_steps, shape.event.height
     limit = f"<= {most:g}, or {shape.limits.fast_samples:g} samples"
     check = Check("recovery", shape.recovery_steps, "steps", limit, shape.is_fast, "recovery_steps")
@@ -138,16 +296,14 @@ def on_its_way(shape: Shape) -> Finding:
     return shape.finding(SLOW, severity, runner_up, [check, *noted(since_steps=since)])
 
 
-def not_fully(shape: Shape) -> Finding:
-    """Settled above the trend that it left."""
+def _not_fully(shape: Shape) -> Finding:
     left = shape.event.residual
     limit = f"< {shape.limits.lost} of the height, not growing"
     checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
     return shape.finding(NOT_FULLY, 0.5 + left, (SLOW, "it went on falling to the trend"), checks)
 
 
-def divergence(shape: Shape) -> Finding | None:
-    """The finding, if this event is a divergence."""
+def _divergence(shape: Shape) -> Finding | None:
     e, limits = shape.event, shape.limits
     gone = shape.lost and not (shape.is_jump and shape.is_step)
     if not shape.is_open or not (e.into_nan or shape.grows or gone):
@@ -182,8 +338,7 @@ def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
         yield replace(longer, severity=max(f.severity, climb.severity))
 
 
-def level_shift(shape: Shape) -> Finding | None:
-    """The finding, if this event is a step that stays."""
+def _level_shift(shape: Shape) -> Finding | None:
     if not (shape.is_open and shape.is_jump and shape.is_step) or shape.grows:
         return None
     left = shape.event.residual
@@ -191,25 +346,19 @@ def level_shift(shape: Shape) -> Finding | None:
     return shape.finding(SHIFT, 0.3 + left, (NOT_FULLY, "its peak stood out above the new level"), [check])
 
 
-def nonfinite(shape: Shape) -> Finding | None:
-    """The finding, if this event is a stretch of NaN or Inf."""
+def _nonfinite(shape: Shape) -> Finding | None:
     e = shape.event
     if e.kind is not Kind.NONFINITE:
         return None
     part = shape.series.values[e.onset : len(shape.series) if e.end is None else e.end + 1]
     counts = noted(nan_samples=int(np.isnan(part).sum()), inf_samples=int(np.isinf(part).sum()))
-    return finding(
-        NAN,
-        shape.at(e.onset),
-        [*counts, Check("values that are not finite", e.height, "samples", ">= 1")],
-        severity=0.95 if e.end is None else 0.75,
-        confidence=0.99,
-        runner_up=(FROZEN, "the values were finite and the same"),
-    )
+    checks = [*counts, Check("values that are not finite", e.height, "samples", ">= 1")]
+    severity = 0.95 if e.end is None else 0.75
+    runner_up = (FROZEN, "the values were finite and the same")
+    return finding(NAN, shape.at(e.onset), checks, severity=severity, confidence=0.99, runner_up=runner_up)
 
 
-def hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
-    """Zeros at the end of a loss that stand for filtered NaN."""
+def _hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
     values, norm = series.values, attempt.grad_norm
     if len(values) < 2 * ZEROS or values[-1] != 0.0:
         return None
@@ -221,43 +370,33 @@ def hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
     dead = float(np.mean(~np.isfinite(late) | (late == 0.0))) if len(late) else 0.0
     if dead < 0.5:
         return None
-    return finding(
-        NAN,
-        At(attempt, series, series.steps[start], series.steps[start]),
-        [
-            Check("exact zeros at the end", zeros, "samples", f">= {ZEROS}", key="zero_samples"),
-            Check(
-                "gradient norm NaN, Inf or zero meanwhile",
-                dead,
-                "share",
-                ">= 0.5",
-                key="dead_grad_norm_share",
-            ),
-        ],
-        severity=0.95,
-        confidence=0.9,
-        runner_up=(FROZEN, "the gradient norm went on as before"),
-    )
+    checks = [
+        Check("exact zeros at the end", zeros, "samples", f">= {ZEROS}", key="zero_samples"),
+        Check(
+            "gradient norm NaN, Inf or zero meanwhile",
+            dead,
+            "share",
+            ">= 0.5",
+            key="dead_grad_norm_share",
+        ),
+    ]
+    at = At(attempt, series, series.steps[start], series.steps[start])
+    runner_up = (FROZEN, "the gradient norm went on as before")
+    return finding(NAN, at, checks, severity=0.95, confidence=0.9, runner_up=runner_up)
 
 
-def frozen(shape: Shape) -> Finding | None:
-    """The finding, if this event is a stretch of equal values."""
+def _frozen(shape: Shape) -> Finding | None:
     e = shape.event
     if e.kind is not Kind.FROZEN:
         return None
     limit = ">= 32 and 8 times the longest before; or all of 8 and more"
     value = shape.value(e.onset, e.onset + 1)
-    return finding(
-        FROZEN,
-        shape.at(None),
-        [
-            Check("bit-equal values in a row", e.height, "samples", limit),
-            *noted(equal_samples=int(e.height), value_loss=value),
-        ],
-        severity=0.7,
-        confidence=0.95,
-        runner_up=("quantised-loss", "the value changed now and then by one step of a coarse grid"),
-    )
+    checks = [
+        Check("bit-equal values in a row", e.height, "samples", limit),
+        *noted(equal_samples=int(e.height), value_loss=value),
+    ]
+    runner_up = ("quantised-loss", "the value changed now and then by one step of a coarse grid")
+    return finding(FROZEN, shape.at(None), checks, severity=0.7, confidence=0.95, runner_up=runner_up)
 
 
 RULE = Rule.of_attempts("loss-shapes", (*sorted(RISES), NAN, FROZEN), find)

@@ -51,21 +51,19 @@ BITS = 8  # significant ones of bfloat16
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in attempt.by_role(Role.LOSS_SCALE):
-        yield from loss_scale_collapse(view, attempt, series)
-    yield from gravest(
-        attention_logit_growth(view, attempt, s) for s in attempt.by_role(Role.ATTENTION_LOGIT)
+        yield from _loss_scale_collapse(view, attempt, series)
+    yield from _gravest(
+        _attention_logit_growth(view, attempt, s) for s in attempt.by_role(Role.ATTENTION_LOGIT)
     )
-    yield from gravest(output_logit_drift(view, attempt, s) for s in attempt.by_role(Role.OUTPUT_LOGIT))
+    yield from _gravest(_output_logit_drift(view, attempt, s) for s in attempt.by_role(Role.OUTPUT_LOGIT))
 
 
-def gravest(candidates: Iterator[Finding | None]) -> list[Finding]:
-    """One finding for many layers."""
+def _gravest(candidates: Iterator[Finding | None]) -> list[Finding]:
     findings = [f for f in candidates if f is not None]
     return [max(findings, key=lambda f: f.severity)] if findings else []
 
 
-def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
-    """Halvings of the loss scale that add up."""
+def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
     ok = np.isfinite(series.values) & (series.values >= 0)
     steps, power = series.steps[ok], np.log2(np.maximum(series.values[ok], 2.0**-64))
     limits = view.thresholds
@@ -85,17 +83,14 @@ def loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Ite
     back = np.flatnonzero(power[lowest:] >= power[first - 1] - 1) if first else np.empty(0, int)
     end = steps[lowest + back[0]] if len(back) else None
     last, fallen = float(2.0 ** power[-1]), float(fall.max())
-    yield finding(
-        "loss-scale-collapse",
-        At(attempt, series, steps[first], steps[lowest], end),
-        [
-            at_least(f"net halvings in {within} samples", fallen, "halvings", need, "halvings"),
-            Check("scale at the end", last, "", ">= 1", not below_one),
-            *noted(lowest_scale=float(2.0 ** power.min())),
-        ],
-        severity=0.9 if below_one or not len(back) else 0.5,
-        confidence=0.95,
-    )
+    checks = [
+        at_least(f"net halvings in {within} samples", fallen, "halvings", need, "halvings"),
+        Check("scale at the end", last, "", ">= 1", not below_one),
+        *noted(lowest_scale=float(2.0 ** power.min())),
+    ]
+    at = At(attempt, series, steps[first], steps[lowest], end)
+    severity = 0.9 if below_one or not len(back) else 0.5
+    yield finding("loss-scale-collapse", at, checks, severity=severity, confidence=0.95)
 
 
 def search_end(power: Floats, held: int) -> int:
@@ -107,8 +102,7 @@ def search_end(power: Floats, held: int) -> int:
     return 0 if len(power) and power[-1] < 0 else len(power)
 
 
-def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
-    """A largest logit that is high and grows, or grows fast."""
+def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
     steps, level = levels(series)
     if len(level) < LEAST:
         return None
@@ -121,21 +115,18 @@ def attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> 
         return None
     start = leaves(level)
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
-    return finding(
-        "attention-logit-growth",
-        At(attempt, series, steps[start], steps[int(np.argmax(level))]),
-        [
-            Check("largest logit at the end", last, "logit", f"> {high:g}", last > high, "last_logit"),
-            Check("growth over the second half", growth, "factor", f">= {need:g}", key="growth_factor"),
-            *noted(doubling_steps=(steps[-1] - steps[start]) / halves),
-        ],
-        severity=0.3 + 0.2 * float(np.log10(last / high)) + 0.1,
-        confidence=0.9 if last > high else 0.7,
-    )
+    checks = [
+        Check("largest logit at the end", last, "logit", f"> {high:g}", last > high, "last_logit"),
+        Check("growth over the second half", growth, "factor", f">= {need:g}", key="growth_factor"),
+        *noted(doubling_steps=(steps[-1] - steps[start]) / halves),
+    ]
+    at = At(attempt, series, steps[start], steps[int(np.argmax(level))])
+    severity = 0.3 + 0.2 * float(np.log10(last / high)) + 0.1
+    confidence = 0.9 if last > high else 0.7
+    return finding("attention-logit-growth", at, checks, severity=severity, confidence=confidence)
 
 
-def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
-    """A normaliser that left its level and moves on."""
+def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
     steps, level = levels(series)
     if len(level) < LEAST:
         return None
@@ -151,17 +142,13 @@ def output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Find
     away = np.abs(level - base) > LEAVING * abs(drift)
     still = np.flatnonzero(~away[settled:])
     start = settled + int(still[-1]) if len(still) else settled
-    return finding(
-        "output-logit-drift",
-        At(attempt, series, steps[start], steps[-1]),
-        [
-            *noted(drift_nats=drift, level_before=base, level_now=last),
-            Check("distance from the level after the start", abs(drift), "nats", f">= {need:.3g}"),
-            at_least("of it in the second half", late / drift, "share", limits.drift_late),
-        ],
-        severity=0.4,
-        confidence=0.8,
-    )
+    checks = [
+        *noted(drift_nats=drift, level_before=base, level_now=last),
+        Check("distance from the level after the start", abs(drift), "nats", f">= {need:.3g}"),
+        at_least("of it in the second half", late / drift, "share", limits.drift_late),
+    ]
+    at = At(attempt, series, steps[start], steps[-1])
+    return finding("output-logit-drift", at, checks, severity=0.4, confidence=0.8)
 
 
 def levels(series: Series) -> tuple[Floats, Floats]:
@@ -178,35 +165,26 @@ def leaves(level: Floats) -> int:
     return begin + int(np.flatnonzero(level[begin : top + 1] <= LOWEST * low)[-1])
 
 
-# ---- how the loss is logged --------------------------------------------------------------------------
-
-
-def on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """A number format so coarse that the values of a loss stand on a grid."""
+def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     values, limits = loss.values[np.isfinite(loss.values)], view.thresholds
     grid = np.unique(values)
     if len(values) < GRID_LEAST or len(grid) < 3:
         return
     share, apart = len(grid) / len(values), float(np.median(np.diff(grid)))
     few = share < limits.quantised and apart >= limits.grid * float(np.median(np.abs(values)))
-    if few or coarse(values):
+    if few or _coarse(values):
         few_limit = f"< {limits.quantised}"
-        yield finding(
-            "quantised-loss",
-            At(attempt, loss, loss.steps[0], None, loss.steps[-1]),
-            [
-                Check("distinct values", share, "of the samples", few_limit, few, "distinct_share"),
-                *noted(grid_loss=apart, distinct_values=len(grid)),
-                Check("significant bits of every value", None, "bits", f"<= {BITS}", coarse(values)),
-            ],
-            severity=0.1,
-            confidence=0.9,
-            runner_up=("frozen-metric", "it had shown one value only"),
-        )
+        checks = [
+            Check("distinct values", share, "of the samples", few_limit, few, "distinct_share"),
+            *noted(grid_loss=apart, distinct_values=len(grid)),
+            Check("significant bits of every value", None, "bits", f"<= {BITS}", _coarse(values)),
+        ]
+        at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
+        runner_up = ("frozen-metric", "it had shown one value only")
+        yield finding("quantised-loss", at, checks, severity=0.1, confidence=0.9, runner_up=runner_up)
 
 
-def coarse(values: Floats) -> bool:
-    """Whether every value has at most BITS significant bits."""
+def _coarse(values: Floats) -> bool:
     mantissa = np.frexp(values)[0] * 2.0**BITS
     return bool(np.all(mantissa == np.rint(mantissa)))
 
@@ -214,4 +192,4 @@ def coarse(values: Floats) -> bool:
 RULE = Rule.of_attempts(
     "numerics", ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift"), find
 )
-QUANTISED = Rule.of_losses("quantised", ("quantised-loss",), on_a_grid)
+QUANTISED = Rule.of_losses("quantised", ("quantised-loss",), _on_a_grid)

@@ -22,48 +22,34 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import BEFORE, departure, fit, positive, sure
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.short_logs import RISES as RISING_KINDS
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, Series
 
-RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
 LOGGED = 0.5  # share of the loss's points that the gradient norm must have
 
 
-@dataclass(frozen=True)
-class Lead:
-    """A rise of the gradient norm, the step where it begins, and the step where the loss follows."""
-
-    rise: Event
-    start_step: int
-    spike_step: int
-
-
-# ---- gradient norm ---------------------------------------------------------------------------------
-
-
-def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Rises of the gradient norm that lead a spike of the loss."""
+def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss, norm = attempt.loss, attempt.grad_norm
     if loss is None or norm is None or len(norm) < LOGGED * len(loss):
         return
     limits = view.thresholds
-    rises = [(e, onset(norm, e, limits)) for e in view.events(norm) if e.kind in RISES]
+    rises = [(e, onset(norm, e, limits)) for e in view.events(norm) if e.kind in RISING_KINDS]
     # of a slow rise the last calm sample comes late: then the loss began where the kernel saw it begin
-    events = [e for e in view.events(loss) if e.kind in RISES]
+    events = [e for e in view.events(loss) if e.kind in RISING_KINDS]
     spikes = [min(onset(loss, e, limits), int(loss.steps[e.onset])) for e in events]
     most = limits.lead_most * step_gap(norm)
     leads = [
-        Lead(rise, start, spike)
+        (rise, start, spike)
         for spike in spikes
         for rise, start in rises
         if 0 < spike - start <= most and alone(view, norm, loss, start, spike)
@@ -78,8 +64,14 @@ def precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
         *noted(rises_of_gradient_norm=len(rises), rises_before_a_spike=len(leads)),
         Check("such leads by chance", luck, "probability", f"< {limits.lead_chance:g}"),
     ]
-    for lead in leads:
-        yield precursor(attempt, norm, lead, confidence, worth)
+    for rise, start, spike in leads:
+        checks = [
+            Check("lead", spike - start, "steps", "> 0", key="lead_steps"),
+            *noted(rise_factor=math.exp(rise.height), loss_start_step=spike),
+            *worth,
+        ]
+        at = At(attempt, norm, start, norm.steps[rise.peak], spike)
+        yield finding("grad-norm-precursor", at, checks, severity=0.3, confidence=confidence)
 
 
 def onset(series: Series, event: Event, limits: Thresholds) -> int:
@@ -101,35 +93,13 @@ def alone(view: View, norm: Series, loss: Series, start: int, spike: int) -> boo
     return departure(norm, start, spike).t >= least > abs(departure(loss, start, spike).t)
 
 
-def precursor(
-    attempt: AttemptView, norm: Series, lead: Lead, confidence: float, worth: Sequence[Check]
-) -> Finding:
-    """The finding of one lead; ``worth`` says what a rise of the norm means in this run."""
-    steps, peak = lead.spike_step - lead.start_step, norm.steps[lead.rise.peak]
-    return finding(
-        "grad-norm-precursor",
-        At(attempt, norm, lead.start_step, peak, lead.spike_step),
-        [
-            Check("lead", steps, "steps", "> 0", key="lead_steps"),
-            *noted(rise_factor=math.exp(lead.rise.height), loss_start_step=lead.spike_step),
-            *worth,
-        ],
-        severity=0.3,
-        confidence=confidence,
-    )
-
-
 def at_least_by_chance(hits: int, trials: int, p: float) -> float:
     """Probability of at least ``hits`` of ``trials`` when each happens with probability ``p``."""
     p = min(max(p, 0.0), 1.0)
     return sum(math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(hits, trials + 1))
 
 
-# ---- rate -----------------------------------------------------------------------------------------
-
-
-def rising_rate(view: View) -> Iterator[Finding]:
-    """A trend in the times or the heights of the spikes of the whole run."""
+def _rising_rate(view: View) -> Iterator[Finding]:
     places, heights, steps = live_spikes(view)
     limits = view.thresholds
     keep, start = places >= limits.settling, limits.settling  # detection is still warming up
@@ -138,9 +108,9 @@ def rising_rate(view: View) -> Iterator[Finding]:
     if n < limits.rate_events:
         return
     late = int(np.sum(places > 0.5))
-    often = above_by_chance(laplace(places)), times_more(late, n - late)
+    more_often = (late + 1) / (n - late + 1)  # one of each added, so that none is a division by zero
     trends = {
-        "spikes in the second half": often,
+        "spikes in the second half": (above_by_chance(laplace(places)), more_often),
         "gap in the first third": growth(np.diff(places)[::-1]),
         "height in the last third": growth(heights),
     }
@@ -148,18 +118,15 @@ def rising_rate(view: View) -> Iterator[Finding]:
     what, (p, factor) = min(trends.items(), key=lambda t: t[1] if t[1][1] >= least else (1.0, 1.0))
     if p >= limits.rate_p or factor < least:
         return
-    yield finding(
-        "rising-spike-rate",
-        At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1]),
-        [
-            *noted(spikes=n),
-            Check("trend by chance", p, "probability", f"< {limits.rate_p:g}", key="p_value"),
-            at_least(what, factor, "times the other", least, "factor"),
-            *noted(of=what),
-        ],
-        severity=0.5,
-        confidence=sure(-math.log(max(p, 1e-12)), -math.log(limits.rate_p)),
-    )
+    checks = [
+        *noted(spikes=n),
+        Check("trend by chance", p, "probability", f"< {limits.rate_p:g}", key="p_value"),
+        at_least(what, factor, "times the other", least, "factor"),
+        *noted(of=what),
+    ]
+    at = At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1])
+    confidence = sure(-math.log(max(p, 1e-12)), -math.log(limits.rate_p))
+    yield finding("rising-spike-rate", at, checks, severity=0.5, confidence=confidence)
 
 
 def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
@@ -205,10 +172,5 @@ def above_by_chance(z: float) -> float:
     return 0.5 * math.erfc(z / math.sqrt(2))
 
 
-def times_more(late: int, early: int) -> float:
-    """Late over early counts, with one of each added so that none is a division by zero."""
-    return (late + 1) / (early + 1)
-
-
-PRECURSORS = Rule.of_attempts("precursors", ("grad-norm-precursor",), precursors)
-SPIKE_RATE = Rule("spike-rate", ("rising-spike-rate",), rising_rate)
+PRECURSORS = Rule.of_attempts("precursors", ("grad-norm-precursor",), _precursors)
+SPIKE_RATE = Rule("spike-rate", ("rising-spike-rate",), _rising_rate)

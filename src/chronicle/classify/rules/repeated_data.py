@@ -25,7 +25,7 @@ from chronicle.classify.batch_noise import Reread, rereads
 from chronicle.classify.measure import MEDIAN_ERROR, median, medians, positive, sure, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, with_more
 from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays, validation_stays_at, wary
-from chronicle.classify.rules import late_rise
+from chronicle.classify.rules import slow_changes
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
@@ -51,15 +51,14 @@ def find(view: View) -> Iterator[Finding]:
         if end is not None:
             replay, join, last = end
             honest[attempt.name] = join, float(join.steps[last])
-            yield replay if proof is None else proved(view, replay, proof)
+            yield replay if proof is None else _proved(view, replay, proof)
         elif proof is not None:
-            yield proved(view, read_again(view, attempt, joins, proof), proof)
+            yield _proved(view, read_again(view, attempt, joins, proof), proof)
         elif jumps and jumps[0][1] is None:
             yield from still_low(view, joins[0])
 
 
-def proved(view: View, replay: Finding, proof: Reread) -> Finding:
-    """The finding with the proof that the data were read before."""
+def _proved(view: View, replay: Finding, proof: Reread) -> Finding:
     checks = [*noted(**proof.evidence()), proof.criterion(view.thresholds)]
     return replace(with_more(replay, checks), confidence=PROVED)
 
@@ -89,14 +88,9 @@ def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Rer
         return ended_by(shape, why, evidence)
     new_at = int(steps[min(end, len(steps) - 1)])
     replayed = At(attempt, loss, steps[0], None, last_step)
-    return finding(
-        REPEAT,
-        At(attempt, loss, new_at, new_at, new_at) if jumps else replayed,
-        evidence,
-        severity=0.5 + max(height, 0.0),
-        confidence=PROVED,
-        runner_up=(SHIFT, why),
-    )
+    at = At(attempt, loss, new_at, new_at, new_at) if jumps else replayed
+    severity = 0.5 + max(height, 0.0)
+    return finding(REPEAT, at, evidence, severity=severity, confidence=PROVED, runner_up=(SHIFT, why))
 
 
 def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:
@@ -125,13 +119,12 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
     if best < limits.join_t:
         return None
     around = range(max(near - window // 2, LEAST), min(near + window // 2, n - LEAST) + 1)
-    at = max(around, key=lambda i: rise(join, i, LEAST), default=near)
-    clear = rise(join, at, LEAST) >= limits.midway * rise(join, near, window) > 0
+    at = max(around, key=lambda i: _rise(join, i, LEAST), default=near)
+    clear = _rise(join, at, LEAST) >= limits.midway * _rise(join, near, window) > 0
     return (at, window) if clear else None
 
 
-def rise(join: Resume, i: int, window_samples: int) -> float:
-    """Median after sample ``i`` less median before it, log units over the line."""
+def _rise(join: Resume, i: int, window_samples: int) -> float:
     after, before = join.off[i : i + window_samples], join.off[max(i - window_samples, 0) : i]
     return median(after) - median(before)
 
@@ -139,7 +132,7 @@ def rise(join: Resume, i: int, window_samples: int) -> float:
 def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding]:
     """The jump at which a replay ends, if the loss was too low before it and is right after it."""
     limits = view.thresholds
-    height = rise(join, at, window)
+    height = _rise(join, at, window)
     half = limits.midway * height
     before = join.over(max(at - window, 0), at)
     after = join.over(at + 1, min(at + 1 + window, join.reach))
@@ -164,19 +157,13 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     if shape is not None:
         yield ended_by(shape, why, checks)
         return
-    yield finding(
-        REPEAT,
-        At(join.attempt, join.loss, join.steps[at], join.steps[at], join.steps[at]),
-        checks,
-        severity=0.5 + height,
-        confidence=0.9,
-        runner_up=(SHIFT, why),
-    )
+    place = At(join.attempt, join.loss, join.steps[at], join.steps[at], join.steps[at])
+    yield finding(REPEAT, place, checks, severity=0.5 + height, confidence=0.9, runner_up=(SHIFT, why))
 
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
     """What the loss alone looks like at the jump, for want of its context: a spike, a shift, a divergence."""
-    all_turns = view.once(("late rises",), lambda: tuple(late_rise.RULE.find(view)))
+    all_turns = view.once(("late rises",), lambda: tuple(slow_changes.TURN.find(view)))
     turns = (f for f in all_turns if f.attempt == join.attempt.name)
     shapes = [f for f in (*typed_findings(view, join.loss), *turns) if f.pattern in REPLACED]
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
@@ -203,14 +190,11 @@ def still_low(view: View, join: Resume) -> Iterator[Finding]:
     if not all(c.met for c in needed):
         return
     jump_seen = Check("jump where new data begin", None, "", "seen", False)
-    yield finding(
-        REPEAT,
-        At(join.attempt, join.loss, join.steps[0], join.steps[0]),
-        [*needed, jump_seen, *noted(after=join.parent.name)],
-        severity=0.4 - low.height,
-        confidence=0.6 * sure(low.t, limits.join_t),
-        runner_up=(SHIFT, "the validation loss had fallen as well"),
-    )
+    checks = [*needed, jump_seen, *noted(after=join.parent.name)]
+    at = At(join.attempt, join.loss, join.steps[0], join.steps[0])
+    confidence = 0.6 * sure(low.t, limits.join_t)
+    runner_up = (SHIFT, "the validation loss had fallen as well")
+    yield finding(REPEAT, at, checks, severity=0.4 - low.height, confidence=confidence, runner_up=runner_up)
 
 
 RULE = Rule("repeated-data", (REPEAT,), find, replaces=REPLACED)

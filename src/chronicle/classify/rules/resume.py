@@ -1,4 +1,14 @@
-"""What a resume lost: an attempt against the ones before it.
+"""What a resume lost: an attempt against the ones before it, and weights that know nothing again.
+
+reinitialised
+    Sees: new weights under an old step count.
+    Rule: the loss is back at the very first level of the run (within a fifth of what was learned), at once
+    and no higher, and the tenths of the way down take as long as the first time (median, within a factor of
+    1.6). At a join, time may also be counted in steps times the learning rate: without the warm-up of the
+    first time it is learned faster.
+    Blind to: logs that do not begin with the run, and learning too fast for them.
+    False alarm: a spike taller than all others, rarely.
+    Source: AlgoPerf logs with a scheduled re-initialisation.
 
 resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
@@ -31,10 +41,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import Excess, departure, medians, sure
+from chronicle.classify.measure import Excess, departure, medians, positive, running, sure, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, renamed
-from chronicle.classify.resumed import FIRST, LEAST, Resume, resumes, seams
-from chronicle.classify.rules import reinitialised
+from chronicle.classify.resumed import FIRST, LEAST, Resume, learned_before, resumes, seams
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
@@ -42,32 +51,134 @@ from chronicle.model import Finding, Floats, JoinKind, Series
 from chronicle.timeline.joins import expected
 
 SPIKE, NOT_RESTORED = "resume-spike", "lr-not-restored"
+LEARNED = 0.3  # [log units] less than this is no learning that could be lost
+SAME_PACE = 1.6  # factor between the times of both courses; a return from a spike is several times faster
+RESOLVED = 6  # [samples] of the first course, until nine tenths are learned
+
+
+def learned_anew(view: View, attempt: AttemptView) -> tuple[Finding, ...]:
+    """The findings of one attempt, looked for once."""
+    return view.once(("reinitialised", attempt.index), lambda: tuple(_learned_anew(view, attempt)))
+
+
+def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Places where the loss is back at its very first level and learns the same way again."""
+    first = view.attempts[0].loss
+    if attempt.loss is None or first is None:
+        return
+    steps, y = positive(attempt.loss)
+    start, early = positive(first)
+    if min(len(early), len(y)) < 2 * LEAST or start[0] > 0.05 * max(start[-1], steps[-1]):
+        return
+    soon = start[0] + 2 * LEAST * step_gap(first)
+    if attempt.index and steps[0] > soon:
+        learned = learned_before(view, attempt)
+        times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
+        if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
+            at = At(attempt, attempt.loss, steps[0], steps[0])
+            yield _lost_weights(view, at, None, early[0], learned, y[0])
+            return
+    for shape in typed_findings(view, attempt.loss):
+        if shape.pattern not in RISES or shape.start_step <= soon:
+            continue
+        before = y[steps < shape.start_step][-LEAST:]
+        onset = int(np.searchsorted(steps, shape.start_step))
+        learned = float(np.median(before)) if len(before) else np.inf
+        if len(before) < LEAST or _worse_than_new(view, early, y[onset:], learned):
+            continue
+        for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
+            at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
+            if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
+                at = At(attempt, attempt.loss, steps[a], steps[a])
+                yield _lost_weights(view, at, shape, early[0], learned, y[a])
+                break
+
+
+def clock(attempt: AttemptView, steps: Floats) -> Floats:
+    """Time by which learning is counted: steps, each weighted by the learning rate over the usual one."""
+    rate = attempt.learning_rate
+    ok = np.isfinite(rate.values) & (rate.values >= 0) if rate is not None else np.zeros(1, bool)
+    if rate is None or ok.sum() < 2 * LEAST or not rate.values[ok].max() > 0:
+        return steps
+    usual = float(np.quantile(rate.values[ok], 0.9))  # not the highest: that may be what went wrong
+    share = np.interp(steps, rate.steps[ok], rate.values[ok] / max(usual, 1e-30))
+    counted: Floats = np.cumsum(share * np.diff(steps, prepend=steps[0])) + steps[0]
+    return counted
+
+
+def _worse_than_new(view: View, early: Floats, y: Floats, learned: float) -> bool:
+    level = float(np.median(early[:2]))
+    near = view.thresholds.first_level / 3 * (level - learned) + 3 * wiggle(early[: 4 * LEAST])
+    return bool(np.max(running(y[: 4 * LEAST], 3)) > level + near)
+
+
+def same_course(
+    view: View, first: tuple[Floats, Floats], again: tuple[Floats, Floats], learned: float
+) -> bool:
+    """Whether the loss is back at its first level, and learns as fast as the first time."""
+    (start, early), (steps, y) = first, again
+    level = float(np.median(early[:2]))
+    to_learn = level - learned
+    near = 1.5 * view.thresholds.first_level * to_learn
+    if to_learn < LEARNED or not len(y) or abs(float(np.median(y[:2])) - level) > near:
+        return False
+    tenths = level - to_learn * np.arange(1, 10) / 10
+    once, twice = passed(start, early, tenths), passed(steps, y, tenths)
+    gaps = np.diff(start)
+    gap = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
+    if not once[-1] >= RESOLVED * gap:
+        return False  # learned within a few samples: any return from a spike looks like that
+    over = float(steps[-1] - steps[0])
+    seen = (once + gap) * SAME_PACE <= over
+    if seen.sum() < 4:
+        return False
+    pace = float(np.median((twice[seen] + gap) / (once[seen] + gap)))
+    return 1 / SAME_PACE <= pace <= SAME_PACE
+
+
+def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
+    """Steps until the running median of 3 is first at or below each level (inf: never)."""
+    calm = running(y, 3)
+    return np.array([steps[np.argmax(calm <= v)] - steps[0] if calm.min() <= v else np.inf for v in levels])
+
+
+def _lost_weights(
+    view: View, at: At, shape: Finding | None, first_log: float, learned_log: float, level_log: float
+) -> Finding:
+    lost = (level_log - learned_log) / max(first_log - learned_log, 1e-9)
+    least = 1 - 1.5 * view.thresholds.first_level
+    checks = [
+        *noted(first_level_log=first_log),
+        at_least("of what was learned, lost at once", lost, "share", least, "lost_share"),
+    ]
+    why = "it had come back faster than it once learned"
+    if shape is not None:
+        return renamed(shape, "reinitialised", checks, why=why)
+    runner_up = ("resume-spike", why)
+    return finding("reinitialised", at, checks, severity=0.8, confidence=0.85, runner_up=runner_up)
+
+
+# ---- the loss --------------------------------------------------------------------------------------
 
 
 def find(view: View) -> Iterator[Finding]:
     first_joins: list[Resume] = []
     for attempt in view.attempts:
-        if not reinitialised.find(view, attempt):
+        if not learned_anew(view, attempt):
             first_joins += resumes(view, attempt)[:1]
         for step, factor in seams(attempt, view.thresholds):
             yield from seam_spike(view, attempt, step, factor)
-    starts = [(join, highest(join)) for join in first_joins]
+    starts = [(join, max((join.over(0, m) for m in FIRST), key=lambda e: e.t)) for join in first_joins]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
     for join, start in starts:
-        yield from join_spike(view, join, start, together)
+        yield from _join_spike(view, join, start, together)
 
 
-def highest(join: Resume) -> Excess:
-    """The surest excess of the first samples."""
-    return max((join.over(0, m) for m in FIRST), key=lambda e: e.t)
-
-
-def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
-    """The excess of the first samples, or the spike that the kernel saw there."""
+def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
     limits = view.thresholds
     t = together if start.t >= limits.joint_t else start.t
-    raised = any(f.evidence["lr_factor"] > 1 for f in not_restored(view, join.attempt))
+    raised = any(f.evidence["lr_factor"] > 1 for f in _not_restored(view, join.attempt))
     least = limits.joint_t if raised else limits.join_t
     checks = [
         at_least("first samples over the earlier attempt, all joins", t, "standard errors", least),
@@ -82,20 +193,18 @@ def join_spike(view: View, join: Resume, start: Excess, together: float) -> Iter
             return
     if not all(c.met for c in checks):
         return
-    end = returned(join.off, limits.midway * start.height)
-    if end is None:
+    back = medians(join.off, LEAST)[1:] < limits.midway * start.height
+    if not back.any():
         yield from stays_up(view, join, checks)
         return
-    peak = int(np.argmax(join.off[: max(end, 1)]))
+    end = int(np.argmax(back)) + 1
+    peak = int(np.argmax(join.off[:end]))
     lasted = join.steps[end] - join.steps[0]
-    yield finding(
-        SPIKE,
-        At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end]),
-        [*checks, *noted(height_log=join.off[peak], recovery_steps=lasted)],
-        severity=0.2 + start.height,
-        confidence=sure(t, limits.join_t),
-        runner_up=(SHIFT, "it had not come down again"),
-    )
+    checks = [*checks, *noted(height_log=join.off[peak], recovery_steps=lasted)]
+    at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
+    confidence = sure(t, limits.join_t)
+    runner_up = (SHIFT, "it had not come down again")
+    yield finding(SPIKE, at, checks, severity=0.2 + start.height, confidence=confidence, runner_up=runner_up)
 
 
 def stays_up(view: View, join: Resume, checks: list[Check]) -> Iterator[Finding]:
@@ -106,14 +215,12 @@ def stays_up(view: View, join: Resume, checks: list[Check]) -> Iterator[Finding]
         at_least("height of all", over.height, "log units", limits.rise, "step_log"),
     ]
     if all(c.met for c in lasting):
-        yield finding(
-            SHIFT,
-            At(join.attempt, join.loss, join.steps[0]),
-            [*checks, *lasting],
-            severity=0.3 + over.height,
-            confidence=sure(over.t, limits.join_t),
-            runner_up=(SPIKE, "it had come down again"),
-        )
+        checks = [*checks, *lasting]
+        at = At(join.attempt, join.loss, join.steps[0])
+        severity = 0.3 + over.height
+        confidence = sure(over.t, limits.join_t)
+        runner_up = (SPIKE, "it had come down again")
+        yield finding(SHIFT, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
 
 
 def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> Iterator[Finding]:
@@ -135,40 +242,29 @@ def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> 
             yield renamed(shape, SPIKE, checks, why=why)
             return
     if all(c.met for c in checks):
-        yield finding(
-            SPIKE,
-            At(attempt, loss, step, step),
-            [*checks, *noted(height_log=best.height)],
-            severity=0.2 + best.height,
-            confidence=sure(best.t, limits.known_t),
-            runner_up=(SHIFT, why),
-        )
-
-
-def returned(off: Floats, level: float) -> int | None:
-    """The first sample after which the median of 8 is below a level."""
-    below = medians(off, LEAST)[1:] < level
-    return int(np.argmax(below)) + 1 if below.any() else None
+        checks = [*checks, *noted(height_log=best.height)]
+        at = At(attempt, loss, step, step)
+        severity = 0.2 + best.height
+        confidence = sure(best.t, limits.known_t)
+        yield finding(SPIKE, at, checks, severity=severity, confidence=confidence, runner_up=(SHIFT, why))
 
 
 # ---- the schedule ------------------------------------------------------------------------------------
 
 
-def restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """The learning rate where another process took over, at a join or inside one log."""
-    yield from not_restored(view, attempt)
+def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    yield from _not_restored(view, attempt)
     for step, factor in seams(attempt, view.thresholds):
         yield other_rate(view, attempt, step, factor, "is higher" if factor > 1 else "is lower", 0.7)
 
 
-def not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """The learning rate at the start of an attempt against what it should have been."""
+def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     join = view.join_into.get(attempt.index)
     rate, limits = attempt.learning_rate, view.thresholds
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
         return
     reach = float(rate.steps[0]) - limits.join_gap * max(step_gap(rate), 1.0)
-    earlier = [a for a in view.attempts[: attempt.index] if covers(a, rate, reach)]
+    earlier = [a for a in view.attempts[: attempt.index] if _covers(a, rate, reach)]
     rates = [e for a in earlier if (e := expected_rate(a.learning_rate, rate)) is not None]
     now = float(np.median(rate.values[:3]))
     if not rates or not np.isfinite(now):
@@ -190,21 +286,17 @@ def other_rate(
 ) -> Finding:
     """The finding; ``factor`` is the learning rate found over the one expected."""
     least = view.thresholds.lr_differs
-    return finding(
-        NOT_RESTORED,
-        At(attempt, attempt.learning_rate, step, step),
-        [
-            *noted(lr_factor=factor, how=how),
-            at_least("off the rate that was expected", abs(factor - 1), "share", least),
-        ],
-        severity=min(abs(np.log(max(factor, 1e-3))), 1.0),
-        confidence=confidence,
-        runner_up=("lr-decay-drop", "somebody had changed it on purpose"),
-    )
+    checks = [
+        *noted(lr_factor=factor, how=how),
+        at_least("off the rate that was expected", abs(factor - 1), "share", least),
+    ]
+    at = At(attempt, attempt.learning_rate, step, step)
+    severity = min(abs(np.log(max(factor, 1e-3))), 1.0)
+    runner_up = ("lr-decay-drop", "somebody had changed it on purpose")
+    return finding(NOT_RESTORED, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
 
 
-def covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:
-    """Whether an earlier attempt logged its learning rate before this one begins, up to a step."""
+def _covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:
     old = attempt.learning_rate
     if old is None or len(old) < 4:
         return False
@@ -226,5 +318,6 @@ def warms_up(rate: Series, factor: float) -> bool:
     return bool(high and np.all(np.diff(head[: top + 1]) >= -1e-12))
 
 
+REINITIALISED = Rule.of_attempts("reinitialised", ("reinitialised",), learned_anew, replaces=RISES)
 RESUME = Rule("resume", (SPIKE, SHIFT), find, replaces=RISES)
-RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), restored)
+RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), _restored)

@@ -55,15 +55,14 @@ ONE_SAMPLE = 0.9  # [log units] standard error of the noise that one sample tell
 
 
 def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    yield from lr_decay_drops(view, attempt, loss)
-    yield from batch_ramp(view, attempt, loss)
+    yield from _lr_decay_drops(view, attempt, loss)
+    yield from _batch_ramp(view, attempt, loss)
 
 
 # ---- falls that the learning rate explains -----------------------------------------------------------
 
 
-def lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """Falls of the loss where the learning rate falls."""
+def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     rate, limits = attempt.learning_rate, view.thresholds
     if rate is None or len(rate) < LEAST:
         return
@@ -80,7 +79,7 @@ def lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
             slow = decay_fall(steps, y, (at, decay_ends(rate, limits.idle)), limits.horizon)
             fall = min(fall, slow, key=lambda e: e.t)
         if fall.t <= -limits.known_t and fall.height <= -limits.moved:
-            yield planned_fall(view, attempt, DROP, at, fall, noted(lr_factor=lr_factor(rate, at)))
+            yield planned_fall(view, attempt, DROP, at, fall, noted(lr_factor=_lr_factor(rate, at)))
 
 
 def cliffs(rate: Series, factor: float) -> list[float]:
@@ -136,8 +135,7 @@ def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
     return min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
 
 
-def lr_factor(rate: Series, at: float) -> float:
-    """Learning rate after over before a step."""
+def _lr_factor(rate: Series, at: float) -> float:
     i = index_at(rate, at)
     j = min(i + 2, len(rate) - 1)
     before = float(rate.values[max(i - 2, 0)])
@@ -150,24 +148,19 @@ def planned_fall(
     """A planned change as a finding; it takes the step of the kernel's drop there, so that it replaces it."""
     loss, limits = attempt.loss, view.thresholds
     assert loss is not None
-    drop = next((e for e in view.events(loss) if e.kind is Kind.DROP and near(loss, e, step)), None)
+    drop = next((e for e in view.events(loss) if e.kind is Kind.DROP and _near(loss, e, step)), None)
     start = loss.steps[drop.onset] if drop else step
     checks = [
         at_least("fall of the loss there", -fall.t, "standard errors", limits.known_t),
         at_least("fall of the loss there", -fall.height, "log units", limits.moved, "drop_log"),
     ]
-    return finding(
-        pattern,
-        At(attempt, loss, start, None, loss.steps[drop.end] if drop and drop.end is not None else None),
-        [*planned, *checks],
-        severity=0.1,
-        confidence=sure(fall.t, limits.known_t),
-        runner_up=("grokking", "nothing had been changed there"),
-    )
+    at = At(attempt, loss, start, None, loss.steps[drop.end] if drop and drop.end is not None else None)
+    confidence = sure(fall.t, limits.known_t)
+    runner_up = ("grokking", "nothing had been changed there")
+    return finding(pattern, at, [*planned, *checks], severity=0.1, confidence=confidence, runner_up=runner_up)
 
 
-def near(loss: Series, event: Event, at: float) -> bool:
-    """Whether a step lies within a drop of the loss, or 16 samples around its onset."""
+def _near(loss: Series, event: Event, at: float) -> bool:
     i = index_at(loss, at)
     return event.onset - LEAST <= i <= max(event.onset + LEAST, event.end or 0)
 
@@ -175,10 +168,9 @@ def near(loss: Series, event: Event, at: float) -> bool:
 # ---- batch size --------------------------------------------------------------------------------------
 
 
-def batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """The whole ramp as one finding, and each drop of the loss that it explains."""
+def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     steps, y = positive(loss)
-    at, factor = ramp(attempt.first(Role.BATCH_SIZE))
+    at, factor = _ramp(attempt.first(Role.BATCH_SIZE))
     limits = view.thresholds
     if factor < limits.batch_grows:
         return
@@ -199,7 +191,7 @@ def batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     checks = [*grown, calmer, surely, falls_t]
     yield finding(RAMP, At(attempt, loss, at[0], None, at[-1]), checks, severity=0.1, confidence=0.8)
     for step, fall in zip(few, falls, strict=True):
-        if any(e.kind is Kind.DROP and near(loss, e, float(step)) for e in view.events(loss)):
+        if any(e.kind is Kind.DROP and _near(loss, e, float(step)) for e in view.events(loss)):
             yield planned_fall(view, attempt, RAMP, float(step), fall, grown)
 
 
@@ -209,8 +201,7 @@ def quieter(before: Floats, after: Floats) -> tuple[float, float]:
     return factor, -float(np.log(factor)) / (ONE_SAMPLE * (1 / len(before) + 1 / len(after)) ** 0.5)
 
 
-def ramp(size: Series | None) -> tuple[Floats, float]:
-    """Steps at which the batch grows, and by how much it grows in all."""
+def _ramp(size: Series | None) -> tuple[Floats, float]:
     if size is None:
         return np.empty(0), 1.0
     ok = np.isfinite(size.values) & (size.values > 0)
@@ -222,16 +213,8 @@ def ramp(size: Series | None) -> tuple[Floats, float]:
 # ---- epochs ------------------------------------------------------------------------------------------
 
 
-def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
+def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Steps down of the loss at whole epochs; a long fall over several edges is one."""
-    first: dict[int, Finding] = {}
-    for edge in all_epoch_edges(view, attempt, loss):
-        first.setdefault(edge.start_step, edge)
-    return [*first.values()]
-
-
-def all_epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """The same, of every edge."""
     epoch = attempt.first(Role.EPOCH, LEAST)
     if epoch is None:
         return
@@ -243,12 +226,16 @@ def all_epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[
         return
     rounding = grain(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
+    falls: dict[int, Finding] = {}
     for i in edges:
         tries = [step_at(steps, y, int(i) + d, min(half, 64), 1) for d in (0, 1, 2) if i + d < len(y)]
         fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
         least = max(view.thresholds.moved, 2 * rounding[i])
         if fall.t <= -view.thresholds.known_t and fall.height <= -least:
-            yield planned_fall(view, attempt, SHIFT, float(steps[i]), fall, noted(epoch=float(whole[i])))
+            epoch_begins = noted(epoch=float(whole[i]))
+            edge = planned_fall(view, attempt, SHIFT, float(steps[i]), fall, epoch_begins)
+            falls.setdefault(edge.start_step, edge)
+    yield from falls.values()
 
 
 # ---- warm restarts -----------------------------------------------------------------------------------
@@ -262,11 +249,10 @@ def explained_by_restart(view: View, rise: Finding) -> bool:
         return False
     rate, limits = attempt.learning_rate, view.thresholds
     small = float(rise.evidence.get("height_log", np.inf)) < limits.spike_height
-    return small and rate is not None and restarts(loss, rate, rise.start_step, limits)
+    return small and rate is not None and _restarts(loss, rate, rise.start_step, limits)
 
 
-def restarts(loss: Series, rate: Series, onset: int, limits: Thresholds) -> bool:
-    """Whether the learning rate, which had come down, rises by as much around a step of the loss."""
+def _restarts(loss: Series, rate: Series, onset: int, limits: Thresholds) -> bool:
     i, around, factor = index_at(loss, onset), int(limits.same_time), limits.lr_falls
     first, last = loss.steps[max(i - around, 0)], loss.steps[min(i + around, len(loss) - 1)]
     ok = np.isfinite(rate.values)

@@ -37,9 +37,10 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     seen: list[Finding] = []
     for role, sign in ((Role.THROUGHPUT, -1.0), (Role.STEP_TIME, 1.0)):
         for series in attempt.by_role(role):
-            for slow in drops(view, attempt, series, sign):
-                if not any(overlap(slow, other) for other in seen):
-                    seen.append(slow)
+            for event in view.events(series, sign) if len(series) >= LEAST else ():
+                if event.kind in (Kind.BACK, Kind.OPEN):
+                    drops = _drop(view, attempt, series, sign, event)
+                    seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
     yield from seen
     yield from hangs(view, attempt)
 
@@ -50,17 +51,7 @@ def overlap(a: Finding, b: Finding) -> bool:
     return a.start_step <= end_b and b.start_step <= end_a
 
 
-def drops(view: View, attempt: AttemptView, series: Series, sign: float) -> Iterator[Finding]:
-    """Slow stretches of one series, throughput (sign -1) or step time (+1)."""
-    if len(series) < LEAST:
-        return
-    for event in view.events(series, sign):
-        if event.kind in (Kind.BACK, Kind.OPEN):
-            yield from drop(view, attempt, series, sign, event)
-
-
-def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:
-    """One slow stretch, if it is deep and long enough and no batch size explains it."""
+def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:
     limits = view.thresholds
     steps, y = positive(series)
     a = int(np.searchsorted(steps, series.steps[event.onset]))
@@ -77,16 +68,12 @@ def drop(view: View, attempt: AttemptView, series: Series, sign: float, event: E
         at_least("lasted", b - a, "samples", limits.slow_samples),
     ]
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
-    if all(c.met for c in checks) and not batch_changed(attempt, *around, limits.slower):
+    if all(c.met for c in checks) and not _batch_changed(attempt, *around, limits.slower):
         end = steps[b] if b < len(steps) else None
-        yield finding(
-            "throughput-drop",
-            At(attempt, series, steps[a], steps[a + int(np.argmax(sign * y[a:b]))], end),
-            [*checks, *noted(lost_steps=share * lasts)],
-            severity=share,
-            confidence=0.9,
-            runner_up=("hang", "a single step had taken as long as all of these"),
-        )
+        checks = [*checks, *noted(lost_steps=share * lasts)]
+        at = At(attempt, series, steps[a], steps[a + int(np.argmax(sign * y[a:b]))], end)
+        runner_up = ("hang", "a single step had taken as long as all of these")
+        yield finding("throughput-drop", at, checks, severity=share, confidence=0.9, runner_up=runner_up)
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:
@@ -114,8 +101,7 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
     return first + int(np.argmax(slower[first:] >= half))
 
 
-def batch_changed(attempt: AttemptView, before: float, after: float, share: float) -> bool:
-    """Whether the batch size at two steps differs by a share or more."""
+def _batch_changed(attempt: AttemptView, before: float, after: float, share: float) -> bool:
     sizes = attempt.first(Role.BATCH_SIZE)
     return sizes is not None and not np.isclose(value_at(sizes, before), value_at(sizes, after), rtol=share)
 
@@ -148,18 +134,15 @@ def standstill(
         if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / np.median(steps[ok]):
             continue
         times, limit = gaps[i] / usual, f">= {least / usual:.3g}"
-        yield finding(
-            "hang",
-            At(attempt, series, series.steps[i], series.steps[i + 1], series.steps[i + 1]),
-            [
-                *(noted(gap_s=gaps[i] * unit_s) if unit_s else noted(gap_times_median=times)),
-                Check("time to the next point", times, "times the median", limit),
-                Check("other pauses nearly as long", alike, "pauses", "<= 1"),
-            ],
-            severity=0.5,
-            confidence=0.8 if unit_s else 0.5,
-            runner_up=("throughput-drop", "the steps after it were slow as well"),
-        )
+        checks = [
+            *(noted(gap_s=gaps[i] * unit_s) if unit_s else noted(gap_times_median=times)),
+            Check("time to the next point", times, "times the median", limit),
+            Check("other pauses nearly as long", alike, "pauses", "<= 1"),
+        ]
+        at = At(attempt, series, series.steps[i], series.steps[i + 1], series.steps[i + 1])
+        confidence = 0.8 if unit_s else 0.5
+        runner_up = ("throughput-drop", "the steps after it were slow as well")
+        yield finding("hang", at, checks, severity=0.5, confidence=confidence, runner_up=runner_up)
 
 
 RULE = Rule.of_attempts("speed", ("throughput-drop", "hang"), find)

@@ -30,7 +30,7 @@ import numpy as np
 
 from chronicle.classify.measure import positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
-from chronicle.classify.rules import late_rise, repeated_data
+from chronicle.classify.rules import repeated_data, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
@@ -43,16 +43,15 @@ ATTEMPTS = 3
 
 def find(view: View) -> Iterable[Finding]:
     """At most one finding of the whole run, or one of each attempt that never learned."""
-    return list(every_attempt_dies(view)) or [
+    return list(_every_attempt_dies(view)) or [
         f
         for attempt in view.attempts
         if attempt.loss is not None
-        for f in never_learned(view, attempt, attempt.loss) or forgot(view, attempt, attempt.loss)
+        for f in _never_learned(view, attempt, attempt.loss) or forgot(view, attempt, attempt.loss)
     ]
 
 
-def never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
-    """The loss of a whole log stays where it began."""
+def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
     steps, y = positive(loss)
     if len(y) < FEWEST or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
         return []
@@ -121,39 +120,33 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         yield finding(FAILED, at, checks, severity=0.9, confidence=0.8, runner_up=below)
 
 
-def every_attempt_dies(view: View) -> Iterator[Finding]:
-    """Three attempts and more, nearly all of which end above their own minimum or in NaN."""
+def _every_attempt_dies(view: View) -> Iterator[Finding]:
     long = [(a, a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST]
     if len(long) < ATTEMPTS:
         return
-    dead, least = [(a, loss) for a, loss in long if dies(view, loss)], view.thresholds.dying
+    dead, least = [(a, loss) for a, loss in long if _dies(view, loss)], view.thresholds.dying
     if len(dead) >= least * len(long):  # back on the line of the data that are new: alive
         replays = {f.attempt for f in repeated_data.find(view)}
         dead = [(a, loss) for a, loss in dead if a.name not in replays]
     share = len(dead) / len(long)
     if share < least:
         return
-    yield finding(
-        FAILED,
-        At(None, dead[0][1], min(int(loss.steps[0]) for _, loss in dead)),
-        [
-            Check("attempts", len(long), "attempts", f">= {ATTEMPTS}", key="attempts"),
-            Check("of them ending risen or in NaN", share, "share", f">= {least}"),
-            *noted(died=len(dead)),
-        ],
-        severity=1.0,
-        confidence=0.6 + 0.4 * share,
-        runner_up=("divergence-no-spike", "one attempt had come through"),
-    )
+    checks = [
+        Check("attempts", len(long), "attempts", f">= {ATTEMPTS}", key="attempts"),
+        Check("of them ending risen or in NaN", share, "share", f">= {least}"),
+        *noted(died=len(dead)),
+    ]
+    at = At(None, dead[0][1], min(int(loss.steps[0]) for _, loss in dead))
+    runner_up = ("divergence-no-spike", "one attempt had come through")
+    yield finding(FAILED, at, checks, severity=1.0, confidence=0.6 + 0.4 * share, runner_up=runner_up)
 
 
-def dies(view: View, loss: Series) -> bool:
-    """Whether a loss ends in NaN, or risen above its trend or its minimum."""
+def _dies(view: View, loss: Series) -> bool:
     still_open = [f for f in typed_findings(view, loss) if f.end_step is None]
     left = [float(f.evidence.get("residual_log", 0.0)) for f in still_open]
     ends_in_nan = any(f.pattern == NAN for f in still_open)
     risen = any(residual >= view.thresholds.learned for residual in left)
-    return ends_in_nan or risen or late_rise.risen(view, loss) is not None
+    return ends_in_nan or risen or slow_changes.risen(view, loss) is not None
 
 
 def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
@@ -166,19 +159,17 @@ def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
     noise, most = float(np.median([view.noise(s) for _, s in judged])), view.thresholds.noisy
     start, end = min(int(s.steps.min()) for _, s in judged), max(int(s.steps.max()) for _, s in judged)
     noisy = noise > most
-    yield finding(
-        NOISY if noisy else PERFECT,
-        At(attempt if len(judged) == 1 else None, loss, start, None, end),
-        [
-            Check("live findings that worry", 0, "findings", "0"),
-            Check("one-sample noise", noise, "log units", f"> {most} is noisy", noisy, "noise_log"),
-            Check("points of the loss", points, "samples", f">= {FEWEST}", key="points_samples"),
-            *noted(harmless_findings=len(live)),
-        ],
-        severity=0.0,
-        confidence=0.5 + 0.5 * min(1.0, points / 1000),
-        runner_up=(PERFECT if noisy else NOISY, f"the noise were {'below' if noisy else 'above'} {most}"),
-    )
+    checks = [
+        Check("live findings that worry", 0, "findings", "0"),
+        Check("one-sample noise", noise, "log units", f"> {most} is noisy", noisy, "noise_log"),
+        Check("points of the loss", points, "samples", f">= {FEWEST}", key="points_samples"),
+        *noted(harmless_findings=len(live)),
+    ]
+    at = At(attempt if len(judged) == 1 else None, loss, start, None, end)
+    confidence = 0.5 + 0.5 * min(1.0, points / 1000)
+    pattern, other, where = (NOISY, PERFECT, "below") if noisy else (PERFECT, NOISY, "above")
+    other_if = (other, f"the noise were {where} {most}")
+    yield finding(pattern, at, checks, severity=0.0, confidence=confidence, runner_up=other_if)
 
 
 RULE = Rule("failed", (FAILED,), find)

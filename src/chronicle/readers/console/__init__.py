@@ -45,12 +45,10 @@ class Format(OnDemand):
     """A format of console text: a module, or a row of the module `line_formats`."""
 
     def identify(self, head: Head) -> bool:
-        """Whether this is the first format of which the file holds a record."""
         return may_be_log(head.path) and format_of(head.path) == self.NAME
 
     @property
     def marks(self) -> tuple[bytes, ...]:
-        """Patterns of which each finds a record."""
         return tuple(self._module().MARKS)
 
     def _module(self) -> Any:
@@ -64,13 +62,13 @@ FORMATS = (
     Format("console.mlperf", "mlperf"),
     Format("console.line_formats", "llm.c"),
     Format("console.line_formats", "modded-nanogpt"),
-    Format("console.dllogger", "dllogger"),
-    Format("console.fairseq", "fairseq"),
+    Format("console.line_formats", "dllogger"),
+    Format("console.line_formats", "fairseq"),
     Format("console.line_formats", "torchtitan"),
     Format("console.line_formats", "nanogpt"),
     Format("console.line_formats", "mlx"),
     Format("console.hf_dict", "hf-console"),
-    Format("console.keras_bar", "keras-console"),
+    Format("console.line_formats", "keras-console"),
     Format("console.deepspeed", "deepspeed"),  # an engine below many a trainer, which says more
     OnDemand("console.generic", "key-value", FALLBACK=1),
 )

@@ -44,7 +44,6 @@ class Chunk:
 
     @property
     def lines(self) -> list[bytes]:
-        """Its lines, as many as ``numbers``."""
         return self.data.split(b"\n")
 
 

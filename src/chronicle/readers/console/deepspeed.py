@@ -55,7 +55,6 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _end(log: Log, line: Line) -> bool:
-    """How a process of the launcher ended."""
     if "exits successfully" in line.text:
         log.fact("ended", "finished")
     elif match := _EXIT.search(line.text):

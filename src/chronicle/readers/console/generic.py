@@ -117,21 +117,17 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
         if step is not None and record.is_training:
             steps = seen.setdefault(record.shape, [])
             steps.append(step)
-            if len(steps) >= _fewest(record) and _grows(steps):
+            # less often is enough where it tells the loss of each epoch
+            named = record.epoch or (record.counters and record.counters[0][1].name != "progress")
+            tells_loss = named and LOSSES & set(map(role_of, record.shape))
+            if len(steps) >= (_FEWEST_EPOCHS if tells_loss else _FEWEST_LINES) and _grows(steps):
                 return True
     return False
 
 
-def _fewest(record: Record) -> int:
-    """How often a record must come: less often where it tells the loss of each epoch."""
-    counts = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-    return _FEWEST_EPOCHS if counts and LOSSES & set(map(role_of, record.shape)) else _FEWEST_LINES
-
-
 def _tells_losses(all_records: Sequence[Record]) -> bool:
-    """Whether one loss is told again and again, and changes."""
     losses = [pair for record in all_records for pair in record.pairs if "loss" in pair.name.lower()]
-    (_, n_lines), *_ = Counter(pair.name for pair in losses).most_common(1) or [("", 0)]
+    n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
 
 
@@ -249,12 +245,10 @@ def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
 
 
 def _records(log: Log) -> Iterator[Record]:
-    """The records of a log; a line that holds none is looked at for faults of the machine."""
     return records((line, line.prefix) for line in log.lines(MAYBE))
 
 
 def _add(log: Log, step: int, values: dict[str, LinePair]) -> None:
-    """Adds what was told, line by line."""
     by_line: dict[int, dict[str, LinePair]] = {}
     for name, item in values.items():
         by_line.setdefault(item.line.number, {})[name] = item

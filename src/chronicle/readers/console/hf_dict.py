@@ -47,7 +47,6 @@ class Bars:
     waiting: list[tuple[Line, dict[str, float]]] = field(default_factory=list)
 
     def draw(self, n: int, total: str) -> list[tuple[Line, dict[str, float], int]]:
-        """The lines that a bar gives their step."""
         before = self.drawn.get(total, n)
         if total in self.drawn or len(self.drawn) < _MOST_BARS:
             self.drawn[total] = n
@@ -111,7 +110,10 @@ def read(path: Path) -> list[Attempt]:
     if bars.waiting:  # no bar came after them: the end is missing
         log.truncated = True
     attempt = log.attempt()
-    return [attempt if not filtered else _with_fault(attempt, filtered)]
+    if filtered:
+        what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
+        attempt = replace(attempt, faults=(*attempt.faults, Fault(Place(str(path)), what, filtered)))
+    return [attempt]
 
 
 def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
@@ -125,8 +127,3 @@ def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]
             values = numbers(_ITEM.findall(items)) if _EPOCH in items else {}
             if values and not line.unfinished:
                 yield line, values
-
-
-def _with_fault(attempt: Attempt, filtered: int) -> Attempt:
-    what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
-    return replace(attempt, faults=(*attempt.faults, Fault(Place(attempt.sources[0]), what, filtered)))

@@ -1,17 +1,24 @@
-"""Formats whose records are a step and pairs of a name and a number in one line: a row each, one reader."""
+"""Formats that need little code: a row each in LINE_FORMATS.
+
+Most have records that are a step and pairs of a name and a number in one line; one reader, `LineFormat`,
+reads them all. Three have a short reader of their own.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
-from chronicle.readers.console.log import Log
-from chronicle.readers.console.pairs import NUMBER, comma_number
+from chronicle.readers.console.log import Epochs, Line, Log
+from chronicle.readers.console.pairs import NUMBER, comma_number, numbers
 from chronicle.readers.console.prefixes import NAN, Prefix
+from chronicle.readers.hyperparameters import config_facts
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
@@ -52,12 +59,12 @@ class LineFormat:
     SUFFIXES: tuple[str, ...] = ()
 
     def read(self, path: Path) -> list[Attempt]:
-        """One attempt. Raises BadLog where no record holds a number."""
         log, units, early = Log(path), dict(self.units), dict[str, float]()
         before: tuple[object, ...] = ()
         for line in log.lines(self.line):
             if match := self.single.match(line.text):
-                values = self._numbers([(match.groupdict().get("name", "loss"), match["value"])])
+                pair = match.groupdict().get("name", "loss"), match["value"]
+                values = numbers([pair], self.as_number)
                 log.add(line, int(match["step"]), values, time=NAN)
                 continue
             prefix = line.prefix if self.ranks else Prefix(line.text)
@@ -72,14 +79,13 @@ class LineFormat:
                     taken = log.add(line, int(match["step"]), values | early, time=time, who=prefix.who)
                     early = {} if taken else early
             elif match := self.early.search(prefix.text):
-                early |= self._numbers([(match["name"], match["value"])])
+                early |= numbers([(match["name"], match["value"])], self.as_number)
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
         attempt = log.attempt(units=units)
-        series = {
-            name: replace(one, role=self.roles.get(name, one.role)) for name, one in attempt.series.items()
-        }
-        return [replace(attempt, series=series)]
+        roles = {metric: role for metric, role in self.roles.items() if metric in attempt.series}
+        named = {metric: replace(attempt.series[metric], role=role) for metric, role in roles.items()}
+        return [replace(attempt, series={**attempt.series, **named})]
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
@@ -87,18 +93,166 @@ class LineFormat:
         pairs = [(of + name.strip(), text, unit) for name, text, unit in self.pair.findall(match["rest"])]
         units |= {name: unit for name, _, unit in pairs if unit and name not in units}
         known = [pair for pair in pairs if not (pair[0] in self.durations and "n" in pair[1])]
-        values = self._numbers((name, text) for name, text, _ in known)
+        values = numbers(((name, text) for name, text, _ in known), self.as_number)
         for name, _, unit in known:
             if name in self.durations and unit == "s" and units[name] == "ms":
                 values[name] *= 1000
         return values
 
-    def _numbers(self, pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
-        """The pairs whose text is a number; the last of equal names stays."""
-        return {name: value for name, text in pairs if (value := self.as_number(text)) is not None}
+
+class OwnFormat(NamedTuple):
+    """A format with a reader of its own."""
+
+    NAME: str
+    MARKS: tuple[bytes, ...]
+    read: Callable[[Path], list[Attempt]]
+    SUFFIXES: tuple[str, ...] = ()
 
 
-LINE_FORMATS = {
+_DLL_LINE = re.compile(rb"\bDLLL? (?:\d{4}-|\{)")
+_DLL_TEXT = re.compile(r"\bDLL \S+ \S+ - (?P<rest>.*)")
+_DLL_JSON = re.compile(r"\bDLLL (\{.*\})\s*$")
+_DLL_STEP = re.compile(r"(?:\w+ )?Epoch: (?P<epoch>\d{1,18})(?: (?:\w+ )?Iteration: (?P<step>\d{1,18}))?")
+_DLL_PARAMETER = re.compile(r"(?<![\w.-])(\w[\w.-]{0,80}) *: (\S+)")
+_DLL_PAIR = re.compile(rf"([\w./-][\w./ -]{{0,80}}?) : ({NUMBER})(?=\s|$)")
+
+
+def _read_dllogger(path: Path) -> list[Attempt]:
+    """NVIDIA DLLogger: ``DLL 2020-06-03 16:09:11 - Training Epoch: 0 Training Iteration: 17  loss : 1.63``,
+    and JSON lines ``DLLL {"datetime": ..., "type": "LOG", "step": [0, 1785], "data": {"step_loss": 1.63}}``.
+
+    Where iterations are counted anew in each epoch, those of the epochs before are added. Parameters, and
+    totals without a step, are facts.
+    """
+    log, parameters, counter = Log(path), dict[str, Any](), Epochs()
+    for line in log.lines(_DLL_LINE):
+        if match := _DLL_JSON.search(line.text):
+            places, values = _dll_record(log, line, match[1], parameters)
+        elif not (match := _DLL_TEXT.search(line.text)):
+            continue
+        elif match[1].startswith("PARAMETER "):
+            parameters = dict(_DLL_PARAMETER.findall(match[1])) | parameters
+            continue
+        else:
+            at = _DLL_STEP.search(match[1])
+            values = numbers(_DLL_PAIR.findall(match[1], at.end() if at else 0))
+            places = [int(place) for place in at.groups() if place] if at else []
+        if not places:
+            for name, value in values.items():
+                log.fact(f"summary/{name}", value)
+        elif len(places) > 1 and values:
+            epoch = float(places[0])
+            log.add(line, counter.step(epoch, places[1]), {"epoch": epoch, **values})
+        elif values:  # of an epoch as a whole: it stands at the last iteration
+            log.add(line, places[0] if log.step is None else log.step, values)
+    log.facts |= config_facts(parameters)
+    return [log.attempt()]
+
+
+def _dll_record(
+    log: Log, line: Line, text: str, parameters: dict[str, Any]
+) -> tuple[list[int], dict[str, float]]:
+    """[epoch, iteration], [iteration] or [], and the numbers of a JSON record; one of parameters is kept."""
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        if not line.unfinished:
+            log.fault(line.number, "record is no JSON; line skipped")
+        return [], {}
+    data, step = record.get("data"), record.get("step")
+    if not isinstance(data, dict):
+        return [], {}
+    if step == "PARAMETER" or record.get("type") == "PARAMETER":
+        parameters |= data | parameters
+        return [], {}
+    cells = ((name, number(str(value))) for name, value in data.items())
+    places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
+    return places, {name: value for name, value in cells if value is not None}
+
+
+_FAIRSEQ_TAG = r"(?:\| |\[)(?P<tag>train_inner|train|(?:valid|test)\w{0,40})(?: \||\]\[INFO\] -) "
+_FAIRSEQ_LINE = re.compile(
+    rb'(?:\| |\[)(?:train_inner|train|valid\w*|test\w*)(?: \||\]\[INFO\] -) (?:\{"|epoch )'
+    rb"|\bnum_updates=|gradient overflow detected"
+)
+_FAIRSEQ_JSON = re.compile(_FAIRSEQ_TAG + r'(?P<json>\{".*\})\s*$')
+_FAIRSEQ_BARS = re.compile(_FAIRSEQ_TAG + r"(?P<rest>epoch \d+ \|.*)")
+_FAIRSEQ_EQUALS = re.compile(rf"\b(\w{{1,80}})=({NUMBER})(?=,|\s|$)")
+_FAIRSEQ_FIELD = re.compile(rf"\| (\w{{1,80}}) ({NUMBER})(?= \||\s*$)")
+_FAIRSEQ_SCALE = re.compile(rf"setting loss scale to: ({NUMBER})")
+_FAIRSEQ_STEP = "num_updates"
+_FAIRSEQ_LOSS = re.compile(r"(?:^|_)(?:nll_)?loss$")
+
+
+def _read_fairseq(path: Path) -> list[Attempt]:
+    """fairseq and metaseq: ``… | train_inner | {"epoch": 1, "loss": "16.475", "num_updates": "100", ...}``.
+
+    Numbers are strings, losses are in bits (logarithms to base 2). ``train`` is the mean of an epoch,
+    ``valid`` an evaluation; an overflow of the gradients lowers the loss scale, which is a point of its own
+    and an event.
+    """
+    log = Log(path)
+    for line in log.lines(_FAIRSEQ_LINE):
+        if match := _FAIRSEQ_SCALE.search(line.text):
+            log.event(line, "overflow")
+            log.add(line, log.step or 0, numbers([("loss_scale", match[1])]))
+        elif values := _fairseq_values(log, line):
+            # the counter may have a prefix, as the metrics beside it
+            counters = [name for name in values if f"_{name}".endswith("_" + _FAIRSEQ_STEP)]
+            updates = [value for value in map(values.pop, counters) if value == value // 1]
+            if updates and values:
+                log.add(line, int(updates[0]), values)
+    losses = [name for name in log.rows.columns if _FAIRSEQ_LOSS.search(name)]
+    return [log.attempt(units=dict.fromkeys(losses, "bits"))]
+
+
+def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
+    if match := _FAIRSEQ_JSON.search(line.text):
+        try:
+            record: dict[str, Any] = json.loads(match["json"])
+        except (ValueError, RecursionError):
+            log.fault(line.number, "statistics are no JSON; line skipped")
+            return {}
+        return numbers((name, str(v)) for name, v in record.items() if not isinstance(v, dict | list))
+    if match := _FAIRSEQ_BARS.search(line.text):
+        values = numbers(_FAIRSEQ_FIELD.findall(match["rest"]))
+        return {
+            name if name == _FAIRSEQ_STEP else f"{match['tag']}_{name}": value
+            for name, value in values.items()
+        }
+    return numbers(_FAIRSEQ_EQUALS.findall(line.text))
+
+
+_KERAS_LINE = re.compile(rb"^Epoch \d+/\d+|\d/\d{1,18} (?:\[=|\xe2\x94\x81)")
+_KERAS_EPOCH = re.compile(r"^Epoch (\d{1,9})/\d+")
+_KERAS_BAR = re.compile(r"(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+) (?P<rest>.*)")
+_KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")
+
+
+def _read_keras(path: Path) -> list[Attempt]:
+    """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``.
+
+    The last finished bar of an epoch is what the epoch came to; those before it show running means, and one
+    with an ETA was drawn before the epoch was over. The axis counts epochs.
+    """
+    log, epoch = Log(path), 0
+    log.axis = "epoch"
+    last: tuple[Line, int, dict[str, float]] | None = None
+    for line in log.lines(_KERAS_LINE):
+        if begun := _KERAS_EPOCH.match(line.text):
+            if last:
+                log.add(*last)
+            last, epoch = None, int(begun[1])
+        elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
+            values = numbers(_KERAS_PAIR.findall(bar["rest"]))
+            if values and not bar["rest"].startswith("- ETA"):
+                last = line, epoch, values
+    if last:
+        log.add(*last)
+    return [log.attempt()]
+
+
+LINE_FORMATS: dict[str, LineFormat | OwnFormat] = {
     one.NAME: one
     for one in (
         # iteration: 10 / 900 | consumed_tokens: 85.8G | lm_loss: 2.38 | lr: 3e-05 | ...
@@ -190,6 +344,24 @@ LINE_FORMATS = {
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
             pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)"),
             clock_anywhere=True,
+        ),
+        OwnFormat(
+            "dllogger",
+            MARKS=(rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni]',),
+            read=_read_dllogger,
+        ),
+        OwnFormat(
+            "fairseq",
+            MARKS=(
+                rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)|\bnum_updates=\d+, ',
+                rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)',
+            ),
+            read=_read_fairseq,
+        ),
+        OwnFormat(
+            "keras-console",
+            MARKS=(rb"\b(\d+)/\1 (?:\[=+\]|(?:\xe2\x94\x81)+) [^\n]{0,300} - \w{0,40}loss: [-\dni]",),
+            read=_read_keras,
         ),
     )
 }

@@ -83,14 +83,14 @@ class Record:
         # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
         by_name = any(map(_names_an_evaluation, named))
         return {
-            name if _keeps_its_name(name, by_name) else f"{word}/{name}": item
+            name if own or role_of(name) in OF_BOTH else f"{word}/{name}": item
             for name, item in named.items()
             if not counts(item.pair)
+            for own in [_names_an_evaluation(name) or (by_name and not is_judged(name))]
         }
 
     @property
     def is_block(self) -> bool:
-        """Whether it was told in several lines."""
         return len({item.line.number for item in self.line_pairs}) > 1
 
     @property
@@ -117,13 +117,7 @@ def _evaluation(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _names_an_evaluation(name: str) -> bool:
-    """Whether the name of a metric itself speaks of an evaluation."""
     return bool(_EVALUATION.search(re.sub(r"[_/.-]", " ", name)))
-
-
-def _keeps_its_name(name: str, by_name: bool) -> bool:
-    """Whether a metric is told of an evaluation under the name that it has anyway."""
-    return _names_an_evaluation(name) or (by_name and not is_judged(name)) or role_of(name) in OF_BOTH
 
 
 @lru_cache(maxsize=4096)
@@ -198,6 +192,7 @@ _SUMMARY = re.compile(r"\bbest iteration is:?$|^best (?:iteration|epoch|step)\b"
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
 _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b", re.IGNORECASE)
+_COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
 _MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
@@ -249,22 +244,18 @@ def _header(text: str) -> tuple[str, ...]:
     names = cells if len(cells) > 1 else text.split()
     names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
-    if not 2 <= len(names) <= _MOST_COLUMNS or not all(map(_is_name, names)):
+    if not 2 <= len(names) <= _MOST_COLUMNS:
+        return ()
+    if not all(_COLUMN.fullmatch(name) and number(name) is None for name in names):
         return ()
     return tuple(names) if any(map(_counts, names[:2])) or names[0].lower() == "class" else ()
 
 
-def _is_name(cell: str) -> bool:
-    return bool(re.fullmatch(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}", cell)) and number(cell) is None
-
-
 def _counts(name: str) -> bool:
-    plain = name.lower()
-    return plain in ("epoch", "epochs", "#", "e") or step_rank(plain) is not None
+    return name.lower() in ("epoch", "epochs", "#", "e") or step_rank(name.lower()) is not None
 
 
 def _cell(name: str, cell: str) -> Pair | None:
-    """A cell with its name; None for one that is no number."""
     match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?)?", cell)
     value = number(match[1].replace(",", "")) if match else None
     return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
@@ -305,7 +296,6 @@ class Gatherer:
                 yield Record(items, text if row is None else "")
 
     def end(self, *, of_log: bool = False) -> Iterator[Record]:
-        """The block that was under way, if there is one."""
         if self._block:
             yield Record(tuple(self._block.values()), open=of_log)
             self._block = {}

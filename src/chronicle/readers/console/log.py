@@ -94,7 +94,6 @@ class Log:
         self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
-        """The file, a piece of whole lines at a time."""
         for chunk in chunks(self.path):
             if chunk.cut:
                 self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
@@ -150,9 +149,9 @@ class Log:
         is that of the first clock in the line unless given. Ranks (``who``) that repeat what another one has
         just said of a step are left out.
         """
-        if line.unfinished and not whole:
-            return False
         if line.unfinished:
+            if not whole:
+                return False
             self.truncated = False
         if who and self._said(step, frozenset(values), who):
             return False
@@ -166,7 +165,6 @@ class Log:
         return True
 
     def _said(self, step: int, names: frozenset[str], who: str) -> bool:
-        """Whether the rank that was first with these metrics said it just before."""
         first, latest = self._first_who.setdefault(names, (who, deque(maxlen=_IN_STEP)))
         if who != first and step in latest:
             return True
@@ -184,9 +182,7 @@ class Log:
         """Something that happened at a line: a checkpoint, an evaluation, an overflow (fact "events")."""
         if len(self.events) < MAX_EVENTS:
             at = {"event": what, "line": line.number, "step": self.step, "time": time_in(line.text), **more}
-            self.events.append(
-                {name: value for name, value in at.items() if value is not None and value == value}
-            )
+            self.events.append({key: cell for key, cell in at.items() if cell is not None and cell == cell})
 
     def fact(self, name: str, value: Any) -> None:
         """A fact of the run; the first value stays, and there is a limit to their number."""
@@ -209,7 +205,10 @@ class Log:
 
     def listed(self) -> tuple[Fault, ...]:
         """What could not be used, then the faults of machines."""
-        return (*self._unusable.values(), *self.machine.listed(self.rows.last_time()))
+        return (
+            *self._unusable.values(),
+            *self.machine.listed(self.rows.times[-1] if self.rows.times else NAN),
+        )
 
     def attempt(self, *, name: str = "", units: Mapping[str, str] | None = None) -> Attempt:
         """All that was read. Raises BadLog where no record holds a number."""
@@ -249,32 +248,23 @@ class Rows:
         self.lines.append(line)
         self.times.append(time)
         for name, value in values.items():
-            column = self._column(name)
-            column[0].append(value)
-            column[1].append(row)
+            numbers, rows = self._column(name)
+            numbers.append(value)
+            rows.append(row)
 
     def extend(self, lines: Steps, steps: Steps, columns: Mapping[str, Floats], times: Floats) -> None:
-        """Many rows at once, each with a value for every column."""
         rows = np.arange(len(self.steps), len(self.steps) + len(steps))
         for name, values in columns.items():
-            self._extend_column(name, values, rows)
+            self.fill(name, rows, values)
         _append(self.lines, lines)
         _append(self.steps, steps)
         _append(self.times, times)
 
-    def fill(self, name: str, rows: Steps, value: float) -> None:
-        """Gives rows that have no value for a metric this one."""
+    def fill(self, name: str, rows: Steps, values: Floats) -> None:
         if len(rows):
-            self._extend_column(name, np.full(len(rows), value), rows)
-
-    def _extend_column(self, name: str, values: Floats, rows: Steps) -> None:
-        numbers, at = self._column(name)
-        _append(numbers, values)
-        _append(at, rows)
-
-    def last_time(self) -> float:
-        """Unix seconds of the last row; NaN where it has none."""
-        return self.times[-1] if self.times else float("nan")
+            numbers, at = self._column(name)
+            _append(numbers, values)
+            _append(at, rows)
 
     def series(self, units: Mapping[str, str] | None = None, *, keep: bool = False) -> dict[str, Series]:
         """All metrics, each in the order of the log; roles are given later.

@@ -2,25 +2,126 @@
 
 A `Faults` gathers what a log says line by line; readers of console logs use one too, so that a fault stands
 at the step at which it was printed. The reader "machine-log" takes logs in which nothing else is to be read;
-their faults come beside the curves when the run is stitched.
+their faults come beside the curves when the run is stitched. Which lines speak of a fault says the table
+faults.toml beside this file; docs/formats/machine-log.md prints its kinds.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 from pathlib import Path
 
 from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.chunks import may_be_log
-from chronicle.readers.console.fault_lines import RANK, WORDS, fault_in, quoted
 from chronicle.readers.console.prefixes import boot_time, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of, head, head_lines
+
+LONGEST = 200  # characters of a line that a fault quotes
+_LOOKED_AT = 4000  # characters of a line that are looked at
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table; a line must hold one of ``words`` before ``pattern`` is searched in it."""
+
+    kind: str
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
+    what: str
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("faults.toml").read_text("utf-8"))
+
+
+def _pattern(texts: Iterable[str]) -> re.Pattern[str]:
+    joined = "|".join(texts)
+    for name, part in _TABLE["parts"].items():
+        joined = joined.replace(f"@{name}@", part)
+    return re.compile(joined, re.IGNORECASE)
+
+
+KINDS: Mapping[str, str] = _TABLE["kinds"]
+XIDS = {int(number): meaning for number, meaning in _TABLE["xids"].items()}
+ROWS = tuple(
+    Row(row["kind"], tuple(row["words"]), _pattern(row["patterns"]), row.get("what", "{line}"))
+    for row in _TABLE["rows"]
+)
+
+_SIGNALS = {
+    "1": "SIGHUP", "2": "SIGINT", "4": "SIGILL", "6": "SIGABRT", "7": "SIGBUS", "8": "SIGFPE",
+    "9": "SIGKILL", "10": "SIGUSR1", "11": "SIGSEGV", "12": "SIGUSR2", "15": "SIGTERM",
+}  # fmt: skip
+_SPELLED = {
+    "segmentation fault": "SIGSEGV", "bus error": "SIGBUS", "killed": "SIGKILL", "terminated": "SIGTERM",
+    "aborted": "SIGABRT", "floating point exception": "SIGFPE", "illegal instruction": "SIGILL",
+}  # fmt: skip
+_REASONS = {"time limit": "time-limit", "node failure": "node", "preemption": "preemption"}
+_REASONS |= {"job requeue": "preemption", "job requeued": "preemption"}
+
+# A line holds none of these in all but a few cases; `in` is some ten times as fast as an alternation.
+_EVERY = {word for row in ROWS for word in row.words}
+WORDS = tuple(word for word in _EVERY if not any(other in word for other in _EVERY - {word}))
+
+# What launchers put before the words of a rank, and what kernel and system logs begin with.
+_PROCESS = r"[A-Za-z][\w.-]{0,79}:\d+:\d+ \[\d+\] "  # host, process, thread and GPU, as NCCL writes them
+RANK = re.compile(
+    r"^(?:\[(?:rank|default|\w[\w.-]*:)\d+\]:? ?|\d{1,6}: |\([\w ]{1,40}pid=\d+[^)]{0,60}\) "
+    rf"|{_PROCESS}(?:[\w/.-]{{1,80}}:\d+ )?)+"
+)
+_HOST_OF_PROCESS = re.compile(rf"(?:^|[]: ])(?={_PROCESS})([^:]+)")
+_LEAD = re.compile(
+    r"^(?:<\d+>)?(?:(?:[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) \S+ (?:kernel: )?)?"
+    r"(?:\[(?:\s*\d+\.\d+|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]+ \d{4})\] )?"
+)
+
+
+def fault_in(line: str) -> Fault | None:
+    """The fault that a line tells of, without place and time; None for every other line.
+
+    ``host`` is filled where the message itself names it. A line of 4,000 characters is looked at.
+    """
+    line = line[:_LOOKED_AT]
+    lower = line.lower()
+    if not any(map(lower.__contains__, WORDS)):
+        return None
+    for row in ROWS:
+        if any(word in lower for word in row.words) and (match := row.pattern.search(line)):
+            return _fault(row, match, line)
+    return None
+
+
+def _fault(row: Row, match: re.Match[str], line: str) -> Fault:
+    groups = {name.rstrip("23"): value for name, value in match.groupdict().items() if value}
+    kind, words = row.kind, {"name": "a process", **groups}
+    if kind == "cancelled":
+        reason = groups.get("reason", "").strip().lower()
+        kind, words["reason"] = _REASONS.get(reason, kind), f": {reason}" if reason else ""
+    if kind == "xid" and "number" in groups:
+        words["meaning"] = XIDS.get(int(groups["number"][:6]), "meaning not known")
+    if kind == "signal":
+        name = groups.get("signal", "")
+        words["signal"] = _SPELLED.get(name.lower(), name.upper())
+        if number := groups.get("number"):
+            words["signal"] = _SIGNALS.get(number, f"signal {number}")
+    words["line"] = quoted(line)
+    what = row.what.format(**words)
+    process = _HOST_OF_PROCESS.search(line[:LONGEST])
+    host = groups.get("host") or (process[1] if process else "")
+    return Fault(Place(""), clean(what), kind=kind, host=clean(host.rstrip(":,")))
+
+
+def quoted(line: str) -> str:
+    """A line as a fault quotes it: at most `LONGEST` characters, without clock, host and rank."""
+    text = " ".join(RANK.sub("", _LEAD.sub("", line[:_LOOKED_AT])).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
 
 NAME = "machine-log"
 SUFFIXES: tuple[str, ...] = ()
@@ -30,7 +131,7 @@ MOST_FAULTS = 1000
 _SAME_S, _SAME_LINES = 600.0, 2000  # one thing told again by other ranks, or by a retry
 _MOST_OPEN = 256  # tracebacks that are being printed at the same time
 _SYSTEM_LINES = 3
-_PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists, comments
+_PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists, comments: they may speak of signals
 _LINES_BEFORE = 40  # in which a line without a clock looks for one
 
 _BYTES = tuple(
@@ -118,11 +219,9 @@ class Faults:
 
     def _add(self, number: int, fault: Fault) -> None:
         key = (fault.kind, fault.host, fault.what)
-        at = self._latest.get(key)
-        if at is not None:
+        if (at := self._latest.get(key)) is not None:
             apart = fault.at_time - self._listed[at].at_time
-            again = number - self._lines[at] <= _SAME_LINES if math.isnan(apart) else abs(apart) <= _SAME_S
-            if again:
+            if number - self._lines[at] <= _SAME_LINES if math.isnan(apart) else abs(apart) <= _SAME_S:
                 self._listed[at] = replace(self._listed[at], count=self._listed[at].count + 1)
                 self._lines[at] = number
                 return
@@ -161,13 +260,10 @@ class Faults:
 def identify(head: Head) -> bool:
     """A fault at the beginning or the end of a text, or lines of a kernel or system log."""
     start = head.lines if may_be_log(head.path) else []
-    return bool(start) and (_of_host(start) or any(map(_tells, [*start, *_tail_lines(head.path)])))
-
-
-def _tells(line: str) -> bool:
-    """Whether a line tells of a fault, and is not prose or a program that speaks of signals."""
-    fault = fault_in(line)
-    return fault is not None and (fault.kind != "signal" or not _PROSE.match(line))
+    if not start or _of_host(start):
+        return bool(start)
+    faults = ((fault_in(line), line) for line in [*start, *_tail_lines(head.path)])
+    return any(fault and not (fault.kind == "signal" and _PROSE.match(line)) for fault, line in faults)
 
 
 def read(path: Path) -> list[Attempt]:
@@ -184,13 +280,11 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _of_host(start: list[str]) -> bool:
-    """Whether these are lines of a kernel or system log."""
     system = sum(_SYSTEM_LINE.match(line) is not None for line in start)
     return system >= _SYSTEM_LINES and 2 * system >= len(start)
 
 
 def _tail_lines(path: Path) -> Iterator[str]:
-    """Whole lines in the last few KB of the file."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size <= HEAD_BYTES:
@@ -208,8 +302,15 @@ _BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
 def expand(text: str) -> list[str]:
     """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
-    parts = (match[0] for match in _PART.finditer(text) if match[0])
+    parts = filter(None, _PART.findall(text))
     return list(islice(chain.from_iterable(map(_expanded, parts)), MOST_HOSTS))
+
+
+def _expanded(part: str) -> Iterator[str]:
+    """The hosts of one part: every number of a bracket with every one of the others."""
+    pieces = _BRACKET.split(part)
+    choices = [list(islice(_numbers(p), MOST_HOSTS)) if i % 2 else [p] for i, p in enumerate(pieces)]
+    return map("".join, product(*choices))
 
 
 def canonical(text: str) -> str:
@@ -230,19 +331,11 @@ def fold(hosts: Iterable[str]) -> str:
             ranges[-1][1:] = [number]
         else:
             ranges.append([number])
-    return ",".join(_folded(name, ["-".join(ends) for ends in ranges]) for name, ranges in groups)
-
-
-def _folded(name: str, ranges: list[str]) -> str:
-    one_host = len(ranges) < 2 and "-" not in "".join(ranges)
-    return name + "".join(ranges) if one_host else f"{name}[{','.join(ranges)}]"
-
-
-def _expanded(part: str) -> Iterator[str]:
-    """The hosts of one part: every number of a bracket with every one of the others."""
-    pieces = _BRACKET.split(part)
-    choices = [list(islice(_numbers(one), MOST_HOSTS)) if i % 2 else [one] for i, one in enumerate(pieces)]
-    return map("".join, product(*choices))
+    folded = []
+    for name, ranges in groups:
+        inner = ",".join("-".join(ends) for ends in ranges)
+        folded.append(f"{name}[{inner}]" if "," in inner or "-" in inner else name + inner)
+    return ",".join(folded)
 
 
 def _numbers(text: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Steps
 from chronicle.readers.columns import number, step_rank
@@ -20,8 +21,10 @@ from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import ARGUMENT, argument
 from chronicle.readers.console.prefixes import time_in
-from chronicle.readers.digits import Bytes, Mask, floats
 from chronicle.readers.hyperparameters import Scalar, config_facts
+
+Bytes = NDArray[np.uint8]
+Mask = NDArray[np.bool_]
 
 NAME = "megatron"
 MARKS = (rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|",)
@@ -64,12 +67,15 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
     records = np.flatnonzero(lines.n_fields[: len(numbers) - chunk.unfinished] > 2)
     known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
     for template in _templates(lines, records, known, chunk.data, templates):
-        read = template.find(lines, records[known[records] < 0])
-        known[read.lines], times[read.lines] = read.steps, read.times
-        log.rows.extend(numbers[read.lines], read.steps, read.columns, read.times)
+        at, steps, columns, times_s = template.find(lines, records[known[records] < 0])
+        known[at], times[at] = steps, times_s
+        log.rows.extend(numbers[at], steps, columns, times_s)
     left = np.flatnonzero(known < 0)
     places = zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
-    texts, reached = [chunk.data[start:end] for start, end in places], _reached(known, times, left, numbers)
+    texts = [chunk.data[start:end] for start, end in places]
+    behind = left[(left > 0) & (known[left - 1] >= 0)]  # they stand where the record right before them is
+    where = zip(known[behind - 1].tolist(), times[behind - 1].tolist(), strict=True)
+    reached = dict(zip(numbers[behind].tolist(), where, strict=True))
     yield from log.among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
     if len(known) and known[-1] >= 0:
         log.step, log.time = int(known[-1]), float(times[-1])
@@ -87,13 +93,6 @@ def _templates(
             return
         templates.append(new)
         yield new
-
-
-def _reached(known: Steps, times: Floats, left: Steps, numbers: Steps) -> dict[int, tuple[int, float]]:
-    """By the number of a line that is left: step and time of the record right before it, if that is known."""
-    left = left[(left > 0) & (known[left - 1] >= 0)]
-    reached = zip(known[left - 1].tolist(), times[left - 1].tolist(), strict=True)
-    return dict(zip(numbers[left].tolist(), reached, strict=True))
 
 
 def _record(log: Log, line: Line) -> bool:
@@ -161,7 +160,8 @@ def _name_missing_losses(log: Log) -> None:
         cause = ~np.isfinite(values) if name.endswith(_NORM) else values > 0
         has_cause[rows[cause].astype(np.int64)] = True
     for name in losses or ["lm loss"]:
-        log.rows.fill(name, np.flatnonzero(has_cause & ~has_loss), np.nan)
+        rows = np.flatnonzero(has_cause & ~has_loss)
+        log.rows.fill(name, rows, np.full(len(rows), np.nan))
 
 
 _HEAD = re.compile(rb".*?iteration(?P<step> +\d+) */ *\d+ *")
@@ -186,7 +186,6 @@ class Lines:
 
     @classmethod
     def of(cls, data: bytes) -> Lines:
-        """The lines of a text."""
         buffer = np.frombuffer(data + b"\n", np.uint8)
         marks = np.flatnonzero((buffer == ord("|")) | (buffer == ord("\n")))
         last = np.flatnonzero(buffer[marks] == ord("\n"))
@@ -196,19 +195,8 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Lines that fit a template: their indices, their steps and times, and a column a key."""
-
-    lines: Steps
-    steps: Steps
-    times: Floats
-    columns: dict[str, Floats]
-
-
-@dataclass(frozen=True)
 class Field:
-    """A field as a template has it: the bytes up to its number, the name of the number, and the blanks after
-    it.
+    """A field of a template: the bytes up to its number, the name of the number, and the blanks after it.
 
     A field without a number is all ``key``, blanks, and has no name.
     """
@@ -230,8 +218,11 @@ class Template:
     clocks: tuple[tuple[int, int], ...]
     fields: tuple[Field, ...]
 
-    def find(self, lines: Lines, among: Steps) -> Columns:
-        """The lines, of those with these indices, that are written so and hold a number in every field."""
+    def find(self, lines: Lines, among: Steps) -> tuple[Steps, Steps, dict[str, Floats], Floats]:
+        """The lines, of those with these indices, that are written so and hold a number in every field.
+
+        Their indices, their steps, a column a key, and their times.
+        """
         among = among[lines.n_fields[among] == len(self.fields) + 1]
         ends = lines.marks[lines.first[among][:, None] + np.arange(len(self.fields) + 1)]
         fits = ends[:, 0] - lines.starts[among] == len(self.head)
@@ -248,7 +239,7 @@ class Template:
             else:
                 fits &= end - before == len(field.key) + 1
         columns = {name: column[fits] for name, column in columns.items()}
-        return Columns(among[fits], steps[fits].astype(np.int64), times[fits], columns)
+        return among[fits], steps[fits].astype(np.int64), columns, times[fits]
 
     def _head(self, buffer: Bytes, starts: Steps) -> tuple[Floats, Floats, Mask]:
         """Steps and times, and which heads are written as this one."""
@@ -261,7 +252,8 @@ class Template:
         for start, n_decimals in reversed(self.clocks):
             end = start + _SECONDS + bool(n_decimals) + n_decimals
             times = _times(head[start:end])
-            fixed[_digits_in(start, n_decimals)] = False
+            for first, beyond in (*_PARTS, (_SECONDS + 1, _SECONDS + 1 + n_decimals)):
+                fixed[start + first : start + beyond] = False
             fits &= ~np.isnan(times)
         return np.where(fits, steps, 0), times, fits & _same(head[fixed], own[fixed].tobytes())
 
@@ -284,12 +276,6 @@ def learn(line: bytes) -> Template | None:
     return Template(head, slice(*match.span("step")), places, fields)
 
 
-def _digits_in(clock: int, n_decimals: int) -> list[int]:
-    """Where a clock at this place has digits."""
-    places = [place for start, end in _PARTS for place in range(start, end)]
-    return [clock + place for place in (*places, *range(_SECONDS + 1, _SECONDS + 1 + n_decimals))]
-
-
 def _field(field: bytes) -> Field:
     key, colon, value = field.partition(b":")
     try:
@@ -300,7 +286,6 @@ def _field(field: bytes) -> Field:
 
 
 def _windows(buffer: Bytes, starts: Steps, length: int) -> Bytes:
-    """A column of ``length`` bytes from each of the starts."""
     if not length or not len(starts):
         return np.empty((length, len(starts)), np.uint8)
     windows = np.ndarray((len(buffer) - length + 1,), f"V{length}", buffer, strides=(1,))
@@ -308,9 +293,7 @@ def _windows(buffer: Bytes, starts: Steps, length: int) -> Bytes:
 
 
 def _same(columns: Bytes, wanted: bytes) -> Mask:
-    """Which columns hold these bytes."""
-    own = np.frombuffer(wanted, np.uint8)
-    return np.asarray((columns == own[:, None]).all(axis=0))
+    return np.asarray((columns == np.frombuffer(wanted, np.uint8)[:, None]).all(axis=0))
 
 
 def _times(columns: Bytes) -> Floats:
@@ -331,3 +314,98 @@ def _times(columns: Bytes) -> Floats:
     known &= (decimals <= 9).all(axis=0)
     seconds += 10.0 ** np.arange(len(decimals))[::-1] @ decimals.astype(np.float64) / 10.0 ** len(decimals)
     return np.where(known, seconds, np.nan)
+
+
+# Decimal numbers in a buffer of bytes, many at once, each with exactly the value that `float` gives it.
+# Cells that are written alike, with dot and exponent at the same places from the right, are read by a few
+# operations on whole columns of characters. A mantissa below 2**53 times or over a power of ten up to 10**22
+# is rounded once, so it is exact (Clinger, "How to read floating point numbers accurately", 1990); all other
+# cells, ``nan`` and ``inf`` among them, go to `float` itself.
+WIDEST = 24  # bytes of a cell that is read together with others
+_MOST_SHAPES = 8  # ways to write a number in one call; cells of further ones go to `float`
+_FEWEST_CELLS = 8  # cells for which it is worth while
+_EXACT, _MOST_TENS = 2.0**53, 22
+_TENS = 10.0 ** np.arange(_MOST_TENS + 1)
+_BLANK, _DASH, _DOT, _PLUS, _E = b" -.+e"
+_SHAPE = re.compile(rb" *-?\d+(?P<dot>\.?)(?P<decimals>\d*)(?:(?P<e>[eE][+-]?)(?P<exponent>\d{1,3}))?")
+
+
+def floats(buffer: Bytes, starts: Steps, ends: Steps) -> tuple[Floats, Mask]:
+    """The numbers in ``buffer[starts[i]:ends[i]]``, blanks before them allowed, and which cells hold one.
+
+    A cell that is no number, as `float` sees it, has the value NaN. Memory: some 20 bytes a cell and byte.
+    """
+    values, known = np.full(len(starts), np.nan), np.zeros(len(starts), bool)
+    lengths = ends - starts
+    width = int(min(np.max(lengths, initial=1), WIDEST))
+    left = np.flatnonzero((lengths > 0) & (lengths <= width) & (ends >= width))
+    left = left[(buffer[ends[left] - 1] - np.uint8(48)) <= 9]
+    for _ in range(_MOST_SHAPES if len(left) >= _FEWEST_CELLS else 0):
+        cells = _windows(buffer, ends[left] - width, width)  # a cell a column, at its lower end
+        np.copyto(cells, _BLANK, where=np.arange(width)[:, None] < width - lengths[left])
+        numbers, read = _alike(cells)
+        if read.all():
+            values[left], known[left] = numbers, True
+            break
+        values[left[read]], known[left[read]] = numbers[read], True
+        left = left[~read][1 - int(read[0]) :]  # the first gave the shape: if that was none, it is for float
+        if len(left) < _FEWEST_CELLS:
+            break
+    for at in np.flatnonzero(~known).tolist():
+        try:
+            values[at] = float(buffer[starts[at] : ends[at]].tobytes())
+            known[at] = True
+        except ValueError:
+            continue
+    return values, known
+
+
+def _alike(cells: Bytes) -> tuple[Floats, Mask]:
+    """The values of the cells that are written as the first one is, and which these are."""
+    width, n_cells = cells.shape
+    shape = _SHAPE.fullmatch(cells[:, 0].tobytes())
+    if shape is None:
+        return np.empty(n_cells), np.zeros(n_cells, bool)
+    n_decimals, has_dot = len(shape["decimals"]), len(shape["dot"])
+    end = width - len(shape["e"] or b"") - len(shape["exponent"] or b"")
+    point = end - n_decimals - has_dot
+    digits = cells[:end] - np.uint8(48)
+    is_digit = digits <= 9
+    fits, negative = _leading(cells[:point], is_digit[:point])
+    fits &= is_digit[point + has_dot :].all(axis=0)
+    if has_dot:
+        fits &= cells[point] == _DOT
+    tens: Steps | int = -n_decimals
+    if shape["e"]:
+        exponents, plausible = _exponents(cells[end:], len(shape["e"]))
+        tens, fits = tens + exponents, fits & plausible
+    weights = 10.0 ** np.concatenate([np.arange(point)[::-1] + n_decimals, np.arange(n_decimals)[::-1]])
+    weights = np.insert(weights, point, [0.0] * has_dot)
+    mantissas = weights @ (digits * is_digit).astype(np.float64)
+    fits &= (mantissas < _EXACT) & (np.abs(tens) <= _MOST_TENS)
+    scale = _TENS[np.minimum(np.abs(tens), _MOST_TENS)]
+    values = np.where(np.less(tens, 0), mantissas / scale, mantissas * scale)
+    return np.where(negative, -values, values), fits
+
+
+def _leading(cells: Bytes, is_digit: Mask) -> tuple[Mask, Mask]:
+    """Which cells are blanks, a minus or none, and digits, to the end; and which are negative."""
+    dash = cells == _DASH
+    other = is_digit | dash
+    fits = (other | (cells == _BLANK)).all(axis=0) & is_digit[-1]
+    fits &= (is_digit[1:] >= other[:-1]).all(axis=0)  # after a minus or a digit stands a digit
+    return fits, dash.any(axis=0)
+
+
+def _exponents(cells: Bytes, n_marks: int) -> tuple[Steps, Mask]:
+    """Exponents written as ``e-05`` (``n_marks`` 2) or ``e5`` (1), and which cells are written so."""
+    digits = cells[n_marks:] - np.uint8(48)
+    fits = ((cells[0] | 32) == _E) & (digits <= 9).all(axis=0)
+    exponents = digits[0].astype(np.int64)
+    for digit in digits[1:]:
+        exponents = 10 * exponents + digit
+    if n_marks > 1:
+        minus = cells[1] == _DASH
+        fits &= minus | (cells[1] == _PLUS)
+        exponents = np.where(minus, -exponents, exponents)
+    return exponents, fits

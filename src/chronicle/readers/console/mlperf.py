@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from chronicle.model import Attempt, Role, Series
+from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.hyperparameters import config_facts
@@ -47,8 +46,8 @@ _ENDS = {"success": "finished", "aborted": "aborted"}
 
 @dataclass
 class State:
-    """What the records so far say: which counter is that of the steps, the step that was reached in this
-    run, and where the block at hand began."""
+    """What the records so far say: the counter of steps, the step that this run reached, and what a block
+    began with."""
 
     counter: str = ""
     reached: int | None = None
@@ -79,7 +78,13 @@ def read(path: Path) -> list[Attempt]:
     benchmark = str(log.facts.get("benchmark", ""))
     log.axis = _COUNTED.get(benchmark, log.axis)
     attempt = log.attempt()
-    return [replace(attempt, series=_directed(attempt.series, benchmark))]
+    role = Role.VALIDATION_LOSS if benchmark in LOSSES else Role.VALIDATION_SCORE
+    directed = {
+        name: replace(series, role=role, unit=LOSSES.get(benchmark))
+        for name, series in attempt.series.items()
+        if name.startswith("eval_accuracy")
+    }
+    return [replace(attempt, series={**attempt.series, **directed})]
 
 
 def _counter(path: Path) -> str:
@@ -166,12 +171,3 @@ def _fact(log: Log, line: Line, state: State, key: str, value: Any, metadata: di
         log.fact(_FACTS[key], value)
     elif _is_scalar(value) and not key.startswith("submission"):
         state.parameters.setdefault(key, value)
-
-
-def _directed(series: Mapping[str, Series], benchmark: str) -> dict[str, Series]:
-    """The series with the role of eval_accuracy as the benchmark has it."""
-    role = Role.VALIDATION_LOSS if benchmark in LOSSES else Role.VALIDATION_SCORE
-    return {
-        name: replace(one, role=role, unit=LOSSES.get(benchmark)) if name.startswith("eval_accuracy") else one
-        for name, one in series.items()
-    }

@@ -8,7 +8,7 @@ left aside. ``12/100`` is 12 (of 100); where no name stands before it, it is cal
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -26,9 +26,11 @@ def comma_number(text: str) -> float | None:
     return number(text.replace(",", ""))
 
 
-def numbers(cells: Iterable[tuple[str, str]]) -> dict[str, float]:
+def numbers(
+    cells: Iterable[tuple[str, str]], as_number: Callable[[str], float | None] = comma_number
+) -> dict[str, float]:
     """The cells whose text is a number; the last of equal names stays."""
-    read = ((name.strip(), comma_number(text)) for name, text in cells)
+    read = ((name.strip(), as_number(text)) for name, text in cells)
     return {name: value for name, value in read if value is not None}
 
 
@@ -168,11 +170,7 @@ _WORDINGS = tuple(
         ),
         (", ", r"^\s{0,8}\[\s{0,8}(\d{1,9}),\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
         # "Train: 0 [ 50/1251 (4%)]" of timm
-        (
-            "Train",
-            r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )",
-            r"\1, epoch \2 batch \3 [",
-        ),
+        ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
         (":  [", r"\b(Test|Valid|Validation|Eval):  \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
         (": [", r"\b(Test|Valid|Validation|Eval): \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
     )

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -107,8 +106,7 @@ _HOSTS = (
 )
 
 
-@dataclass(frozen=True)
-class Stamp:
+class Stamp(NamedTuple):
     """Unix seconds (NaN without a clock) and host ("" if none is named) of a line.
 
     ``since_boot`` is the kernel's own clock in seconds, NaN where the line has none.
@@ -155,11 +153,6 @@ def _seconds(groups: Mapping[str, str | None]) -> float:
     except ValueError:
         return math.nan
     fraction = float(f"0.{groups.get('f') or 0}")
-    return at.timestamp() + fraction - _offset_s(groups.get("z") or "")
-
-
-def _offset_s(zone: str) -> float:
-    """How far a zone is ahead of UTC, as +05:30 or +0530 says it."""
-    match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", zone)
-    seconds = 3600.0 * int(match[2]) + 60.0 * int(match[3]) if match else 0.0
-    return -seconds if match and match[1] == "-" else seconds
+    zone = re.fullmatch(r"([+-])(\d\d):?(\d\d)", groups.get("z") or "")  # ahead of UTC, as +05:30 or +0530
+    offset_s = 3600.0 * int(zone[2]) + 60.0 * int(zone[3]) if zone else 0.0
+    return at.timestamp() + fraction - (-offset_s if zone and zone[1] == "-" else offset_s)

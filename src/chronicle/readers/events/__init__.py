@@ -19,8 +19,8 @@ import numpy as np
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers.events.batches import Log, logs
+from chronicle.readers.events.scalars import MAX_TEXT, Text
 from chronicle.readers.events.tfrecord import is_event_log
-from chronicle.readers.events.wire import MAX_TEXT, Text
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of
 from chronicle.readers.text import Head
@@ -45,8 +45,7 @@ def identify(head: Head) -> bool:
 def read(path: Path) -> list[Attempt]:
     """One attempt; none where the file holds no scalar and is not damaged.
 
-    Raises:
-        BadLog: no record could be read.
+    Raises BadLog where no record could be read.
     """
     (log,) = logs([path])
     if log.problem:
@@ -73,15 +72,11 @@ def _attempts(log: Log) -> list[Attempt]:
             raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
         return []
     series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns.items()}
-    facts, faults = facts_of(log.texts.values()) if log.texts else {}, _faults(log.path, log.damage)
-    return [Attempt(log.path.name, (str(log.path),), series, facts, faults, log.truncated)]
-
-
-def _faults(path: Path, damage: list[tuple[int, str]]) -> tuple[Fault, ...]:
-    listed = [Fault(Place(str(path), byte=at), what) for at, what in sorted(damage)[:MOST_FAULTS]]
-    if len(damage) > MOST_FAULTS:
-        listed.append(Fault(Place(str(path)), "more records are damaged; skipped", len(damage) - MOST_FAULTS))
-    return tuple(listed)
+    facts, source = facts_of(log.texts.values()) if log.texts else {}, str(log.path)
+    faults = [Fault(Place(source, byte=at), what) for at, what in sorted(log.damage)[:MOST_FAULTS]]
+    if (more := len(log.damage) - MOST_FAULTS) > 0:
+        faults.append(Fault(Place(source), "more records are damaged; skipped", more))
+    return [Attempt(log.path.name, (source,), series, facts, tuple(faults), log.truncated)]
 
 
 def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:

@@ -16,24 +16,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.events.scalars import Points, decode
-from chronicle.readers.events.tfrecord import (
-    HEADER,
-    U8,
-    Damage,
-    Frames,
-    Ints,
-    frames,
-    intact,
-    is_event_log,
-)
-from chronicle.readers.events.wire import Text
-from chronicle.readers.growing import Growing
+from chronicle.readers.events.scalars import Points, Text, decode
+from chronicle.readers.events.tfrecord import HEADER, U8, Damage, Frames, Ints, frames, intact, is_event_log
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
@@ -73,10 +63,9 @@ class Piece:
     high: int
     base: int = 0
     is_last: bool = True
-    frames: Frames = field(default_factory=Frames.none)
+    frames: Frames = field(default_factory=Frames)
 
     def add(self, tag: str, part: Column) -> None:
-        """Gives the log the points of a tag in this piece."""
         if self.is_last and not self.base:  # the whole file
             self.log.columns[tag] = part
             return
@@ -96,15 +85,9 @@ class Batch(NamedTuple):
     pieces: list[Piece]
 
 
-class _Decoded(NamedTuple):
-    """A batch with the points of each tag in each piece (by its number), in the order of the log; and what
-    is damaged and the texts, each with a place in the buffer.
-    """
-
-    pieces: list[Piece]
-    columns: list[tuple[int, str, Column]]
-    damage: Damage
-    texts: list[tuple[int, Text]]
+# A batch with the points of each tag in each piece (by its number), in the order of the log; and what is
+# damaged and the texts, each with a place in the buffer.
+_Decoded = tuple[list[Piece], list[tuple[int, str, Column]], Damage, list[tuple[int, Text]]]
 
 
 def logs(paths: Sequence[Path]) -> Iterator[Log]:
@@ -131,7 +114,8 @@ def n_workers() -> int:
 
 def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
     """Small files side by side, and the parts of large ones."""
-    buffer, pieces, used = _empty()
+    pieces: list[Piece]  # memory of a buffer is only taken where it is written to
+    buffer, pieces, used = np.empty(2 * BATCH_BYTES, np.uint8), [], 0
     for log in logs:
         low = used
         try:
@@ -140,25 +124,20 @@ def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
                 if size > BATCH_BYTES:
                     if pieces:
                         yield _framed(buffer[:used], pieces)
-                    buffer, pieces, used = _empty()
+                    buffer, pieces, used = np.empty(2 * BATCH_BYTES, np.uint8), [], 0
                     low, log.size = 0, size
                     yield from _parts(log, file)
                     continue
-                used += _read(file, buffer[low : low + size])
+                used += file.readinto(buffer[low : low + size].data) or 0
         except OSError as err:
             log.problem = err
         log.is_other = not is_event_log(buffer[low:used])
         pieces.append(Piece(log, low, used))
         if used >= BATCH_BYTES:
             yield _framed(buffer[:used], pieces)
-            buffer, pieces, used = _empty()
+            buffer, pieces, used = np.empty(2 * BATCH_BYTES, np.uint8), [], 0
     if pieces:
         yield _framed(buffer[:used], pieces)
-
-
-def _empty() -> tuple[U8, list[Piece], int]:
-    """Room for a batch, of which nothing is used; memory is only taken where it is written to."""
-    return np.empty(2 * BATCH_BYTES, np.uint8), [], 0
 
 
 def _parts(log: Log, file: FileIO) -> Iterator[Batch]:
@@ -167,17 +146,12 @@ def _parts(log: Log, file: FileIO) -> Iterator[Batch]:
     while n_read:
         room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # a long record is not tried often
         room[: len(rest)] = rest
-        n_read = _read(file, room[len(rest) :])
+        n_read = file.readinto(room[len(rest) :].data) or 0
         buffer = room[: len(rest) + n_read]
         log.is_other = log.is_other or (not base and not is_event_log(buffer))
         piece = Piece(log, 0, len(buffer), base, is_last=not n_read)
         yield _framed(buffer, [piece])
         rest, base = buffer[piece.frames.stop :], base + piece.frames.stop
-
-
-def _read(file: FileIO, room: U8) -> int:
-    """Reads what has room: the number of bytes."""
-    return file.readinto(room.data) or 0
 
 
 def _framed(buffer: U8, pieces: list[Piece]) -> Batch:
@@ -188,7 +162,6 @@ def _framed(buffer: U8, pieces: list[Piece]) -> Batch:
 
 
 def _decoded(batch: Batch) -> _Decoded:
-    """What is in the records with the right checksum."""
     buffer, pieces = batch
     begin = np.concatenate([piece.frames.begin for piece in pieces])
     end = np.concatenate([piece.frames.end for piece in pieces])
@@ -198,7 +171,7 @@ def _decoded(batch: Batch) -> _Decoded:
     damage = [(at, "checksum of a record is wrong; skipped") for at in begin[~right].tolist()]
     damage += [(at, "record is no event; skipped") for at in contents.broken]
     columns = _columns(contents.points, piece_of[contents.points.record], list(contents.tags))
-    return _Decoded(pieces, columns, damage, contents.texts)
+    return pieces, columns, damage, contents.texts
 
 
 def _columns(points: Points, piece: Ints, tags: list[str]) -> list[tuple[int, str, Column]]:
@@ -219,14 +192,14 @@ def _columns(points: Points, piece: Ints, tags: list[str]) -> list[tuple[int, st
 
 def _completed(decoded: _Decoded) -> Iterator[Log]:
     """Gives each log its part of a batch; those that are complete with it come out."""
-    pieces = decoded.pieces
-    for number, tag, column in decoded.columns:
+    pieces, columns, damage, texts = decoded
+    for number, tag, column in columns:
         pieces[number].add(tag, column)
     lows = [piece.low for piece in pieces]
-    for at, what in decoded.damage:
+    for at, what in damage:
         piece = pieces[bisect(lows, at) - 1]
         piece.log.damage.append((at - HEADER + piece.base - piece.low, what))
-    for at, text in decoded.texts:
+    for at, text in texts:
         pieces[bisect(lows, at) - 1].log.texts[text.tag] = text
     for piece in pieces:
         piece.log.damage += [(at + piece.base - piece.low, what) for at, what in piece.frames.damage]
@@ -234,3 +207,30 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
         if piece.is_last:
             piece.log.finish()
             yield piece.log
+
+
+class Growing:
+    """An array that grows at its end; there is room for ``expected`` values, which by itself costs none."""
+
+    def __init__(self, expected: int = 0) -> None:
+        self.size, self.expected = 0, expected
+        self._room = np.empty(0)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What it holds."""
+        return self._room[: self.size]
+
+    def takes(self, values: NDArray[Any]) -> bool:
+        """Whether these are of its kind."""
+        return not self.size or values.dtype == self._room.dtype
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Adds values at the end."""
+        size = self.size + len(values)
+        if size > len(self._room) or not self.size:
+            room = np.empty(max(size, self.expected, 2 * self.size), values.dtype)
+            room[: self.size] = self.values
+            self._room = room
+        self._room[self.size : size] = values
+        self.size = size

@@ -1,21 +1,34 @@
 """The scalars of event records, decoded field by field for many records at once.
 
-Known here are the shapes that every common writer produces: wall time, step, and a summary of values that
-hold a tag and a number (simple_value, or a tensor of one element); a record of any other shape is handed
-to `wire`, so the result is the same.
+Known to `decode` are the shapes that every common writer produces: wall time, step, and a summary of values
+that hold a tag and a number (simple_value, or a tensor of one element). A record of any other shape is handed
+to `event`, which parses one at a time by the protobuf wire format: slow, obvious, and able to read any shape.
+So the result is the same; tests hold the one against the other. Field numbers are those of event.proto,
+summary.proto and tensor.proto of TensorFlow.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Floats
-from chronicle.readers.events import wire
 from chronicle.readers.events.tfrecord import U8, Ints, Mask, word
+from chronicle.readers.protobuf import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    fields,
+    last_of,
+    messages,
+    signed,
+    varint,
+)
 
 CHUNK = 1 << 15  # records that are decoded at a time
 FAR = 1 << 50  # a place outside every file
@@ -55,7 +68,7 @@ class Decoded:
     points: Points
     tags: dict[str, int] = field(default_factory=dict)
     broken: list[int] = field(default_factory=list)
-    texts: list[tuple[int, wire.Text]] = field(default_factory=list)
+    texts: list[tuple[int, Text]] = field(default_factory=list)
 
 
 def decode(buffer: U8, begin: Ints, end: Ints) -> Decoded:
@@ -78,13 +91,12 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, decoded: Decoded) -> Points:
     odd: list[tuple[int, int, float]] = []
     for i in np.flatnonzero(~known).tolist():
         try:
-            event = wire.event(buffer[begin[i] : end[i]].tobytes())
+            wall_time[i], step[i], scalars, texts = event(buffer[begin[i] : end[i]].tobytes())
         except ValueError:
             decoded.broken.append(int(begin[i]))
             continue
-        wall_time[i], step[i] = event.wall_time, event.step
-        decoded.texts += [(int(begin[i]), text) for text in event.texts]
-        odd += [(i, tags.setdefault(name, len(tags)), number) for name, number in event.scalars]
+        decoded.texts += [(int(begin[i]), text) for text in texts]
+        odd += [(i, tags.setdefault(name, len(tags)), number) for name, number in scalars]
     if odd:
         more = zip(*odd, strict=True)
         record, tag, value = (np.append(*both) for both in zip((record, tag, value), more, strict=True))
@@ -103,7 +115,7 @@ def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mas
     wall_time = word(buffer, begin + 1, "<f8").astype(np.float64)
     at = begin + 9
     has_step = _byte(buffer, at) == STEP
-    step, after = varint(buffer, at + 1)
+    step, after = varints(buffer, at + 1)
     at = np.where(has_step, after, at)
     key = _byte(buffer, at)
     size, at = _length(buffer, at + 1)
@@ -212,7 +224,7 @@ def _hash(size: Ints, words: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return key
 
 
-def varint(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
+def varints(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
     """Varints at these places, as int64, and the places after them (far outside for one without end)."""
     byte = _byte(buffer, at)
     value, after = (byte & 0x7F).astype(np.int64), at + 1
@@ -230,9 +242,130 @@ def varint(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
 
 def _length(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
     """The length of a field and the place after it; a length that cannot be reaches far outside."""
-    value, after = varint(buffer, at)
+    value, after = varints(buffer, at)
     return np.minimum(value.view(np.uint64), np.uint64(FAR)).view(np.int64), after
 
 
 def _byte(buffer: U8, at: Ints) -> U8:
     return buffer.take(at, mode="clip")
+
+
+MAX_TEXT = 1 << 20  # bytes of a tensor of strings that is looked into
+
+# dtype of a tensor: (numpy type of tensor_content, field that holds its values one by one)
+_BFLOAT16, _HALF = 14, 19
+_TENSOR_DTYPES: dict[int, tuple[str, int]] = {
+    1: ("<f4", 5), 2: ("<f8", 6), 3: ("<i4", 7), 4: ("u1", 7), 5: ("<i2", 7), 6: ("i1", 7), 9: ("<i8", 10),
+    10: ("?", 11), _BFLOAT16: ("<u2", 13), 17: ("<u2", 7), _HALF: ("<u2", 13), 22: ("<u4", 16),
+    23: ("<u8", 17),
+}  # fmt: skip
+_FIXED_FIELDS = {5: ("<f", 4, FIXED32), 6: ("<d", 8, FIXED64)}  # fields of floats
+_VARINT_FIELDS = (7, 10, 11, 13, 16, 17)  # fields of all other numbers
+
+
+class Text(NamedTuple):
+    """What a plugin (`text`, `hparams`) logged under a tag: a string of a tensor, or its own message."""
+
+    tag: str
+    plugin: str
+    content: bytes
+
+
+class Event(NamedTuple):
+    """When (Unix s), at which step, and the scalars (tag, value) and texts in the order of the record."""
+
+    wall_time: float
+    step: int
+    scalars: list[tuple[str, float]]
+    texts: list[Text]
+
+
+def event(payload: bytes) -> Event:
+    """Parses one record. Raises ValueError where the bytes are no protobuf message."""
+    wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
+    for number, kind, value in fields(payload):
+        if (number, kind) == (1, FIXED64):
+            (wall_time,) = struct.unpack("<d", value)
+        elif (number, kind) == (2, VARINT):
+            step = signed(value)
+        elif (number, kind) == (5, BYTES):
+            values = messages(value, 1)
+            scalars += [scalar for v in values if (scalar := summary_value(v))]
+            texts += [text for v in values if b"text" in v or b"hparams" in v for text in _texts(v)]
+    return Event(wall_time, step, scalars, texts)
+
+
+def summary_value(message: bytes) -> tuple[str, float] | None:
+    """(tag, value) of a Summary.Value; None where it holds something else than one number."""
+    tag, scalar = "", None
+    for number, kind, value in fields(message):
+        if (number, kind) == (1, BYTES):
+            tag = value.decode("utf-8", "backslashreplace")
+        elif (number, kind) == (2, FIXED32):
+            (scalar,) = struct.unpack("<f", value)
+        elif (number, kind) == (8, BYTES):
+            scalar = tensor(value)
+    return None if scalar is None else (tag, scalar)
+
+
+def _texts(message: bytes) -> list[Text]:
+    """What a Summary.Value of the text plugin or of HParams holds."""
+    tag, plugin, content, strings = "", "", b"", list[bytes]()
+    for number, kind, value in fields(message):
+        if (number, kind) == (1, BYTES):
+            tag = value.decode("utf-8", "backslashreplace")
+        elif (number, kind) == (8, BYTES) and len(value) <= MAX_TEXT:
+            strings += messages(value, 8)
+        elif (number, kind) == (9, BYTES):
+            metadata = last_of(last_of(value, BYTES).get(1, b""), BYTES)
+            plugin, content = metadata.get(1, b"").decode("utf-8", "replace"), metadata.get(2, b"")
+    if plugin == "text":
+        return [Text(tag, plugin, text) for text in strings[:1]]
+    return [Text(tag, plugin, content)] if plugin == "hparams" else []
+
+
+def tensor(message: bytes) -> float | None:
+    """The number that a tensor of one element holds; None for any other tensor."""
+    dtype, n_elements, content = 0, 1, b""
+    cells: dict[int, list[Any]] = {}
+    for number, kind, value in fields(message):
+        if (number, kind) == (1, VARINT):
+            dtype = value
+        elif (number, kind) == (2, BYTES):
+            for dimension in messages(value, 2):
+                n_elements *= next((signed(v) for n, k, v in fields(dimension) if (n, k) == (1, VARINT)), 0)
+        elif (number, kind) == (4, BYTES):
+            content = value
+        elif number in _FIXED_FIELDS or number in _VARINT_FIELDS:
+            cells.setdefault(number, []).extend(_cells(number, kind, value))
+    if dtype not in _TENSOR_DTYPES or n_elements != 1:
+        return None
+    numpy_type, number = _TENSOR_DTYPES[dtype]
+    values = cells.get(number, [])
+    if content:
+        whole = len(content) == np.dtype(numpy_type).itemsize
+        values = np.frombuffer(content, numpy_type).tolist() if whole else []
+    return _as_float(dtype, values[0]) if len(values) == 1 else None
+
+
+def _cells(number: int, kind: int, value: Any) -> list[Any]:
+    if number in _FIXED_FIELDS:
+        code, size, unpacked = _FIXED_FIELDS[number]
+        if kind not in (unpacked, BYTES) or len(value) % size:
+            raise ValueError("a float of odd length")
+        return [cell for (cell,) in struct.iter_unpack(code, value)]
+    if kind == VARINT:
+        return [value]
+    cells, at = [], 0
+    while kind == BYTES and at < len(value):
+        cell, at = varint(value, at)
+        cells.append(cell)
+    return cells
+
+
+def _as_float(dtype: int, value: Any) -> float:
+    if dtype == _BFLOAT16:
+        return float(struct.unpack("<f", struct.pack("<I", (value & 0xFFFF) << 16))[0])
+    if dtype == _HALF:
+        return float(struct.unpack("<e", struct.pack("<H", value & 0xFFFF))[0])
+    return float(value if dtype in (1, 2, 22, 23) else signed(value) if value >= 0 else value)

@@ -11,7 +11,7 @@ bytes are looked up at a time.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -45,16 +45,11 @@ class Frames:
     ``stop`` is where it ended: before the end of a part of a file, where the rest is needed to go on.
     """
 
-    begin: Ints
-    end: Ints
-    damage: Damage
-    truncated: bool
-    stop: int
-
-    @classmethod
-    def none(cls) -> Frames:
-        """Those of nothing."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), [], False, 0)
+    begin: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    end: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    damage: Damage = field(default_factory=list)
+    truncated: bool = False
+    stop: int = 0
 
 
 def is_event_log(buffer: U8) -> bool:
@@ -112,7 +107,7 @@ def _headers(buffer: U8, stops: Ints) -> tuple[Ints, Ints]:
 def _chain(buffer: U8, head: Ints, after: Ints, low: int, high: int, last: bool) -> Frames:
     breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
     begins, ends = [head[:0]], [head[:0]]
-    result, at = Frames(head, after, [], False, high), low
+    result, at = Frames(stop=high), low
     while at < high:
         i = int(np.searchsorted(head, at))
         if i < len(head) and head[i] == at:

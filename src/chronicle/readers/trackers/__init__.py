@@ -81,6 +81,5 @@ def without_summary(attempt: Attempt) -> Attempt:
 
 
 def _moments(series: Series) -> set[tuple[int, float]]:
-    """(step, time) of all points; -1 where there is no time."""
     times = np.where(np.isnan(series.times), -1.0, series.times)
     return set(zip(series.steps.tolist(), times.tolist(), strict=True))

@@ -62,8 +62,7 @@ def runs(path: Path) -> list[str]:
 def read(path: Path) -> list[Attempt]:
     """An attempt for each run of a database that logged a metric and was not deleted.
 
-    Raises:
-        BadLog: there is none, or the list of runs is damaged.
+    Raises BadLog where there is none, or the list of runs is damaged.
     """
     with opened(path) as store:
         by_id = _runs(store)
@@ -75,9 +74,9 @@ def read(path: Path) -> list[Attempt]:
             if uuid in by_id:
                 by_id[uuid].params[str(key)] = str(value)
         attempts = [
-            run.attempt(path, f"{path.name}: {run.facts['run']}", store.faults, store.truncated)
+            run.attempt(path, f"{path.name}: {run.facts['run']}", store.faults, bool(store.faults))
             for run in by_id.values()
-            if any(points.steps for points in run.metrics.values())
+            if any(points[0] for points in run.metrics.values())
         ]
     if not attempts:
         raise BadLog(str(path), NOTHING)
@@ -90,11 +89,7 @@ def identify_folder(path: Path) -> bool:
 
 
 def read_folder(path: Path) -> list[Attempt]:
-    """The attempt in a folder of the file store.
-
-    Raises:
-        BadLog: it logged no metric.
-    """
+    """The attempt in a folder of the file store. Raises BadLog where it logged no metric."""
     meta, tags = _meta(path), dict(_texts(path / "tags"))
     facts = {"run": meta.get("run_id") or meta.get("run_uuid", "")}
     facts |= _about({**meta, "name": meta.get("run_name", "")}, tags)
@@ -110,13 +105,7 @@ def read_folder(path: Path) -> list[Attempt]:
     return [attempt]
 
 
-@dataclass
-class _Points:
-    """A metric under construction."""
-
-    steps: array[int] = field(default_factory=lambda: array("q"))
-    values: array[float] = field(default_factory=lambda: array("d"))
-    times: array[float] = field(default_factory=lambda: array("d"))
+_Points = tuple["array[int]", "array[float]", "array[float]"]  # steps, values, times of a metric
 
 
 @dataclass
@@ -130,37 +119,36 @@ class _Run:
 
     def point(self, metric: str, step: Any, value: Any, time_ms: Any) -> None:
         """Takes a point; one that is no number is counted."""
-        points = self.metrics.get(metric)
-        if points is None:
-            if metric.startswith(SYSTEM):
-                return
-            points = self.metrics[metric] = _Points()
+        if metric.startswith(SYSTEM):
+            return
+        if metric not in self.metrics:
+            self.metrics[metric] = array("q"), array("d"), array("d")
+        steps, values, times = self.metrics[metric]
         try:
             value, time_s = float(value), float(time_ms) / 1000
-            points.steps.append(int(step))  # raises where it has more than 64 bits
+            steps.append(int(step))  # raises where it has more than 64 bits
         except (TypeError, ValueError, OverflowError):
             self.broken += 1
         else:
-            points.values.append(value)
-            points.times.append(time_s)
+            values.append(value)
+            times.append(time_s)
 
     def attempt(self, path: Path, name: str, faults: Iterable[Fault], truncated: bool) -> Attempt:
         """The run as an attempt. On the axis of rows where all steps of a longer metric are equal."""
-        logged = {metric: points for metric, points in self.metrics.items() if points.steps}
-        equal = not any(np.ptp(points.steps) for points in logged.values())
-        axis = "row" if equal and any(len(points.steps) > 1 for points in logged.values()) else "step"
+        logged = {metric: points for metric, points in self.metrics.items() if points[0]}
+        equal = not any(np.ptp(steps) for steps, _, _ in logged.values())
+        axis = "row" if equal and any(len(steps) > 1 for steps, _, _ in logged.values()) else "step"
         series = {}
         for metric, points in logged.items():
-            steps = np.arange(len(points.steps), dtype=np.int64) if axis == "row" else np.array(points.steps)
-            values, times = np.array(points.values), np.array(points.times)
+            steps, values, times = map(np.array, points)
+            steps = np.arange(len(steps), dtype=np.int64) if axis == "row" else steps
             series[metric] = Series(metric, Role.OTHER, steps, values, times)
         faults = [*faults]
         if self.broken:
             faults.append(Fault(Place(str(path)), "point is no number; skipped", self.broken))
         facts = {**self.facts, **config_facts({key: _typed(text) for key, text in self.params.items()})}
-        return without_summary(
-            Attempt(name or path.name, (str(path),), series, facts, tuple(faults), truncated, axis)
-        )
+        attempt = Attempt(name or path.name, (str(path),), series, facts, tuple(faults), truncated, axis)
+        return without_summary(attempt)
 
 
 def _typed(text: str) -> str | int | float:
@@ -185,7 +173,6 @@ def _about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _runs(store: Store) -> dict[str, _Run]:
-    """The runs of a database by their id, in the order of their rows."""
     tags: dict[str, dict[str, str]] = {}
     for uuid, key, value in store.rows("tags", ("run_uuid", "key", "value")):
         tags.setdefault(uuid, {})[str(key)] = str(value)

@@ -37,7 +37,10 @@ _DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 @dataclass
 class Store:
-    """An open database. ``faults`` tells what could not be read; ``tables`` are columns by plain table."""
+    """An open database; ``tables`` are columns by plain table.
+
+    ``faults`` tells what could not be read: where there are any, a table lacks its end.
+    """
 
     path: Path
     connection: sqlite3.Connection
@@ -45,18 +48,10 @@ class Store:
     faults: list[Fault] = field(default_factory=list)
     deadline: float = 0.0
 
-    @property
-    def truncated(self) -> bool:
-        """Whether a table could not be read to its end."""
-        return bool(self.faults)
-
     def rows(self, table: str, wanted: Sequence[str], *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
         """The ``wanted`` columns of all rows, in the order of the table; None for a column that it lacks.
 
-        Where the database is damaged the rows end, and a fault says so.
-
-        Raises:
-            BadLog: it is damaged, if ``strict``.
+        Where the database is damaged the rows end, and a fault says so; if ``strict``, BadLog is raised.
         """
         has = self.tables.get(table)
         if not has:
@@ -74,10 +69,7 @@ class Store:
     def _fetched(self, query: str, room: int) -> Iterator[tuple[Any, ...]]:
         self.renew_deadline()
         for n_rows, row in enumerate(self.connection.execute(query)):
-            room -= 1
-            for cell in row:
-                if type(cell) is str or type(cell) is bytes:
-                    room -= len(cell)
+            room -= 1 + sum(len(cell) for cell in row if type(cell) is str or type(cell) is bytes)
             if room < 0:
                 raise sqlite3.DatabaseError("more rows than the file can hold")
             if not n_rows % BATCH_ROWS:
@@ -93,8 +85,7 @@ class Store:
 def opened(path: Path) -> Iterator[Store]:
     """The database, read-only; a copy of it where a log of writes (`-wal`) has to be taken in first.
 
-    Raises:
-        BadLog: it is damaged from the beginning.
+    Raises BadLog where it is damaged from the beginning.
     """
     wal = path.with_name(path.name + "-wal")
     with ExitStack() as stack:
@@ -127,7 +118,6 @@ def _bad(path: Path, err: Exception) -> BadLog:
 
 
 def _reason(err: Exception) -> str:
-    """What Python and SQLite make of damage, in words."""
     if isinstance(err, UnicodeDecodeError):  # Python decodes SQLite's own messages, which quote the database
         return "malformed schema"
     # MemoryError is SQLite's word for a page that asks for more than it may have

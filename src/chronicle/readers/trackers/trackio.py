@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,7 @@ def runs(path: Path) -> list[str]:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run.
-
-    Raises:
-        BadLog: there is none, or the database is damaged from the beginning.
-    """
+    """An attempt a run. Raises BadLog: there is none, or the database is damaged from the beginning."""
     with opened(path) as store:
         rows: dict[tuple[Any, Any], list[Row]] = {}
         broken: Counter[tuple[Any, Any]] = Counter()
@@ -63,34 +60,29 @@ def read(path: Path) -> list[Attempt]:
                 continue
             row = {**dict(flat(cells)), "_step": step, "_timestamp": str(timestamp)}
             rows.setdefault((run_id, run_name), []).append(row)
-        configs = {(a, b): _object(c) for a, b, c in store.rows("configs", ("run_id", "run_name", "config"))}
+        configs = {(i, n): _object(c) for i, n, c in store.rows("configs", ("run_id", "run_name", "config"))}
         alerts = _alerts(path, store)
         attempts = []
         for key, name in names_of(rows).items():
             faults = [*store.faults, *alerts.get(key, [])]
             if broken[key]:
                 faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
-            attempts += _attempt(path, name, rows[key], configs.get(key), faults, store.truncated)
+            # `_Username`, `_Created` and the like are Trackio's own
+            config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
+            with suppress(BadLog):  # of a run that logged texts and media only
+                attempt = attempt_of(
+                    path,
+                    len(rows[key]),
+                    on_one_axis(columns_of(rows[key]), "_step"),
+                    name=f"{path.name}: {name}",
+                    facts={"run": name, "project": path.stem, **config_facts(config)},
+                    faults=faults,
+                    truncated=bool(store.faults),
+                )
+                attempts.append(without_summary(attempt))
     if not attempts:
         raise BadLog(str(path), NOTHING)
     return attempts
-
-
-def _attempt(
-    path: Path, name: str, rows: list[Row], config: Row | None, faults: list[Fault], truncated: bool
-) -> list[Attempt]:
-    columns = on_one_axis(columns_of(rows), "_step")
-    # `_Username`, `_Created` and the like are Trackio's own
-    config = {key: value for key, value in (config or {}).items() if not key.startswith("_")}
-    facts = {"run": name, "project": path.stem, **config_facts(config)}
-    title = f"{path.name}: {name}"
-    try:
-        attempt = attempt_of(
-            path, len(rows), columns, name=title, facts=facts, faults=faults, truncated=truncated
-        )
-    except BadLog:  # a run that logged texts and media only
-        return []
-    return [without_summary(attempt)]
 
 
 def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:

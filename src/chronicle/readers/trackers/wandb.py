@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -54,10 +55,7 @@ def read(path: Path) -> list[Attempt]:
     """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own.
 
     It is truncated where the last record is cut, or none says how the run ended: the run is live, or was
-    killed before the client could write.
-
-    Raises:
-        BadLog: no history record holds a number.
+    killed before the client could write. Raises BadLog where no history record holds a number.
     """
     run, unreadable = _Run(path), 0
     with path.open("rb") as file:
@@ -124,15 +122,13 @@ class _Run:
             records.PREEMPTING: self.console.preempting,
             records.RUN: self._run,
             records.CONFIG: lambda message: updates(message, self._config),
-            records.METRIC: self._metric,
+            records.METRIC: lambda message: self.step_metrics.update(texts(message, {4: "x"}).values()),
             records.ENVIRONMENT: self._environment,
             records.EXIT: self._exit,
         }
 
     def add(self, kind: int, message: bytes) -> None:
-        """Takes a record. Raises ValueError where its bytes are no protobuf message."""
-        take = self._takers.get(kind)
-        if take is not None:
+        if take := self._takers.get(kind):
             take(message)
 
     def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
@@ -170,9 +166,6 @@ class _Run:
             facts["resumed"] = True
         self._facts |= facts
 
-    def _metric(self, message: bytes) -> None:
-        self.step_metrics |= set(texts(message, {4: "step_metric"}).values())
-
     def _environment(self, message: bytes) -> None:
         slurm = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
         self._facts |= texts(message, _ENVIRONMENT) | numbers(message, {19: "gpu_count"})
@@ -184,15 +177,12 @@ class _Run:
 
 
 def _seconds(timestamp: bytes) -> float:
-    """Unix seconds of a google.protobuf.Timestamp."""
     parts = numbers(timestamp, {1: "seconds", 2: "nanos"})
     return parts.get("seconds", 0) + parts.get("nanos", 0) / 1e9
 
 
 def _metadata_facts(path: Path) -> dict[str, Any]:
-    """Facts of `files/wandb-metadata.json` beside the run file, which older clients wrote instead of an
-    environment record.
-    """
+    """Facts of `files/wandb-metadata.json`, which older clients wrote instead of an environment record."""
     file = path.parent / "files" / "wandb-metadata.json"
     try:
         too_large = not file.is_file() or file.stat().st_size > _MAX_METADATA
@@ -203,18 +193,16 @@ def _metadata_facts(path: Path) -> dict[str, Any]:
         return {}
     git = metadata["git"] if isinstance(metadata.get("git"), dict) else {}
     slurm = metadata["slurm"] if isinstance(metadata.get("slurm"), dict) else {}
-    facts = {
-        "program": metadata.get("program"),
-        "host": metadata.get("host"),
-        "python": metadata.get("python"),
+    facts = {name: metadata.get(name) for name in ("program", "host", "python")} | {
         "cuda": metadata.get("cudaVersion") or metadata.get("cuda"),
         "gpu_type": metadata.get("gpu"),
         "gpu_count": metadata.get("gpu_count"),
         "git_remote": git.get("remote"),
         "git_commit": git.get("commit"),
-        "started_at": _instant(metadata.get("startedAt")),
     }
     plain = {key: value for key, value in facts.items() if isinstance(value, str | int | float)}
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        plain["started_at"] = datetime.fromisoformat(metadata["startedAt"]).timestamp()
     return plain | _slurm_facts(slurm)
 
 
@@ -223,13 +211,6 @@ def _slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:
     nodes = next((slurm[key] for key in ("job_nodelist", "nodelist") if isinstance(slurm.get(key), str)), "")
     facts = {"job": slurm.get("job_id"), "nodes": canonical(nodes)}
     return {key: str(value) for key, value in facts.items() if value}
-
-
-def _instant(text: Any) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
-    except (ValueError, OverflowError):
-        return None
 
 
 class _Console:
@@ -262,15 +243,16 @@ class _Console:
         """Takes an alert that the training sent (`wandb.alert`)."""
         parts = texts(message, {1: "title", 2: "text", 3: "level"})
         what = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
-        self._reported.append(Fault(Place(str(self.path)), what[:500], at_time=self._time, kind="alert"))
+        self._report(what[:500], "alert")
 
     def preempting(self, _: bytes) -> None:
         """Takes the notice that the machine is about to be taken away (`wandb.mark_preempting`)."""
-        what = "marked as about to be preempted"
-        self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind="preemption"))
+        self._report("marked as about to be preempted", "preemption")
+
+    def _report(self, what: str, kind: str) -> None:
+        self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind=kind))
 
     def listed(self) -> list[Fault]:
-        """All faults; those of the machine first."""
         for line in self._open.values():
             self._look(line)
         self._open.clear()
@@ -286,9 +268,7 @@ class _Console:
         *lines, rest = whole.split("\n")
         if rest:
             self._open[stream] = rest[-LONGEST:]
-        for line in lines:
-            if line:
-                yield _ESCAPES.sub("", line)
+        yield from (_ESCAPES.sub("", line) for line in lines if line)
 
     def _look(self, line: str) -> None:
         self._number += 1

@@ -109,8 +109,7 @@ def _fragment(block: bytes, at: int) -> tuple[int, int]:
 def body(record: bytes) -> tuple[int, bytes]:
     """(field number, message) of what a Record holds; (0, b"") where it is nothing known.
 
-    Raises:
-        ValueError: the bytes are no protobuf message.
+    Raises ValueError where the bytes are no protobuf message.
     """
     contents = ((n, value) for n, kind, value in fields(record) if kind == BYTES and n not in _NO_CONTENT)
     return next(contents, (0, b""))
@@ -144,7 +143,6 @@ class History:
         self.n_rows += 1
 
     def columns(self) -> dict[str, Column]:
-        """All columns, `_step` first."""
         counter = {"_step": Column(np.array(self._steps), np.arange(self.n_rows))} if self.n_rows else {}
         return counter | {
             name: Column(np.array(cells.values), np.array(cells.rows, np.int64))
@@ -216,15 +214,13 @@ class History:
                 self._known[prefix] = self._cells[name]
 
     def _put(self, name: str, value: float) -> None:
-        cells = self._cells.get(name)
-        if cells is None:
-            cells = self._cells[name] = Cells(array("q"), array("d"))
-        cells.rows.append(self.n_rows)
-        cells.values.append(value)
+        if name not in self._cells:
+            self._cells[name] = Cells(array("q"), array("d"))
+        self._cells[name].rows.append(self.n_rows)
+        self._cells[name].values.append(value)
 
 
 def _declared(step: bytes) -> int:
-    """The number in a HistoryStep."""
     return next((signed(v) for n, k, v in fields(step) if (n, k) == (1, VARINT)), 0)
 
 

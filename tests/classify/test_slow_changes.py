@@ -9,7 +9,7 @@ from tests.curves import Curve
 from tests.curves.series import learning_rate
 
 from chronicle.classify import classify
-from chronicle.classify.rules.small_shifts import design, kernel
+from chronicle.classify.rules.slow_changes import design, kernel
 from chronicle.model import Role
 
 

@@ -1,16 +1,28 @@
-"""Level shifts that only averaging shows: steps up or down of about one noise scale.
+"""Turns and steps of the level that only averaging shows.
 
-Sees: a step of the level that single samples hide, up or down, at any place of a log.
-Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index share slope and
-curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5 % or more.
-The error is the largest of four: of white noise, of slower noise in the window and in the whole log, and of
-the steps that the whole log shows. It stays: the outer halves of both windows differ by half of the step, and
-no taller step lies within its window.
-Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an event
-there, and places where the log changes its cadence. What was planned (learning rate, batch size, epoch) is
-no shift.
-False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
-published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
+divergence-no-spike (a turn at the end of a log, too late or too slow for the kernel)
+    Sees: a loss that ends above its own earlier minimum, on some scale of averaging.
+    Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last three blocks
+    lie above the lowest, the last by 1 %, by one noise scale, by half as much again as the loss had ever
+    risen and come back; and either by 3 % and six standard errors, or six blocks and more since the turn
+    together by four. The error is that of blocks twice as long as well, so that neighbours that say the
+    same count once. Stretches of findings that are over are left out, and nothing else is open.
+    Blind to: series that cross zero, and logs of fewer than 48 points.
+    False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before
+    the end.
+
+level-shift (up or down by about one noise scale)
+    Sees: a step of the level that single samples hide, up or down, at any place of a log.
+    Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index share slope
+    and curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5
+    % or more. The error is the largest of four: of white noise, of slower noise in the window and in the
+    whole log, and of the steps that the whole log shows. It stays: the outer halves of both windows differ
+    by half of the step, and no taller step lies within its window.
+    Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
+    event there, and places where the log changes its cadence. What was planned (learning rate, batch size,
+    epoch) is no shift.
+    False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
+    published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
 """
 
 from __future__ import annotations
@@ -22,16 +34,101 @@ from functools import cache
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import positive, running, scale, sure, tremble
-from chronicle.classify.report import At, Rule, at_least, finding, noted
+from chronicle.classify.measure import log_values, positive, running, scale, sure, tremble
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.rules.loss_shapes import NO_SPIKE, SHIFT, typed_findings
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
-from chronicle.model import Finding, Floats, Role, Series
+from chronicle.model import Finding, Floats, Role, Series, Steps
 
-SHIFT = "level-shift"
 WINDOWS = (64, 128, 256, 512)  # [samples] on either side of the step
 MOST = 4096  # samples that are looked at; of a longer log, means of blocks
 PASSING = (Kind.BACK, Kind.LONE)
 EARLY = 3  # windows from the start on: before, a power law bends too much for a parabola
+FEWEST = 48  # points of a log that can be cut into blocks
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Where the loss turned and how far it rose, log units; ``block`` in samples."""
+
+    start: int
+    rise: float
+    errors: float
+    block: int
+
+
+def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    limits = view.thresholds
+    if any(f.end_step is None for f in typed_findings(view, loss)):
+        return
+    turn = risen(view, loss)
+    if turn is None:
+        return
+    enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
+    checks = [
+        at_least("end over the minimum", turn.rise, "log units", limits.turn_rise, "rise_log"),
+        Check("end over the minimum", turn.errors, "standard errors", enough),
+        *noted(residual_log=turn.rise, block_samples=turn.block),
+    ]
+    at = At(attempt, loss, turn.start, loss.steps[-1])
+    severity = 0.7 + min(turn.rise, 0.3)
+    confidence = 0.5 + 0.5 * (1.0 - limits.turn_t / max(turn.errors, limits.turn_t))
+    runner_up = ("plateau", "the level had stood still instead of rising")
+    yield finding(NO_SPIKE, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
+
+
+def risen(view: View, loss: Series) -> Turn | None:
+    """The first scale on which the loss ends above its minimum, or None."""
+    y = log_values(loss)
+    finite = np.isfinite(y)
+    if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
+        return None
+    for f in typed_findings(view, loss):
+        if f.end_step is not None and f.end_step < loss.steps[-1]:
+            finite &= (loss.steps < f.start_step) | (loss.steps > f.end_step)
+    if finite.sum() < FEWEST:
+        return None
+    steps, y, noise = loss.steps[finite], y[finite], view.noise(loss)
+    blocks = (8 << k for k in range(64) if 8 << k <= len(y) // 6)
+    turns = (last_block(view.thresholds, steps, y, block, noise) for block in blocks)
+    return next((turn for turn in turns if turn is not None), None)
+
+
+def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: float) -> Turn | None:
+    """The test on one scale: is the end above the minimum by more than chance and than ever before?"""
+    medians = block_medians(y, block)
+    count, low = len(medians), int(np.argmin(medians))
+    rise = float(medians[-1] - medians[low])
+    over = medians - np.minimum.accumulate(medians)
+    usual = float(np.max(over[2 : low + 1], initial=0.0))
+    if not 2 <= low <= count - 4 or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
+        return None
+    if rise < max(limits.turn_rise, noise, limits.turn_usual * usual):
+        return None
+    error = max(
+        spread(medians), np.sqrt(2) * spread(block_medians(y, 2 * block)), 1.25 * noise / np.sqrt(block)
+    )
+    up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
+    since = min(count - up, up)
+    apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
+    together = apart / (error * float(np.sqrt(2 / since))) if since >= 6 else 0.0
+    if not (rise >= max(limits.turn_clear, limits.turn_t * error) or together >= limits.turn_joint_t):
+        return None
+    return Turn(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
+
+
+def block_medians(y: Floats, block: int) -> Floats:
+    """Medians of the last (at most 64) blocks of so many samples."""
+    count = min(len(y) // block, 64)
+    medians: Floats = np.median(y[len(y) - count * block :].reshape(count, block), axis=1)
+    return medians
+
+
+def spread(values: Floats) -> float:
+    """Robust scale of values from differences of neighbours, in which a trend does not count."""
+    between = np.diff(values)
+    return 1.4826 * float(np.median(np.abs(between - np.median(between)))) / float(np.sqrt(2))
 
 
 @dataclass(frozen=True)
@@ -44,36 +141,33 @@ class Step:
     window: int
 
 
-def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     steps, y = positive(loss)
     if len(y) < 4 * WINDOWS[0]:
         return
     block = max(len(y) // MOST, 1)
-    noise = max(tremble(averages(y, block)), 1e-4)
-    y = averages(without_events(view, loss, steps, y), block)
+    noise = max(tremble(_averages(y, block)), 1e-4)
+    y = _averages(without_events(view, loss, steps, y), block)
     steps = steps[: len(y) * block : block]
     for step in clear(y, noise, view):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
         if (
             uneven(steps, step)
             or taken(view, loss, at, reach, EARLY * step.window * block)
-            or planned(attempt, at, 2 * reach)
+            or _planned(attempt, at, 2 * reach)
         ):
             continue
-        rises = ("spike-slow-recovery", "it had come back")
-        falls = ("lr-decay-drop", "the learning rate or an epoch had changed there")
-        yield finding(
-            SHIFT,
-            At(attempt, loss, at),
-            [
-                *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
-                at_least("step of the level", abs(step.t), "standard errors", view.thresholds.step_t),
-                at_least("step of the level", abs(step.height), "log units", least(view, noise)),
-            ],
-            severity=0.3 + abs(step.height),
-            confidence=sure(step.t, view.thresholds.step_t),
-            runner_up=rises if step.height > 0 else falls,
-        )
+        checks = [
+            *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
+            at_least("step of the level", abs(step.t), "standard errors", view.thresholds.step_t),
+            at_least("step of the level", abs(step.height), "log units", least(view, noise)),
+        ]
+        severity, confidence = 0.3 + abs(step.height), sure(step.t, view.thresholds.step_t)
+        other = ("lr-decay-drop", "the learning rate or an epoch had changed there")
+        if step.height > 0:
+            other = ("spike-slow-recovery", "it had come back")
+        place = At(attempt, loss, at)
+        yield finding(SHIFT, place, checks, severity=severity, confidence=confidence, runner_up=other)
 
 
 def uneven(steps: Floats, step: Step) -> bool:
@@ -83,8 +177,7 @@ def uneven(steps: Floats, step: Step) -> bool:
     return max(usual) > 2 * min(usual) or steps[step.at] < EARLY * step.window * usual[8]
 
 
-def averages(y: Floats, block: int) -> Floats:
-    """Means of blocks of samples."""
+def _averages(y: Floats, block: int) -> Floats:
     n = len(y) // block
     means: Floats = y[: n * block].reshape(n, block).mean(axis=1)
     return means
@@ -131,7 +224,7 @@ def steps_of(y: Floats, window: int, noise: float) -> Iterator[Step]:
     heights = np.correlate(y, weights, "valid")
     usual = scale(heights) if len(heights) >= 8 * window else 0.0
     white = noise * float(np.sqrt(np.sum(weights**2)))
-    means = averages(y, window // 8)
+    means = _averages(y, window // 8)
     broad = scale(np.diff(means)) / 2**0.5 * of_means(weights)
     half, first = window // 2, (EARLY - 1) * window
     for i in range(first, len(heights), half):
@@ -213,8 +306,7 @@ def reach_of(loss: Series, event: Event) -> tuple[float, float]:
     return float(loss.steps[event.onset]), float(loss.steps[min(end, len(loss) - 1)])
 
 
-def planned(attempt: AttemptView, at: float, reach: float) -> bool:
-    """Whether learning rate, batch size or epoch changed around the step."""
+def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
         near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
         near = near[np.isfinite(near)]
@@ -226,4 +318,5 @@ def planned(attempt: AttemptView, at: float, reach: float) -> bool:
     return False
 
 
-RULE = Rule.of_losses("small-shifts", (SHIFT,), find)
+TURN = Rule.of_losses("late-rise", (NO_SPIKE,), _find_turn)
+STEPS = Rule.of_losses("small-shifts", (SHIFT,), _find_shifts)
