@@ -182,4 +182,5 @@ def detect(
 
 
 def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Events in order of their onset."""
     return tuple(sorted(events, key=lambda e: (e.onset, e.peak)))

@@ -16,11 +16,13 @@ from chronicle.classify.kernel.memory import Memory, Row
 
 
 def copy_event(source: Row, target: Row) -> None:
+    """Copy one row of an event into another."""
     for field in range(at.EVENT):
         target[field] = source[field]
 
 
 def clear_event(event: Row) -> None:
+    """Begin a new event in this row."""
     for field in range(at.EVENT):
         event[field] = 0.0
 
@@ -238,6 +240,7 @@ def make_pending(mem: Memory, i: float) -> None:
 
 
 def remove_pending(mem: Memory, slot: int) -> None:
+    """Take a pending event out of its slot and close the gap."""
     for j in range(slot, int(mem.state[at.PENDING])):
         copy_event(mem.open[j + 1], mem.open[j])
     mem.state[at.PENDING] -= 1.0
@@ -288,6 +291,7 @@ def close_all(mem: Memory, into_nan: float) -> None:
 
 
 def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
+    """Report one event that is not over."""
     base = baseline(event, i)
     row = emit(mem, at.IS_OPEN, event, -1.0, event[at.SMOOTH] - base, base)
     row[at.INTO_NAN] = into_nan
@@ -330,6 +334,7 @@ def oldest(i: float) -> float:
 
 
 def mean_of(ring: Row, start: float, stop: float) -> float:
+    """Mean of samples start..stop-1; there must be at least one."""
     total = 0.0
     for j in range(int(start), int(stop)):
         total += ring[j % at.RING]

@@ -40,6 +40,7 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
 
 
 def set_level(q: Row, y: float) -> None:
+    """Put all references of a level on y."""
     q[at.MEAN] = y
     q[at.MEAN2] = y
     q[at.TREND] = y
@@ -88,6 +89,7 @@ def calm_excursion(q: Row, top: float) -> None:
 
 
 def fall_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
+    """Winsorised CUSUM downwards: True when it passes the threshold."""
     cfg = mem.config
     if q[at.DOWN] <= 0.0:
         q[at.DOWN_ONSET] = since

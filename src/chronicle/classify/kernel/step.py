@@ -101,6 +101,7 @@ def not_finite(mem: Memory, i: float) -> None:
 
 
 def same_value(mem: Memory, value: float, i: float) -> None:
+    """Keep count of bit-equal values in a row."""
     state = mem.state
     if value == state[at.SAME_VALUE]:
         state[at.SAME_COUNT] += 1.0
@@ -119,6 +120,7 @@ def frozen(state: Row) -> bool:
 
 
 def emit_stretch(mem: Memory, kind: float, first: float, last: float, samples: float) -> None:
+    """Report a stretch of NaN, Inf or equal values."""
     event = mem.open[0] if mem.state[at.ACTIVE] == 0.0 else mem.open[at.SLOTS - 1]
     place(emit(mem, kind, event, last, 0.0, 0.0), first, first, samples, 99.0)
 
@@ -144,6 +146,7 @@ def replay(mem: Memory) -> None:
 
 
 def judge(mem: Memory, y: float, i: float) -> None:
+    """One finite, transformed sample with index i."""
     state = mem.state
     before = state[at.LAST]
     state[at.SEEN] += 1.0
