@@ -76,8 +76,6 @@ def hidden(series: Series, limits: Thresholds, seen: tuple[Event, ...]) -> Itera
             yield replace(event, onset=onset, opened=onset, peak=peak, end=end, into_nan=into_nan)
         i = last + 1
 
-    """The event as the kernel would tell it."""
-
 
 def rise_at(steps: Floats, y: Floats, calm: Mask, i: int, limits: Thresholds) -> Event | None:
     """The rise that begins at sample ``i``, if one does."""
