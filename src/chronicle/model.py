@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,11 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.steps)
+
+    def pick(self, rows: Any) -> Self:
+        """The series with some of its rows only."""
+        arrays = {name: column[rows] for name, column in vars(self).items() if isinstance(column, np.ndarray)}
+        return replace(self, **arrays)
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,6 @@ class Attempt:
     axis: str = "step"
 
     def by_role(self, role: Role) -> list[Series]:
-        """All series of a role, in the order of the log."""
         return [s for s in self.series.values() if s.role is role]
 
 
@@ -233,30 +237,20 @@ class Timeline:
     step_backs: tuple[StepBack, ...] = ()
 
     def by_role(self, role: Role) -> list[Track]:
-        """All tracks of a role, in the order of the log."""
         return [s for s in self.series.values() if s.role is role]
 
     def frame(self) -> pd.DataFrame:
         """Long form, one row a point: run, attempt (name), metric, role, live, step, value, time (UTC)."""
         import pandas as pd
 
+        columns = ("run", "attempt", "metric", "role", "live", "step", "value", "time")
         names = np.array([a.name for a in self.attempts], dtype=object)
-        columns = [
-            {
-                "run": self.run_id,
-                "attempt": names[t.attempt],
-                "metric": t.metric,
-                "role": t.role.value,
-                "live": t.live,
-                "step": t.steps,
-                "value": t.values,
-                "time": pd.to_datetime(t.times, unit="s", utc=True),
-            }
-            for t in self.series.values()
-            if len(t)
-        ]
-        empty = dict.fromkeys(("run", "attempt", "metric", "role", "live", "step", "value", "time"), ())
-        return pd.concat(map(pd.DataFrame, columns), ignore_index=True) if columns else pd.DataFrame(empty)
+        tables = []
+        for t in filter(len, self.series.values()):
+            times = pd.to_datetime(t.times, unit="s", utc=True)
+            row = (self.run_id, names[t.attempt], t.metric, t.role.value, t.live, t.steps, t.values, times)
+            tables.append(pd.DataFrame(dict(zip(columns, row, strict=True))))
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(dict.fromkeys(columns, ()))
 
 
 class Verdict(StrEnum):

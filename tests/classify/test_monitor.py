@@ -67,7 +67,7 @@ def test_the_stream_of_a_loss_has_the_bits_of_the_batch(name: str) -> None:
     loss, monitor = attempt.series["loss"], Monitor()
     for step, value in zip(loss.steps, loss.values, strict=True):
         monitor.update(int(step), {"loss": float(value)})
-    detector = monitor._now["loss"].detector
+    detector = monitor._attempts[-1]["loss"].detector
     assert detector is not None
     detector.finish()
     assert detector.noise.hex() == detect(loss, DEFAULTS)[1].hex()

@@ -15,7 +15,7 @@ import numpy as np
 from chronicle.build.schema import ENTRY
 from chronicle.classify.patterns import BY_ID, Trait
 from chronicle.classify.restarts import gravest, outcome, step_back_words
-from chronicle.metrics.judged import shown_loss
+from chronicle.metrics.roles import shown_loss
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import (
     Attempt,

@@ -20,7 +20,7 @@ from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.readers import read_all
-from chronicle.timeline import OnAxis, on_axis, stitch, thin
+from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import NOTES, RunFolder, read_notes, shown
 
@@ -185,7 +185,7 @@ def _write(
         classifier_version=CLASSIFIER,
     )
     every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
-    thinned = {metric: thin(track, every) for metric, track in timeline.series.items()}
+    thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
     frame = replace(timeline, series=thinned).frame()
     frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace")
     text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)

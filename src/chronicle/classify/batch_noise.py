@@ -64,7 +64,9 @@ def noise(loss: Series) -> Noise | None:
         return None
     gap = max(int(np.median(apart[apart > 0])), 1)
     place, once = np.unique(np.round(steps / gap).astype(np.int64), return_index=True)
-    left = y[once] - _running_mean(y[once])
+    y = y[once]
+    window = np.ones(min(_TREND_SAMPLES, len(y)))  # shorter at both ends
+    left = y - np.convolve(y, window, "same") / np.convolve(np.ones(len(y)), window, "same")
     scale = 1.4826 * float(np.median(np.abs(left - np.median(left))))
     if not scale > 0 or place[-1] - place[0] > 4 * _LONGEST:
         return None
@@ -141,13 +143,6 @@ class _Pairs:
             return None
         agreed = np.cumsum(self.old * self.new - 0.5 * float((a * b)[both].mean()))  # falls where they part
         return Pairing(self.lag * self.gap, share, t, pairs, (self.first + int(np.argmax(agreed))) * self.gap)
-
-
-def _running_mean(y: Floats) -> Floats:
-    """Centred, over fewer samples at the ends."""
-    window = np.ones(min(_TREND_SAMPLES, len(y)))
-    mean: Floats = np.convolve(y, window, "same") / np.convolve(np.ones(len(y)), window, "same")
-    return mean
 
 
 def _inflation(x: Floats, y: Floats) -> float:

@@ -46,7 +46,6 @@ class Watched:
     said: dict[str, str] = field(default_factory=dict)  # the pattern last said of each open event, by its id
 
     def save(self) -> State:
-        """All of it in plain values."""
         return {
             "rows": self.column.rows().tobytes(),
             "detector": None if self.detector is None else self.detector.save(),
@@ -97,7 +96,7 @@ class Monitor:
         Raises:
             UsageError: nothing was logged after that step, so there is nothing to go back from.
         """
-        steps = [w.column.rows()["step"] for w in self._now.values() if len(w.column)]
+        steps = [w.column.rows()["step"] for w in self._attempts[-1].values() if len(w.column)]
         last = max((int(s.max()) for s in steps), default=None)
         if last is None or step > last:
             raise UsageError(f"rewind({step}): the last logged step is {last}; a rewind goes back")
@@ -109,7 +108,10 @@ class Monitor:
         from chronicle.classify.view import look
         from chronicle.timeline import stitch
 
-        attempts = [self._attempt(k) for k in range(len(self._attempts))]
+        attempts = []
+        for k, watched in enumerate(self._attempts):
+            series = {metric: _series(metric, w.column.rows()) for metric, w in watched.items()}
+            attempts.append(Attempt(_name(k), ("monitor",), assign(series)))
         order = [attempt.name for attempt in attempts]
         several = len(attempts) > 1  # a single one may hold a step that goes back, so it is read as any log
         timeline = stitch(attempts, order=order, relation="attempts") if several else stitch(attempts)
@@ -129,8 +131,7 @@ class Monitor:
         Raises:
             UsageError: it is the state of something else, or was made with other thresholds.
         """
-        if state.get("schema") != STATE:
-            schema = state.get("schema")
+        if (schema := state.get("schema")) != STATE:
             raise UsageError(f"this is no state of a Monitor: schema is {schema!r}, not {STATE!r}")
         if state["thresholds"] != asdict(self.thresholds):
             raise UsageError("the state was made with other thresholds. Remedy: give them to Monitor()")
@@ -139,15 +140,11 @@ class Monitor:
         ]
         self._assign_roles()
 
-    @property
-    def _now(self) -> dict[str, Watched]:
-        return self._attempts[-1]
-
     def _watched(self, metric: str) -> Watched:
         """The metric in the present attempt; a new metric decides anew what every metric is."""
-        watched = self._now.get(metric)
+        watched = self._attempts[-1].get(metric)
         if watched is None:
-            watched = self._now[metric] = Watched(self._spool.column())
+            watched = self._attempts[-1][metric] = Watched(self._spool.column())
             self._assign_roles()
         if watched.detector is None and self._roles[metric].role in JUDGED:
             watched.detector = Detector(self.thresholds, engine=self._engine)
@@ -155,7 +152,7 @@ class Monitor:
         return watched
 
     def _assign_roles(self) -> None:
-        self._roles = assign({name: _series(name, np.empty(0, ROW)) for name in self._now})
+        self._roles = assign({name: _series(name, np.empty(0, ROW)) for name in self._attempts[-1]})
 
     def _provisional(self, metric: str, watched: Watched, detector: Detector, value: float) -> list[Finding]:
         n = len(watched.column)
@@ -185,15 +182,9 @@ class Monitor:
                 del watched.said[finding.id]
         return news
 
-    def _attempt(self, index: int) -> Attempt:
-        """All columns of an attempt."""
-        series = {name: _series(name, w.column.rows()) for name, w in self._attempts[index].items()}
-        return Attempt(_name(index), ("monitor",), assign(series))
-
     def _restored(self, saved: State) -> Watched:
-        watched = Watched(
-            self._spool.column(), None, tuple(saved["opened"]), saved["again"], dict(saved["said"])
-        )
+        opened, again, said = tuple(saved["opened"]), saved["again"], dict(saved["said"])
+        watched = Watched(self._spool.column(), None, opened, again, said)
         watched.column.extend(np.frombuffer(saved["rows"], ROW))
         if saved["detector"] is not None:
             watched.detector = Detector(self.thresholds, engine=self._engine)
@@ -240,7 +231,6 @@ class Column:
         return self._spilled + self._used
 
     def append(self, step: int, value: float, time: float) -> None:
-        """Add one row."""
         if self._used == KEPT:
             self._spill()
         _PACKED.pack_into(self._kept, self._used * ROW.itemsize, step, value, time)

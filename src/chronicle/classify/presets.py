@@ -75,7 +75,9 @@ def kill_loss_spike(values: Floats) -> Flags:
     with np.errstate(invalid="ignore", over="ignore"):
         mean = _sums_before(np.where(np.isfinite(values), values, 0.0), window) / window
         mean[_sums_before(~np.isfinite(values), window) > 0] = np.nan
-        row = _run_lengths(values[window:] >= 2.0 * mean)
+        hit = values[window:] >= 2.0 * mean
+    place = np.arange(1, len(hit) + 1)
+    row = place - np.maximum.accumulate(np.where(hit, 0, place))  # hits in a row that end at each place
     high = _sums_before(values > cap, window) >= window / 2
     high[: window - 1] = False
     flags[window:] = (row > 4) | high
@@ -105,12 +107,6 @@ def _sums_before(values: NDArray[Any], window_samples: int) -> Floats:
     """For each value after the first window the sum of the window before it."""
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     return np.asarray(sums[window_samples:-1] - sums[: -window_samples - 1])
-
-
-def _run_lengths(hit: Flags) -> NDArray[np.int64]:
-    """How many hits in a row end at each place."""
-    place = np.arange(1, len(hit) + 1)
-    return place - np.maximum.accumulate(np.where(hit, 0, place))
 
 
 PRESETS = {

@@ -190,11 +190,6 @@ def _why(join: Join) -> Iterator[str]:
         yield f"went back to {margin} before “{_title(evidence['left_pattern'])}”"
     if "again_step" in evidence:
         yield f"it came again at step {count(evidence['again_step'])}"
-    yield from _levels(evidence)
-    yield from _processes(evidence)
-
-
-def _levels(evidence: Mapping[str, Any]) -> Iterator[str]:
     if "metric" in evidence:
         equal = evidence.get("common_samples", 0)
         where = f"at {plural(equal, 'equal step')}" if equal else "at the seam"
@@ -205,9 +200,6 @@ def _levels(evidence: Mapping[str, Any]) -> Iterator[str]:
         yield f"the same data at the same steps (noise alike to {100 * share:.0f} % at {pairs})"
     if "lr_ratio" in evidence and abs(evidence["lr_ratio"] - 1) < 0.01:
         yield "learning rate as before"
-
-
-def _processes(evidence: Mapping[str, Any]) -> Iterator[str]:
     if "same_process" in evidence:
         host = "the same host" if evidence.get("same_host") else "another host"
         yield "the same process" if evidence["same_process"] else f"another process on {host}"

@@ -134,9 +134,7 @@ def validation_stays_at(join: Resume, at: int, least: float) -> bool | None:
         return None
     steps, y = positive(validation)
     before, after = y[steps < join.steps[at]][-4:], y[steps >= join.steps[at]][:4]
-    if not len(before) or not len(after):
-        return None
-    return bool(np.median(after) - np.median(before) < least)
+    return bool(np.median(after) - np.median(before) < least) if len(before) and len(after) else None
 
 
 def validation_stays(join: Resume, least: float) -> bool | None:
@@ -238,9 +236,7 @@ def _cursor(view: View, join: Join) -> dict[str, Any]:
     before, after = view.attempts[join.before].loss, view.attempts[join.after].loss
     old, new = (noise(loss) if loss is not None else None for loss in (before, after))
     pairing = alike(old, new, 0, view.thresholds) if old is not None and new is not None else None
-    if pairing is None:
-        return {}
-    return {"noise_alike_share": tidy(pairing.share), "noise_pairs": pairing.pairs}
+    return {"noise_alike_share": tidy(pairing.share), "noise_pairs": pairing.pairs} if pairing else {}
 
 
 def _end(view: View, finding: Finding) -> int:

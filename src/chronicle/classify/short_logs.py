@@ -58,32 +58,23 @@ def hidden(series: Series, limits: Thresholds, seen: tuple[Event, ...]) -> Itera
     if len(series) > limits.short or len(y) < LEAST + WINDOWS[0]:
         return
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0))
-    calm = untouched(seen, len(series))[place]
+    calm = np.ones(len(series), bool)  # where the kernel saw no rise
+    for e in seen:
+        if e.kind in RISES:
+            calm[e.onset : len(series) if e.end is None else e.end + 1] = False
+    calm = calm[place]
     i = LEAST
     while i < len(y) - 1:
         event = rise_at(steps, y, calm, i, limits) if calm[i] else None
         last = i if event is None else len(y) - 1 if event.end is None else event.end
         if event is not None:
             calm[event.onset : last + 1] = False
-            yield in_series(event, place, len(series))
+            # Some samples of the series are not finite: indices of the event are those of the series.
+            onset, peak = int(place[event.onset]), int(place[event.peak])
+            end = None if event.end is None else int(place[event.end])
+            into_nan = end is None and int(place[-1]) < len(series) - 1
+            yield replace(event, onset=onset, opened=onset, peak=peak, end=end, into_nan=into_nan)
         i = last + 1
-
-
-def untouched(seen: tuple[Event, ...], samples: int) -> Mask:
-    """Where the kernel saw no rise."""
-    calm = np.ones(samples, bool)
-    for e in seen:
-        if e.kind in RISES:
-            calm[e.onset : samples if e.end is None else e.end + 1] = False
-    return calm
-
-
-def in_series(event: Event, place: np.ndarray[tuple[int], np.dtype[np.intp]], samples: int) -> Event:
-    """The event with indices of the series, in which some samples are not finite."""
-    onset, peak = int(place[event.onset]), int(place[event.peak])
-    end = None if event.end is None else int(place[event.end])
-    into_nan = end is None and int(place[-1]) < samples - 1
-    return replace(event, onset=onset, opened=onset, peak=peak, end=end, into_nan=into_nan)
 
 
 def rise_at(steps: Floats, y: Floats, calm: Mask, i: int, limits: Thresholds) -> Event | None:

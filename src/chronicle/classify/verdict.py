@@ -15,7 +15,7 @@ from chronicle.classify.resumed import judged
 from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, SHIFT
 from chronicle.classify.view import View
-from chronicle.metrics.judged import MIN_POINTS
+from chronicle.metrics.roles import MIN_POINTS
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Verdict
 

@@ -7,7 +7,7 @@ written removed; it never changes anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -16,7 +16,7 @@ import numpy as np
 from chronicle.classify.detect import Event, detect, engine_for, in_order
 from chronicle.classify.short_logs import hidden
 from chronicle.classify.thresholds import Thresholds
-from chronicle.metrics.judged import LOSSES, MIN_POINTS, judged_loss
+from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
 from chronicle.model import Attempt, Join, Role, Series, Timeline
 
 T = TypeVar("T")
@@ -38,8 +38,7 @@ class AttemptView:
 
     def first(self, role: Role, points: int = 1) -> Series | None:
         """The series of a role with most points (the first of equals), or None below ``points``."""
-        found = [s for s in self.by_role(role) if len(s) >= points]
-        return max(found, key=len) if found else None
+        return max((s for s in self.by_role(role) if len(s) >= points), key=len, default=None)
 
     def is_live(self, step: int) -> bool:
         """Whether this attempt's point at ``step`` is part of the run's course."""
@@ -47,7 +46,7 @@ class AttemptView:
 
     @cached_property
     def loss(self) -> Series | None:
-        """The loss that is judged, see `chronicle.metrics.judged`."""
+        """The loss that is judged, see `chronicle.metrics.roles`."""
         return judged_loss(self.series.values())
 
     @cached_property
@@ -88,12 +87,9 @@ class View:
     def _logged_by(self) -> Mapping[Series, AttemptView]:
         return {s: a for a in self.attempts for s in a.series.values()}
 
-    def join_before(self, attempt: AttemptView) -> Join | None:
-        """The join by which an attempt took over from an earlier one."""
-        return self._joins.get(attempt.index)
-
     @cached_property
-    def _joins(self) -> Mapping[int, Join]:
+    def join_into(self) -> Mapping[int, Join]:
+        """The joins by which attempts took over from earlier ones, by the index of the later one."""
         return {join.after: join for join in reversed(self.timeline.joins)}
 
     def named(self, name: str | None) -> Sequence[AttemptView]:
@@ -140,11 +136,15 @@ class View:
 
 def look(timeline: Timeline, thresholds: Thresholds) -> View:
     """The view of a timeline."""
-    live_until = _live_until(timeline)
-    attempts = tuple(
-        AttemptView(i, a.name, a, written(a.series), live_until[i]) for i, a in enumerate(timeline.attempts)
+    none = np.iinfo(np.int64).min
+    last = np.full(len(timeline.attempts), none)
+    for track in timeline.series.values():
+        np.maximum.at(last, track.attempt[track.live], track.steps[track.live])
+    attempts = (
+        AttemptView(i, a.name, a, written(a.series), None if last[i] == none else int(last[i]))
+        for i, a in enumerate(timeline.attempts)
     )
-    return View(timeline, thresholds, attempts)
+    return View(timeline, thresholds, tuple(attempts))
 
 
 def written(series: Mapping[str, Series]) -> dict[str, Series]:
@@ -166,30 +166,15 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
     if not len(missing):
         return dict(series)
     kept = {name: ~np.isin(s.steps, missing) for name, s in series.items()}
-    return {name: _only(s, kept[name]) for name, s in series.items() if kept[name].any()}
+    return {name: s.pick(kept[name]) for name, s in series.items() if kept[name].any()}
 
 
 def value_at(series: Series, step: float) -> float:
     """The value at a step, linear between logged points, the nearest one outside; NaN for an empty series."""
     ok = np.isfinite(series.values)
-    if not ok.any():
-        return float("nan")
-    return float(np.interp(step, series.steps[ok], series.values[ok]))
+    return float(np.interp(step, series.steps[ok], series.values[ok])) if ok.any() else float("nan")
 
 
 def index_at(series: Series, step: float) -> int:
     """Index of the last sample at or before a step (0 before the first)."""
     return max(int(np.searchsorted(series.steps, step, side="right")) - 1, 0)
-
-
-def _only(series: Series, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Series:
-    return replace(series, steps=series.steps[mask], values=series.values[mask], times=series.times[mask])
-
-
-def _live_until(timeline: Timeline) -> list[int | None]:
-    """The last step of each attempt that no later one overtook."""
-    none = np.iinfo(np.int64).min
-    last = np.full(len(timeline.attempts), none)
-    for track in timeline.series.values():
-        np.maximum.at(last, track.attempt[track.live], track.steps[track.live])
-    return [None if step == none else int(step) for step in last]

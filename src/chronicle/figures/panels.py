@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.style import literal
-from chronicle.metrics.judged import shown_loss
+from chronicle.metrics.roles import shown_loss
 from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track
 
 MOST_PANELS = 4

@@ -52,6 +52,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+ERROR_WORDS = _words("""
+    rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total learn
+""")
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = _words("""
     box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg
@@ -209,11 +212,7 @@ ALIASES: tuple[Alias, ...] = (
         "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, act_loss, trl, "
         "objective",
     ),
-    Alias(
-        Role.VALIDATION_LOSS,
-        rf"^(?=.*{EVALUATED})(?:{AN_ERROR})",
-        "eval-rmse, val_mae, valid ppl",
-    ),
+    Alias(Role.VALIDATION_LOSS, rf"^(?=.*{EVALUATED})(?:{AN_ERROR})", "eval-rmse, val_mae, valid ppl"),
     Alias(Role.LOSS, AN_ERROR, "train-rmse, Cost, perplexity, l_pix, error_rate (where no loss is logged)"),
     Alias(Role.OTHER, r"^score$", "score"),
     Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, reward"),

@@ -64,8 +64,8 @@ def in_year_of(time: float, near: float) -> float:
         return math.nan
     day = datetime.fromtimestamp(time, UTC)
     year = datetime.fromtimestamp(near, UTC).year
-    candidates = [_dated(day, candidate).timestamp() for candidate in (year - 1, year, year + 1)]
-    return min(candidates, key=lambda candidate: abs(candidate - near))
+    years = (year - 1, year, year + 1)
+    return min((_dated(day, year).timestamp() for year in years), key=lambda dated: abs(dated - near))
 
 
 def _dated(day: datetime, year: int) -> datetime:

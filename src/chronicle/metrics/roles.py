@@ -7,40 +7,22 @@ name cannot tell: is ``loss_python`` a data set, or a part of the loss?
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
 from chronicle.errors import UsageError
-from chronicle.metrics.aliases import (
-    A_LOSS,
-    ALIASES,
-    AN_ERROR,
-    BESIDE_PLAYERS,
-    COMPONENTS,
-    CORPORA,
-    DISTANCES,
-    EVALUATED,
-    GENERATORS,
-    OF_EVALUATION,
-    OF_TRAINING,
-    OPPONENTS,
-    SPELLED,
-    TOTALS,
-)
+from chronicle.metrics import aliases
 from chronicle.model import Role, Series
 
-_COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in ALIASES)
-_SPELLED = re.compile("|".join(SPELLED))
-_LOSSES = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS}
-_ERROR_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total learn",
-    )
-)
+_COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
+_SPELLED = re.compile("|".join(aliases.SPELLED))
+LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
+MIN_POINTS = 8  # fewer points than this are no series to judge
+_AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
 _UNITS = (
@@ -56,7 +38,7 @@ _UNITS = (
 def plain(metric: str) -> str:
     """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", metric).lower()
-    for spelled, word in SPELLED.items() if _SPELLED.search(words) else ():
+    for spelled, word in aliases.SPELLED.items() if _SPELLED.search(words) else ():
         words = re.sub(spelled, f" {word} ", words)
     return " ".join(re.findall(r"[^\W_]+", words))
 
@@ -69,24 +51,24 @@ def role_of(metric: str) -> Role:
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
     parts = set(words_of(name))
-    if not parts or not re.search(A_LOSS, name):
+    if not parts or not re.search(aliases.A_LOSS, name):
         return Role.LOSS
-    if role is Role.LOSS and parts & COMPONENTS:
+    if role is Role.LOSS and parts & aliases.COMPONENTS:
         return Role.OTHER
-    return Role.DATASET_LOSS if parts & CORPORA else role
+    return Role.DATASET_LOSS if parts & aliases.CORPORA else role
 
 
 def names_a_loss(metric: str) -> bool:
     """Whether the name is that of a loss, or of a part of one."""
     role = role_of(metric)
-    return role in _LOSSES or (role is Role.OTHER and is_part(plain(metric)))
+    return role in LOSSES or (role is Role.OTHER and is_part(plain(metric)))
 
 
 def says_nothing(word: str) -> bool:
     """Whether a word beside "loss" would be none that is known: no part, no data, no phase of a training."""
     beside = f"{word} loss"
     parts = set(words_of(plain(beside)))
-    return role_of(beside) is Role.LOSS and bool(parts) and not parts & COMPONENTS
+    return role_of(beside) is Role.LOSS and bool(parts) and not parts & aliases.COMPONENTS
 
 
 def dataset_of(metric: str) -> str:
@@ -96,7 +78,7 @@ def dataset_of(metric: str) -> str:
         side = side.strip("/_. -")
         while lead := _LEAD.match(side):
             side = side[lead.end() :].strip("/_. -")
-        if set(plain(side).split()) - TOTALS:
+        if set(plain(side).split()) - aliases.TOTALS:
             return side
     return metric
 
@@ -167,7 +149,7 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     """
     roles = dict(roles)
     losses = [name for name, role in roles.items() if role is Role.LOSS and name not in given]
-    unknown = [name for name in losses if set(words_of(plain(name))) - COMPONENTS]
+    unknown = [name for name in losses if set(words_of(plain(name))) - aliases.COMPONENTS]
     others = [name for name, role in roles.items() if role is Role.OTHER and name not in given]
     parts = [name for name in others if is_part(plain(name))]
     total = len(unknown) < sum(role is Role.LOSS for role in roles.values())
@@ -177,8 +159,9 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     elif total:
         roles |= dict.fromkeys(unknown, Role.OTHER)
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()):
-        roles |= dict.fromkeys(parts or _players(others), Role.LOSS)
-    if not _LOSSES & set(roles.values()):
+        by_players = players(set(map(plain, others)))
+        roles |= dict.fromkeys(parts or (n for n in others if plain(n) in by_players), Role.LOSS)
+    if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
     return roles
 
@@ -188,12 +171,12 @@ def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
 
     Beside a loss of the training, `train` and `valid` are of something else: scores mostly.
     """
-    ours = {name for name in roles if plain(name) in OF_TRAINING}
-    theirs = {name for name in roles if plain(name) in OF_EVALUATION}
+    ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
+    theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}
     if ours and theirs and Role.LOSS in others:
         return dict(roles) | {name: Role.OTHER for name in ours | theirs if "loss" not in plain(name)}
-    if not ours or not theirs or others & _LOSSES:
+    if not ours or not theirs or not others.isdisjoint(LOSSES):
         return dict(roles)
     return dict(roles) | dict.fromkeys(ours, Role.LOSS) | dict.fromkeys(theirs, Role.VALIDATION_LOSS)
 
@@ -205,20 +188,15 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     errors the one that is logged first stands for the loss.
     """
     judged = [name for name, role in roles.items() if role in (Role.LOSS, Role.VALIDATION_LOSS)]
-    errors = [name for name in judged if re.search(AN_ERROR, plain(name)) and name not in given]
-    beside = {role for name, role in roles.items() if name not in errors} & _LOSSES
+    errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name)) and name not in given]
+    beside = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
     if beside == {Role.VALIDATION_LOSS}:
-        kept = [name for name in errors if OF_TRAINING & set(plain(name).split())]
+        kept = [name for name in errors if aliases.OF_TRAINING & set(plain(name).split())]
     else:
         kept = [] if beside else errors
-    kinds = {name: set(plain(name).split()) & _ERROR_WORDS for name in kept}
+    kinds = {name: set(plain(name).split()) & aliases.ERROR_WORDS for name in kept}
     first = next(iter(kinds.values()), set())
     return dict(roles) | {name: Role.OTHER for name in errors if kinds.get(name) != first}
-
-
-def _players(names: Sequence[str]) -> list[str]:
-    told = players(set(map(plain, names)))
-    return [name for name in names if plain(name) in told]
 
 
 def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list[str]:
@@ -248,32 +226,31 @@ def _only_grows(series: Series) -> bool:
     return len(values) > 2 and bool(np.all(np.diff(values) >= 0)) and bool(values[-1] > values[0])
 
 
-_OF_PLAYERS = COMPONENTS | BESIDE_PLAYERS
-_TOLD_APART = GENERATORS | OPPONENTS | DISTANCES | {"idt", "identity"}
+_OF_PLAYERS = aliases.COMPONENTS | aliases.BESIDE_PLAYERS
+_TOLD_APART = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"idt", "identity"}
 
 
 def words_of(name: str) -> list[str]:
     """The words beside "loss" that are not merely another way to say the whole loss."""
     words = re.sub(r"\b(loss|objective) values?\b", "loss", name.replace("cross entropy", "loss")).split()
-    return [w for w in words if w not in TOTALS and not w.isdigit() and not re.fullmatch(A_LOSS, w)]
+    return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or re.fullmatch(aliases.A_LOSS, w))]
 
 
 def is_part(name: str) -> bool:
     """Whether a name is that of a part of a training's loss: `box loss`, `g loss`."""
-    is_loss = re.search(A_LOSS, name) and not re.search(EVALUATED, name)
-    return bool(is_loss) and not COMPONENTS.isdisjoint(words_of(name))
+    is_loss = re.search(aliases.A_LOSS, name) and not re.search(aliases.EVALUATED, name)
+    return bool(is_loss) and not aliases.COMPONENTS.isdisjoint(words_of(name))
 
 
 def players(names: Collection[str]) -> set[str]:
     """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
-
     None where either side is missing; letters alone are none among other letters.
     """
     told = {name: set(name.split()) for name in names}
     found = {name for name, words in told.items() if words <= _OF_PLAYERS and words & _TOLD_APART}
     if any(len(name) == 1 and name not in found for name in names):
         found = {name for name in found if len(name) > 1}
-    both = all(any(told[name] & side for name in found) for side in (GENERATORS, OPPONENTS))
+    both = all(any(told[name] & side for name in found) for side in (aliases.GENERATORS, aliases.OPPONENTS))
     return found if both else set()
 
 
@@ -281,4 +258,26 @@ def rank(name: str) -> int:
     """How well a part stands for the whole loss, 0 best: a distance from the target has a direction, the loss
     of an opponent has none."""
     words = set(words_of(name))
-    return 2 if words & OPPONENTS else 0 if words & DISTANCES else 1
+    return 2 if words & aliases.OPPONENTS else 0 if words & aliases.DISTANCES else 1
+
+
+AnySeries = TypeVar("AnySeries", bound=Series)
+
+
+def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
+    """The loss that a run is judged by; None where no loss has ``fewest`` points.
+
+    A training loss comes before losses by data set, and those before a validation loss. Of several of one
+    kind that are about equally long, the one with the shortest name is the total.
+    """
+    losses = [s for s in series if s.role in LOSSES and len(s) >= fewest]
+    first = min((LOSSES.index(s.role) for s in losses), default=0)
+    of_kind = [s for s in losses if s.role is LOSSES[first]]
+    enough = _AS_LONG * max(map(len, of_kind), default=0)
+    return min((s for s in of_kind if len(s) >= enough), key=lambda s: len(s.metric), default=None)
+
+
+def shown_loss(series: Iterable[AnySeries]) -> AnySeries | None:
+    """The judged loss; where no loss is long enough to be judged, the one that would be."""
+    series = list(series)
+    return judged_loss(series) or judged_loss(series, fewest=1)

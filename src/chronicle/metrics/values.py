@@ -32,15 +32,7 @@ def level(value: float | None) -> str:
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
-_FAULTS = {
-    "xid": "Xid",
-    "ecc": "ECC",
-    "nvlink": "NVLink",
-    "nccl": "NCCL",
-    "cuda": "CUDA",
-    "gpu": "GPU",
-    "pcie": "PCIe",
-}
+_FAULTS = {word.lower(): word for word in ("Xid", "ECC", "NVLink", "NCCL", "CUDA", "GPU", "PCIe")}
 
 
 def fault_words(kind: str) -> str:

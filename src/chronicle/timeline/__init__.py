@@ -18,10 +18,10 @@ from chronicle.timeline.courses import by_name, course, in_order
 from chronicle.timeline.endings import beside, happened
 from chronicle.timeline.inputs import attempts_from
 from chronicle.timeline.split import split
-from chronicle.timeline.tracks import discarded, live, thin, tracks, within
+from chronicle.timeline.tracks import discarded, live, tracks, within
 from chronicle.timeline.trainings import relate
 
-__all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch", "thin"]
+__all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
 
 _RELATIONS = ("attempts", "seeds")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -66,13 +67,11 @@ class OnAxis:
         """The finding over this axis; what its evidence says stays in steps."""
         names = [a.name for a in self.timeline.attempts]
         k = names.index(finding.attempt) if finding.attempt in names else None
-        peak, end = finding.peak_step, finding.end_step
-        return replace(
-            finding,
-            start_step=self.place(k, finding.start_step),
-            peak_step=None if peak is None else self.place(k, peak),
-            end_step=None if end is None else self.place(k, end),
-        )
+        steps = {name: getattr(finding, name) for name in ("start_step", "peak_step", "end_step")}
+        places: dict[str, Any] = {
+            name: self.place(k, step) for name, step in steps.items() if step is not None
+        }
+        return replace(finding, **places)
 
 
 def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> OnAxis:
@@ -116,11 +115,22 @@ def _moved(timeline: Timeline, tables: Sequence[Table | None], axis: str) -> Tim
         at = fault.at_step
         return fault if at is None else replace(fault, at_step=_place(at, _latest(tables, at)))
 
+    def moved_attempt(attempt: Attempt, table: Table | None) -> Attempt:
+        series = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
+        return replace(attempt, series=series, axis=axis)
+
+    def moved_track(track: Track) -> Track:
+        steps = track.steps.copy()
+        for k in np.unique(track.attempt):
+            rows = track.attempt == k
+            steps[rows] = _placed(track.steps[rows], tables[k])
+        return replace(track, steps=steps)
+
     return replace(
         timeline,
-        attempts=tuple(_moved_attempt(a, t, axis) for a, t in zip(timeline.attempts, tables, strict=True)),
+        attempts=tuple(map(moved_attempt, timeline.attempts, tables)),
         joins=tuple(map(moved_join, timeline.joins)),
-        series={m: _moved_track(track, tables) for m, track in timeline.series.items()},
+        series={m: moved_track(track) for m, track in timeline.series.items()},
         faults=tuple(map(moved_fault, timeline.faults)),
     )
 
@@ -134,7 +144,11 @@ def _tables(
         if timed.any():
             yield Table(*_rising(ticks.steps[timed], ticks.times[timed]), "wall clock")
         return
-    yield from _counters(attempt, Role(axis))
+    for series in attempt.by_role(Role(axis)):
+        ok = np.isfinite(series.values)
+        values = series.values[ok]
+        if len(values) > 1 and (np.diff(values) >= 0).all() and values[-1] > values[0]:  # a counter
+            yield Table(*_rising(series.steps[ok], values), f"{series.metric}, as logged")
     if axis == "tokens":
         role, how = Role.TOKENS, "{} of each step, cumulated"
         sizes = {"tokens_per_step": tokens_per_step}
@@ -146,16 +160,9 @@ def _tables(
         yield from _cumulated(series, before, how.format(series.metric))
     for name, size in sizes.items():
         if size > 0:
-            yield from _constant(ticks, size, before, f"step × {name}")
-
-
-def _counters(attempt: Attempt, role: Role) -> Iterator[Table]:
-    """Series that count: they never fall, and they rise."""
-    for series in attempt.by_role(role):
-        ok = np.isfinite(series.values)
-        values = series.values[ok]
-        if len(values) > 1 and (np.diff(values) >= 0).all() and values[-1] > values[0]:
-            yield Table(*_rising(series.steps[ok], values), f"{series.metric}, as logged")
+            ends = np.array([ticks.steps[0], max(ticks.steps[-1], ticks.steps[0] + 1)], np.float64)
+            places = _base(before, ends[0], size) + size * (ends - ends[0])
+            yield Table(ends, places, f"step × {name}")
 
 
 def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table]:
@@ -169,11 +176,6 @@ def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table
         if len(steps) == 1:
             steps, places = np.array([steps[0], steps[0] + 1]), np.array([places[0], places[0] + each[0]])
         yield Table(steps, places, how)
-
-
-def _constant(ticks: Series, each: float, before: Table | None, how: str) -> Iterator[Table]:
-    ends = np.array([ticks.steps[0], max(ticks.steps[-1], ticks.steps[0] + 1)], np.float64)
-    yield Table(ends, _base(before, ends[0], each) + each * (ends - ends[0]), how)
 
 
 def _base(before: Table | None, step: float, each: float) -> float:
@@ -200,16 +202,3 @@ def _latest(tables: Sequence[Table | None], step: int) -> Table | None:
     """The table of the latest attempt that begins at or before a step, else of the first attempt."""
     begun = [t for t in tables if t is not None and t.steps[0] <= step]
     return begun[-1] if begun else next(iter(tables), None)
-
-
-def _moved_attempt(attempt: Attempt, table: Table | None, axis: str) -> Attempt:
-    series = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
-    return replace(attempt, series=series, axis=axis)
-
-
-def _moved_track(track: Track, tables: Sequence[Table | None]) -> Track:
-    steps = track.steps.copy()
-    for k in np.unique(track.attempt):
-        rows = track.attempt == k
-        steps[rows] = _placed(track.steps[rows], tables[k])
-    return replace(track, steps=steps)

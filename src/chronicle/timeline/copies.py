@@ -28,7 +28,6 @@ from chronicle.timeline.courses import (
     common,
     course,
     heads,
-    pick,
     process,
     same,
 )
@@ -251,7 +250,7 @@ def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
         score = np.concatenate([[0], np.cumsum(np.where(equal, 1, _UNEQUAL))])
         end = int(np.argmax(score - np.minimum.accumulate(score)))
         rows = slice(int(np.argmin(score[: end + 1])), end)
-        if are_equal(pick(whole.clock, i[rows]), pick(log.clock, j[rows])):
+        if are_equal(whole.clock.pick(i[rows]), log.clock.pick(j[rows])):
             steps = whole.clock.steps[i[rows]]
             yield int(steps[0]), int(steps[-1]), log
 
@@ -269,7 +268,7 @@ def _with_rows_of(whole: Attempt, parts: Sequence[Part]) -> Iterator[Course]:
     begins = np.array([first for first, _, _ in parts[1:]])
     for number, (_, _, log) in enumerate(parts):
         rows = {
-            m: pick(s, np.searchsorted(begins, s.steps, side="right") == number)
+            m: s.pick(np.searchsorted(begins, s.steps, side="right") == number)
             for m, s in whole.series.items()
         }
         rest = replace(whole, series={m: s for m, s in rows.items() if len(s)}, facts={}, faults=())

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
 from chronicle.metrics.counters import step_gap
-from chronicle.metrics.judged import shown_loss
+from chronicle.metrics.roles import shown_loss
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Role, Series, Steps
 
@@ -66,7 +66,6 @@ class Course:
 
     @property
     def name(self) -> str:
-        """Name of the attempt."""
         return self.attempt.name
 
     @cached_property
@@ -105,11 +104,9 @@ def clock(attempt: Attempt) -> Series | None:
     if not filled:
         return None
     worth = _WORTH * max(map(len, filled))
-    return shown_loss(s for s in filled if len(s) >= worth) or min(filled, key=_rank)
-
-
-def _rank(series: Series) -> tuple[bool, int, int, str]:
-    return (series.role in SCHEDULES, -len(series), len(series.metric), series.metric)
+    return shown_loss(s for s in filled if len(s) >= worth) or min(
+        filled, key=lambda s: (s.role in SCHEDULES, -len(s), len(s.metric), s.metric)
+    )
 
 
 def reached(before: Any, after: Course) -> Mask:
@@ -127,11 +124,6 @@ def side_by_side(a: Any, b: Course) -> Mask:
     shorter = np.minimum(a.ended - a.started, b.ended - b.started)
     together = np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
     return np.asarray((shorter > 0) & (together > _BESIDE * shorter))
-
-
-def pick(series: Series, rows: Mask | Index) -> Series:
-    """Some rows of a series."""
-    return replace(series, steps=series.steps[rows], values=series.values[rows], times=series.times[rows])
 
 
 def same(a: Any, b: Any) -> Mask:
@@ -193,9 +185,9 @@ def _by_word(courses: Sequence[Course], others: Sequence[Attempt], order: Sequen
 
 def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
     logs: dict[tuple[tuple[str, ...], str], Log] = {}
-    for one in courses:
-        logs.setdefault((one.attempt.sources, PART.sub("", one.name)), []).append(one)
-    by_step = _flat(sorted(logs.values(), key=lambda log: min(c.first for c in log)))
+    for course in courses:
+        logs.setdefault((course.attempt.sources, PART.sub("", course.name)), []).append(course)
+    by_step = list(chain(*sorted(logs.values(), key=lambda log: min(c.first for c in log))))
     if not any(math.isnan(c.started) for c in courses):
         by_clock = sorted(courses, key=lambda c: c.started)
         late = [(a, b) for a, b in pairwise(by_step) if a.started > b.started]
@@ -206,7 +198,7 @@ def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
         return by_step, []
     if not _numbered([log[0].name for log in logs.values()]):
         return by_step, [_OVERLAP.format(by="their first steps")]
-    by_number = _flat(logs.values())
+    by_number = list(chain(*logs.values()))
     by = "the numbers in their names, against the order of their first steps"
     return by_number, [] if by_number == by_step else [_OVERLAP.format(by=by)]
 
@@ -226,7 +218,3 @@ def _numbered(names: Sequence[str]) -> bool:
     words = [re.split(r"(\d+)", name) for name in names]
     apart = next((k for k in range(min(map(len, words))) if len({w[k] for w in words}) > 1), None)
     return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(names)
-
-
-def _flat(logs: Iterable[Log]) -> list[Course]:
-    return [one for log in logs for one in log]

@@ -122,7 +122,8 @@ def happened(
     for machine in machines:
         dated = [_dated(fault, last) for fault in machine.faults if fault.kind != "read"]
         around = (first - AROUND_S, last + AROUND_S)
-        near += dated if _of_job(machine) else [f for f in dated if not _is_outside(f.at_time, *around)]
+        # A time that is not known is not outside.
+        near += [f for f in dated if _of_job(machine) or not (f.at_time < around[0] or f.at_time > around[1])]
     placed = [_placed(fault, clock, steps) for fault in near]
     return tuple(sorted(dict.fromkeys(placed), key=_order))
 
@@ -149,10 +150,6 @@ def ended_by(timeline: Timeline) -> list[str]:
             kinds = {fault.kind for fault in around}
         words.append(next((word for kind, word in _ENDS.items() if kind in kinds), ""))
     return words
-
-
-def _is_outside(time: float, first: float, last: float) -> bool:
-    return time < first or time > last  # False where one of them is not known
 
 
 def _of_job(machine: Attempt) -> bool:

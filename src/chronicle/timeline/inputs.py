@@ -17,7 +17,6 @@ from chronicle.errors import UsageError
 from chronicle.metrics.counters import FRAME_STEP_NAMES
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Floats, Role, Series, Steps
-from chronicle.timeline.courses import pick
 
 _FILLED = 0.5  # share of rows from which on a column is one that every row fills
 _TAIL_SAMPLES = 3  # blank cells at the end of a column that are no news
@@ -42,7 +41,8 @@ def _attempts(what: Any) -> list[Attempt]:
     if isinstance(what, Attempt):
         return [what]
     if isinstance(what, Mapping):
-        return [_from_mapping(what)]
+        series = {str(m): _series(str(m), *_pair(str(m), given)) for m, given in what.items()}
+        return [Attempt(name="data", sources=(), series=assign(series))]
     pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas was imported
     if pandas is not None and isinstance(what, pandas.DataFrame):
         return _from_frame(what)
@@ -51,11 +51,6 @@ def _attempts(what: Any) -> list[Attempt]:
     if strange is not None:
         raise UsageError(f"{_TAKES}; not {type(strange).__name__}")
     return attempts
-
-
-def _from_mapping(columns: Mapping[Any, Any]) -> Attempt:
-    series = {str(m): _series(str(m), *_pair(str(m), given)) for m, given in columns.items()}
-    return Attempt(name="data", sources=(), series=assign(series))
 
 
 def _pair(metric: str, given: Any) -> tuple[Steps, Floats]:
@@ -85,11 +80,8 @@ def _steps(metric: str, given: Any) -> Steps:
         whole = raw.astype(np.int64) if raw.dtype.kind in "iub" else np.rint(raw.astype(np.float64))
     except (TypeError, ValueError, OverflowError) as err:
         raise UsageError(f"metric {metric!r}: steps must be whole numbers ({err})") from err
-    if (
-        whole.ndim != 1
-        or not np.isfinite(whole).all()
-        or (whole.dtype.kind == "f" and (abs(whole) > 2**62).any())
-    ):
+    beyond = whole.dtype.kind == "f" and (abs(whole) > 2**62).any()
+    if whole.ndim != 1 or beyond or not np.isfinite(whole).all():
         raise UsageError(f"metric {metric!r}: steps must be one dimension of finite whole numbers")
     return whole.astype(np.int64)
 
@@ -144,22 +136,20 @@ def _from_long(table: Any) -> list[Attempt]:
 
 
 def _series_of_long(rows: Any) -> dict[str, Series]:
+    import pandas as pd
+
     series: dict[str, Series] = {}
     roles: dict[str, Role] = {}
     for key, part in rows.groupby("metric", sort=False):
         metric = str(key)
-        times = _unix(part["time"]) if "time" in part.columns else None
+        times = None
+        if "time" in part.columns:
+            since = pd.to_datetime(part["time"], utc=True) - pd.Timestamp(0, tz="UTC")
+            times = np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64)
         series[metric] = _series(metric, _steps(metric, part["step"]), _numbers(metric, part["value"]), times)
         if "role" in part.columns and part["role"].iloc[0] in list(Role):
             roles[metric] = Role(part["role"].iloc[0])
     return {m: replace(s, role=roles.get(m, s.role)) for m, s in assign(series).items()}
-
-
-def _unix(column: Any) -> Floats:
-    import pandas as pd
-
-    instants = pd.to_datetime(column, utc=True)
-    return np.asarray((instants - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64)
 
 
 def _by_seed(attempt: Attempt) -> list[Attempt]:
@@ -180,7 +170,7 @@ def _by_seed(attempt: Attempt) -> list[Attempt]:
         replace(
             attempt,
             name=f"{attempt.name}, seed {int(seed)}",
-            series={m: pick(s, which == k) for m, s in rest.items()},
+            series={m: s.pick(which == k) for m, s in rest.items()},
             facts={**attempt.facts, "seed": int(seed)},
         )
         for k, seed in enumerate(seeds)

@@ -148,7 +148,8 @@ def _planned(before: Course, after: Course) -> Iterator[Change]:
     for role, quantity in _PLANNED.items():
         for old, new in pairs(before.attempt, after.attempt, role):
             was, now, step, logged = _both(old, new)
-            if was is not None and _apart(was, now) > (_EQUAL_STEP if logged else _EXTENDED):
+            least = _EQUAL_STEP if logged else _EXTENDED
+            if was is not None and was != now and abs(was - now) / max(abs(was), abs(now)) > least:
                 yield Change(quantity, was, now, new.unit, step)
 
 
@@ -197,10 +198,6 @@ def _both(old: Series, new: Series) -> tuple[float | None, float, int, bool]:
         return None, math.nan, 0, False
     step, now = int(new.steps[finite[0]]), float(new.values[finite[0]])
     return expected(old, step), now, step, False
-
-
-def _apart(a: float, b: float) -> float:
-    return abs(a - b) / max(abs(a), abs(b)) if a != b else 0.0
 
 
 def _short(value: Any) -> Any:

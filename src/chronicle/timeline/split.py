@@ -15,7 +15,7 @@ import numpy as np
 
 from chronicle.metrics.counters import step_gap
 from chronicle.model import Attempt, Series, StepBack, Steps
-from chronicle.timeline.courses import Index, Mask, clock, pick, same
+from chronicle.timeline.courses import Index, Mask, clock, same
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
@@ -71,30 +71,27 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
     if not cuts:
         return [replace(attempt, series={m: _by_step(s) for m, s in attempt.series.items()})]
     rows = {m: _by_piece(_belongs(s, ticks, cuts), len(cuts) + 1) for m, s in attempt.series.items()}
-    last = len(cuts)
     facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
     not_the_end: dict[str, Any] = {"facts": facts, "faults": (), "truncated": False}
     return [
         replace(
             attempt,
             name=f"{attempt.name}#{k + 1}",
-            series={m: _by_step(pick(s, rows[m][k])) for m, s in attempt.series.items() if len(rows[m][k])},
-            **({} if k == last else not_the_end),
+            series={m: _by_step(s.pick(rows[m][k])) for m, s in attempt.series.items() if len(rows[m][k])},
+            **({} if k == len(cuts) else not_the_end),
         )
-        for k in range(last + 1)
+        for k in range(len(cuts) + 1)
     ]
 
 
 def _by_piece(piece: Index, pieces: int) -> list[Index]:
-    """The rows of each piece, in the order of the log."""
     order = np.argsort(piece, kind="stable")
-    ends = np.searchsorted(piece[order], np.arange(1, pieces))
-    return np.split(order, ends)
+    return np.split(order, np.searchsorted(piece[order], np.arange(1, pieces)))
 
 
 def _by_step(series: Series) -> Series:
     """Rows in the order of their steps; equal steps are sub-samples and keep the order of the log."""
-    return pick(series, np.argsort(series.steps, kind="stable")) if len(falls(series.steps)) else series
+    return series.pick(np.argsort(series.steps, kind="stable")) if len(falls(series.steps)) else series
 
 
 def falls(steps: Steps) -> Index:
@@ -106,7 +103,7 @@ def _by_wall_clock(series: Series) -> Series:
     """Rows in the order they happened, where that and not the order of the file makes the steps grow."""
     if not len(falls(series.steps)) or not np.isfinite(series.times).all():
         return series
-    happened = pick(series, np.argsort(series.times, kind="stable"))
+    happened = series.pick(np.argsort(series.times, kind="stable"))
     # Two trainings at the same time would interleave into repeated steps: those stay as they were written.
     return happened if _not_growing(happened.steps) < _not_growing(series.steps) else series
 

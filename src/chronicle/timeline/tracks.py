@@ -103,12 +103,6 @@ class _LiveCourse:
         return mask
 
 
-def thin(track: Track, every: int) -> Track:
-    """The track with one point of every so many, from the first on."""
-    columns = ("steps", "values", "times", "attempt", "live")
-    return replace(track, **{name: getattr(track, name)[::every] for name in columns})
-
-
 def live(track: Track) -> tuple[Steps, Floats]:
     """Steps and values of the live points, in the order of their steps."""
     rows = np.flatnonzero(track.live)
@@ -123,8 +117,22 @@ def discarded(timeline: Timeline) -> Mapping[str, Any]:
     not logged), ``live_steps`` (span of the live course, summed over separate trainings), ``total_steps``.
     """
     lost = sum(j.discarded_steps for j in timeline.joins)
-    live_steps = sum(_live_spans(timeline))
-    seconds = [s for k in range(len(timeline.attempts)) if (s := _dead_seconds(timeline, k)) is not None]
+    source = {j.after: j.before for j in timeline.joins}
+    training: dict[int, int] = {}  # by the attempt that no join leads into
+    ends: dict[int, list[int]] = {}
+    seconds: list[float] = []
+    for k, attempt in enumerate(timeline.attempts):
+        ticks = clock(attempt)
+        if ticks is None:
+            continue
+        training[k] = training[source[k]] if k in source else k
+        track = timeline.series[ticks.metric]
+        logged = track.attempt == k
+        steps = track.steps[track.live & logged]
+        if len(steps):
+            ends.setdefault(training[k], []).extend((int(steps.min()), int(steps.max())))
+        seconds += _dead_seconds(track, logged & np.isfinite(track.times))
+    live_steps = sum(max(span) - min(span) for span in ends.values())
     return {
         "discarded_steps": lost,
         "discarded_s": sum(seconds) if seconds else None,
@@ -133,32 +141,9 @@ def discarded(timeline: Timeline) -> Mapping[str, Any]:
     }
 
 
-def _live_spans(timeline: Timeline) -> Iterator[int]:
-    """Steps from the first to the last live point of each separate training; those attempts that no join
-    leads into begin one."""
-    source = {j.after: j.before for j in timeline.joins}
-    training: dict[int, int] = {}
-    ends: dict[int, list[int]] = {}
-    for k, attempt in enumerate(timeline.attempts):
-        ticks = clock(attempt)
-        if ticks is not None:
-            training[k] = training[source[k]] if k in source else k
-            track = timeline.series[ticks.metric]
-            steps = track.steps[track.live & (track.attempt == k)]
-            if len(steps):
-                ends.setdefault(training[k], []).extend((int(steps.min()), int(steps.max())))
-    yield from (max(span) - min(span) for span in ends.values())
-
-
-def _dead_seconds(timeline: Timeline, k: int) -> float | None:
-    """Wall clock of an attempt from its last live point (else its first) to its end; None if unknown."""
-    ticks = clock(timeline.attempts[k])
-    if ticks is None:
-        return None
-    track = timeline.series[ticks.metric]
-    timed = (track.attempt == k) & np.isfinite(track.times)
+def _dead_seconds(track: Track, timed: Mask) -> Iterator[float]:
+    """Wall clock of an attempt from its last live point (else its first) to its end, if it has dead ones."""
     dead, alive = track.times[timed & ~track.live], track.times[timed & track.live]
-    if not len(dead):
-        return None
-    start = alive[alive <= dead.min()]
-    return float(dead.max() - (start.max() if len(start) else dead.min()))
+    if len(dead):
+        start = alive[alive <= dead.min()]
+        yield float(dead.max() - (start.max() if len(start) else dead.min()))

@@ -353,8 +353,9 @@ class Training:
         if not chain and not reached(before, after):
             self.doubts.append(_MISSING.format(before=before, after=after, steps=after.first - before.last))
         lost, pieces = self._leave(before)
-        kind = self._kind(before, after)
-        again = kind is JoinKind.RELAUNCH
+        again = after.first < before.last and self.starts_again(after)
+        back = JoinKind.RELAUNCH if again else JoinKind.ROLLBACK
+        kind = JoinKind.RESUME if after.first >= before.last else back
         lost += max(0, before.last - (min(self.root.first, after.first) if again else after.first))
         if kind is not JoinKind.RESUME:
             pieces += self._overtaken(None if again else after.first)
@@ -390,11 +391,6 @@ class Training:
             yield piece if cut is None else replace(piece, first=max(cut, piece.first))
             if cut is not None and piece.first <= cut:
                 return
-
-    def _kind(self, before: Course, after: Course) -> JoinKind:
-        if after.first >= before.last:
-            return JoinKind.RESUME
-        return JoinKind.RELAUNCH if self.starts_again(after) else JoinKind.ROLLBACK
 
     def starts_again(self, after: Course) -> bool:
         """Whether the step is back where a training begins: at or before the first steps logged, near zero.

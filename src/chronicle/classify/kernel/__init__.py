@@ -1,10 +1,5 @@
 """One kernel for batch and stream: a pyramid of CUSUM detectors with the memory of open events.
 
-memory.py   the names of all places in the memory, with units
-levels.py   one level: references without lag, noise scale, CUSUM
-events.py   the life of an event, and of a sustained fall
-step.py     one step: what the pyramid sees, what opens an event; a batch is this step in a loop
-
 This source as it stands is the oracle, and what numba compiles: results are bitwise the same. For numba the
 functions are cloned into one namespace of their own, so that the originals stay plain Python and numba, which
 takes a third of a second to import, is imported only when a long log needs it. docs/classifier.md explains

@@ -67,12 +67,6 @@ def baseline(event: Row, i: float) -> float:
     return event[at.BASE] + event[at.SLOPE] * math.log((until + 8.0) / (event[at.ONSET] + 8.0))
 
 
-def baseline_level(mem: Memory, k: int) -> int:
-    """The level that knows the baseline: means of four samples or more, unless they lag above."""
-    coarse = max(k, 1) if mem.levels[1][at.COUNT] >= 6.0 else 0
-    return k if mem.levels[coarse][at.MEAN] > mem.levels[k][at.MEAN] else coarse
-
-
 def set_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
     """Slope of the baseline in log samples, from the coarsest level where it stands out of the noise.
 
@@ -96,7 +90,9 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
     """Open an event that level k saw; y is its sample of that level, seen the evidence."""
     event, noise = mem.open[0], mem.levels[0][at.NOISE]
     clear_event(event)
-    base_level = baseline_level(mem, k)
+    base_level = max(k, 1) if mem.levels[1][at.COUNT] >= 6.0 else 0  # means of four samples know it better,
+    if mem.levels[base_level][at.MEAN] > mem.levels[k][at.MEAN]:  # unless they lag above
+        base_level = k
     q = mem.levels[base_level]
     event[at.BASE] = q[at.MEAN]
     if q[at.FRESH] >= mem.config[at.MEMORY]:  # before, the trend is that of two or three samples

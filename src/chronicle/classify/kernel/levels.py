@@ -16,7 +16,11 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
     """Take one sample of level k. Returns (excess in noise scales, alarm up, alarm down)."""
     q = mem.levels[k]
     if q[at.COUNT] == 0.0:
-        first_sample(mem, k, y)
+        set_level(q, y)
+        if k > 0:  # a little more than averaging white noise would leave
+            q[at.NOISE] = 0.6 * mem.levels[k - 1][at.NOISE]
+        q[at.COUNT] = 1.0
+        q[at.FRESH] = 1.0
         return 0.0, False, False
     noise = q[at.NOISE]
     ahead = 2.0 * q[at.MEAN] - q[at.MEAN2]  # the reference moved on along its own trend
@@ -33,16 +37,6 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
         down = down and q[at.MEAN] - y > 0.5 * mem.config[at.DROP]
     follow(mem.config, q, y, 32.0 if k == 0 else 12.0)
     return z_up, up, down
-
-
-def first_sample(mem: Memory, k: int, y: float) -> None:
-    """Start a level; its noise is a little more than averaging white noise would leave."""
-    q = mem.levels[k]
-    set_level(q, y)
-    if k > 0:
-        q[at.NOISE] = 0.6 * mem.levels[k - 1][at.NOISE]
-    q[at.COUNT] = 1.0
-    q[at.FRESH] = 1.0
 
 
 def set_level(q: Row, y: float) -> None:
@@ -110,7 +104,10 @@ def follow(cfg: Row, q: Row, y: float, settled: float) -> None:
     ahead = 2.0 * q[at.TREND] - q[at.TREND2]
     follow_mean(cfg, q, y, ahead, 1.0 / memory)
     follow_trend(q, y, ahead, 1.0 / min(memory, cfg[at.TREND_MEMORY]))
-    follow_noise(q, y - ahead, min(max(q[at.COUNT] / 2.0, settled), 400.0))
+    # Noise is measured against the short trend (a trend is not noise), in bounded multiplicative steps.
+    z = (y - ahead) / (1.1 * q[at.NOISE])
+    steady = min(max(q[at.COUNT] / 2.0, settled), 400.0)
+    q[at.NOISE] = max(at.FLOOR, q[at.NOISE] * math.exp(0.5 * (min(z * z, 4.0) / 0.9205 - 1.0) / steady))
     q[at.COUNT] += 1.0
     q[at.FRESH] += 1.0
 
@@ -134,9 +131,3 @@ def follow_mean(cfg: Row, q: Row, y: float, ahead: float, gain: float) -> None:
     if above > 0.0:  # left behind by a steep fall: a spike would start below it
         q[at.MEAN] -= above
         q[at.MEAN2] -= above
-
-
-def follow_noise(q: Row, residual: float, memory: float) -> None:
-    """Noise is measured against the short trend (a trend is not noise), in bounded multiplicative steps."""
-    z = residual / (1.1 * q[at.NOISE])
-    q[at.NOISE] = max(at.FLOOR, q[at.NOISE] * math.exp(0.5 * (min(z * z, 4.0) / 0.9205 - 1.0) / memory))

@@ -108,27 +108,10 @@ OUT = EVENT + 8
 IS_BACK, IS_OPEN, IS_LONE, IS_DROP, IS_NONFINITE, IS_FROZEN = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 
 # ---- configuration: thresholds (see thresholds.py), then what is known of the series
-(
-    CUSUM,
-    ALLOWANCE,
-    CLIP,
-    TAIL,
-    RISE,
-    MEMORY,
-    TREND_MEMORY,
-    SWALLOW,
-    HOLD,
-    BACK,
-    BACK_CAP,
-    BACK_NOISE,
-    DROP,
-    LONE_SPARSE,
-    LONE_DENSE,
-    END_TAIL,
-    CALM_TAIL,
-    SIGN,  # +1: up is bad; -1: down is bad
-    SPARSE,  # 1 if fewer than one step in five was logged
-) = range(19)
+CUSUM, ALLOWANCE, CLIP, TAIL, RISE, MEMORY, TREND_MEMORY, SWALLOW, HOLD = range(9)
+BACK, BACK_CAP, BACK_NOISE, DROP, LONE_SPARSE, LONE_DENSE, END_TAIL, CALM_TAIL = range(9, 17)
+SIGN = 17  # +1: up is bad; -1: down is bad
+SPARSE = 18  # 1 if fewer than one step in five was logged
 CONFIG = SPARSE + 1
 
 FLOOR = 2e-4  # smallest noise scale [log]: float32 losses have no finer grain worth judging

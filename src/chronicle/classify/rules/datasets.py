@@ -45,7 +45,7 @@ from chronicle.classify.short_logs import RISES as RISING_KINDS
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
-from chronicle.metrics.judged import MIN_POINTS
+from chronicle.metrics.roles import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
 SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"

@@ -259,7 +259,7 @@ def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    join = view.join_before(attempt)
+    join = view.join_into.get(attempt.index)
     rate, limits = attempt.learning_rate, view.thresholds
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
         return
