@@ -32,6 +32,7 @@ def same(a: Case, b: Case) -> bool:
     return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(losses(a), losses(b), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_a_course_follows_from_its_seed(ground: str) -> None:
     first, again, other = (next(iter(healthy([s], [ground]))) for s in (1, 1, 2))
@@ -144,6 +145,7 @@ def test_tables() -> None:
     assert tables.rate(rows) == 0.0
 
 
+@pytest.mark.slow
 def test_cases_on_disk_are_scored_as_in_memory(tmp_path: Path) -> None:
     chosen = ("NaN", "resume spikes", "overfitting", "ratio skew")
     cases = [c for c in contexts([0]) if c.kind in chosen]

@@ -202,6 +202,7 @@ def generated_answers() -> tuple[degraded.Answer, ...]:
 BARS = {"loss only": 0.06, "every 10th point": 0.1, "rounded to bfloat16": 0.06, "smoothed": 0.15}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copy", degraded.COPIES)
 def test_a_run_that_is_logged_worse_does_not_get_another_grave_word(copy: str) -> None:
     """Of real runs the share stands in docs/classifier-measured.md; it is not zero, and must not grow."""

@@ -20,6 +20,7 @@ def test_wandb_ignores_what_is_not_beyond_the_highest_step():
     assert (steps.tolist(), values.tolist()) == ([0, 1, 2, 3, 4], [0, 1, 2, 3, 6])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_table_of_the_page_is_what_the_script_says():
     timeline = chronicle.stitch(chronicle.read(RUN))

@@ -50,6 +50,7 @@ def opened(chromium: Browser, workspace: Path, request: pytest.FixtureRequest) -
     yield from opened_page(chromium, workspace, request.param)
 
 
+@pytest.mark.slow
 def test_every_page_of_a_built_site_is_whole(opened: Opened) -> None:
     paths = sorted(p.relative_to(opened.root).as_posix() for p in (opened.root / "runs").rglob("*.html"))
     assert len(paths) == len(RUNS) + 1
@@ -67,6 +68,7 @@ def test_one_thumbnail_serves_both_themes(opened: Opened) -> None:
         assert thumb.convert("RGBA").getpixel((0, 0))[3] == 0
 
 
+@pytest.mark.slow
 def test_a_finding_of_a_real_run_has_its_zoom(opened: Opened) -> None:
     page = opened.go("runs/ptl-repeat-data-p3/index.html")
     number = page.locator(".ch-key a").first.get_attribute("href")
@@ -76,6 +78,7 @@ def test_a_finding_of_a_real_run_has_its_zoom(opened: Opened) -> None:
     assert page.locator(f"h2{number} + section img:visible").count() == 1
 
 
+@pytest.mark.slow
 def test_a_hostile_log_is_only_text(opened: Opened) -> None:
     folder = next(p for p in (opened.root / "runs").iterdir() if p.name.startswith("a-run"))
     page = opened.go(f"runs/{folder.name}/index.html")

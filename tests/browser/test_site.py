@@ -50,6 +50,7 @@ def row(page: Page, label: str) -> str:
     return page.locator(".ch-facets label", has_text=label).locator(".ch-count").inner_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", KINDS)
 def test_every_kind_of_page_renders_without_a_complaint(opened: Opened, path: str) -> None:
     page = opened.go(path)
@@ -60,12 +61,14 @@ def test_every_kind_of_page_renders_without_a_complaint(opened: Opened, path: st
     assert page.evaluate(broken) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [PHONE], indirect=True)
 def test_a_phone_never_scrolls_sideways(opened: Opened) -> None:
     widths = {path: opened.go(path).evaluate("document.documentElement.scrollWidth") for path in KINDS}
     assert widths == dict.fromkeys(KINDS, 360)
 
 
+@pytest.mark.slow
 def test_facets_filter_and_their_counts_say_what_a_click_would_give(opened: Opened) -> None:
     page = opened.go("browse.html")
     assert status(page) == "44 of 44 runs"
@@ -81,6 +84,7 @@ def test_facets_filter_and_their_counts_say_what_a_click_would_give(opened: Open
     assert status(page) == f"{would_give} of 44 runs"
 
 
+@pytest.mark.slow
 def test_words_filter_too(opened: Opened) -> None:
     page = opened.go("browse.html")
     page.get_by_label("Filter by words").fill("calm near-perfect")
@@ -91,6 +95,7 @@ def test_words_filter_too(opened: Opened) -> None:
     assert status(page) == "44 of 44 runs"
 
 
+@pytest.mark.slow
 def test_the_state_lives_in_the_address(opened: Opened) -> None:
     page = opened.go("browse.html")
     page.get_by_label("bad").check()
@@ -103,6 +108,7 @@ def test_the_state_lives_in_the_address(opened: Opened) -> None:
     expect(page.locator(".ch-chip")).to_have_text(["good ×"])
 
 
+@pytest.mark.slow
 def test_any_page_links_into_a_filtered_view(opened: Opened) -> None:
     page = opened.go("index.html")
     number = page.locator(".ch-tally a", has_text="bad").locator("b").inner_text()
@@ -111,6 +117,7 @@ def test_any_page_links_into_a_filtered_view(opened: Opened) -> None:
     assert status(page) == f"{number} of 44 runs"
 
 
+@pytest.mark.slow
 def test_more_cards_come_on_demand_and_focus_goes_to_the_first_of_them(opened: Opened) -> None:
     page = opened.go("browse.html")
     page.get_by_role("button", name="Show 20 more").click()
@@ -120,6 +127,7 @@ def test_more_cards_come_on_demand_and_focus_goes_to_the_first_of_them(opened: O
     assert page.locator(".ch-more").is_hidden()
 
 
+@pytest.mark.slow
 def test_a_facet_shows_seven_values_until_asked_for_all(opened: Opened) -> None:
     page = opened.go("browse.html")
     patterns = page.locator(".ch-facets fieldset", has_text="Pattern")
@@ -128,6 +136,7 @@ def test_a_facet_shows_seven_values_until_asked_for_all(opened: Opened) -> None:
     assert patterns.locator("label:visible").count() > 20
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_every_facet_and_keeps_its_place(opened: Opened) -> None:
     page = opened.go("browse.html")
     page.get_by_label("good", exact=False).first.focus()
@@ -140,6 +149,7 @@ def test_the_keyboard_reaches_every_facet_and_keeps_its_place(opened: Opened) ->
     assert page.evaluate(outline) == "solid"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["index.html", "runs/calm/index.html"])
 def test_search_finds_a_run_and_a_pattern_without_a_network(opened: Opened, path: str) -> None:
     page = opened.go(path)
@@ -155,6 +165,7 @@ def test_search_finds_a_run_and_a_pattern_without_a_network(opened: Opened, path
     page.wait_for_url(re.compile(r"repeat-data\.html"))
 
 
+@pytest.mark.slow
 def test_search_shows_a_hostile_title_as_text(opened: Opened) -> None:
     page = opened.go("index.html")
     page.locator(".md-search__input").press_sequentially("onmouseover")
@@ -162,6 +173,7 @@ def test_search_shows_a_hostile_title_as_text(opened: Opened) -> None:
     assert page.locator(".md-search-result img").count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [DARK], indirect=True)
 def test_dark_readers_get_dark_figures(opened: Opened) -> None:
     page = opened.go("runs/demo-rollback/index.html")
@@ -171,6 +183,7 @@ def test_dark_readers_get_dark_figures(opened: Opened) -> None:
     assert shown(page) == {"light.webp"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [PHONE], indirect=True)
 def test_phones_get_narrow_figures_only(opened: Opened) -> None:
     page = opened.go("runs/demo-rollback/index.html")
@@ -179,6 +192,7 @@ def test_phones_get_narrow_figures_only(opened: Opened) -> None:
     assert [name for name in page.evaluate(names) if name.endswith(("light.webp", "dark.webp"))] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [DARK], indirect=True)
 def test_paper_is_always_light(opened: Opened) -> None:
     page = opened.go("runs/demo-rollback/index.html")
@@ -195,6 +209,7 @@ def test_without_scripts_there_is_a_list(opened: Opened) -> None:
     assert page.locator(".ch-browse:visible").count() == 0
 
 
+@pytest.mark.slow
 def test_a_hostile_run_is_only_text(opened: Opened) -> None:
     """The fixture fails on any dialog; here: the attack is readable, and made no element."""
     for path in ("runs/hostile-1f3a/index.html", "browse.html", "unreadable.html", "index.html"):
@@ -205,6 +220,7 @@ def test_a_hostile_run_is_only_text(opened: Opened) -> None:
     assert page.title().startswith(ATTACK[:40])
 
 
+@pytest.mark.slow
 def test_links_of_a_run_page_lead_somewhere(opened: Opened) -> None:
     page = opened.go("runs/demo-rollback/index.html")
     links = page.locator(".md-content a[href]").evaluate_all("e => e.map(a => a.href)")
@@ -213,6 +229,7 @@ def test_links_of_a_run_page_lead_somewhere(opened: Opened) -> None:
     assert [link for link in local if not (opened.root / link).exists()] == []
 
 
+@pytest.mark.slow
 def test_headings_and_landmarks_are_in_order(opened: Opened) -> None:
     for path in KINDS:
         page = opened.go(path)

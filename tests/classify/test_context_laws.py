@@ -91,6 +91,7 @@ def good_views() -> list[tuple[tuple[Attempt, ...], View]]:
     return [(attempts, view_of(*attempts)) for attempts in runs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", ODD_VALUES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_odd_values_in_every_series_at_once_never_raise(family: str, values: str) -> None:
@@ -98,6 +99,7 @@ def test_odd_values_in_every_series_at_once_never_raise(family: str, values: str
         list(FAMILIES[family].find(view))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", ODD_VALUES)
 def test_one_odd_series_beside_good_ones_never_raises(values: str) -> None:
     good = full(1)

@@ -90,6 +90,7 @@ def test_compiled_is_plain(name: str, sign: float) -> None:
     assert bits(judged(CURVES[name], kernel.compiled(), sign)) == expected(name, sign)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CURVES)
 def test_a_copy_taken_anywhere_goes_on_the_same(name: str) -> None:
     values = CURVES[name]
@@ -139,6 +140,7 @@ def test_what_is_seen_at_a_height_is_seen_at_any_greater_one(seed: int, noise: f
     assert seen == sorted(seen) and seen[-1]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_and_no_event_is_lost() -> None:
     detector = Detector(DEFAULTS)
     sizes = [len(np.ravel(part)) for part in detector.memory]

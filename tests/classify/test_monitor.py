@@ -250,6 +250,7 @@ def test_columns_stand_on_disk_and_are_gone_with_the_monitor(tmp_path: Path) -> 
     assert [f.name for f in (tmp_path / "here").iterdir()] == ["column-1.bin"]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_run() -> None:
     """After what it keeps of a column is full, more steps take no more memory."""
     monitor, held = Monitor(compile=True), {}

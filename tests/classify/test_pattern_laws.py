@@ -45,6 +45,7 @@ def told(name: str) -> Diagnosis:
     return diagnosed(RUNS[name].attempts)
 
 
+@pytest.mark.slow
 def test_every_pattern_is_shown() -> None:
     assert {p for name in RUNS for p in told(name).patterns} == set(BY_ID)
 

@@ -86,6 +86,7 @@ def slow_kill(values: list[float]) -> list[bool]:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_rules_agree_with_their_slow_twins(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -71,6 +71,7 @@ def slow_resumes(view: View, attempt: AttemptView) -> list[tuple[str, float, flo
     return [(name, line.level, max(line.noise, noise)) for name, line in sure]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**32))
@@ -81,6 +82,7 @@ def test_the_joins_are_those_that_a_look_at_each_pair_finds(kind: str, seed: int
         assert sorted(found) == sorted(slow_resumes(view, attempt))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_lines_are_fitted_to_near_attempts_and_not_to_all_pairs(
     kind: str, monkeypatch: pytest.MonkeyPatch

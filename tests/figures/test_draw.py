@@ -94,6 +94,7 @@ def test_words_say_what_the_picture_says(rollback):
     assert zoom.caption.startswith("Same step axis on every panel. Bands and numbers as in the figure of")
 
 
+@pytest.mark.slow
 def test_at_most_six_zooms_the_gravest_first(tmp_path, unsaved):
     many = [finding("spike-fast-recovery", 100 * n, 100 * n + 9, severity=n / 10) for n in range(1, 8)]
     figures = draw(run(np.arange(900), falling(900)), diagnosis(*many), tmp_path, title="x")

@@ -32,6 +32,7 @@ def functions() -> list[tuple[str, int]]:
     return found
 
 
+@pytest.mark.slow
 def test_functions_are_short():
     long = [f for f in functions() if f[1] > 40]
     assert long == []

@@ -137,6 +137,7 @@ def test_a_binary_reader_is_a_module_and_a_line(package: Path, tmp_path: Path) -
     assert run(package, "-c", PRINT_SERIES, str(log)) == "toy [0, 1, 2] [0.0, 0.0, 0.0]\n"
 
 
+@pytest.mark.slow
 def test_a_pattern_is_a_row_a_rule_and_a_line(package: Path, tmp_path: Path) -> None:
     (package / "classify" / "rules" / "toy.py").write_text(RULE)
     rules = package / "classify" / "rules" / "__init__.py"

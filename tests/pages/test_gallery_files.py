@@ -86,6 +86,7 @@ def test_front_matter_must_be_a_table() -> None:
         parse("---\n- a\n---\n", "x", Verdict.GOOD)
 
 
+@pytest.mark.slow
 def test_a_teams_page_wins_and_a_new_one_is_added(tmp_path: Path) -> None:
     folder = tmp_path / "bad"
     folder.mkdir()

@@ -71,6 +71,7 @@ def harmless() -> list[tuple[dict[str, Any], Reader]]:
     return [read(page.text) for page in made("word")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ONE_LINE)
 def test_a_hostile_text_changes_no_element_of_any_page(text: str) -> None:
     for page, (expected_head, expected) in zip(made(text), harmless(), strict=True):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.pages.samples import rollback, site
 
 from chronicle.model import Change, Join, JoinKind
 from chronicle.pages import pages
 
 
+@pytest.mark.slow
 def test_a_thousand_joins_with_a_hundred_changes_each_fit_a_page():
     hostile = "<script>alert(1)</script>" + "x" * 200
     changes = tuple(Change(f"config/{hostile}"[:200], hostile, k, None, k) for k in range(100))

@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 
+import pytest
 from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, site, small
 
 from chronicle.classify.patterns import PATTERNS
@@ -293,6 +294,7 @@ def test_only_good_runs_need_no_attention() -> None:
     assert "<p>Nothing: every run is good.</p>" in made(small(healthy()))["index.md"]
 
 
+@pytest.mark.slow
 def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
     def ended(run_id: str, verdict: Verdict, when: str) -> object:
         row = {**healthy().attempts[0], "ended": when}
@@ -308,6 +310,7 @@ def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
     assert re.findall(r'class="ch-row" href="runs/([a-z-]+)/', rows) == ["new-bad", "old-bad", "worry"]
 
 
+@pytest.mark.slow
 def test_home_shows_a_real_run_before_an_illustration() -> None:
     shown = healthy("toy", about={"synthetic": True}), healthy("real")
     assert 'class="ch-poster" data-search-exclude href="runs/real/' in made(site(shown))["index.md"]
@@ -323,6 +326,7 @@ def test_plain_lists_go_on_over_pages_of_their_own() -> None:
     assert "search: {exclude: true}" in lists[1]
 
 
+@pytest.mark.slow
 def test_every_shipped_pattern_has_a_page_and_a_place_in_the_index() -> None:
     data = made(site([rollback()]))
     for page in gallery():
@@ -340,6 +344,7 @@ def test_a_pattern_of_a_teams_own_is_a_pattern() -> None:
     assert '<a class="ch-tag" href="../../patterns/our-own.html">Our own</a>' in data["runs/calm/index.md"]
 
 
+@pytest.mark.slow
 def test_every_link_between_pages_leads_to_a_page() -> None:
     data = site([*many(40), rollback()], unreadable=[("calm", "broken")])
     everything = made(data)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
 from tests.pages.samples import DIP, SPIKE, healthy, many, rollback, small
 
 from chronicle.model import Criterion, Entry, Fact, MachineFault, NotAssessed, Verdict
@@ -231,6 +232,7 @@ def test_a_page_of_everything_in_masses_says_what_it_leaves_out() -> None:
     assert len(page.encode()) < 110_000
 
 
+@pytest.mark.slow
 def test_faults_beside_the_curves_are_listed_once_with_their_count() -> None:
     xid = MachineFault("xid", "Xid 79 <b>: gone", "nid003", 58_000, "2026-11-18T22:41:00Z", 2, "dmesg.log:7")
     unknown = MachineFault("nccl", "NCCL", "", None, "", 1, "dmesg.log:8")
@@ -253,6 +255,7 @@ def test_configured_values_are_folded_away() -> None:
     assert "configured value" not in page_of(rollback())
 
 
+@pytest.mark.slow
 def test_where_the_data_come_from_is_said() -> None:
     for about, said in [
         ({"data": "digitised picture"}, "Digitised from a published picture"),
@@ -280,12 +283,14 @@ def test_similar_runs_share_a_rare_pattern_first() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_run_is_never_similar_to_itself() -> None:
     for entry in many(30)[:3]:
         page = page_of(entry, *many(30)[3:])
         assert f'{entry.run_id}/index.html"><img' not in page
 
 
+@pytest.mark.slow
 def test_the_verdict_of_a_page_is_the_entrys() -> None:
     for verdict in Verdict:
         assert f'<span class="ch-verdict big" data-v="{verdict}">' in page_of(healthy(verdict=verdict))

@@ -16,6 +16,7 @@ def with_templates(folder: Path) -> SiteData:
     return small(rollback(), healthy(), templates=(folder, shipped("templates")))
 
 
+@pytest.mark.slow
 def test_a_template_of_the_workspace_wins(tmp_path: Path) -> None:
     (tmp_path / "unreadable.md.j2").write_text("unused", "utf-8")
     (tmp_path / "patterns.md.j2").write_text("# Ours: {{ columns|length }} & <{{ base }}>\n", "utf-8")

@@ -39,6 +39,7 @@ def intact_part(content: bytes, intact: int) -> bytes:
     return content[: content.rfind(b"\n", 0, intact) + 1] if is_text(content) else content[:intact]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ALL, ids=NAMES)
 def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path) -> None:
     content, file = example.read_bytes(), tmp_path / example.name

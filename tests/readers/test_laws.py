@@ -44,6 +44,7 @@ def n_points(attempts: list[Attempt]) -> int:
     return sum(len(s) for one in attempts for s in one.series.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ALL, ids=NAMES)
 def test_a_copy_cut_at_any_byte_gives_a_prefix_and_says_so(example: Path, tmp_path: Path) -> None:
     content, whole = example.read_bytes(), {one.name: one for one in read(example)}
@@ -61,6 +62,7 @@ def test_a_copy_cut_at_any_byte_gives_a_prefix_and_says_so(example: Path, tmp_pa
             assert at_end or all(one.truncated for one in attempts), size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ALL, ids=NAMES)
 def test_bytes_flipped_anywhere_raise_nothing_but_log_errors(example: Path, tmp_path: Path) -> None:
     content, random_ = example.read_bytes(), random.Random(0)
@@ -118,6 +120,7 @@ def test_hostile_metric_names_come_through_unchanged(name: str, tmp_path: Path) 
         assert sorted(series) == sorted([name, "loss"])
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_columns_are_read(tmp_path: Path) -> None:
     names = [f"loss/{number}" for number in range(100_000)]
     wide = tmp_path / "wide.csv"
@@ -125,6 +128,7 @@ def test_a_hundred_thousand_columns_are_read(tmp_path: Path) -> None:
     assert len(read(wide)[0].series) == len(names)
 
 
+@pytest.mark.slow
 def test_a_new_name_on_every_line_costs_no_square(tmp_path: Path) -> None:
     log = tmp_path / "names.jsonl"
     log.write_text("".join(f'{{"step": {i}, "loss_{i}": 1.0}}\n' for i in range(20_000)))

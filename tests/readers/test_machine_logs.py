@@ -81,6 +81,7 @@ def test_a_log_without_fault_or_curve_is_nobodys(tmp_path: Path) -> None:
     assert not identify(Head.of(tmp_path / "notes.txt"))
 
 
+@pytest.mark.slow
 def test_a_fault_at_the_end_of_a_long_log_is_found(tmp_path: Path) -> None:
     log = tmp_path / "job.out"
     log.write_text("loading shard\n" * 100_000 + "srun: error: Node failure on nid002\n")

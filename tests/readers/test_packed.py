@@ -108,6 +108,7 @@ def test_a_damaged_archive_gives_what_stands_before_and_a_fault(suffix: str, tmp
     assert attempt.series["loss"].values[:500].tolist() == [value for _, value in LOSS["loss"][:500]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", PACK)
 def test_an_archive_that_fills_the_disk_is_stopped(
     suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -113,6 +113,7 @@ def test_a_comma_beside_points_is_no_decimal_comma(tmp_path: Path) -> None:
     assert points(log(tmp_path, "step;loss;odd\n1;2.5;1,000\n2;2.25;x\n"), "loss") == [(1, 2.5), (2, 2.25)]
 
 
+@pytest.mark.slow
 def test_ten_thousand_metrics_and_columns_without_a_value(tmp_path: Path) -> None:
     names = [f"layer_{i}/grad_norm" for i in range(10_000)]
     rows = [",".join([str(step), *("" if i % 2 else f"{i}.5" for i in range(10_000))]) for step in range(5)]

@@ -402,6 +402,7 @@ course = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.dictionaries(metric, course, min_size=1, max_size=4))
 @pytest.mark.parametrize(
@@ -429,6 +430,7 @@ def test_a_number_is_read_as_it_was_written(value: float) -> None:
     assert read_back is not None and np.array_equal(read_back, value, equal_nan=True)
 
 
+@pytest.mark.slow
 def test_reading_is_fast_enough(tmp_path: Path) -> None:
     rows = "".join(f"{i},{i / 7},{i / 3},,{i}\n" for i in range(100_000))
     start = os.times()

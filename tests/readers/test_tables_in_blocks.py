@@ -54,6 +54,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, size: int = 1 << 22, first: int =
         monkeypatch.setattr(module, "blocks", lambda path, *_: text.blocks(path, size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize(
     ("reader", "content"),
@@ -119,6 +120,7 @@ def test_rows_on_both_sides_of_damage_keep_their_numbers(
     assert attempt.series["tags/1"].steps.tolist() == [2000]
 
 
+@pytest.mark.slow
 def test_pandas_is_only_waited_for_where_the_file_is_long(tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     file.write_text("step,loss\n" + "".join(f"{i},2.5\n" for i in range(20_000)))
@@ -182,6 +184,7 @@ halfway = st.builds(
 odd = st.sampled_from(["+1", "007", "1.", ".5", "-0", "-0.0", "1E-05", "1e-400", "inf", "-Infinity", "1e400"])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(st.floats().map(repr), decimal, halfway, odd, st.integers().map(str)), min_size=1))
 def test_a_decimal_has_the_bits_that_float_gives_it(texts: list[str]) -> None:

@@ -101,6 +101,7 @@ def test_findings_and_faults_stand_where_their_steps_stand():
     assert over.timeline.faults[0].at_step == 7200
 
 
+@pytest.mark.slow
 def test_the_whole_run_is_drawn_over_it_and_zooms_are_not(tmp_path):
     timeline = pair("consumed_samples", 8.0 * np.arange(1000), 8.0 * np.arange(800, 1600))
     told = diagnosis(finding("spike-fast-recovery", 900, 910, name="b"), joins=timeline.joins)
@@ -117,6 +118,7 @@ def test_clocks_have_round_ticks():
     assert len(time_ticks(0, 1e12, 8)) <= 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["x"])
 def test_a_build_says_why_it_draws_over_steps(chronicle, tmp_path, key):
     (tmp_path / "run").mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.timeline.timeline_logs import HOUR, course, joins, log, names, series
@@ -111,6 +112,7 @@ def slow_one_of_each(courses: list[Course]) -> tuple[list[str], list[str]]:
     return [one.name for one in kept], found
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(2, 30))
 def test_copies_are_those_that_a_look_at_each_pair_finds(seed, number):
     rng = np.random.default_rng(seed)

@@ -274,6 +274,7 @@ def test_many_of_one_cause_are_one_row():
     assert rows[0][:2] == (1, "training")
 
 
+@pytest.mark.slow
 @given(RUNS)
 def test_every_fall_of_a_log_is_a_cut_or_told(attempts):
     """No step goes back in silence: its rows begin an attempt, or are told as rows out of order."""

@@ -120,6 +120,7 @@ def test_a_branch_that_is_left_costs_what_it_was_and_gives_back_what_it_had_over
     assert [j.discarded_steps for j in timeline.joins] == [0, 49]
 
 
+@pytest.mark.slow
 @given(RUNS)
 def test_changes_are_differences_and_costs_are_not_negative(attempts):
     for join in stitch(attempts).joins:
@@ -146,6 +147,7 @@ def hostile(draw, name):
     return replace(log_of(name, columns), facts=told)
 
 
+@pytest.mark.slow
 @given(hostile("a"), hostile("b"), st.sampled_from(AXES))
 def test_whatever_is_logged_nothing_fails(a, b, axis):
     timeline = stitch([a, b], relation="attempts")
@@ -157,6 +159,7 @@ def test_whatever_is_logged_nothing_fails(a, b, axis):
         assert "axis" in str(err)
 
 
+@pytest.mark.slow
 @given(RUNS)
 def test_a_log_that_follows_its_own_twin_has_not_changed(attempts):
     for attempt in attempts:

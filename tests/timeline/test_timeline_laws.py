@@ -83,6 +83,7 @@ def told(timeline: Timeline):
     )
 
 
+@pytest.mark.slow
 @given(RUNS, RELATIONS)
 def test_no_point_is_lost_or_invented(attempts, relation):
     timeline = stitch(attempts, relation=relation)
@@ -96,12 +97,14 @@ def test_no_point_is_lost_or_invented(attempts, relation):
     assert tracks == points(timeline.attempts)
 
 
+@pytest.mark.slow
 @given(RUNS, RELATIONS)
 def test_stitching_is_idempotent(attempts, relation):
     once = stitch(attempts, relation=relation)
     assert told(stitch(list(once.attempts), relation=relation)) == told(once)
 
 
+@pytest.mark.slow
 @given(RUNS, RELATIONS, st.randoms(use_true_random=False))
 def test_the_order_in_which_attempts_are_given_does_not_matter(attempts, relation, random):
     shuffled = list(attempts)
@@ -115,6 +118,7 @@ def test_the_order_in_which_attempts_are_given_does_not_matter(attempts, relatio
     )
 
 
+@pytest.mark.slow
 @given(RUNS)
 def test_live_points_of_one_training_never_share_a_step(attempts):
     timeline = stitch(attempts, relation="attempts")
@@ -128,6 +132,7 @@ def test_live_points_of_one_training_never_share_a_step(attempts):
             assert all(len(a) == 1 for a in owners.values())
 
 
+@pytest.mark.slow
 @given(RUNS, RELATIONS)
 def test_the_live_mask_is_that_of_a_slow_twin(attempts, relation):
     timeline = stitch(attempts, relation=relation)
@@ -147,6 +152,7 @@ def test_discarded_steps_are_the_dead_spans(attempts):
     assert count["total_steps"] == spans + gaps
 
 
+@pytest.mark.slow
 @given(RUNS)
 def test_what_is_made_of_a_timeline_never_fails(attempts):
     timeline = stitch(attempts)
@@ -156,6 +162,7 @@ def test_what_is_made_of_a_timeline_never_fails(attempts):
         assert (steps[1:] >= steps[:-1]).all() and len(steps) == len(values) == track.live.sum()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)  # pandas is imported by the first example
 @given(WILD)
 def test_frame_has_every_point(attempts):

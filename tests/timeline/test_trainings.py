@@ -72,6 +72,7 @@ def of_many(kind: str, number: int) -> list[Attempt]:
     return [log(f"a{k}", made(k)[0], k, made(k)[1]) for k in range(number)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["seeds", "seeds at a time", "no times", "crash loop", "rollbacks"])
 def test_time_grows_with_the_attempts_and_not_with_their_pairs(kind):
     """A thousand attempts took a minute where each pair was looked at by itself."""

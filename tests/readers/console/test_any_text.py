@@ -31,6 +31,7 @@ def lines_of(reader) -> list[str]:
     return [line for file in files for line in file.read_text("utf-8", "replace").splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS, ids=NAMES)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
@@ -78,6 +79,7 @@ def test_time_grows_with_the_length_of_a_line_and_not_with_its_square(name: str,
         assert time.process_time() - began < 1.0, junk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS, ids=NAMES)
 def test_one_long_line_takes_no_time(reader, tmp_path: Path) -> None:
     lines = lines_of(reader)

@@ -196,6 +196,7 @@ HOSTILE = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begin, piece", HOSTILE, ids=str)
 def test_a_hostile_line_costs_milliseconds(begin, piece, tmp_path):
     text = repeated("step {i} loss {loss}\n") + begin + piece * (500_000 // len(piece)) + "\nstep 11 loss 1\n"
