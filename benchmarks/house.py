@@ -111,6 +111,8 @@ def main() -> None:
     package = Path(importlib.import_module("chronicle").__file__ or "").parent
     with tempfile.TemporaryDirectory() as folder:
         log = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else sample(Path(folder))
+        if not log.is_file():
+            raise SystemExit(f"{log}: no such file. Remedy: name one log, or none for a sample")
         table = {**shape(package), **walk(package, log, Path(folder) / "site")}
         printed = subprocess.run(
             [sys.executable, "-c", READ.format(str(log), IMPORTED)],

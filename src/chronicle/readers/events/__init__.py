@@ -17,19 +17,18 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import BadLog, LogError
-from chronicle.model import Attempt, Fault, Place, Role, Series
+from chronicle.model import Attempt, Role, Series
 from chronicle.readers.events.batches import Log, logs
 from chronicle.readers.events.scalars import MAX_TEXT, Text
 from chronicle.readers.events.tfrecord import is_event_log
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of
-from chronicle.readers.text import Head
+from chronicle.readers.text import Faults, Head
 
 NAME = "event file"
 SUFFIXES = (".tfevents",)
 FALLBACK = -1  # a checksum is beyond doubt: no other reader need be asked
 
-MOST_FAULTS = 100  # listed one by one; the rest is one line with a count
 
 # Field numbers are those of plugin_data.proto (HParams) and struct.proto.
 _SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
@@ -72,11 +71,11 @@ def _attempts(log: Log) -> list[Attempt]:
             raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
         return []
     series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns.items()}
-    facts, source = facts_of(log.texts.values()) if log.texts else {}, str(log.path)
-    faults = [Fault(Place(source, byte=at), what) for at, what in sorted(log.damage)[:MOST_FAULTS]]
-    if (more := len(log.damage) - MOST_FAULTS) > 0:
-        faults.append(Fault(Place(source), "more records are damaged; skipped", more))
-    return [Attempt(log.path.name, (source,), series, facts, tuple(faults), log.truncated)]
+    facts, faults = facts_of(log.texts.values()) if log.texts else {}, Faults(log.path)
+    for at, what in sorted(log.damage):
+        faults.add(what, byte=at)
+    listed = tuple(faults.all("more records are damaged; skipped"))
+    return [Attempt(log.path.name, (str(log.path),), series, facts, listed, log.truncated)]
 
 
 def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
