@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from chronicle.build.engines import build_site, claim, write_tree
 from chronicle.build.produce import Outcome, Product, newest, produce, read_run
+from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.sources import only_machines, remedy, runs_told_of
 from chronicle.errors import ConfigError, MissingExtra
 from chronicle.model import Entry
@@ -157,7 +158,7 @@ def with_machines(
 
     Those that tell of none are problems. Where there is no training at all, all is left as it is.
     """
-    entries = {o.run_id: o.entry for o in outcomes if o.entry}
+    entries = {o.run_id: with_names(o.entry, o.names) for o in outcomes if o.entry}
     apart = {run_id for run_id, entry in entries.items() if only_machines(entry)}
     trained = [entry for run_id, entry in entries.items() if run_id not in apart]
     if not apart or not trained:
@@ -166,11 +167,14 @@ def with_machines(
     remade: dict[str, Outcome] = {}
     for run in (run for run in runs if run.run_id in apart):
         logs, _ = read_run(run, config)
+        redact = redactor_of(config.redact, logs)
         told_of = runs_told_of(logs, trained)
         for run_id in told_of:
             beside.setdefault(run_id, []).extend(run.logs)
         if not told_of:
-            remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (remedy(logs, trained),))
+            remade[run.run_id] = Outcome(
+                run.run_id, store / run.run_id, None, (redact(remedy(logs, trained)),)
+            )
     left = [o for o in outcomes if o.run_id not in apart or o.run_id in remade]
     for run in (run for run in runs if run.run_id in beside):
         with_logs = replace(run, beside=tuple(beside[run.run_id]))

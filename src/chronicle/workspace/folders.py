@@ -220,9 +220,9 @@ def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def read_notes(file: Path) -> tuple[Note, ...]:
+def read_notes(file: Path | None) -> tuple[Note, ...]:
     """The notes of a file in its order; none where there is no file. Bytes that are no UTF-8 are replaced."""
-    if not file.is_file():
+    if file is None or not file.is_file():
         return ()
     text = file.read_text("utf-8-sig", errors="replace")
     notes: list[Note] = []
