@@ -26,6 +26,7 @@ from chronicle.errors import ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
+from chronicle.workspace.confines import links_below, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped
 
 Progress = Callable[[Outcome, int], None]
@@ -71,21 +72,30 @@ class Places(NamedTuple):
 
 
 def places(workspace: Workspace | None, out: Path | None) -> Places:
-    """A workspace works in itself; bare paths work in a hidden folder beside the site they make.
+    """A workspace works in itself; bare paths, and what is not trusted, in a hidden folder beside the site.
 
     Raises:
         ConfigError: the workspace has no mkdocs.yml.
+        UsageError: a folder that a build makes is a link to another one.
     """
-    if workspace is None:
-        site = (out or Path("chronicle-site")).resolve()
+    root = workspace.root if workspace else Path.cwd()
+    out = out or (workspace.root / workspace.config.out if workspace else Path("chronicle-site"))
+    site = Path(os.path.abspath(out))
+    own = workspace is not None and workspace.trusted
+    work = root if own else site.with_name(f".{site.name}-cache")
+    require_no_link(root, site, *_made_in(work))
+    if not own:
         claim(site)
-        work = site.with_name(f".{site.name}-cache")
         work.mkdir(exist_ok=True)
         shutil.copyfile(shipped("mkdocs.yml"), work / "mkdocs.yml")
-        return Places(work, site)
-    if not (workspace.root / "mkdocs.yml").is_file():
-        raise ConfigError("mkdocs.yml", "", f"is missing in {workspace.root}. Remedy: chronicle init .")
-    return Places(workspace.root, (out or workspace.root / workspace.config.out).resolve())
+    elif not (root / "mkdocs.yml").is_file():
+        raise ConfigError("mkdocs.yml", "", f"is missing in {root}. Remedy: chronicle init .")
+    return Places(work, site)
+
+
+def _made_in(work: Path) -> list[Path]:
+    """The folders that a build makes in a folder of work, and removes what it does not know from."""
+    return [work / "build" / name for name in ("entries", "docs")]
 
 
 def build(
@@ -110,6 +120,8 @@ def build(
         if importlib.util.find_spec(module) is None:
             raise MissingExtra("chronicle build", "site", package)
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
+    for link in (*links_below(store), *links_below(docs)):  # nothing is written or removed through one
+        link.unlink()
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}

@@ -242,11 +242,13 @@ def _cut(text: str) -> str:
 def renderer(folders: Sequence[Path]) -> Render:
     """Renders templates from the first folder that has them, every value escaped.
 
-    A template that fails raises ConfigError with its name and line, for it may be a workspace's own.
+    Templates run in jinja's sandbox. One that fails raises ConfigError with its name and line, for it may be
+    a workspace's own.
     """
     import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = jinja2.Environment(
+    environment = ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
         autoescape=True,
         finalize=as_html,
