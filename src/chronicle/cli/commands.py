@@ -143,6 +143,7 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
     from chronicle.cli.terminal import compare, comparison_lines
+    from chronicle.story import tell
 
     verdicts, unreadable = [], False
     for run, timeline, diagnosis, problems in _diagnosed(paths):
@@ -155,7 +156,8 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
                 beside = (
                     terminal.printable(line) for c in compared for line in comparison_lines(c, diagnosis)
                 )
-                lines = terminal.run_lines(run.run_id, timeline, diagnosis)
+                story = tell(timeline, diagnosis, run.config, run.notes)
+                lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
                 click.echo("\n".join((*lines, *(f"  {line}" for line in beside))))
         unreadable |= terminal.complain(*problems)
     sys.exit(terminal.exit_code(verdicts, fail_on or "", unreadable))
@@ -167,19 +169,21 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
 def explain(run: Path, finding: str) -> None:
     """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
 
-    Each finding with its criteria (what was measured, against what, met or not), its evidence, and the
-    pattern it would be otherwise. FINDING is its number, or a pattern: also one that was not found.
+    Each finding with its sentence, its criteria (what was measured, against what, met or not), its evidence,
+    and the pattern it would be otherwise. FINDING is its number or id, or a pattern: also one not found.
     """
     from chronicle.cli import terminal
     from chronicle.cli.terminal import explain as explanation
+    from chronicle.story import tell
     from chronicle.workspace.folders import Workspace
 
     home = Workspace.find(Path.cwd())
     known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
     unreadable = False
-    for folder, _, diagnosis, problems in _diagnosed((known.get(str(run)) or run,)):
-        if diagnosis is not None:
-            lines = (folder.run_id, *explanation(diagnosis, finding))
+    for folder, timeline, diagnosis, problems in _diagnosed((known.get(str(run)) or run,)):
+        if timeline is not None and diagnosis is not None:
+            story = tell(timeline, diagnosis, folder.config, folder.notes)
+            lines = (folder.run_id, *explanation(diagnosis, story, finding))
             click.echo("\n".join(map(terminal.printable, lines)))
         unreadable |= terminal.complain(*problems)
     sys.exit(int(unreadable))

@@ -95,10 +95,10 @@ def literal(text: str, longest: int = 80) -> str:
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
     """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width."""
-    unit_words = literal(unit, 24) if unit else "unit not declared"
-    shown, tail = literal(name), f"  ·  {unit_words}{', log scale' * log}"
+    said = [literal(unit, 24)] if unit else []
+    shown, tail = literal(name), "".join(["  ·  " * bool(said or log), ", ".join(said + ["log scale"] * log)])
     if text_px(shown + tail) > width_px:
-        tail = f" · {unit_words}{', log' * log}"
+        tail = "".join([" · " * bool(said or log), ", ".join(said + ["log"] * log)])
     longest = len(shown)
     while (excess := text_px(shown + tail) - width_px) > 0 and longest > _SHORTEST:
         longest = max(_SHORTEST, longest - max(1, int(excess / _WIDEST_PX)))

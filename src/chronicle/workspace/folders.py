@@ -75,6 +75,11 @@ class RunFolder:
         """Where notes on this run are kept, if it has a folder of its own."""
         return self.folder / NOTES if self.folder else None
 
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What people noted on this run."""
+        return read_notes(self.notes_file) if self.notes_file else ()
+
 
 @dataclass(frozen=True)
 class Workspace:
