@@ -21,6 +21,7 @@
     { key: "who", select: who, of: e => e.who, label: e => e.who, any: "Everybody" },
     { key: "run", select: run, of: e => e.run, label: e => e.name, any: "All runs" },
   ];
+  const SAID = ["note", "decision", "lesson", "hypothesis", "tried", "outcome"];
   const PAGE = 150, given = [...days.childNodes];
   let shown = PAGE;
 
@@ -38,10 +39,10 @@
   }
 
   function row(e) {
-    const when = [hourOf(e), e.name, e.who].filter(Boolean).join(" · ");
-    return make("li", { className: ["decision", "lesson", "hypothesis"].includes(e.kind) ? "said" : "" }, badge(e),
-      make("div", {}, make("p", { className: "ch-when", textContent: when }),
-        make("p", {}, make("a", { href: e.href, textContent: e.title }), " ", e.sentence)));
+    return make("li", { className: SAID.includes(e.kind) ? "said" : "" },
+      make("span", { className: "ch-when", textContent: hourOf(e) }), badge(e),
+      make("div", {}, make("p", {}, make("a", { href: e.href, textContent: e.title }), " ", e.sentence),
+        make("p", { className: "ch-when", textContent: [e.name, e.who].filter(Boolean).join(" · ") })));
   }
 
   function draw() {
@@ -59,11 +60,11 @@
       if (monthOf(e) !== month) {
         month = monthOf(e);
         day = list = null;
-        days.append(make("section", { className: "ch-month" }, make("h2", { textContent: month }), make("div")));
+        days.append(make("div", { className: "ch-month" }, make("h2", { textContent: month }), make("div")));
       }
       if (list === null || dayOf(e) !== day) {
         day = dayOf(e);
-        list = make("ol", { className: "ch-log" });
+        list = make("ol", { className: "ch-log timed" });
         const place = days.lastChild.lastChild;
         if (day) place.append(make("h3", { textContent: day }));
         place.append(list);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 import textwrap
 from collections import Counter
@@ -25,6 +26,7 @@ from chronicle.model import (
     Event,
     EventKind,
     Finding,
+    Note,
     Series,
     Timeline,
     Verdict,
@@ -101,6 +103,27 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
             verdict = badge(entry.verdict, entry.badge) + " " * (13 - len(entry.badge))
             said = f"{entry.title}: {card(entry.events, entry.verdict)}"
             yield printable(f"{run_id:<{width}}  ") + verdict + printable(said)
+
+
+def outside(note: Note, entry: Entry | None) -> str:
+    """Why a note speaks of nothing that the last build of its run shows; else empty.
+
+    Raises:
+        UsageError: an event that the run does not have; the message names those it has.
+    """
+    if entry is None:
+        return ""
+    known = {name for event in entry.events for name in (event.id, *event.also)}
+    if note.event and note.event not in known:
+        ids = [event.id for event in entry.events]
+        near = difflib.get_close_matches(note.event, ids, 1, 0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Its events: {', '.join(ids)}"
+        raise UsageError(f"{entry.run_id} has no event {note.event!r}. {hint}")
+    steps = [row[name] for row in entry.attempts for name in ("first_step", "last_step")]
+    ends = [step for step in steps if step is not None]
+    if note.step is not None and ends and not min(ends) <= note.step <= max(ends):
+        return f"step {count(note.step)} lies outside of the run, {count(min(ends))} to {count(max(ends))}"
+    return ""
 
 
 def build_lines(report: Report) -> Iterator[str]:

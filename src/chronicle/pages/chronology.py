@@ -13,7 +13,7 @@ from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, Event, EventKind
 from chronicle.pages.gallery import Page, Render, SiteData
-from chronicle.pages.words import address, plain
+from chronicle.pages.words import address, hour, plain
 
 NEWS = 6  # rows on Home
 LISTED = 150  # rows of the list for browsers without scripts
@@ -39,13 +39,17 @@ class Row:
     @property
     def hour(self) -> str:
         """``14:52Z``; ``day only`` where no more is known."""
-        clock = self.time[11:]
-        return clock[:5] + clock.lstrip("0123456789:.") if clock else "day only" if self.time else "no date"
+        return hour(self.time) or ("day only" if self.time else "no date")
+
+    @property
+    def said(self) -> bool:
+        """Whether somebody said it."""
+        return self.event.kind in _SAID
 
     @property
     def kind(self) -> str:
         """What the filter calls it: a note by what it is, everything else by its kind."""
-        return self.event.title.lower() if self.event.kind in _SAID else self.event.kind.value
+        return self.event.title.lower() if self.said else self.event.kind.value
 
 
 def rows_of(site: SiteData) -> list[Row]:

@@ -32,10 +32,15 @@ _LISTED = 6  # phrases of a table's cell
 
 def moment(event: Event) -> str:
     """When an event was, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; a day; or nothing."""
-    clock = event.time[11:16] + event.time[19:] if len(event.time) > 10 else ""
-    day = event.time[:10] + (f" {clock}" if clock else "")
+    day = f"{event.time[:10]} {hour(event.time)}".strip()
     since = f"{duration(event.elapsed_s)} after the start" if (event.elapsed_s or 0) >= 1 else ""
     return ", ".join(filter(None, (day, since)))
+
+
+def hour(time: str) -> str:
+    """The clock of a time in ISO 8601 to the minute, with its zone: ``14:52Z``; empty for a day alone."""
+    clock = time[11:]
+    return clock[:5] + re.sub(r"^[\d:.]+", "", clock)
 
 
 def short_name(name: str) -> str:
@@ -162,9 +167,9 @@ def as_html(value: Any) -> Html:
     return Html(plain(value).translate(_MARKUP))
 
 
-def lines(text: str) -> Html:
-    """Text of several lines, each on its own."""
-    return Html("<br>".join(as_html(line) for line in _cut(text.strip()).splitlines()))
+def lines(text: str, longest: int = 0) -> Html:
+    """Text of several lines, each on its own, cut to ``longest`` characters (0: as any text)."""
+    return Html("<br>".join(as_html(line) for line in _cut(text.strip(), longest or LONGEST).splitlines()))
 
 
 def linked(text: Any) -> Html:
@@ -191,8 +196,8 @@ def address(run_id: str) -> str:
     return quote(slug(run_id))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
+def _cut(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more characters)"
 
 
 def renderer(folders: Sequence[Path]) -> Render:
