@@ -62,6 +62,11 @@ class Axis:
         ends = f"{count(first)} to {count(last)}"
         return f"{ends} {self.noun}" if self.noun.endswith("s") else f"{self.noun}s {ends}"
 
+    def way(self, first: int, last: int) -> str:
+        """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
+        start = count(first) if self.noun.endswith("s") else self.place(first)
+        return f"{start} to {self.place(last)}"
+
     def span(self, number: float) -> str:
         """``240 steps``, ``1 step``, ``145 million tokens``."""
         whole = count(number)
@@ -189,11 +194,12 @@ class Ground:
         known = np.isfinite(values)
         inside = (steps >= finding.start_step) & (steps <= self._until(finding))
         before = self._earlier(finding, metric)
-        onset = values[known & inside][:_AT_ONSET]
-        if not len(before) or not len(onset):
+        rows = np.flatnonzero(known & inside)
+        if not len(before) or not len(rows):
             return None
-        base = min(float(np.median(before)), float(np.median(onset)))
-        top = int(np.flatnonzero(known & inside)[np.argmax(values[known & inside])])
+        top = int(rows[np.argmax(values[rows])])
+        onset = values[rows[rows < top]][:_AT_ONSET]
+        base = min(float(np.median(part)) for part in (before, onset) if len(part))
         peak = float(values[top])
         return Rise(base, peak, self.is_cut(values, top)) if peak > base else None
 

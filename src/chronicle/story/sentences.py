@@ -180,10 +180,11 @@ def _ratio_skew(t: Teller) -> Words:
 
 def _rate_not_restored(t: Teller) -> Words:
     factor = t.value("lr_factor")
-    size = t.number("factor", factor, f"{plainly(factor)} times")
+    off = times(factor) if factor > 1 else f"{count(100 * factor)} % of"
+    size = t.number("factor", factor, off)
     how = " and warmed up again" if t.finding.evidence.get("how") == "warms up again" else ""
     told = f"the learning rate was {size} what was expected from {t.start} on{how}"
-    return Words(_sentence(told), f"learning rate {size} the expected one from {t.start}")
+    return Words(_sentence(told), f"learning rate {size} what was expected from {t.start}")
 
 
 def _precursor(t: Teller) -> Words:
@@ -252,7 +253,7 @@ def _slower(t: Teller) -> Words:
     lasted = t.number("lasted", t.value("slow_steps"), t.ground.axis.span(t.value("slow_steps", 0)))
     told = f"the training became {slow} slower at {t.start} and stayed so for {lasted}"
     if t.has("lost_steps"):
-        told += f", the time of about {t.ground.axis.span(t.value('lost_steps'))}"
+        told += f", which cost the time of about {t.ground.axis.span(t.value('lost_steps'))}"
     return Words(_sentence(told), f"{slow} slower from {t.start}")
 
 
@@ -345,16 +346,16 @@ def _grokking(t: Teller) -> Words:
 def _repeated(t: Teller) -> Words:
     low, jump = t.value("low_start_step"), t.value("jump_log")
     up = t.number("jump", jump, percent(jump))
-    told = f"{t.what} jumped by {up} at {t.start}"
+    told = f"{t.what} jumped by {up} at {t.start}, where new data began"
     if math.isfinite(low):
         fed = t.number(
             "replayed", t.value("replayed_steps"), t.ground.axis.span(t.value("replayed_steps", 0))
         )
         under = t.number("low", t.value("low_log"), percent(-t.value("low_log")))
         told = (
-            f"after the restart at {t.place(low)} {t.what} was {under} too low for {fed}, for data that had"
+            f"after the restart at {t.place(low)} the run was fed {fed} of data that it had seen before: "
+            f"{t.what} was {under} too low, and jumped by {up} at {t.start}, where new data began"
         )
-        told += f" been seen before, and jumped by {up} at {t.start}, where new data began"
     return Words(_sentence(told), f"{up} up where new data began, at {t.start}")
 
 

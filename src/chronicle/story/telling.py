@@ -78,7 +78,7 @@ def _joined(ground: Ground, letter: str, join: Join) -> Event:
     later = f", {duration(join.gap_s)} later" if join.gap_s is not None and join.gap_s >= 1 else ""
     if join.to_step < join.from_step:
         what = "was started again" if join.kind is JoinKind.RELAUNCH else "went back"
-        told_ = f"The run {what} from {axis.place(join.from_step)} to {axis.place(join.to_step)}{later}"
+        told_ = f"The run {what} from {axis.way(join.from_step, join.to_step)}{later}"
         told_ += f", and {axis.span(lost)} were discarded" if lost else ""
         short = f"{count(join.from_step)} → {axis.place(join.to_step)}"
     else:
