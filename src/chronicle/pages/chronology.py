@@ -166,9 +166,9 @@ def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
 def _markdown_row(row: Row) -> str:
     event = row.event
     who = f", {event.who}" if event.who else ""
-    words = " ".join(_escaped(event.sentence).split())
-    return f"{row.hour} **{_escaped(event.title)}** ({_escaped(row.title)}{_escaped(who)}): {words}"
+    where = _escaped(f"{row.title}{who}")
+    return f"{row.hour} **{_escaped(event.title)}** ({where}): {_escaped(event.sentence)}"
 
 
 def _escaped(text: str) -> str:
-    return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in text)
+    return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in plain(text))

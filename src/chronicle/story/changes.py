@@ -14,7 +14,7 @@ from chronicle.story.measured import Ground, plainly
 _RATE_LOG = math.log(1.2)  # a learning rate that jumps by less is its schedule
 _STANDS_OUT = 8.0  # times what it moves by around it: a warm-up and a decay are no changes
 _AROUND = 10  # samples
-_BATCH_LOG = math.log(1.05)
+_BATCH_LOG = math.log(1.01)
 _MOST = 12  # changes of one series told one by one; more are a ramp, and one event
 
 
