@@ -381,13 +381,82 @@ class Fact:
 
 @dataclass(frozen=True)
 class Note:
-    """What somebody of the team wrote about a run; plain text, never interpreted."""
+    """What somebody of the team wrote about a run; plain text, never interpreted.
+
+    ``event`` is the id of the event it speaks of, empty where it names none.
+    """
 
     text: str
     at_time: str = ""
     kind: str = ""
     step: int | None = None
     author: str = ""
+    event: str = ""
+
+
+class EventKind(StrEnum):
+    """What kind of thing happened."""
+
+    LAUNCH = "launch"
+    RESUME = "resume"
+    ROLLBACK = "rollback"
+    RELAUNCH = "relaunch"
+    FINDING = "finding"
+    SCHEDULE = "schedule change"
+    BATCH = "batch change"
+    FAULT = "fault"
+    NOTE = "note"
+    DECISION = "decision"
+    END = "end"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of an event; ``words`` is how every surface writes it, with its unit where it has one."""
+
+    name: str
+    value: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened in a run, measured and put into words once (`chronicle.story`).
+
+    ``id`` survives a new build and small moves of a detection; ``also`` are ids that lead here as well.
+    ``mark`` is the number of a finding or the letter of a join, as figures show it. ``title`` names it,
+    ``sentence`` tells it, ``short`` is the sentence for a card, ``ending`` says how it ended. ``step`` and
+    ``end_step`` count what the log counts (None: not known, or not over); ``time`` is ISO 8601, of a day
+    alone where no more is known, or empty. ``verdict`` and ``patterns`` are those of a finding, ``parts``
+    the ids of all findings that saw it, ``live`` is False on a branch that was discarded. ``causes`` are what
+    this run shows shortly before it, the nearest first. ``of`` is the event that a note speaks of, ``who``
+    its author, or the host of a fault.
+    """
+
+    id: str
+    kind: EventKind
+    title: str
+    sentence: str
+    short: str = ""
+    mark: str = ""
+    step: int | None = None
+    end_step: int | None = None
+    tokens: float | None = None
+    time: str = ""
+    elapsed_s: float | None = None
+    duration_s: float | None = None
+    attempt: str = ""
+    live: bool = True
+    verdict: Verdict | None = None
+    severity: float = 0.0
+    numbers: tuple[Quantity, ...] = ()
+    ending: str = ""
+    causes: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    of: str = ""
+    who: str = ""
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -412,7 +481,10 @@ class Entry:
     run_id: str
     title: str
     verdict: Verdict
+    badge: str  # the verdict, or "cannot tell" where nothing could be judged
     headline: str
+    story: tuple[str, ...]  # paragraphs: what happened in sequence, what decides, what is open
+    events: tuple[Event, ...]  # in the order of steps
     diagnosis: Diagnosis
     facts: tuple[Fact, ...]
     costs: tuple[Fact, ...]

@@ -13,6 +13,8 @@ from chronicle.model import (
     Criterion,
     Diagnosis,
     Entry,
+    Event,
+    EventKind,
     Fact,
     Figure,
     Finding,
@@ -44,6 +46,7 @@ SPIKE = Finding(
     end_step=None,
     severity=0.8,
     confidence=0.7,
+    id="train/loss:rise@58897",
     evidence={"height_log": 0.612, "before_loss": 2.26, "peak_loss": 4.17, "recovery_steps": None},
     criteria=(
         Criterion("rise above the extrapolated trend", 1.91, "nats", ">= 6 scales", True),
@@ -53,7 +56,88 @@ SPIKE = Finding(
     runner_up="divergence-after-spike",
     runner_up_if="the loss went on rising for 400 steps more",
 )
-DIP = Finding("spike-fast-recovery", "train/loss", "attempt-1.jsonl", 22_308, 22_310, 22_402, 0.1, 0.9)
+DIP = Finding(
+    "spike-fast-recovery", "train/loss", "attempt-1.jsonl", 22_308, 22_310, 22_402, 0.1, 0.9, id="rise@22308"
+)
+
+
+NOTE = Note("Back to 56 000.\nNot 58 500.", "2026-11-18T22:41+01:00", "decision", 58_900, "ada")
+EVENTS = (
+    Event("launch", EventKind.LAUNCH, "Launch", "The log begins at step 0.", step=0),
+    Event(
+        "rise-a1-22000",
+        EventKind.FINDING,
+        "Fast-recovering spike",
+        "The loss jumped from 2.52 to 3.88 nats/token at step 22\u202f308 and was back after 94 steps.",
+        "2.52 → 3.88 nats/token at step 22\u202f308",
+        "1",
+        step=22_308,
+        end_step=22_402,
+        verdict=Verdict.GOOD,
+        severity=0.1,
+        ending="back after 94 steps",
+        patterns=("spike-fast-recovery",),
+        parts=(DIP.id,),
+    ),
+    Event(
+        "rise-a1-59000",
+        EventKind.FINDING,
+        "Spike, not fully recovered",
+        "The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.",
+        "2.26 → 4.17 nats/token at step 58\u202f897",
+        "2",
+        step=58_897,
+        time="2026-11-18T19:02:00Z",
+        elapsed_s=36_000.0,
+        verdict=Verdict.BAD,
+        severity=0.8,
+        ending="not fully recovered",
+        causes=("Fast-recovering spike 94 steps before",),
+        patterns=("spike-no-full-recovery",),
+        parts=(SPIKE.id,),
+        also=("rise-a1-58000",),
+    ),
+    Event(
+        "rollback-a2",
+        EventKind.ROLLBACK,
+        "Rollback",
+        "The run went back from step 61\u202f400 to step 56\u202f000 and 5\u202f400 steps were discarded.",
+        "61\u202f400 → step 56\u202f000",
+        "A",
+        step=56_000,
+    ),
+    Event(
+        "note-202611182241",
+        EventKind.DECISION,
+        "Decision",
+        NOTE.text,
+        "Back to 56 000.",
+        step=58_900,
+        time=NOTE.at_time,
+        of="rise-a1-59000",
+        who="ada",
+    ),
+    Event(
+        "end",
+        EventKind.END,
+        "End",
+        "The log ends at step 100\u202f000.",
+        "ends at step 100\u202f000",
+        step=100_000,
+    ),
+)
+CALM = Event(
+    "near-perfect-a1-0",
+    EventKind.FINDING,
+    "Near-perfect run",
+    "The loss fell from 4.00 to 2.00 nats/token over steps 0 to 5\u202f000.",
+    "4.00 → 2.00 nats/token, calm",
+    "1",
+    step=0,
+    end_step=5_000,
+    verdict=Verdict.GOOD,
+    patterns=("near-perfect",),
+)
 
 
 def rollback() -> Entry:
@@ -62,11 +146,14 @@ def rollback() -> Entry:
     changes = (Change("learning rate", 1e-4, 7.5e-5, None, 56_000), Change("seed", 1, 2))
     joins = (Join(JoinKind.ROLLBACK, 0, 1, 61_400, 56_000, 5_400, 27_000.0, evidence=left, changes=changes),)
     return Entry(
-        schema="chronicle-entry/1",
+        schema="chronicle-entry/2",
         run_id="demo-rollback",
         title="A rollback with a lower learning rate",
         verdict=Verdict.BAD,
-        headline="Loss went 2.26 → 4.17 nats/token at step 58\u202f897, not over when the log ends.",
+        badge="bad",
+        headline="The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897.",
+        story=("The verdict is bad. It rests on finding 2, “Spike, not fully recovered”.",),
+        events=EVENTS,
         diagnosis=Diagnosis(
             verdict=Verdict.BAD,
             patterns=("spike-fast-recovery", "spike-no-full-recovery"),
@@ -81,7 +168,7 @@ def rollback() -> Entry:
             Fact("Tokens", None, "tokens", ""),
         ),
         costs=(Fact("Steps discarded", 5_400, "steps", "of 106\u202f080 trained, sum over joins"),),
-        notes=(Note("Back to 56 000.\nNot 58 500.", "2026-11-18T22:41+01:00", "decision", 58_900, "ada"),),
+        notes=(NOTE,),
         figures=(
             picture("whole", "Loss over 100 thousand steps", "train/loss, whole run."),
             picture("finding-2", "The spike at step 58\u202f897", "Same steps on every panel."),
@@ -113,7 +200,10 @@ def healthy(run_id: str = "calm", **changes: Any) -> Entry:
         run_id=run_id,
         title=f"Calm run {run_id}",
         verdict=Verdict.GOOD,
+        badge="good",
         headline="The loss fell from 4.00 to 2.00 nats/token.",
+        story=("Nothing disturbed the loss.",),
+        events=(CALM,),
         diagnosis=quiet,
         costs=(Fact("Steps discarded", 0, "steps", ""),),
         notes=(),
@@ -179,11 +269,25 @@ def _varied(i: int, pattern: str) -> Entry:
         for k in range(1, 2 + i % 7)
     )
     diagnosis = replace(base.diagnosis, verdict=verdict, patterns=(pattern,), findings=findings)
+    lead = EVENTS[2]
+    events = tuple(
+        replace(
+            lead,
+            id=f"rise-a1-{f.start_step}",
+            mark=str(k),
+            step=f.start_step,
+            patterns=(pattern,),
+            verdict=verdict,
+        )
+        for k, f in enumerate(findings, 1)
+    )
     return replace(
         base,
         run_id=f"run-{i:04d}-with-a-rather-long-name",
         title=f"Run {i}: {BY_ID[pattern].title.lower()} under the {i}th configuration",
         verdict=verdict,
+        badge=verdict.value,
+        events=events,
         diagnosis=diagnosis,
         about={**base.about, "project": f"Project {i % 12}"},
         figures=(picture("whole", "Loss"), picture("finding-1", "Finding"), THUMB),

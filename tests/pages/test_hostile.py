@@ -104,8 +104,8 @@ def test_no_page_leaves_its_folder(text: str) -> None:
 
 
 def test_notes_keep_their_lines_and_nothing_else() -> None:
-    entry = rollback()
-    note = replace(entry.notes[0], text="# no heading\n\n- no list\n<b>not bold</b>")
-    page = next(p.text for p in pages(small(replace(entry, notes=(note,)))) if p.path.startswith("runs/"))
+    entry, hostile = rollback(), "# no heading\n\n- no list\n<b>not bold</b>"
+    events = tuple(replace(e, sentence=hostile) if e.of else e for e in entry.events)
+    page = next(p.text for p in pages(small(replace(entry, events=events))) if p.path.startswith("runs/"))
     shown = "&#35; no heading<br><br>- no list<br>&#60;b&#62;not bold&#60;/b&#62;"
     assert shown in page

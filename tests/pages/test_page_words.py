@@ -1,62 +1,34 @@
-"""What findings, joins, facts and criteria say in a few words."""
+"""What times, facts and criteria say in a few words."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from tests.pages.samples import DIP, SPIKE
+from tests.pages.samples import EVENTS
 
-from chronicle.model import Criterion, Fact, Join, JoinKind
+from chronicle.model import Criterion, Fact
 from chronicle.pages import words
 
 
 @pytest.mark.parametrize(
-    ("evidence", "said"),
+    ("time", "elapsed_s", "said"),
     [
-        ({"before_loss": 2.26, "peak_loss": 4.17}, ["2.26 → 4.17 nats/token"]),
-        ({"before_loss": 2.26, "peak_loss": None}, ["before 2.26 nats/token"]),
-        ({"height_log": 0.2572, "rise_samples": 4}, ["height 0.257 log units", "rise 4 samples"]),
-        ({"recovery_steps": 1081, "gap_s": 7.5}, ["recovery 1\u202f081 steps", "gap 7.50 s"]),
-        ({"slower_share": 0.25, "lr_factor": 0.75}, ["slower 25 %", "learning rate × 0.75"]),
-        ({"nan_samples": 12, "attempts": 8}, ["NaN 12 samples", "8 attempts"]),
-        ({"how": "one jump", "level_now": 3.5}, ["how one jump", "level now 3.50"]),
-        ({"data_sets": ["a", "b"], "dead": True, "lost_steps": None}, ["data sets a, b", "dead yes"]),
-        ({"peak_loss": float("inf"), "before_loss": 1.0}, ["1.00 → ∞ nats/token"]),
+        ("2026-03-02T14:52:45Z", 21_120.0, "2026-03-02 14:52Z, 5.9 h after the start"),
+        ("2026-11-18T22:41+01:00", None, "2026-11-18 22:41+01:00"),
+        ("2023-05-27", None, "2023-05-27"),
+        ("", 0.0, ""),
+        ("", 90.0, "90 s after the start"),
     ],
 )
-def test_evidence_is_said_with_its_units(evidence: dict[str, object], said: list[str]) -> None:
-    assert list(words.evidence(replace(DIP, evidence=evidence), "nats/token")) == said
+def test_when_an_event_was(time: str, elapsed_s: float | None, said: str) -> None:
+    assert words.moment(replace(EVENTS[0], time=time, elapsed_s=elapsed_s)) == said
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "span", "measure"),
-    [
-        (10, None, "from step 10, not over when the log ends", "2.26 → 4.17 at step 10 · not over"),
-        (10, 10, "step 10", "2.26 → 4.17 at step 10"),
-        (1000, 2081, "step 1\u202f000 to 2\u202f081", "2.26 → 4.17 at step 1\u202f000 · 1\u202f081 steps"),
-    ],
-)
-def test_when_it_was(start: int, end: int | None, span: str, measure: str) -> None:
-    finding = replace(
-        SPIKE, start_step=start, end_step=end, evidence={"before_loss": 2.26, "peak_loss": 4.17}
+def test_an_attempt_is_known_by_the_end_of_its_path() -> None:
+    assert words.short_name("logs/attempt-3/events.out.tfevents.1795255593.lab.0.0") == (
+        "events.out.tfevents.1795255593.…"
     )
-    assert (words.span(finding), words.measure(finding)) == (span, measure)
-    assert words.measure(replace(finding, evidence={})).startswith(f"step {words.count(start)}")
-
-
-@pytest.mark.parametrize(
-    ("kind", "ends", "lost", "said"),
-    [
-        (JoinKind.RESUME, (99, 100), 0, "at step 100"),
-        (JoinKind.ROLLBACK, (61_400, 56_000), 5_400, "61\u202f400 → 56\u202f000, 5\u202f400 steps discarded"),
-        (JoinKind.ROLLBACK, (501, 500), 1, "501 → 500, 1 step discarded"),
-        (JoinKind.RESUME, (500, 510), 190, "at step 510, a branch of 190 steps given up"),
-        (JoinKind.RELAUNCH, (500, 0), 500, "500 → 0, 500 steps discarded"),
-    ],
-)
-def test_joins(kind: JoinKind, ends: tuple[int, int], lost: int, said: str) -> None:
-    assert words.join_words(Join(kind, 0, 1, *ends, lost)) == said
 
 
 @pytest.mark.parametrize(
@@ -79,7 +51,7 @@ def test_gaps(seconds: float | None, said: str) -> None:
     ("fact", "value", "unit"),
     [
         (Fact("Points", 106_080, "points", ""), "106\u202f080", "points"),
-        (Fact("Loss", 2.141, None, ""), "2.14", "unit not declared"),
+        (Fact("Loss", 2.141, None, ""), "2.14", ""),
         (Fact("Tokens", None, "tokens", ""), "not logged", ""),
         (Fact("Tokens", 2e9, "tokens", ""), "2\u202f000\u202f000\u202f000", "tokens"),
         (Fact("bf16", True, "", ""), "yes", ""),

@@ -14,7 +14,7 @@ from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, si
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Verdict
 from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.lists import LISTED, browse
+from chronicle.pages.lists import LISTED, browse, needs_attention
 from chronicle.pages.words import renderer
 
 HOME = """\
@@ -39,14 +39,20 @@ hide: [navigation, toc]
 <picture class="ch-dark"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-dark-narrow.webp" width="344" height="260"><img src="runs/demo-rollback/whole-dark.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
 </figure>
-<span class="ch-small">A rollback with a lower learning rate. Loss went 2.26 → 4.17 nats/token at step 58\u202f897, not over when the log ends.</span></a>
+<span class="ch-small">A rollback with a lower learning rate. The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897.</span></a>
 </div>
 
 ## Needs attention { #attention data-search-exclude }
 
-<ul class="ch-rows" data-search-exclude>
-<li><a class="ch-row" href="runs/demo-rollback/index.html"><img class="ch-thumb" src="runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span><strong>A rollback with a lower learning rate</strong><span class="t">2.26 → 4.17 at step 58\u202f897 · not over · Atlas · 106\u202f080 points</span></span><span class="ch-verdict" data-v="bad">bad</span></a></li>
-</ul>
+<p>Nothing: every run is good, or somebody has written down a decision on it.</p>
+
+## News { #news data-search-exclude }
+
+<ol class="ch-log timed" data-search-exclude>
+<li class="said"><span class="ch-when">2026-11-18</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
+<li><span class="ch-when">2026-11-18</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
+</ol>
+<p class="ch-small" data-search-exclude><a href="chronicle.html">The whole chronicle</a></p>
 
 ## Patterns { #patterns data-search-exclude }
 
@@ -85,11 +91,11 @@ hide: [navigation, toc]
 <section class="ch-plain" data-search-exclude>
 <h2 data-v="bad"><span class="ch-verdict" data-v="bad">bad</span></h2>
 <ul>
-<li><a href="runs/demo-rollback/index.html">A rollback with a lower learning rate</a>: 2.26 → 4.17 at step 58\u202f897 · not over</li>
+<li><a href="runs/demo-rollback/index.html">A rollback with a lower learning rate</a>: 2.26 → 4.17 nats/token at step 58\u202f897</li>
 </ul>
 <h2 data-v="good"><span class="ch-verdict" data-v="good">good</span></h2>
 <ul>
-<li><a href="runs/calm/index.html">Calm run calm</a>: no event up to step 5\u202f000</li>
+<li><a href="runs/calm/index.html">Calm run calm</a>: 4.00 → 2.00 nats/token, calm</li>
 </ul>
 </section>
 <script src="assets/entries.js" defer></script><script src="assets/browse.js" defer></script>
@@ -185,7 +191,7 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 ## Specimens
 
 <ul class="ch-cards" data-search-exclude>
-<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 at step 58\u202f897 · not over</span><span class="ch-meta">Atlas · 106\u202f080 points</span></a></li>
+<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 106\u202f080 points</span></a></li>
 </ul>
 
 ## In your runs
@@ -215,8 +221,40 @@ search: {exclude: true}
 ENTRIES = """\
 window.chroniclePatterns = {"near-perfect":"Near-perfect run","spike-fast-recovery":"Fast-recovering spike","spike-no-full-recovery":"Spike, not fully recovered"};
 window.chronicleEntries = [
-["demo-rollback","A rollback with a lower learning rate","bad",["spike-fast-recovery","spike-no-full-recovery"],"Atlas",["rollback"],"log",106080,"2.26 → 4.17 at step 58\u202f897 · not over","Atlas · 106\u202f080 points","runs/demo-rollback/index.html","runs/demo-rollback/thumb.webp"],
-["calm","Calm run calm","good",["near-perfect"],"Atlas",["none logged"],"log",106080,"no event up to step 5\u202f000","Atlas · 106\u202f080 points","runs/calm/index.html","runs/calm/thumb.webp"]
+["demo-rollback","A rollback with a lower learning rate","bad",["spike-fast-recovery","spike-no-full-recovery"],"Atlas",["rollback"],"log",106080,"2.26 → 4.17 nats/token at step 58\u202f897","Atlas · 106\u202f080 points","runs/demo-rollback/index.html","runs/demo-rollback/thumb.webp"],
+["calm","Calm run calm","good",["near-perfect"],"Atlas",["none logged"],"log",106080,"4.00 → 2.00 nats/token, calm","Atlas · 106\u202f080 points","runs/calm/index.html","runs/calm/thumb.webp"]
+];
+"""
+CHRONICLE = """\
+---
+title: Chronicle
+hide: [navigation, toc]
+---
+# Chronicle
+
+<p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more.</p>
+
+<section id="chronicle" data-search-exclude>
+<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words"><select aria-label="Kind"></select><select aria-label="Person"></select><select aria-label="Run"></select><span role="status" aria-live="polite"></span></div>
+<div class="ch-days">
+<div class="ch-month"><h2>November 2026</h2>
+<div>
+<h3>18 November</h3>
+<ol class="ch-log timed">
+<li class="said"><span class="ch-when">22:41+01:00</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
+<li><span class="ch-when">19:02Z</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
+</ol>
+</div>
+</div>
+</div>
+<button type="button" class="ch-more" hidden>Show more</button>
+</section>
+<script src="assets/events.js" defer></script><script src="assets/chronicle.js" defer></script>
+"""
+EVENTS = """\
+window.chronicleEvents = [
+["2026-11-18T22:41+01:00","decision","","","Decision","Back to 56 000. Not 58 500.","ada","demo-rollback","A rollback with a lower learning rate","runs/demo-rollback/index.html#note-202611182241"],
+["2026-11-18T19:02:00Z","finding","bad","2","Spike, not fully recovered","The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.","","demo-rollback","A rollback with a lower learning rate","runs/demo-rollback/index.html#rise-a1-59000"]
 ];
 """
 
@@ -233,6 +271,7 @@ def test_the_pages_of_a_small_site() -> None:
     assert list(made(SMALL)) == [
         "index.md",
         "browse.md",
+        "chronicle.md",
         "runs/demo-rollback/index.md",
         "runs/calm/index.md",
         "patterns/index.md",
@@ -248,6 +287,14 @@ def test_home_in_full() -> None:
 
 def test_browse_in_full() -> None:
     assert made(SMALL)["browse.md"] == BROWSE
+
+
+def test_the_chronicle_in_full() -> None:
+    assert made(SMALL)["chronicle.md"] == CHRONICLE
+
+
+def test_the_data_of_the_chronicle_in_full() -> None:
+    assert dict(assets(SMALL))["assets/events.js"] == EVENTS
 
 
 def test_the_index_of_patterns_in_full() -> None:
@@ -291,7 +338,7 @@ def test_an_empty_site_says_how_to_begin() -> None:
 
 
 def test_only_good_runs_need_no_attention() -> None:
-    assert "<p>Nothing: every run is good.</p>" in made(small(healthy()))["index.md"]
+    assert "<p>Nothing: every run is good, or" in made(small(healthy()))["index.md"]
 
 
 @pytest.mark.slow
@@ -306,6 +353,8 @@ def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
         ended("new-bad", Verdict.BAD, "2026-02-01T00:00:00Z"),
         healthy("fine"),
     ]
+    assert needs_attention(replace(rollback(), events=rollback().events[:4]))
+    assert not needs_attention(rollback())  # a decision is written down
     rows = made(site(runs))["index.md"].split("ch-rows")[1].split("</ul>")[0]
     assert re.findall(r'class="ch-row" href="runs/([a-z-]+)/', rows) == ["new-bad", "old-bad", "worry"]
 

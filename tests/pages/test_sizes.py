@@ -15,7 +15,7 @@ from tests.pages.samples import many, site
 
 from chronicle.build.engines import write_tree
 from chronicle.pages import PAGE_KINDS, assets
-from chronicle.pages.lists import runs
+from chronicle.pages.run_page import runs
 from chronicle.pages.words import renderer
 from chronicle.workspace.folders import shipped
 

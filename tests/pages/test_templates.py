@@ -65,7 +65,9 @@ def test_assets_come_from_both_and_the_workspace_wins(tmp_path: Path) -> None:
     assert sorted(found) == [
         "assets/browse.js",
         "assets/chronicle.css",
+        "assets/chronicle.js",
         "assets/entries.js",
+        "assets/events.js",
         "assets/favicon.svg",
         "assets/iframe-worker-local.js",
         "assets/logo.png",

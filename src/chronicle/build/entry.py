@@ -1,6 +1,6 @@
-"""From a timeline and its diagnosis to the entry: the sentence on top of its page, and its tables.
+"""From a timeline, its diagnosis and its story to the entry, with its tables.
 
-The tables say what was logged, what was spent in vain, and which attempts and metrics there are.
+They say what was logged, what was spent in vain, and which attempts and metrics there are.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.build.schema import ENTRY
-from chronicle.classify.patterns import BY_ID, Trait
-from chronicle.classify.restarts import gravest, outcome, step_back_words
+from chronicle.classify.restarts import outcome, step_back_words
 from chronicle.metrics.roles import shown_loss
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import (
@@ -24,21 +23,19 @@ from chronicle.model import (
     Fact,
     Fault,
     Figure,
-    Finding,
     Floats,
-    JoinKind,
     MachineFault,
     Note,
     Role,
     Timeline,
     Track,
 )
+from chronicle.story import Axis, Story, axis_of
 from chronicle.timeline import discarded
 from chronicle.timeline.endings import endings
 from chronicle.workspace.config import RunConfig
 
 MOST_FAULTS = 1000  # that are published; a log with more says nothing new with them
-_BEFORE_SAMPLES = 20  # what "before" means in "went from … to …": the median of so many samples
 _MOST_BACKS = 3
 _MOST_FACTS = 200  # of those that logs state; a page folds what was configured
 _BACKS = {
@@ -56,6 +53,7 @@ def make_entry(
     diagnosis: Diagnosis,
     config: RunConfig,
     *,
+    story: Story,
     notes: Sequence[Note] = (),
     figures: Sequence[Figure] = (),
     warnings: Sequence[str] = (),
@@ -73,7 +71,10 @@ def make_entry(
         run_id=run_id,
         title=config.title or run_id,
         verdict=diagnosis.verdict,
-        headline=headline(timeline, diagnosis),
+        badge=story.badge,
+        headline=story.headline,
+        story=story.paragraphs,
+        events=story.events,
         diagnosis=diagnosis,
         facts=tuple(facts(timeline, config)),
         costs=tuple(costs(timeline, config)),
@@ -89,81 +90,21 @@ def make_entry(
     )
 
 
-def headline(timeline: Timeline, diagnosis: Diagnosis) -> str:
-    """One or two sentences with numbers, units and steps: what happened, and what the restarts cost."""
-    ranked = gravest(diagnosis)
-    sentence = _finding_sentence(timeline, ranked[0][1]) if ranked else diagnosis.because.rstrip(".")
-    return f"{sentence}. {_joins_sentence(timeline)}".strip()
-
-
-def _finding_sentence(timeline: Timeline, finding: Finding) -> str:
-    """A finding in half a sentence: ``train/loss went 2.26 → 4.17 nats/token at step 58 897, …``."""
-    title, start = BY_ID[finding.pattern].title, f"step {count(finding.start_step)}"
-    if Trait.CALM in BY_ID[finding.pattern].traits:
-        return _course_sentence(timeline, finding, title)
-    if finding.end_step is None:
-        end = ", not over when the log ends"
-    else:
-        steps = finding.end_step - finding.start_step
-        end = f", over after {count(steps)} steps" if steps > 0 else ""
-    measured = _before_and_peak(timeline, finding)
-    if measured is None:
-        return f"{title} from {start}{end}"
-    before, peak, unit = measured
-    return f"{title}: {finding.metric} went {level(before)} → {level(peak)} {unit} at {start}{end}"
-
-
-def _before_and_peak(timeline: Timeline, finding: Finding) -> tuple[float, float, str] | None:
-    track = timeline.series.get(finding.metric or "")
-    if track is None or finding.peak_step is None:
-        return None
-    shown = np.isfinite(track.values)
-    names = [a.name for a in timeline.attempts]
-    if finding.attempt in names:
-        shown &= track.attempt == names.index(finding.attempt)
-    steps, values = track.steps[shown], track.values[shown]
-    before = values[steps < finding.start_step][-_BEFORE_SAMPLES:]
-    at = values[steps == finding.peak_step]
-    if not len(before) or not len(at):
-        return None
-    return float(np.median(before)), float(at.max()), track.unit or "(unit not declared)"
-
-
-def _course_sentence(timeline: Timeline, finding: Finding, title: str) -> str:
-    track = timeline.series.get(finding.metric or "") or shown_loss(timeline.series.values())
-    if track is None or not len(track):
-        return title
-    span = f"steps {count(track.steps.min())} to {count(track.steps.max())}"
-    points = f"{count(int(track.live.sum()))} points of {track.metric}"
-    return f"{title}: {points}, {span}, without a lasting disturbance"
-
-
-def _joins_sentence(timeline: Timeline) -> str:
-    joins = timeline.joins
-    if not joins:
-        return ""
-    kinds = [(kind.value, sum(join.kind is kind for join in joins)) for kind in JoinKind]
-    lost = sum(join.discarded_steps for join in joins)
-    counted = [(len(timeline.attempts), "attempt"), *((n, kind) for kind, n in kinds if n)]
-    sentence = ", ".join(plural(n, noun) for n, noun in counted)
-    return sentence + (f", {count(lost)} steps discarded." if lost else ".")
-
-
 def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     """The facts table: what was logged, then what the logs and run.toml say of themselves."""
     tracks = list(timeline.series.values())
     how = f"counted, {plural(len(tracks), 'metric')}"
     yield Fact("Points logged", sum(map(len, tracks)), "points", how)
-    axis = timeline.attempts[0].axis if timeline.attempts else "step"
+    axis = axis_of(timeline)
     ends = [(int(t.steps.min()), int(t.steps.max())) for t in tracks if len(t)]
     first_last = f"{count(min(a for a, _ in ends))} – {count(max(b for _, b in ends))}" if ends else None
-    yield Fact(f"First and last {axis}", first_last, f"{axis}s", "as logged")
+    yield Fact(f"First and last {axis.noun}", first_last, axis.unit, "as logged")
     names = clipped(", ".join(a.name for a in timeline.attempts), 200)
     yield Fact("Attempts", len(timeline.attempts), "attempts", names)
     yield from _step_backs(timeline)
     loss = shown_loss(tracks)
     if loss is not None:
-        yield from _loss_facts(loss)
+        yield from _loss_facts(loss, axis)
     yield _wall_clock(_finite([t.times for t in tracks]))
     yield _tokens(timeline, config)
     yield Fact("Accelerators", config.gpus or None, "accelerators", "run.toml" if config.gpus else "")
@@ -183,7 +124,7 @@ def _step_backs(timeline: Timeline) -> Iterator[Fact]:
             yield Fact(quantity, number, noun if number == 1 else f"{noun}s", clipped(words, 300))
 
 
-def _loss_facts(loss: Track) -> Iterator[Fact]:
+def _loss_facts(loss: Track, axis: Axis) -> Iterator[Fact]:
     shown = loss.live & np.isfinite(loss.values)
     values, steps = loss.values[shown], loss.steps[shown]
     if not len(values):
@@ -192,7 +133,7 @@ def _loss_facts(loss: Track) -> Iterator[Fact]:
     low = int(np.argmin(values))
     ends = f"{level(values[0])}, {level(values[-1])}"
     yield Fact(f"{loss.metric}, first and last", ends, loss.unit, "live points")
-    yield Fact(f"{loss.metric}, lowest", level(values[low]), loss.unit, f"at step {count(steps[low])}")
+    yield Fact(f"{loss.metric}, lowest", level(values[low]), loss.unit, f"at {axis.place(steps[low])}")
 
 
 def _wall_clock(times: Floats) -> Fact:
@@ -246,7 +187,9 @@ def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     """What was trained and thrown away, in steps, hours, tokens and accelerator hours where derivable."""
     lost = discarded(timeline)
     steps, seconds = lost["discarded_steps"], lost["discarded_s"]
-    yield Fact("Steps discarded", steps, "steps", f"of {count(lost['total_steps'])} trained, sum over joins")
+    unit = axis_of(timeline).unit
+    what = f"{unit[:1].upper()}{unit[1:]} discarded"
+    yield Fact(what, steps, unit, f"of {count(lost['total_steps'])} trained, sum over joins")
     if not steps:
         return
     yield Fact("Hours discarded", _hours(seconds), "h", "wall clock of the discarded steps")

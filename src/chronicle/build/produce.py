@@ -21,9 +21,10 @@ from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.readers import read_all
+from chronicle.story import tell
 from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
-from chronicle.workspace.folders import NOTES, RunFolder, read_notes, shown
+from chronicle.workspace.folders import NOTES, RunFolder, shown
 
 _KEY, _ENTRY, _DATA, _MEMORY, _NAMES = "key", "entry.json", "series.csv", "inputs.json", "names.json"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
@@ -149,8 +150,10 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     if not attempts:
         where = ", ".join(map(shown, run.logs)) or str(run.folder)
         raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {where}")
-    units = {**config.units, **run.config.units}
+    units, axis = {**config.units, **run.config.units}, run.config.axis
     for i, attempt in enumerate(attempts):
+        if axis:
+            attempts[i] = attempt = replace(attempt, axis=axis)
         if units.keys() & attempt.series.keys():
             series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
             attempts[i] = replace(attempt, series=series)
@@ -185,15 +188,17 @@ def _write(
     from chronicle.figures import draw
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
-    notes = [replace(note, text=redact(note.text)) for note in read_notes(run.notes_file)]
+    notes = [replace(note, text=redact(note.text)) for note in run.notes]
     x, warnings = _over(timeline, config.x or product.config.x, config.tokens_per_step)
+    story = tell(timeline, diagnosis, config, notes)
     entry = make_entry(
         run.run_id,
         timeline,
         diagnosis,
         config,
+        story=story,
         notes=notes,
-        figures=draw(timeline, diagnosis, folder, title=config.title or run.run_id, x=x),
+        figures=draw(timeline, diagnosis, folder, story.events, title=config.title or run.run_id, x=x),
         warnings=[*problems, *warnings, *redact.said()],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,

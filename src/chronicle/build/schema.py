@@ -6,6 +6,7 @@ NaN and infinity, which JSON does not have, are written as null.
 Versions:
     chronicle/diagnosis/1   the first; "faults" and "presets" came later, and are always there
     chronicle-entry/1       the first
+    chronicle-entry/2       the record of what happened: "events", "story", "badge"; notes may name an event
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from chronicle.model import Comparison, Diagnosis, Entry, Finding, MachineFault
 from chronicle.workspace.config import from_table
 
 DIAGNOSIS = "chronicle/diagnosis/1"
-ENTRY = "chronicle-entry/1"
+ENTRY = "chronicle-entry/2"
 
 # The published names of fields.
 _RENAMED: dict[tuple[type, str], str] = {(Finding, "metric"): "series", (Comparison, "metric"): "series"}

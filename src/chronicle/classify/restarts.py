@@ -1,4 +1,4 @@
-"""How a diagnosis is read out: findings by number, joins by letter and in words, the same in every place.
+"""How joins are read out: by letter and in words, the same in every place.
 
 Of a join: what changed at it, what it cost, and what speaks for it. Plain text.
 """
@@ -34,12 +34,6 @@ _BECAUSE = {
 }
 
 
-def numbered(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
-    """Findings in the order they begin, counted from 1."""
-    ordered = sorted(diagnosis.findings, key=lambda f: (f.start_step, f.pattern, f.metric or ""))
-    return list(enumerate(ordered, 1))
-
-
 def drawn(finding: Finding) -> Finding:
     """The finding over the steps that a figure marks: of a replay all that was read twice, not its end."""
     low = finding.evidence.get("low_start_step")
@@ -49,17 +43,6 @@ def drawn(finding: Finding) -> Finding:
 def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:
     """Joins in the order of the attempts: A … Z, AA, AB …"""
     return [(_letters(i), join) for i, join in enumerate(diagnosis.joins)]
-
-
-def gravest(diagnosis: Diagnosis) -> list[tuple[int, Finding]]:
-    """The numbered findings: those first that make the verdict, then by verdict and severity."""
-
-    def gravity(item: tuple[int, Finding]) -> tuple[bool, int, float, int]:
-        number, finding = item
-        verdict = BY_ID[finding.pattern].verdict
-        return verdict is diagnosis.verdict, verdict.rank, finding.severity, -number
-
-    return sorted(numbered(diagnosis), key=gravity, reverse=True)
 
 
 def _letters(index: int) -> str:

@@ -18,6 +18,8 @@ import chronicle
 from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from chronicle.model import Diagnosis, Timeline
     from chronicle.workspace.folders import RunFolder, Workspace
 
@@ -38,8 +40,9 @@ class _Path(click.Path):
 PATH = _Path(path_type=Path)
 VERDICTS = click.Choice(["good", "unexpected", "worrying", "bad"])
 ENGINES = click.Choice(["mkdocs", "properdocs", "zensical"])
-NOTE_KINDS = click.Choice(["hypothesis", "tried", "decision", "lesson"])
+NOTE_KINDS = click.Choice(["hypothesis", "tried", "decision", "outcome", "lesson"])
 PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
+DAY = click.DateTime(["%Y-%m-%d"])
 SHELLS = click.Choice(["bash", "zsh", "fish"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -115,19 +118,51 @@ def list_runs(as_json: bool) -> None:
 @cli.command(short_help="Add a note to a run.")
 @click.argument("run")
 @click.argument("text")
-@click.option("--step", type=int, help="Step the note speaks of.")
-@click.option("--at", help="Time the note speaks of, ISO 8601. [default: now]")
+@click.option("--event", default="", metavar="ID", help="Event it speaks of, by its id on the run's page.")
+@click.option("--step", type=int, help="Step it speaks of; by default that of the event.")
+@click.option("--at", help="Time it speaks of, ISO 8601. [default: now]")
 @click.option("--kind", type=NOTE_KINDS, help="What it is.")
-@click.option("--author", default="", help="Who says so.")
-def note(run: str, text: str, step: int | None, at: str | None, kind: str | None, author: str) -> None:
-    """Add the note TEXT to RUN, at the end of runs/RUN/notes.md. Build reads notes and never writes them."""
-    from chronicle.model import Note
-    from chronicle.workspace.folders import iso_time, write_note
+@click.option("--author", default="", help="Who says so. [default: user.name of git]")
+def note(run: str, text: str, event: str, step: int | None, at: str | None, **said: str | None) -> None:
+    """Add the note TEXT to RUN, at the end of runs/RUN/notes.md. Build reads notes and never writes them.
 
-    file = _workspace().run(run).notes_file
+    It is held against what the last build knows of the run: an event that it does not have is an error, a
+    step outside of it a warning.
+    """
+    from chronicle.build.produce import last_entry
+    from chronicle.cli.terminal import outside
+    from chronicle.model import Note
+    from chronicle.workspace.folders import author, iso_time, write_note
+
+    workspace = _workspace()
+    file = workspace.run(run).notes_file
     assert file is not None  # runs of a workspace have a folder
-    write_note(file, Note(text, iso_time(at), kind or "", step, author))
+    who = said["author"] or author(workspace.root)
+    written = Note(text, iso_time(at), said["kind"] or "", step, who, event)
+    warning = outside(written, last_entry(workspace.root, run)[0])
+    write_note(file, written)
     click.echo(f"noted in {file}")
+    if warning:
+        click.echo(f"warning: {warning}", err=True)
+
+
+@cli.command(short_help="Write the chronicle of all runs as Markdown.")
+@click.option("--from", "first", type=DAY, help="First day, ISO 8601.")
+@click.option("--to", "last", type=DAY, help="Last day, ISO 8601.")
+def export(first: datetime | None, last: datetime | None) -> None:
+    """Write what happened in all runs as Markdown, newest first: for the appendix of a paper, or a report.
+
+    It has the events of the last build that have a date.
+    """
+    from chronicle.build.produce import last_entry
+    from chronicle.pages.chronology import markdown
+
+    workspace = _workspace()
+    entries = [last_entry(workspace.root, run.run_id)[0] for run in workspace.runs()]
+    built = [entry for entry in entries if entry is not None]
+    if not built:
+        raise NothingToRead("no run was built yet. Remedy: chronicle build")
+    click.echo(markdown(built, *(day.date().isoformat() if day else "" for day in (first, last))), nl=False)
 
 
 @cli.command(short_help="Diagnose runs without building anything.")
@@ -143,6 +178,7 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
     from chronicle.cli.terminal import compare, comparison_lines
+    from chronicle.story import tell
 
     verdicts, unreadable = [], False
     for run, timeline, diagnosis, problems in _diagnosed(paths):
@@ -155,7 +191,8 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
                 beside = (
                     terminal.printable(line) for c in compared for line in comparison_lines(c, diagnosis)
                 )
-                lines = terminal.run_lines(run.run_id, timeline, diagnosis)
+                story = tell(timeline, diagnosis, run.config, run.notes)
+                lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
                 click.echo("\n".join((*lines, *(f"  {line}" for line in beside))))
         unreadable |= terminal.complain(*problems)
     sys.exit(terminal.exit_code(verdicts, fail_on or "", unreadable))
@@ -167,19 +204,21 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
 def explain(run: Path, finding: str) -> None:
     """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
 
-    Each finding with its criteria (what was measured, against what, met or not), its evidence, and the
-    pattern it would be otherwise. FINDING is its number, or a pattern: also one that was not found.
+    Each finding with its sentence, its criteria (what was measured, against what, met or not), its evidence,
+    and the pattern it would be otherwise. FINDING is its number or id, or a pattern: also one not found.
     """
     from chronicle.cli import terminal
     from chronicle.cli.terminal import explain as explanation
+    from chronicle.story import tell
     from chronicle.workspace.folders import Workspace
 
     home = Workspace.find(Path.cwd())
     known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
     unreadable = False
-    for folder, _, diagnosis, problems in _diagnosed((known.get(str(run)) or run,)):
-        if diagnosis is not None:
-            lines = (folder.run_id, *explanation(diagnosis, finding))
+    for folder, timeline, diagnosis, problems in _diagnosed((known.get(str(run)) or run,)):
+        if timeline is not None and diagnosis is not None:
+            story = tell(timeline, diagnosis, folder.config, folder.notes)
+            lines = (folder.run_id, *explanation(diagnosis, story, finding))
             click.echo("\n".join(map(terminal.printable, lines)))
         unreadable |= terminal.complain(*problems)
     sys.exit(int(unreadable))

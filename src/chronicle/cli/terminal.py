@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 import textwrap
 from collections import Counter
@@ -12,16 +13,26 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from chronicle.build.entry import headline
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.presets import PRESETS, Preset
-from chronicle.classify.restarts import gap, join_words, lettered, restart
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
-from chronicle.metrics.values import count, instant, plural
-from chronicle.model import Comparison, Diagnosis, Entry, Finding, Join, Series, Timeline, Verdict
+from chronicle.metrics.values import count, plural, value_words
+from chronicle.model import (
+    Comparison,
+    Diagnosis,
+    Entry,
+    Event,
+    EventKind,
+    Finding,
+    Note,
+    Series,
+    Timeline,
+    Verdict,
+)
 from chronicle.pages import words
+from chronicle.story import CANNOT_TELL, Story, card
 
 if TYPE_CHECKING:
     from chronicle.build import Report
@@ -34,75 +45,85 @@ LOOKS = {
     Verdict.WORRYING: ("▲", "yellow"),
     Verdict.BAD: ("■", "red"),
 }
-_MOST_JOINS, _MOST_CHANGES, _MOST_FAULTS = 20, 4, 8  # that a terminal has room for
+_MOST = 40  # events that a terminal has room for
 _KEPT = " \n\u202f"
 
 
-def badge(verdict: Verdict) -> str:
-    """The verdict as shape, word and colour."""
-    shape, colour = LOOKS[verdict]
-    return click.style(f"{shape} {verdict}", fg=colour)
+def badge(verdict: Verdict, said: str = "") -> str:
+    """The verdict as shape, word and colour; ``said`` is the badge of an entry or story."""
+    shape, colour = ("?", "white") if said == CANNOT_TELL else LOOKS[verdict]
+    return click.style(f"{shape} {said or verdict}", fg=colour)
 
 
-def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis) -> Iterator[str]:
-    """The lines of `chronicle classify` for one run."""
-    yield f"{click.style(printable(run_id), bold=True)}  {badge(diagnosis.verdict)}"
-    yield f"  {printable(headline(timeline, diagnosis))}"
-    for finding in diagnosis.findings:
-        yield f"  {printable(finding_line(finding))}"
-    joins = lettered(diagnosis)
-    for letter, join in joins[:_MOST_JOINS]:
-        yield f"  {printable(join_line(letter, join))}"
-    if len(joins) > _MOST_JOINS:
-        yield f"  {plural(len(joins) - _MOST_JOINS, 'more join')}, all with --json"
-    for fault in timeline.faults[:_MOST_FAULTS]:
-        step = "" if fault.at_step is None else f"step {count(fault.at_step)}"
-        times = f"{count(fault.count)} times" if fault.count > 1 else ""
-        place = " · ".join(filter(None, (step, instant(fault.at_time), fault.host, times)))
-        yield printable(f"  × {fault.what}" + (f"  ({place})" if place else ""))
-    if len(timeline.faults) > _MOST_FAULTS:
-        yield f"  × {plural(len(timeline.faults) - _MOST_FAULTS, 'more fault')} beside the curves"
+def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Story) -> Iterator[str]:
+    """The lines of `chronicle classify` for one run: its headline, then its events as they happened."""
+    yield f"{click.style(printable(run_id), bold=True)}  {badge(diagnosis.verdict, story.badge)}"
+    yield from _filled(story.headline, "  ", "  ")
+    told = [event for event in story.events if event.kind not in (EventKind.LAUNCH, EventKind.END)]
+    for event in told[:_MOST]:
+        yield from _event_lines(event)
+    if len(told) > _MOST:
+        yield f"  {plural(len(told) - _MOST, 'more event')}: chronicle build shows them all"
     if timeline.series and diagnosis.not_assessed:
         wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
-        text = f"not assessed, for what was not logged: {', '.join(wants)}"
-        yield textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+        yield from _filled(f"not assessed, for what was not logged: {', '.join(wants)}", "  ", "    ")
     for doubt in timeline.doubts:
         yield f"  in doubt: {printable(doubt)}"
 
 
-def finding_line(finding: Finding) -> str:
-    """One finding: shape, pattern, where, how sure."""
-    shape = LOOKS[BY_ID[finding.pattern].verdict][0]
-    end = "…" if finding.end_step is None else count(finding.end_step)
-    place = " · ".join(filter(None, (finding.metric, finding.attempt)))
-    return (
-        f"{shape} {finding.pattern:<24} steps {count(finding.start_step)} – {end}  "
-        f"severity {finding.severity:.2f}  confidence {finding.confidence:.2f}  {place}"
+def _event_lines(event: Event) -> Iterator[str]:
+    """One event: its number or letter, the shape of its verdict or what kind it is, and its sentence."""
+    shape = LOOKS[event.verdict][0] if event.verdict is not None else ""
+    name = f"{shape} {event.patterns[0]}" if event.patterns else event.kind.value
+    aside = f"{event.who}: " if event.kind in (EventKind.NOTE, EventKind.DECISION) and event.who else ""
+    yield from _filled(f"{event.mark:>2} {name}: {aside}{event.sentence}", "  ", "     ")
+
+
+def _filled(text: str, first: str, rest: str) -> list[str]:
+    """Text in lines of a terminal's width."""
+    text = printable(" ".join(text.split("\n")))
+    return textwrap.wrap(
+        text,
+        100,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_on_hyphens=False,
+        break_long_words=False,
     )
 
 
-def join_line(letter: str, join: Join) -> str:
-    """One join: letter, kind, steps, gap, and what changed; of very many changes the first."""
-    stated = restart(join)
-    changes = [*stated.changes[:_MOST_CHANGES]]
-    if len(stated.changes) > _MOST_CHANGES:
-        changes.append(plural(len(stated.changes) - _MOST_CHANGES, "more change"))
-    far = [w for w in stated.why if w.startswith(("did not go back", "went back", "it came again"))]
-    where = f"{letter} {join.kind} {join_words(join)}"
-    return " · ".join(filter(None, (where, gap(join.gap_s), *far, *changes)))
-
-
 def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
-    """The lines of `chronicle list`: id, verdict, patterns, title; or what keeps a run from having them."""
+    """The lines of `chronicle list`: id, verdict, title, what decides; or why a run has none of these."""
     rows = list(rows)
     width = max((len(run_id) for run_id, _, _ in rows), default=0)
     for run_id, entry, state in rows:
         if entry is None:
             yield f"{run_id:<{width}}  {state}"
         else:
-            verdict = badge(entry.verdict) + " " * (12 - len(entry.verdict))
-            patterns = ", ".join(entry.diagnosis.patterns)
-            yield printable(f"{run_id:<{width}}  ") + verdict + printable(f"{entry.title}  [{patterns}]")
+            verdict = badge(entry.verdict, entry.badge) + " " * (13 - len(entry.badge))
+            said = f"{entry.title}: {card(entry.events, entry.verdict)}"
+            yield printable(f"{run_id:<{width}}  ") + verdict + printable(said)
+
+
+def outside(note: Note, entry: Entry | None) -> str:
+    """Why a note speaks of nothing that the last build of its run shows; else empty.
+
+    Raises:
+        UsageError: an event that the run does not have; the message names those it has.
+    """
+    if entry is None:
+        return ""
+    known = {name for event in entry.events for name in (event.id, *event.also)}
+    if note.event and note.event not in known:
+        ids = [event.id for event in entry.events]
+        near = difflib.get_close_matches(note.event, ids, 1, 0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Its events: {', '.join(ids)}"
+        raise UsageError(f"{entry.run_id} has no event {note.event!r}. {hint}")
+    steps = [row[name] for row in entry.attempts for name in ("first_step", "last_step")]
+    ends = [step for step in steps if step is not None]
+    if note.step is not None and ends and not min(ends) <= note.step <= max(ends):
+        return f"step {count(note.step)} lies outside of the run, {count(min(ends))} to {count(max(ends))}"
+    return ""
 
 
 def build_lines(report: Report) -> Iterator[str]:
@@ -152,35 +173,44 @@ def printable(text: str) -> str:
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
 
 
-def explain(diagnosis: Diagnosis, which: str = "") -> Iterator[str]:
-    """The lines that explain a diagnosis, or of it what ``which`` names: a finding's number, or a pattern.
+def explain(diagnosis: Diagnosis, story: Story, which: str = "") -> Iterator[str]:
+    """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
 
     Raises:
-        UsageError: there is no such finding; the message names those there are.
+        UsageError: there is no such event; the message names those there are.
     """
     if which in BY_ID and which not in diagnosis.patterns:
-        yield from _not_named(diagnosis, which)
+        yield from _not_named(diagnosis, story, which)
         return
-    numbered = list(enumerate(diagnosis.findings, 1))
-    chosen = [(n, f) for n, f in numbered if which in ("", str(n), f.pattern)]
+    found = [event for event in story.events if event.patterns]
+    chosen = [e for e in found if which in ("", e.mark, e.id, *e.also, *e.patterns)]
     if not chosen and which:
-        have = ", ".join(f"{n} {f.pattern}" for n, f in numbered) or "none"
+        have = ", ".join(f"{e.mark} {e.patterns[0]}" for e in found) or "none"
         raise UsageError(f"no finding {which!r}. Findings of this run: {have}")
-    for number, finding in chosen:
-        yield from _finding(number, finding)
+    by_id = {finding.id: finding for finding in diagnosis.findings}
+    for event in chosen:
+        yield from _explained(event, [by_id[part] for part in event.parts])
     if not which:
-        yield diagnosis.because
+        yield from story.paragraphs
         for item in diagnosis.not_assessed:
             needed = ", ".join(words.role_words(role) for role in item.missing)
             yield f"not assessed: {item.pattern}. Not logged: {needed}"
 
 
-def _finding(number: int, finding: Finding) -> Iterator[str]:
-    pattern = BY_ID[finding.pattern]
+def _explained(event: Event, parts: Sequence[Finding]) -> Iterator[str]:
+    yield f"{event.mark}  {event.sentence}"
+    yield f"   {event.verdict}, id {event.id}"
+    if event.causes:
+        yield f"   before it: {'; '.join(event.causes)}"
+    for finding in parts:
+        yield from _finding(finding)
+    yield ""
+
+
+def _finding(finding: Finding) -> Iterator[str]:
     where = " · ".join(filter(None, (finding.metric, finding.attempt)))
-    head = f"{number}  {finding.pattern} ({pattern.verdict}), {words.span(finding)}"
-    yield head + (f", in {where}" if where else "")
-    yield f"   severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
+    sure = f"severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
+    yield f"   {finding.pattern}{f' in {where}' if where else ''}: {sure}"
     rows = [
         (_MARKS[words.met_words(c)[0]], c.name, words.criterion_value(c), words.threshold(c))
         for c in finding.criteria
@@ -188,28 +218,36 @@ def _finding(number: int, finding: Finding) -> Iterator[str]:
     names = max((len(name) for _, name, _, _ in rows), default=0)
     values = max((len(value) for _, _, value, _ in rows), default=0)
     for mark, name, value, threshold in rows:
-        yield f"   {mark} {name:<{names}}  {value:<{values}}  {threshold}".rstrip()
-    evidence = "; ".join(words.evidence(finding))
-    if evidence:
-        yield f"   evidence: {evidence}"
+        yield f"     {mark} {name:<{names}}  {value:<{values}}  {threshold}".rstrip()
+    if evidence := "; ".join(_evidence(finding)):
+        yield f"     evidence: {evidence}"
     if finding.runner_up:
-        yield f"   otherwise {finding.runner_up}{words.condition(finding.runner_up_if)}"
-    yield ""
+        yield f"     otherwise {finding.runner_up}{words.condition(finding.runner_up_if)}"
 
 
-def _not_named(diagnosis: Diagnosis, pattern: str) -> Iterator[str]:
+def _evidence(finding: Finding) -> Iterator[str]:
+    """What the rule kept beside its criteria, by its name there; levels are in the event's sentence."""
+    for key, value in finding.evidence.items():
+        if value_words(value) and key not in ("before_loss", "peak_loss"):
+            yield f"{key} {value_words(value)}"
+
+
+def _not_named(diagnosis: Diagnosis, story: Story, pattern: str) -> Iterator[str]:
     """What is to be said of a pattern that was not found: not assessed and why, or looked for."""
     missing = next((item.missing for item in diagnosis.not_assessed if item.pattern == pattern), ())
     if missing:
         needed = ", ".join(words.role_words(role) for role in missing)
         yield f"{pattern} was not assessed. Not logged: {needed}"
-    else:
-        yield f"{pattern} was looked for and not found"
-        for finding in diagnosis.findings:
-            if finding.runner_up == pattern:
-                yield f"   nearest: {finding.pattern}, {words.span(finding)}" + (
-                    f"; it would be {pattern}{words.condition(finding.runner_up_if)}"
-                )
+        return
+    yield f"{pattern} was looked for and not found"
+    event_of = {part: event for event in story.events for part in event.parts}
+    for finding in diagnosis.findings:
+        if finding.runner_up == pattern:
+            near = event_of[finding.id]
+            yield (
+                f"   nearest: {near.mark}, {near.short}; it would be {pattern}"
+                f"{words.condition(finding.runner_up_if)}"
+            )
 
 
 NO_EVENTS = having(Trait.WHOLE_RUN | Trait.PROPERTY)

@@ -1,4 +1,4 @@
-"""Figures of a run: the whole of it, its lineage, one zoom a finding, and a thumbnail.
+"""Figures of a run: the whole of it, one zoom a finding, and a thumbnail.
 
 A run becomes a `Scene`, a `Plan` says what stands where at one width, and is painted by matplotlib in each
 theme. The bytes depend on the run and on the versions of the libraries alone.
@@ -6,17 +6,14 @@ theme. The bytes depend on the run and on the versions of the libraries alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from chronicle.classify.patterns import BY_ID
-from chronicle.classify.restarts import numbered
 from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH, Empty, Plan, Scene, scene, thumb, whole, zoom
-from chronicle.figures.lineage import LEAST, Lineage, lineage
 from chronicle.figures.style import LIGHT, NARROW, TOKENS, WIDE, literal, save, theme
-from chronicle.metrics.values import count, plural
-from chronicle.model import Diagnosis, Figure, Finding, Timeline
+from chronicle.metrics.values import plural
+from chronicle.model import Diagnosis, Event, Figure, Timeline
+from chronicle.story import Axis
 from chronicle.timeline.axes import OnAxis
 
 __all__ = ["draw"]
@@ -26,19 +23,26 @@ _LISTED = 6  # findings named in an alt text; the key below the figure has all
 _EMPTY = "No metric to draw: the log holds no values."
 
 Files = dict[str, tuple[str, int, int]]
+Told = Mapping[str, Event]
+"""The events of findings by their marks."""
 
 
 def draw(
-    timeline: Timeline, diagnosis: Diagnosis, folder: Path, *, title: str, x: OnAxis | None = None
+    timeline: Timeline,
+    diagnosis: Diagnosis,
+    folder: Path,
+    events: Sequence[Event],
+    *,
+    title: str,
+    x: OnAxis | None = None,
 ) -> tuple[Figure, ...]:
-    """Draws a run into ``folder`` as lossless WebP and says what was drawn.
+    """Draws a run into ``folder`` as lossless WebP and says what was drawn, in the words of its ``events``.
 
     With ``x`` (what `chronicle.timeline.on_axis` gives) the whole run is drawn over that axis; a zoom shows
-    single steps, and the lineage shows checkpoints, so these stay over steps.
+    single steps, and stays over them.
 
     Returns:
-        "whole", "lineage" of three attempts or more, "finding-N" for the gravest findings (N as
-        `chronicle.classify.restarts.numbered` counts), "thumb".
+        "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb".
         A run without any value has only a "whole", which says so.
     """
     run = scene(timeline, diagnosis)
@@ -46,31 +50,22 @@ def draw(
         blank = {suffix: Empty(width, _EMPTY) for suffix, width in _WIDTHS.items()}
         return (Figure("whole", _painted("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
     over = scene(timeline, diagnosis, x) if x is not None else None
-    figures = [_whole(over or run, folder, title, x), *_lineage(run, folder, title), *_zooms(run, folder)]
+    told = {event.mark: event for event in events if event.patterns}
+    figures = [_whole(over or run, folder, title, told, x), *_zooms(run, folder, told)]
     with theme(LIGHT):
         save(thumb(run), folder / "thumb.webp", transparent=True)
     return (*figures, Figure("thumb", {"any": ("thumb.webp", THUMB_WIDTH, THUMB_HEIGHT)}, alt=""))
 
 
-def _whole(run: Scene, folder: Path, title: str, x: OnAxis | None) -> Figure:
+def _whole(run: Scene, folder: Path, title: str, told: Told, x: OnAxis | None) -> Figure:
     plans = {suffix: whole(run, width) for suffix, width in _WIDTHS.items()}
-    alt, caption = whole_alt(title, run, plans[""]), whole_caption(run, plans[""])
+    alt, caption = whole_alt(title, run, plans[""], told), whole_caption(run, plans[""])
     if x is not None and x.axis != "step":
         caption += f" x axis: {x.axis}s ({literal(x.how)})."
     return Figure("whole", _painted("whole", plans, folder), alt, caption)
 
 
-def _lineage(run: Scene, folder: Path, title: str) -> Iterator[Figure]:
-    if len(run.bars) < LEAST:
-        return
-    timeline = replace(run.timeline, joins=run.diagnosis.joins)  # with what the classifier says of each
-    drawn = {suffix: lineage(timeline, run.axis, width) for suffix, width in _WIDTHS.items()}
-    plans = {suffix: plan for suffix, plan in drawn.items() if plan is not None}
-    yield Figure("lineage", _painted("lineage", plans, folder), *plans[""].words(title))
-
-
-def _zooms(run: Scene, folder: Path) -> Iterator[Figure]:
-    diagnosed = dict(numbered(run.diagnosis))
+def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
     for item in run.zooms():
         name = f"finding-{item.number}"
         plans = {suffix: zoom(run, item, width) for suffix, width in _WIDTHS.items()}
@@ -78,11 +73,11 @@ def _zooms(run: Scene, folder: Path) -> Iterator[Figure]:
         shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
         as_whole = "Bands and numbers as in the figure of the whole run."
         caption = " ".join([*shared, as_whole, *_reading(plan)])
-        alt = zoom_alt(item.number, diagnosed[item.number], plan)
+        alt = zoom_alt(item.number, told, plan)
         yield Figure(name, _painted(name, plans, folder), alt, caption)
 
 
-def _painted(name: str, plans: Mapping[str, Plan | Lineage | Empty], folder: Path) -> Files:
+def _painted(name: str, plans: Mapping[str, Plan | Empty], folder: Path) -> Files:
     """The files of a figure: light, light-narrow, dark, dark-narrow, each with its width and height."""
     files = {}
     for theme_name, tokens in TOKENS.items():
@@ -95,15 +90,17 @@ def _painted(name: str, plans: Mapping[str, Plan | Lineage | Empty], folder: Pat
     return files
 
 
-def whole_alt(title: str, run: Scene, plan: Plan) -> str:
-    """``TITLE: train/loss over step 0 to 100 000. 1 Fast-recovering spike at step 22 308; …``"""
-    parts = [f"{item.number} {_finding(item.finding, plan.axis)}" for item in run.findings[:_LISTED]]
+def whole_alt(title: str, run: Scene, plan: Plan, told: Told) -> str:
+    """``TITLE: loss over steps 0 to 100 000. 1 Fast-recovering spike: 2.52 → 3.88 at step 22 308; …``"""
+    shown = [told[str(item.number)] for item in run.findings[:_LISTED] if str(item.number) in told]
+    parts = [f"{event.mark} {event.title}: {event.short}" for event in shown]
     if more := len(run.findings) - len(parts):
         parts.append(plural(more, "more finding"))
     findings = f"{'; '.join(parts)}." if parts else "No findings."
     restarts = f" {plural(len(run.joins), 'restart')}." if run.joins else ""
     marks = plan.faults.marks[:_LISTED]
-    failed = "; ".join(f"{mark.words} at {plan.axis} {count(mark.step)}" for mark in marks)
+    axis = Axis(plan.axis)
+    failed = "; ".join(f"{mark.words} at {axis.place(round(mark.step))}" for mark in marks)
     faults = f" Faults beside the curves: {failed}." if failed else ""
     return f"{literal(title)}: {_shown(plan)}. {findings}{restarts}{faults}"
 
@@ -115,15 +112,11 @@ def whole_caption(run: Scene, plan: Plan) -> str:
     return " ".join([f"{_metrics(plan)}, whole run.", *_reading(plan), *lesser])
 
 
-def zoom_alt(number: int, finding: Finding, plan: Plan) -> str:
-    """``Finding 2, Spike, not fully recovered from step 58 897: train/loss, train/lr over step …``"""
-    return f"Finding {number}, {_finding(finding, plan.axis)}: {_shown(plan)}."
-
-
-def _finding(finding: Finding, axis: str) -> str:
-    """``Fast-recovering spike at step 22 308``; ``from step`` if it is not over."""
-    where = "at" if finding.end_step is not None else "from"
-    return f"{BY_ID[finding.pattern].title} {where} {axis} {count(finding.start_step)}"
+def zoom_alt(number: int, told: Told, plan: Plan) -> str:
+    """``Finding 2, Spike, not fully recovered: 2.26 → 4.17 at step 58 897. train/loss over steps …``"""
+    event = told.get(str(number))
+    what = f"{event.title}: {event.short}. " if event else ""
+    return f"Finding {number}, {what}{_shown(plan)}."
 
 
 def _reading(plan: Plan) -> Iterator[str]:
@@ -146,8 +139,8 @@ def _metrics(plan: Plan) -> str:
 
 
 def _shown(plan: Plan) -> str:
-    """``train/loss, train/lr over step 0 to 100 000``"""
+    """``train/loss, train/lr over steps 0 to 100 000``"""
     parts = [segment for curves in plan.curves for segment in curves.panel.segments()]
     first = max(min(s.steps[0] for s in parts), plan.window[0])
     last = min(max(s.steps[-1] for s in parts), plan.window[1])
-    return f"{_metrics(plan)} over {plan.axis} {count(first)} to {count(last)}"
+    return f"{_metrics(plan)} over {Axis(plan.axis).places(round(first), round(last))}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from matplotlib.figure import Figure
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.classify.restarts import drawn, gravest, lettered, numbered
+from chronicle.classify.restarts import drawn, lettered
 from chronicle.figures.annotations import (
     MOST_BADGES,
     AttemptStrip,
@@ -38,6 +38,7 @@ from chronicle.figures.strokes import Curves, strokes
 from chronicle.figures.style import THUMBNAIL, WIDE, Tokens, literal, pt, sheet
 from chronicle.metrics.counters import median_gap
 from chronicle.model import Diagnosis, Join, Timeline, Verdict
+from chronicle.story import Happening, happenings, ranked
 from chronicle.timeline.axes import OnAxis
 
 MOST_ZOOMS = 6
@@ -62,6 +63,7 @@ class Scene:
     axis: str
     findings: Sequence[Occurrence]
     joins: Sequence[tuple[str, Join]]
+    groups: Sequence[Happening]
     single: dict[str, Panel] = field(default_factory=dict)  # of single metrics, made when first asked for
 
     def peaks(self, panel: Panel) -> list[float]:
@@ -78,8 +80,8 @@ class Scene:
     def zooms(self) -> list[Occurrence]:
         """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
         by_number = {item.number: item for item in self.findings}
-        ranked = [by_number[number] for number, _ in gravest(self.diagnosis)]
-        return [item for item in ranked if self._shows_more(item)][:MOST_ZOOMS]
+        order = [by_number[one.number] for one in ranked(self.groups, self.diagnosis.verdict)]
+        return [item for item in order if self._shows_more(item)][:MOST_ZOOMS]
 
     def window(self, item: Occurrence) -> tuple[float, float]:
         """First and last step of the zoom: the finding with its context, and the rollback that it led to."""
@@ -120,7 +122,7 @@ def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> 
     With ``x`` it is drawn over that axis; findings keep the numbers and joins the letters that they have
     over steps.
     """
-    timeline = x.timeline if x is not None else timeline
+    run, timeline = timeline, x.timeline if x is not None else timeline
     panels = run_panels(timeline, diagnosis)
     if not panels:
         return None
@@ -128,24 +130,31 @@ def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> 
     edges = [(s.steps[0], s.steps[-1]) for panel in panels for s in panel.segments()]
     edges += [(first, last) for bar in attempts for first, last, _ in bar.spans]
     first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
-    findings = _occurrences(timeline, diagnosis, x, attempts, last)
+    groups = happenings(run, diagnosis)
+    findings = _occurrences(timeline, diagnosis, groups, x, attempts, last)
     if x is not None:
         diagnosis = replace(diagnosis, joins=timeline.joins)
     axes = {attempt.axis for attempt in timeline.attempts}
     axis = literal(axes.pop(), 24) if len(axes) == 1 else "step"
     shown = attempts if len(attempts) > 1 else ()
-    return Scene(timeline, diagnosis, panels, shown, first, last, axis, findings, lettered(diagnosis))
+    return Scene(timeline, diagnosis, panels, shown, first, last, axis, findings, lettered(diagnosis), groups)
 
 
 def _occurrences(
-    timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, attempts: Sequence[Bar], last: float
+    timeline: Timeline,
+    diagnosis: Diagnosis,
+    groups: Sequence[Happening],
+    x: OnAxis | None,
+    attempts: Sequence[Bar],
+    last: float,
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its attempt."""
     end_of = {timeline.attempts[bar.attempt].name: bar.spans[-1][1] for bar in attempts}
-    badges = {number for number, _ in gravest(diagnosis)[:MOST_BADGES]}
+    badges = {one.number for one in ranked(groups, diagnosis.verdict)[:MOST_BADGES]}
     occurrences = []
-    for number, diagnosed in numbered(diagnosis):
-        finding = drawn(diagnosed) if x is None else x.finding(drawn(diagnosed))
+    for one in groups:
+        number, marked = one.number, drawn(one.lead)
+        finding = marked if x is None else x.finding(marked)
         end: float | None = finding.end_step
         if end is None:
             end = max(end_of.get(finding.attempt or "", last), finding.start_step)

@@ -94,11 +94,14 @@ def literal(text: str, longest: int = 80) -> str:
 
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
-    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width."""
-    unit_words = literal(unit, 24) if unit else "unit not declared"
-    shown, tail = literal(name), f"  ·  {unit_words}{', log scale' * log}"
+    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width.
+
+    A unit that nobody declared is left out; the table of metrics says so once.
+    """
+    words = [*([literal(unit, 24)] if unit else []), *["log scale"] * log]
+    shown, tail = literal(name), "  ·  " * bool(words) + ", ".join(words)
     if text_px(shown + tail) > width_px:
-        tail = f" · {unit_words}{', log' * log}"
+        tail = tail.replace("  ·  ", " · ").replace("log scale", "log")
     longest = len(shown)
     while (excess := text_px(shown + tail) - width_px) > 0 and longest > _SHORTEST:
         longest = max(_SHORTEST, longest - max(1, int(excess / _WIDEST_PX)))

@@ -10,12 +10,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chronicle.pages import lists
+from chronicle.pages.chronology import chronology, events_js, markdown
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
+from chronicle.pages.run_page import runs
 from chronicle.pages.words import renderer
 
-__all__ = ["PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_gallery", "pages"]
+__all__ = [
+    "PAGE_KINDS",
+    "Page",
+    "PatternPage",
+    "SiteData",
+    "assets",
+    "load",
+    "load_gallery",
+    "markdown",
+    "pages",
+]
 
-PAGE_KINDS = (lists.home, lists.browse, lists.runs, lists.patterns, lists.unreadable)
+PAGE_KINDS = (lists.home, lists.browse, chronology, runs, lists.patterns, lists.unreadable)
 
 
 def pages(site: SiteData) -> Iterator[Page]:
@@ -35,6 +47,7 @@ def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
 
     yield "assets/tokens.css", css()
     yield "assets/entries.js", lists.entries_js(site)
+    yield "assets/events.js", events_js(site)
     files: dict[str, Path] = {}
     for folder in reversed(site.templates):
         files |= {path.name: path for path in (folder / "assets").glob("*") if path.is_file()}

@@ -1,4 +1,4 @@
-"""The kinds of pages: home, Browse, runs, patterns, unreadable logs; and a run as a card."""
+"""Pages that list runs: home, Browse, patterns, unreadable logs; and a run as a card."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any
 
-from chronicle.classify.patterns import PATTERNS, Trait, having
-from chronicle.classify.restarts import gravest, lettered, numbered, restart
-from chronicle.metrics.values import clipped, count, plural
-from chronicle.model import VERDICTS, Entry, Figure, Finding, MachineFault, Verdict
-from chronicle.pages import schematic, words
+from chronicle.classify.patterns import Trait, having
+from chronicle.metrics.values import clipped, plural
+from chronicle.model import VERDICTS, Entry, EventKind, Figure, Verdict
+from chronicle.pages import schematic
+from chronicle.pages.chronology import NEWS, rows_of
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
 from chronicle.pages.sketches import SHAPES
-from chronicle.pages.words import Html, address, measure, plain, slug
+from chronicle.pages.words import Html, address, plain
+from chronicle.story import card as told
 
 CALM = having(Trait.CALM)
 ALIKE = 4  # cards of similar runs on a page
@@ -27,9 +27,6 @@ CARDS = 8  # cards of other runs on a pattern's page
 ATTENTION = 5  # rows under "Needs attention"
 LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
-# A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
-KEY, TABLES, ROWS, NOTES, CAUSES = 40, 6, 60, 20, 3
-ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|docs)/(?=[\w.-]+)")
 
 
@@ -39,7 +36,7 @@ class Card:
 
     href: str
     title: str
-    verdict: Verdict
+    verdict: str
     measure: str
     meta: str
     thumb: str
@@ -60,7 +57,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
     """index.md: how many runs of each verdict, one real figure, what needs attention, all patterns."""
     tally = Counter(entry.verdict for entry in site.entries)
     shown = hero(site)
-    urgent = [entry for entry in site.entries if entry.verdict is not Verdict.GOOD]
+    urgent = [entry for entry in site.entries if needs_attention(entry)]
 
     def urgency(entry: Entry) -> tuple[int, str]:  # of equally grave runs the latest first
         return entry.verdict.rank, max((str(row.get("ended") or "") for row in entry.attempts), default="")
@@ -75,9 +72,16 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
         "folder": f"runs/{address(shown.run_id)}/" if shown else "",
         "attention": [card(entry) for entry in sorted(urgent, key=urgency, reverse=True)[:ATTENTION]],
         "urgent": len(urgent),
+        "news": rows_of(site)[:NEWS],
         "columns": columns(site),
     }
     yield Page("index.md", render("home.md.j2", values))
+
+
+def needs_attention(entry: Entry) -> bool:
+    """Whether a run is not plainly good and nobody has written down a decision on it."""
+    decided = any(event.kind is EventKind.DECISION for event in entry.events)
+    return entry.verdict is not Verdict.GOOD and not decided
 
 
 def browse(site: SiteData, render: Render) -> Iterator[Page]:
@@ -88,7 +92,7 @@ def browse(site: SiteData, render: Render) -> Iterator[Page]:
         (number, f"browse-{number}" if number > 1 else "browse") for number in range(1, len(parts) + 1)
     ]
     for (number, name), part in zip(numbers, parts, strict=True):
-        groups = [(v.value, list(cards)) for v, cards in groupby(map(card, part), lambda c: c.verdict)]
+        groups = [(badge, list(cards)) for badge, cards in groupby(map(card, part), lambda c: c.verdict)]
         values = {"number": number, "parts": numbers, "groups": groups, "runs": len(ranked)}
         template = "browse.md.j2" if number == 1 else "browse-more.md.j2"
         yield Page(f"{name}.md", render(template, values))
@@ -133,20 +137,11 @@ def card(entry: Entry) -> Card:
     return Card(
         href=f"{folder}/index.html",
         title=_caption(entry.title or entry.run_id),
-        verdict=entry.verdict,
-        measure=_caption(measured(entry)),
+        verdict=entry.badge,
+        measure=_caption(told(entry.events, entry.verdict)),
         meta=" · ".join(filter(None, (project, plural(points(entry), "point")))),
         thumb=f"{folder}/{path}" if path else "",
     )
-
-
-def measured(entry: Entry) -> str:
-    """The one number of a run: of its gravest finding, or how far it went."""
-    ranked = gravest(entry.diagnosis)
-    if ranked and ranked[0][1].pattern not in CALM:
-        return measure(ranked[0][1])
-    steps = [row["last_step"] for row in entry.attempts if isinstance(row.get("last_step"), int)]
-    return f"no event up to step {count(max(steps))}" if steps else "no event"
 
 
 def points(entry: Entry) -> int:
@@ -214,7 +209,7 @@ def _row(entry: Entry) -> list[object]:
     return [
         plain(entry.run_id),
         shown.title,
-        entry.verdict.value,
+        entry.badge,
         [plain(pattern) for pattern in entry.diagnosis.patterns],
         plain(entry.about.get("project") or "no project"),
         sorted({join.kind.value for join in entry.diagnosis.joins}) or ["none logged"],
@@ -249,90 +244,3 @@ def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
 
 def _caption(text: str) -> str:
     return clipped(plain(text), _CAPTION)
-
-
-def runs(site: SiteData, render: Render) -> Iterator[Page]:
-    """One page a run."""
-    for entry in site.entries:
-        yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
-
-
-def _values(site: SiteData, entry: Entry) -> dict[str, object]:
-    findings = [_table_row(site, entry, number, finding) for number, finding in numbered(entry.diagnosis)]
-    ranked = [findings[number - 1] for number, _ in gravest(entry.diagnosis)]
-    joins = lettered(entry.diagnosis)
-    facts, config = words.configured(entry.facts)
-    stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
-    away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
-    absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
-    return {
-        "base": "../../",
-        "site": site,
-        "entry": entry,
-        "facts": facts,
-        "config": config,
-        "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
-        "words": words,
-        "whole": figure(entry, "whole"),
-        "lineage": figure(entry, "lineage"),
-        "key": findings[:KEY],
-        "joins": joins[:KEY],
-        "restarts": [(letter, join, restart(join, *stated)) for letter, join in joins[:KEY]],
-        "unlisted_joins": len(joins[KEY:]),
-        "unlisted": len(findings[KEY:]) + len(joins[KEY:]),
-        "zooms": [finding for finding in ranked if finding["figure"]],
-        "reasons": [finding for finding in ranked if finding["criteria"]][:TABLES],
-        "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
-        "unassessed": _unassessed(site, entry),
-        "costs": [fact for fact in entry.costs if fact.value != 0],
-        "helpful": _helpful(site, entry),
-        "faults": _distinct_faults(entry.faults),
-        "similar": [card(other) for other in similar(site, entry)],
-        "rows": ROWS,
-        "notes": NOTES,
-    }
-
-
-def _table_row(site: SiteData, entry: Entry, number: int, finding: Finding) -> dict[str, Any]:
-    units = {row["metric"]: row["unit"] or "" for row in entry.metrics}
-    measured = list(words.evidence(finding, units.get(finding.metric, "")))
-    where = [finding.metric, finding.attempt if len(entry.attempts) > 1 else None, words.span(finding)]
-    title, verdict = site.pattern(finding.pattern)
-    return {
-        "number": number,
-        "title": title,
-        "verdict": verdict,
-        "where": ": ".join([", ".join(filter(None, where)), *measured[:1]]),
-        "measured": measured,
-        "criteria": finding.criteria,
-        "runner_up": finding.runner_up or "",
-        "runner_up_if": finding.runner_up_if,
-        "figure": figure(entry, f"finding-{number}"),
-    }
-
-
-def _distinct_faults(faults: Sequence[MachineFault]) -> list[MachineFault]:
-    """Rows of the table of faults: those that say the same of one step and host are one row."""
-    rows: dict[tuple[object, ...], MachineFault] = {}
-    for fault in faults:
-        key = (fault.kind, fault.what, fault.host, fault.step)
-        rows[key] = replace(rows[key], count=rows[key].count + fault.count) if key in rows else fault
-    return list(rows.values())
-
-
-def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
-    """What was not logged, and the patterns that nobody can judge without it."""
-    by_missing: dict[tuple[str, ...], list[str]] = {}
-    for item in entry.diagnosis.not_assessed:
-        by_missing.setdefault(item.missing, []).append(site.pattern_title(item.pattern))
-    return [
-        (" and ".join(words.role_words(role) for role in missing), ", ".join(titles))
-        for missing, titles in by_missing.items()
-    ]
-
-
-def _helpful(site: SiteData, entry: Entry) -> list[PatternPage]:
-    """The pattern pages whose causes and remedies a run's page quotes: those of its gravest findings."""
-    order = [*(finding.pattern for _, finding in gravest(entry.diagnosis)), *entry.diagnosis.patterns]
-    pages = [site.page_of[pattern] for pattern in dict.fromkeys(order) if pattern in site.page_of]
-    return [page for page in pages if page.verdict is not Verdict.GOOD and page.causes][:CAUSES]

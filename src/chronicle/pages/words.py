@@ -1,32 +1,23 @@
-"""What a finding, a join or a fact says in a few words. Plain text: templates escape it."""
+"""What an event's time, a join or a fact says in a few words. Plain text: templates escape it."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeGuard
 from urllib.parse import quote
 
+from chronicle.classify.restarts import duration
 from chronicle.classify.restarts import gap as gap
-from chronicle.classify.restarts import join_words as join_words
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import count, fault_words, level, plural, value_words
-from chronicle.model import VERDICTS, Criterion, Fact, Finding, Join, MachineFault, Role
+from chronicle.metrics.values import clipped, count, plural, value_words
+from chronicle.model import VERDICTS, Criterion, Event, Fact, Join, Role
 from chronicle.pages.gallery import Render
 
-# How the last word of an evidence key says its unit (see Finding.evidence), and how it is written.
-_UNITS = {
-    **{unit: f"{{}} {unit}" for unit in ("nats", "steps", "samples", "s", "h", "scales", "tokens", "points")},
-    "log": "{} log units",
-    "step": "{}",
-    "share": "{} %",
-    "factor": "× {}",
-    "times": "× {}",
-}
 _ROLES: dict[str, str] = {
     Role.LOSS: "training loss",
     Role.DATASET_LOSS: "loss by data set",
@@ -36,36 +27,25 @@ _ROLES: dict[str, str] = {
 _MET = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
-_FAILED = 8  # kinds of faults that a sentence names
 _LISTED = 6  # phrases of a table's cell
-_NAMES = {"nan": "NaN", "inf": "Inf", "lr": "learning rate"}
 
 
-def span(finding: Finding) -> str:
-    """When: ``step 22 308 to 22 402``, ``from step 58 897, not over when the log ends``."""
-    start, end = finding.start_step, finding.end_step
-    if end is None:
-        return f"from step {count(start)}, not over when the log ends"
-    return f"step {count(start)}" + (f" to {count(end)}" if end > start else "")
+def moment(event: Event) -> str:
+    """When an event was, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; a day; or nothing."""
+    day = f"{event.time[:10]} {hour(event.time)}".strip()
+    since = f"{duration(event.elapsed_s)} after the start" if (event.elapsed_s or 0) >= 1 else ""
+    return ", ".join(filter(None, (day, since)))
 
 
-def measure(finding: Finding) -> str:
-    """The one number a card has room for: ``2.26 → 4.17 at step 58 897 · not over``."""
-    sizes = {k: v for k, v in finding.evidence.items() if not k.endswith("_step")}  # a step is no size
-    lead = next(evidence(replace(finding, evidence=sizes)), "")
-    start, end = finding.start_step, finding.end_step
-    over = " · not over" if end is None else f" · {count(end - start)} steps" if end > start else ""
-    return f"{lead}{' at step' if lead else 'step'} {count(start)}{over}"
+def hour(time: str) -> str:
+    """The clock of a time in ISO 8601 to the minute, with its zone: ``14:52Z``; empty for a day alone."""
+    clock = time[11:]
+    return clock[:5] + re.sub(r"^[\d:.]+", "", clock)
 
 
-def evidence(finding: Finding, unit: str = "") -> Iterator[str]:
-    """All that was measured: ``2.26 → 4.17``, ``recovery 1 081 steps``; ``unit`` is that of the metric."""
-    measured = dict(finding.evidence)
-    before, peak = measured.get("before_loss"), measured.get("peak_loss")
-    if _is_number(before) and _is_number(peak):
-        yield f"{level(before)} → {level(peak)} {unit}".strip()
-        del measured["before_loss"], measured["peak_loss"]
-    yield from (_measured(key, value, unit) for key, value in measured.items() if value_words(value))
+def short_name(name: str) -> str:
+    """The end of a path, by which people know an attempt; long names of event files by their beginning."""
+    return clipped(name.rsplit("/", 1)[-1], 32)
 
 
 def join_ends(join: Join) -> str:
@@ -96,10 +76,8 @@ def fact_value(fact: Fact) -> str:
 
 
 def fact_unit(fact: Fact) -> str:
-    """A fact's unit; empty for a fact that was not logged."""
-    if fact.value is None:
-        return ""
-    return "unit not declared" if fact.unit is None else fact.unit
+    """A fact's unit; empty for one that was not logged, or whose unit nobody declared."""
+    return "" if fact.value is None else fact.unit or ""
 
 
 def configured(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
@@ -133,12 +111,6 @@ def met_words(criterion: Criterion) -> tuple[str, str]:
     return _MET[criterion.met]
 
 
-def failed(faults: Sequence[MachineFault]) -> str:
-    """What failed beside the curves, each once, in the order it happened: ``Xid 79, NCCL, node``."""
-    names = (f.what.partition(":")[0] if f.kind == "xid" else fault_words(f.kind) for f in faults)
-    return ", ".join(list(dict.fromkeys(names))[:_FAILED])
-
-
 def role_words(role: str) -> str:
     """A role in words: ``gradient norm``."""
     return _ROLES.get(role, str(role).replace("-", " "))
@@ -158,17 +130,6 @@ def steps(row: Mapping[str, Any]) -> str:
     """First and last step of a row of an attempts or metrics table: ``0 – 61 400``."""
     first, last = row.get("first_step"), row.get("last_step")
     return "none" if first is None or last is None else f"{count(first)} – {count(last)}"
-
-
-def _measured(key: str, value: Any, unit: str) -> str:
-    *name, last = [_NAMES.get(word, word) for word in key.split("_")]
-    form = f"{{}} {unit}" if last == "loss" else _UNITS.get(last)
-    if form is None or not name:
-        phrase, number = [*name, last], value_words(value)
-        return " ".join([number, *phrase] if type(value) is int else [*phrase, number])
-    if last == "share" and _is_number(value):
-        value = 100.0 * value
-    return f"{' '.join(name)} {form.format(value_words(value))}".strip()
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
@@ -210,9 +171,9 @@ def as_html(value: Any) -> Html:
     return Html(plain(value).translate(_MARKUP))
 
 
-def lines(text: str) -> Html:
-    """Text of several lines, each on its own."""
-    return Html("<br>".join(as_html(line) for line in _cut(text.strip()).splitlines()))
+def lines(text: str, longest: int = 0) -> Html:
+    """Text of several lines, each on its own, cut to ``longest`` characters (0: as any text)."""
+    return Html("<br>".join(as_html(line) for line in _cut(text.strip(), longest or LONGEST).splitlines()))
 
 
 def linked(text: Any) -> Html:
@@ -264,8 +225,8 @@ def address(run_id: str) -> str:
     return quote(slug(run_id))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
+def _cut(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more characters)"
 
 
 def renderer(folders: Sequence[Path]) -> Render:

@@ -134,6 +134,11 @@ class RunConfig:
         choices=RELATIONS,
     )  # fmt: skip
     x: str = key("", "As in chronicle.toml, for this run; empty: as there.", choices=("", *AXES))
+    axis: str = key("", "What the steps of its logs count where these are no steps: `million tokens`.")
+    resolution: float = key(
+        0.0, "How far apart two places are that the source can tell: steps of one pixel.", "steps"
+    )
+    date: str = key("", "Day it ran, ISO 8601, where its logs have no times.")
     roles: Mapping[str, str] = key(
         {}, "As in chronicle.toml, for this run; wins over it.", choices=tuple(Role)
     )

@@ -2,7 +2,7 @@
 
 A line that `chronicle note` adds to runs/<id>/notes.md looks like this, and may be edited by hand:
 
-    - 2026-11-18T22:41+01:00 · ada · decision · step 58900: Back to 56 000, learning rate × 0.75.
+    - 2026-11-18T22:41+01:00 · ada · decision · step 58900 · event rise-a1-59000: Back to 56 000.
 
 Everything else in the file is a note too, one a paragraph, without a date. Build reads notes and never writes
 them. They are plain text: nothing in them is ever interpreted, neither as Markdown nor as HTML.
@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -33,11 +34,12 @@ RUN_CONFIG = "run.toml"
 NOTES = "notes.md"
 LABEL = "label.toml"
 OUR_FILES = (RUN_CONFIG, NOTES, LABEL)
-NOTE_KINDS = ("hypothesis", "tried", "decision", "lesson")
+NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 _RESERVED = ("index", "con", "nul")  # names that a site, or Windows, keeps for itself
 _NOTE = re.compile(
-    r"- (?P<at>\d{4}-\d\d-\d\dT\S+)(?: · (?!step \d)(?P<author>[^·:\n]+?))??"
-    rf"(?: · (?P<kind>{'|'.join(NOTE_KINDS)}))?(?: · step (?P<step>-?\d+))?: (?P<text>.*)"
+    r"- (?P<at>\d{4}-\d\d-\d\dT\S+)(?: · (?!step \d|event \S+:)(?P<author>[^·:\n]+?))??"
+    rf"(?: · (?P<kind>{'|'.join(NOTE_KINDS)}))?(?: · step (?P<step>-?\d+))?"
+    r"(?: · event (?P<event>[\w.-]+))?: (?P<text>.*)"
 )
 
 
@@ -77,6 +79,11 @@ class RunFolder:
     def notes_file(self) -> Path | None:
         """Where notes on this run are kept, if it has a folder of its own."""
         return self.folder / NOTES if self.folder else None
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What people noted on this run."""
+        return read_notes(self.notes_file) if self.notes_file else ()
 
 
 @dataclass(frozen=True)
@@ -278,9 +285,8 @@ def read_notes(file: Path | None) -> tuple[Note, ...]:
             paragraph = []
         if match:
             step, author = match["step"], (match["author"] or "").strip()
-            notes.append(
-                Note(match["text"], match["at"], match["kind"] or "", int(step) if step else None, author)
-            )
+            kind, event = match["kind"] or "", match["event"] or ""
+            notes.append(Note(match["text"], match["at"], kind, int(step) if step else None, author, event))
         elif line.startswith("  ") and notes and not paragraph:
             notes[-1] = replace(notes[-1], text=f"{notes[-1].text}\n{line[2:]}")
         elif line.strip() and not line.startswith("# "):
@@ -301,8 +307,22 @@ def line_of(note: Note) -> str:
     head = [note.at_time or iso_time(None)]
     head += [word for word in (note.author, note.kind) if word]
     head += [f"step {note.step}"] if note.step is not None else []
+    head += [f"event {note.event}"] if note.event else []
     first, *rest = note.text.strip().splitlines() or [""]
     return "\n".join([f"- {' · '.join(head)}: {first}", *(f"  {line}" for line in rest)])
+
+
+def author(folder: Path) -> str:
+    """Who writes: user.name of git as ``folder`` has it, else the user of this machine, else empty."""
+    try:
+        asked = subprocess.run(
+            ["git", "config", "user.name"], cwd=folder, capture_output=True, text=True, check=False
+        )
+        name = asked.stdout.strip()
+    except OSError:  # git is not installed
+        name = ""
+    name = name or os.environ.get("USER") or os.environ.get("USERNAME") or ""
+    return re.sub(r"[·:\n]+", " ", name).strip()
 
 
 def iso_time(at: str | None) -> str:

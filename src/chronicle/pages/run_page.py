@@ -1,0 +1,107 @@
+"""The page of a run: its figure, its story and its events, then what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chronicle.classify.patterns import PATTERNS
+from chronicle.classify.restarts import lettered, restart
+from chronicle.model import Entry, Event, EventKind, Figure, Finding, Verdict
+from chronicle.pages import words
+from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
+from chronicle.pages.lists import card, figure, similar
+from chronicle.pages.words import slug
+from chronicle.story import gravest
+
+# A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
+KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
+ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
+_NOTES = (EventKind.NOTE, EventKind.DECISION)
+
+
+@dataclass(frozen=True)
+class Told:
+    """An event as the page shows it: with its zoom, and the notes that speak of it."""
+
+    event: Event
+    zoom: Figure | None
+    notes: tuple[Event, ...]
+
+
+def runs(site: SiteData, render: Render) -> Iterator[Page]:
+    """One page a run."""
+    for entry in site.entries:
+        yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
+
+
+def _values(site: SiteData, entry: Entry) -> dict[str, object]:
+    facts, config = words.configured(entry.facts)
+    stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
+    away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
+    absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
+    joins, told = lettered(entry.diagnosis), happened(entry)
+    return {
+        "base": "../../",
+        "site": site,
+        "entry": entry,
+        "facts": facts,
+        "config": config,
+        "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
+        "words": words,
+        "whole": figure(entry, "whole"),
+        "key": [event for event in entry.events if event.mark][:KEY],
+        "marked": sum(bool(event.mark) for event in entry.events),
+        "told": told[:EVENTS],
+        "untold": len(told[EVENTS:]),
+        "restarts": [(letter, join, restart(join, *stated)) for letter, join in joins[:KEY]],
+        "unlisted_joins": len(joins[KEY:]),
+        "reasons": _reasons(entry),
+        "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
+        "unassessed": _unassessed(site, entry),
+        "costs": [fact for fact in entry.costs if fact.value != 0],
+        "helpful": _helpful(site, entry),
+        "similar": [card(other) for other in similar(site, entry)],
+        "rows": ROWS,
+    }
+
+
+def happened(entry: Entry) -> list[Told]:
+    """The events in the order they happened, each with the notes on it."""
+    notes: dict[str, list[Event]] = {}
+    for event in entry.events:
+        if event.of:
+            notes.setdefault(event.of, []).append(event)
+    return [
+        Told(event, figure(entry, f"finding-{event.mark}"), tuple(notes.get(event.id, ())))
+        for event in entry.events
+        if not event.of
+    ]
+
+
+def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
+    """The gravest events with those of their findings that have criteria."""
+    by_id = {finding.id: finding for finding in entry.diagnosis.findings}
+    found = [
+        (event, [by_id[part] for part in event.parts if part in by_id and by_id[part].criteria])
+        for event in gravest(entry.events, entry.verdict)
+    ]
+    return [(event, findings) for event, findings in found if findings][:TABLES]
+
+
+def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
+    """What was not logged, and the patterns that nobody can judge without it."""
+    by_missing: dict[tuple[str, ...], list[str]] = {}
+    for item in entry.diagnosis.not_assessed:
+        by_missing.setdefault(item.missing, []).append(site.pattern_title(item.pattern))
+    return [
+        (" and ".join(words.role_words(role) for role in missing), ", ".join(titles))
+        for missing, titles in by_missing.items()
+    ]
+
+
+def _helpful(site: SiteData, entry: Entry) -> list[PatternPage]:
+    """The pattern pages whose causes and remedies a run's page quotes: those of its gravest events."""
+    order = [p for event in gravest(entry.events, entry.verdict) for p in event.patterns]
+    pages = [site.page_of[pattern] for pattern in dict.fromkeys(order) if pattern in site.page_of]
+    return [page for page in pages if page.verdict is not Verdict.GOOD and page.causes][:CAUSES]

@@ -1,0 +1,198 @@
+"""The one record of what happened in a run: its events, and the words that every surface shows of them.
+
+`tell` makes it from a timeline, its diagnosis and what people noted. Headline, story, keys of figures, cards,
+pages and the command line speak from it and measure nothing themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chronicle.classify.patterns import Trait, having
+from chronicle.metrics.values import clipped, count, plural
+from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Timeline, Verdict
+from chronicle.story.grouping import Happening, happenings, ranked
+from chronicle.story.measured import Axis, Ground, axis_of
+from chronicle.story.telling import events
+from chronicle.workspace.config import RunConfig
+
+__all__ = [
+    "CANNOT_TELL",
+    "Axis",
+    "Happening",
+    "Story",
+    "axis_of",
+    "card",
+    "deciding",
+    "gravest",
+    "happenings",
+    "ranked",
+    "tell",
+]
+
+CANNOT_TELL = "cannot tell"
+_ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
+_WHOLE = having(Trait.CALM | Trait.PROPERTY)
+_TOLD = 6  # findings in the first paragraph
+_TOLD_JOINS = 4
+_NO_CONFIG = RunConfig()
+_ALIKE = 2  # events of one title told one by one
+_JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a run's record says: the badge of its verdict, its headline, its paragraphs and all events."""
+
+    badge: str
+    headline: str
+    paragraphs: tuple[str, ...]
+    events: tuple[Event, ...]
+
+
+def tell(
+    timeline: Timeline,
+    diagnosis: Diagnosis,
+    config: RunConfig = _NO_CONFIG,
+    notes: Sequence[Note] = (),
+) -> Story:
+    """The story of a run. Pure: the same arguments give the same words."""
+    ground = Ground(timeline, diagnosis, config)
+    happened = events(ground, notes)
+    badge = CANNOT_TELL if _nobody_can_tell(diagnosis, happened) else diagnosis.verdict.value
+    headline = _headline(ground, diagnosis, happened)
+    sequence = _sequence(ground, diagnosis, happened)
+    paragraphs = (
+        sequence if sequence != headline else "",
+        _decides(diagnosis, happened),
+        _open(timeline, diagnosis, happened),
+    )
+    return Story(badge, headline, tuple(filter(None, paragraphs)), happened)
+
+
+def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
+    """The findings that make a verdict, the gravest first: on the course that the run kept, of this verdict.
+
+    Of a good run these are its calm course, then what it survived.
+    """
+    found = [event for event in happened if event.kind is EventKind.FINDING and event.live]
+    if verdict is Verdict.UNEXPECTED:
+        found = [event for event in found if set(event.patterns) & _ODD]
+    elif verdict is not Verdict.GOOD:
+        found = [event for event in found if event.verdict is verdict] or [
+            event for event in found if not set(event.patterns) & _WHOLE
+        ]
+    return sorted(found, key=lambda e: (not set(e.patterns) & _CALM, -e.severity, happened.index(e)))
+
+
+def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
+    """All findings: those first that make the verdict, then the others by their own verdict and severity."""
+    first = deciding(happened, verdict)
+    rest = [e for e in happened if e.kind is EventKind.FINDING and e not in first]
+    rest.sort(key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity), reverse=True)
+    return [*first, *rest]
+
+
+def card(happened: Sequence[Event], verdict: Verdict) -> str:
+    """The words a card has room for: of the event that decides, else of the end."""
+    first = next(iter(deciding(happened, verdict)), None) or next(iter(gravest(happened, verdict)), None)
+    if first is not None:
+        return first.short
+    end = next((event for event in happened if event.kind is EventKind.END), None)
+    return f"nothing found, {end.short}" if end is not None else "nothing found"
+
+
+def _nobody_can_tell(diagnosis: Diagnosis, happened: Sequence[Event]) -> bool:
+    return diagnosis.verdict is Verdict.UNEXPECTED and not deciding(happened, diagnosis.verdict)
+
+
+def _headline(ground: Ground, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
+    """What decides, from its beginning: the earliest and the gravest such event; restarts; and the end."""
+    decide = deciding(happened, diagnosis.verdict)
+    first = sorted(decide[:3], key=happened.index)
+    chosen = [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
+    if diagnosis.verdict is Verdict.GOOD:
+        chosen = decide[:2]
+    sentences = [event.sentence for event in chosen] or [diagnosis.because]
+    return " ".join(filter(None, [*sentences, _restarts(ground, diagnosis), *_ending(happened)]))
+
+
+def _restarts(ground: Ground, diagnosis: Diagnosis) -> str:
+    """How often the run was taken up again, and what that discarded."""
+    joins = diagnosis.joins
+    if not joins:
+        return ""
+    kinds = [(sum(join.kind is kind for join in joins), kind.value) for kind in JoinKind]
+    told = ", ".join(plural(number, kind) for number, kind in kinds if number)
+    lost = sum(join.discarded_steps for join in joins)
+    discarded = f"; {ground.axis.span(lost)} were discarded" if lost else ""
+    return f"{plural(len(ground.timeline.attempts), 'attempt')}, {told}{discarded}."
+
+
+def _ending(happened: Sequence[Event]) -> list[str]:
+    return [event.sentence for event in happened if event.kind is EventKind.END]
+
+
+def _sequence(ground: Ground, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
+    """What happened, in sequence: the findings that count and the restarts between them."""
+    calm = [e for e in happened if set(e.patterns) & _CALM]
+    counted = [e for e in gravest(happened, diagnosis.verdict) if not set(e.patterns) & _WHOLE and e.live]
+    alike: dict[str, list[Event]] = {}
+    for event in counted:
+        alike.setdefault(event.title, []).append(event)
+    told = [event for same in alike.values() for event in same[:_ALIKE]][:_TOLD]
+    joins = [e for e in happened if e.kind in _JOINS]
+    if len(joins) <= _TOLD_JOINS:
+        told += [*joins, *(e for e in happened if e.kind is EventKind.FINDING and not e.live)]
+    parts = [e.sentence for e in [*calm, *sorted(told, key=happened.index)]]
+    for title, same in alike.items():
+        if rest := [event for event in same if event not in told]:
+            last = max(event.step or 0 for event in rest)
+            parts.append(f"{count(len(rest))} more of “{title}” came up to {ground.axis.place(last)}.")
+    if len(joins) > _TOLD_JOINS:
+        parts.append(_restarts(ground, diagnosis))
+    faults = sum(e.kind is EventKind.FAULT for e in happened)
+    if faults:
+        parts.append(
+            f"{plural(faults, 'fault')} of machines or jobs {'was' if faults == 1 else 'were'} logged."
+        )
+    return " ".join([*parts, *_ending(happened)])
+
+
+def _decides(diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
+    """Which events make the verdict; where none does, the classifier's own reason."""
+    decide = deciding(happened, diagnosis.verdict)
+    if not decide or diagnosis.verdict is Verdict.GOOD:
+        return diagnosis.because
+    named = [f"{e.mark}, “{e.title}”" for e in sorted(decide[:3], key=happened.index)]
+    listed = "; ".join(named)
+    more = f"; and on {count(len(decide) - 3)} more" if len(decide) > 3 else ""
+    noun = "finding" if len(decide) == 1 else "findings"
+    return f"The verdict is {diagnosis.verdict}. It rests on {noun} {listed}{more}."
+
+
+def _open(timeline: Timeline, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
+    """What is still open: what was not over, was discarded, could not be judged or is in doubt."""
+    parts = []
+    unfinished = [e for e in happened if e.kind is EventKind.FINDING and e.live and _unfinished(e)]
+    if unfinished:
+        *first, last = [e.mark for e in unfinished]
+        marks = f"{', '.join(first)} and {last}" if first else last
+        noun = "Finding" if len(unfinished) == 1 else "Findings"
+        verb = "was" if len(unfinished) == 1 else "were"
+        parts.append(f"{noun} {marks} {verb} not over when the log ended.")
+    gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
+    if gone:
+        lies = "lies on a branch that was discarded and does"
+        lie = "lie on branches that were discarded and do"
+        parts.append(f"{plural(len(gone), 'finding')} {lies if len(gone) == 1 else lie} not count.")
+    if diagnosis.not_assessed:
+        number = plural(len(diagnosis.not_assessed), "pattern")
+        parts.append(f"{number} could not be judged: what is needed for that was not logged.")
+    parts += [clipped(doubt, 200) for doubt in timeline.doubts[:1]]
+    return " ".join(parts)
+
+
+def _unfinished(event: Event) -> bool:
+    return event.end_step is None and bool(event.ending)

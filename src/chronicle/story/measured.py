@@ -1,0 +1,267 @@
+"""What sentences stand on: the numbers of a finding, each measured once against one baseline.
+
+The baseline of a rise is the level before it: the lower of the median before its onset and the one at its
+onset, so that a rise at the foot of an older fall is not told as a fall. A peak that a picture cuts off, or
+that ends in NaN, is a lower bound. A duration is never told finer than the log or the picture is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from chronicle.classify.thresholds import DEFAULTS
+from chronicle.classify.view import AttemptView, look
+from chronicle.metrics.roles import LOSSES, shown_loss
+from chronicle.metrics.values import count, level
+from chronicle.model import Diagnosis, Finding, Floats, Role, Steps, Timeline, Track
+from chronicle.story.grouping import gap_of, sample_gap
+from chronicle.timeline.courses import wall_clock
+from chronicle.workspace.config import RunConfig
+
+BEFORE = 8  # samples whose median is the level before a happening, as the classifier has it
+_AT_ONSET = 3
+_CUT_SAMPLES = 3  # NaN this soon after a peak: nobody knows how high it went
+_SAME_SHARE = 0.005  # of the height of a picture: a peak this near to its upper edge is cut off by it
+_ROUGHLY = 5  # samples: of a shorter duration only its bound is told
+_EXACTLY = 1.5  # steps between samples up to which a duration is told as it is
+_NAMES = {
+    Role.LOSS: "the loss",
+    Role.VALIDATION_LOSS: "the validation loss",
+    Role.GRAD_NORM: "the gradient norm",
+    Role.LEARNING_RATE: "the learning rate",
+    Role.THROUGHPUT: "the throughput",
+    Role.STEP_TIME: "the time a step takes",
+    Role.LOSS_SCALE: "the loss scale",
+    Role.VALIDATION_SCORE: "the validation score",
+    Role.SCORE: "the training score",
+}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What the steps of a log count: ``step``, ``epoch``, or in the plural ``million tokens``."""
+
+    noun: str = "step"
+
+    @property
+    def unit(self) -> str:
+        """The plural: ``steps``."""
+        return self.noun if self.noun.endswith("s") else f"{self.noun}s"
+
+    def place(self, at: int) -> str:
+        """``step 7 005``; ``15 689 million tokens``."""
+        return f"{count(at)} {self.noun}" if self.noun.endswith("s") else f"{self.noun} {count(at)}"
+
+    def places(self, first: int, last: int) -> str:
+        """``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
+        ends = f"{count(first)} to {count(last)}"
+        return f"{ends} {self.noun}" if self.noun.endswith("s") else f"{self.noun}s {ends}"
+
+    def way(self, first: int, last: int) -> str:
+        """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
+        start = count(first) if self.noun.endswith("s") else self.place(first)
+        return f"{start} to {self.place(last)}"
+
+    def span(self, number: float) -> str:
+        """``240 steps``, ``1 step``, ``145 million tokens``."""
+        whole = count(number)
+        return f"{whole} {self.noun}" + ("" if self.noun.endswith("s") or whole == "1" else "s")
+
+
+@dataclass(frozen=True)
+class Rise:
+    """From the level before to the highest value; ``least`` where the true peak is not known."""
+
+    before: float
+    peak: float
+    least: bool
+
+    @property
+    def before_words(self) -> str:
+        return plainly(self.before)
+
+    @property
+    def peak_words(self) -> str:
+        return ("at least " if self.least else "") + plainly(self.peak)
+
+    @property
+    def short(self) -> str:
+        return f"{plainly(self.before)} → {'≥ ' if self.least else ''}{plainly(self.peak)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A run as its sentences need it."""
+
+    timeline: Timeline
+    diagnosis: Diagnosis
+    config: RunConfig = RunConfig()
+
+    @cached_property
+    def axis(self) -> Axis:
+        return axis_of(self.timeline)
+
+    @cached_property
+    def gap(self) -> float:
+        """Steps from one logged sample to the next."""
+        return sample_gap(self.timeline)
+
+    @cached_property
+    def views(self) -> Sequence[AttemptView]:
+        return look(self.timeline, DEFAULTS).attempts
+
+    @cached_property
+    def loss(self) -> Track | None:
+        return shown_loss(self.timeline.series.values())
+
+    def index(self, attempt: str | None) -> int | None:
+        """The place of an attempt of a name; that of the only one for None."""
+        if attempt is None:
+            return 0 if len(self.views) == 1 else None
+        return next((view.index for view in self.views if view.name == attempt), None)
+
+    def attempt_at(self, moment: float) -> str:
+        """The attempt that had last begun at a moment in Unix seconds; empty where times do not tell."""
+        begun = [(wall_clock(attempt)[0], attempt.name) for attempt in self.timeline.attempts]
+        return max(((start, name) for start, name in begun if start <= moment), default=(0, ""))[1]
+
+    def is_live(self, attempt: str | None, step: int) -> bool:
+        """Whether a step of an attempt (None: of any) lies on the course that the run kept."""
+        at = self.index(attempt)
+        return any(view.is_live(step) for view in (self.views if at is None else self.views[at : at + 1]))
+
+    def name(self, metric: str | None) -> str:
+        """A metric in words where it is the only one of its kind, ``the loss of pmd``, else as logged."""
+        track = self.timeline.series.get(metric or "")
+        if track is None:
+            return "the loss"
+        if track.role is Role.DATASET_LOSS and track.dataset:
+            return f"the loss of {track.dataset}"
+        if track.role not in _NAMES:
+            return f"the metric {track.metric}"
+        alone = len(self.timeline.by_role(track.role)) == 1 or track is self.loss
+        return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
+
+    def unit(self, metric: str | None) -> str:
+        """The declared unit with a space before it; empty where none was declared."""
+        track = self.timeline.series.get(metric or "")
+        return f" {track.unit}" if track is not None and track.unit else ""
+
+    def track(self, finding: Finding, metric: str = "") -> Track | None:
+        """The track that a finding is measured on: its own, else the loss."""
+        return self.timeline.series.get(metric or finding.metric or "") or self.loss
+
+    def samples(self, finding: Finding, metric: str = "") -> tuple[Steps, Floats]:
+        """Steps and values of a finding's metric in its attempt (of several: on the live course)."""
+        track, at = self.track(finding, metric), self.index(finding.attempt)
+        if track is None:
+            return np.empty(0, np.int64), np.empty(0)
+        rows = track.live if at is None else track.attempt == at
+        return track.steps[rows], track.values[rows]
+
+    def _earlier(self, finding: Finding, metric: str) -> Floats:
+        """Values before a finding: in its attempt, where that begins with it in the one before."""
+        track, at = self.track(finding, metric), self.index(finding.attempt)
+        steps, values = self.samples(finding, metric)
+        earlier = values[steps < finding.start_step]
+        join = next((j for j in self.timeline.joins if j.after == at), None)
+        if not len(earlier) and track is not None and join is not None:
+            rows = (track.attempt == join.before) & (track.steps < finding.start_step)
+            earlier = track.values[rows]
+        known: Floats = earlier[np.isfinite(earlier)][-BEFORE:]
+        return known
+
+    def _until(self, finding: Finding) -> float:
+        """Where a finding ends; of one that is not over where the next one in its series begins."""
+        if finding.end_step is not None:
+            return finding.end_step
+        later = (
+            other.start_step - 1
+            for other in self.diagnosis.findings
+            if (other.metric, other.attempt) == (finding.metric, finding.attempt)
+            and other.start_step > finding.start_step
+        )
+        return min(later, default=math.inf)
+
+    def rise(self, finding: Finding, metric: str = "") -> Rise | None:
+        """The rise of a finding; None where there is nothing before it, or where nothing rises."""
+        steps, values = self.samples(finding, metric)
+        known = np.isfinite(values)
+        inside = (steps >= finding.start_step) & (steps <= self._until(finding))
+        before = self._earlier(finding, metric)
+        rows = np.flatnonzero(known & inside)
+        if not len(before) or not len(rows):
+            return None
+        top = int(rows[np.argmax(values[rows])])
+        onset = values[rows[rows < top]][:_AT_ONSET]
+        base = min(float(np.median(part)) for part in (before, onset) if len(part))
+        peak = float(values[top])
+        return Rise(base, peak, self.is_cut(values, top)) if peak > base else None
+
+    def is_cut(self, values: Floats, top: int) -> bool:
+        """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
+        if not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all():
+            return True
+        if self.config.data != "digitised picture":
+            return False
+        drawn = [t.values[np.isfinite(t.values)] for t in self.timeline.series.values() if t.role in LOSSES]
+        known: Floats = np.concatenate([np.empty(0), *drawn])
+        edge = known.max() - _SAME_SHARE * (known.max() - known.min())
+        return bool(values[top] >= edge and np.count_nonzero(known >= edge) > 1)
+
+    def resolution(self, finding: Finding) -> float:
+        """The finest duration that can be told of a finding, in steps."""
+        steps, _ = self.samples(finding)
+        low, high = np.searchsorted(steps, [finding.start_step, finding.end_step or finding.start_step])
+        return max(gap_of(steps[max(low - BEFORE, 0) : high + BEFORE]), self.config.resolution)
+
+    def lasted(self, finding: Finding) -> str:
+        """How long a finding took: ``within one logged sample``, ``after at most 700 steps``."""
+        if finding.end_step is None:
+            return ""
+        least, number = self.resolution(finding), float(finding.end_step - finding.start_step)
+        if least <= _EXACTLY:
+            return f"after {self.axis.span(max(number, 1))}"
+        if number <= least and not self.config.resolution:
+            return f"within one logged sample ({self.axis.span(least)})"
+        if number < _ROUGHLY * least:
+            return f"after at most {self.axis.span(rounded(number + least))}"
+        return f"after about {self.axis.span(rounded(number))}"
+
+
+def axis_of(timeline: Timeline) -> Axis:
+    """What the steps of a timeline count; steps where its attempts do not agree."""
+    nouns = {attempt.axis for attempt in timeline.attempts}
+    return Axis(nouns.pop()) if len(nouns) == 1 else Axis()
+
+
+def rounded(number: float) -> float:
+    """Two significant digits, upwards."""
+    if number <= 0:
+        return 0.0
+    size = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return math.ceil(round(number / size, 6)) * size
+
+
+def plainly(value: float) -> str:
+    """A measured value without powers of ten as long as anyone can read them: ``2.26``, ``234 million``."""
+    for size, word in ((1e9, "billion"), (1e6, "million")):
+        if size <= abs(value) < 1000 * size:
+            return f"{value / size:.3g} {word}".replace("-", "−")
+    return level(value)
+
+
+def percent(log_units: float) -> str:
+    """A difference of logarithms as a share: ``16 %``."""
+    share = 100 * abs(math.expm1(log_units))
+    return f"{count(share) if share >= 9.95 else f'{share:.1g}'} %"
+
+
+def times(factor: float) -> str:
+    """A factor: ``4.5 times``, ``1 300 times``."""
+    return f"{count(factor) if factor >= 9.95 else f'{factor:.2g}'} times"

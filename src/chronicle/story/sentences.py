@@ -1,0 +1,463 @@
+"""One sentence for each pattern, with the numbers of this run: past tense, plain units, ratios.
+
+`SENTENCES` maps each pattern to a function from what is known of a finding to `Words`. A number is put into
+words once, by `Teller.number`, and both the sentence and its short form use these words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from chronicle.classify.patterns import BY_ID
+from chronicle.classify.restarts import duration
+from chronicle.metrics.values import clipped, count, plural
+from chronicle.model import Finding, Quantity
+from chronicle.story.measured import Ground, Rise, percent, plainly, times
+
+_NAMED = 4  # data sets that a sentence names
+
+
+class Words(NamedTuple):
+    """A sentence, its short form for a card, and how it ended (empty where that goes without saying)."""
+
+    sentence: str
+    short: str
+    ending: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Teller:
+    """A finding with all that its sentence may ask for."""
+
+    ground: Ground
+    finding: Finding
+    numbers: list[Quantity] = field(default_factory=list)
+
+    @property
+    def what(self) -> str:
+        return self.ground.name(self.finding.metric)
+
+    @property
+    def start(self) -> str:
+        return self.ground.axis.place(self.finding.start_step)
+
+    def place(self, step: float) -> str:
+        return self.ground.axis.place(round(step))
+
+    def has(self, key: str) -> bool:
+        """Whether the evidence holds a finite number of this name."""
+        value = self.finding.evidence.get(key)
+        return isinstance(value, int | float) and math.isfinite(value)
+
+    def value(self, key: str, default: float = math.nan) -> float:
+        return float(self.finding.evidence[key]) if self.has(key) else default
+
+    def number(self, name: str, value: float, words: str) -> str:
+        """Keeps a number with its words, and gives the words."""
+        self.numbers.append(Quantity(name, value, words))
+        return words
+
+    def rise(self, metric: str = "") -> Rise | None:
+        """The rise of the loss, its two numbers kept."""
+        rise = self.ground.rise(self.finding, metric)
+        if rise is not None:
+            unit = self.ground.unit(metric or self.finding.metric)
+            self.number("before", rise.before, f"{rise.before_words}{unit}")
+            self.number("peak", rise.peak, f"{rise.peak_words}{unit}")
+        return rise
+
+    def risen(self, verb: str, metric: str = "") -> tuple[str, str]:
+        """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
+        rise, at = self.rise(metric), self.start
+        if rise is not None:
+            unit = self.ground.unit(metric or self.finding.metric)
+            told = f"{verb} from {rise.before_words} to {rise.peak_words}{unit} at {at}"
+            return told, f"{rise.short}{unit} at {at}"
+        if self.has("height_log"):
+            over = self.number("height", self.value("height_log"), percent(self.value("height_log")))
+            return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
+        return f"{verb} at {at}", f"from {at}"
+
+    def ended(self, kept: str = "had not come back when the log ended") -> tuple[str, str]:
+        """How a rise ended: ``was back after 240 steps``."""
+        lasted = self.ground.lasted(self.finding)
+        return (f"was back {lasted}", f"back {lasted}") if lasted else (kept, "not over when the log ended")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _spike(t: Teller) -> Words:
+    risen, short = t.risen("jumped")
+    ended, ending = t.ended("had not come all the way back when the log ended")
+    return Words(_sentence(f"{t.what} {risen} and {ended}"), short, ending)
+
+
+def _lasting_spike(t: Teller) -> Words:
+    risen, short = t.risen("jumped")
+    left = t.value("residual_log")
+    stayed = "came back only in part"
+    if left > 0:
+        over = t.number("left", left, percent(left))
+        stayed += f": when the log ended it stood {over} above its earlier course"
+    return Words(_sentence(f"{t.what} {risen} and {stayed}"), short, "not fully recovered")
+
+
+def _divergence_after(t: Teller) -> Words:
+    risen, short = t.risen("jumped")
+    return Words(_sentence(f"{t.what} {risen} and did not come down again"), short, "never over")
+
+
+def _divergence(t: Teller) -> Words:
+    rise = t.rise()
+    if rise is None:
+        return Words(_sentence(f"{t.what} turned upwards at {t.start}, without a spike"), f"from {t.start}")
+    unit = t.ground.unit(t.finding.metric)
+    told = f"{t.what} turned upwards at {t.start}, without a spike, and rose from {rise.before_words} to"
+    return Words(
+        _sentence(f"{told} {rise.peak_words}{unit}"), f"{rise.short}{unit} from {t.start}", "never over"
+    )
+
+
+def _shift(t: Teller) -> Words:
+    risen, short = t.risen("rose")
+    left = t.value("residual_log", t.value("step_log"))
+    stayed = "stayed up"
+    if left > 0:
+        stayed = f"stayed {t.number('left', left, percent(left))} above its earlier course"
+    if t.finding.end_step is not None:
+        stayed += f" until {t.place(t.finding.end_step)}"
+    return Words(_sentence(f"{t.what} {risen} and {stayed}"), short, "stayed up")
+
+
+def _datasets(t: Teller) -> Words:
+    moved = [str(name) for name in t.finding.evidence.get("data_sets", ())]
+    of = int(t.value("of", len(moved)))
+    metric = max(moved, key=lambda m: _height(t.ground.rise(t.finding, m)), default="")
+    names = [t.ground.name(m) for m in moved]
+    risen, short = t.risen("rose", metric)
+    ended, ending = t.ended()
+    rest = of - len(moved)
+    if len(moved) == 1:
+        others = "that of the other data set" if rest == 1 else f"those of the other {rest} data sets"
+        aside = f"; {others} did not move" if rest > 0 else ""
+        return Words(_sentence(f"{names[0]} {risen} and {ended}{aside}"), short, ending)
+    few = [name.removeprefix("the loss of ") for name in names[:_NAMED]]
+    listed = f"{', '.join(few[:-1])} and {few[-1]}" if few else "several data sets"
+    who = f"the losses of {listed}" + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    together = f"{who} rose together: {t.ground.name(metric)} {risen} and {ended}"
+    return Words(_sentence(together), short, ending)
+
+
+def _height(rise: Rise | None) -> float:
+    return 0.0 if rise is None else rise.peak - rise.before
+
+
+def _resume_spike(t: Teller) -> Words:
+    high, at = t.value("join_height_log"), t.start
+    over = t.number("height", high, percent(high)) if t.has("join_height_log") else ""
+    told = f"{t.what} began {over} higher at the restart at {at}" if over else f"{t.what} rose at {at}"
+    ended, ending = t.ended()
+    return Words(_sentence(f"{told} and {ended}"), f"{over} higher after the restart at {at}".strip(), ending)
+
+
+def _ratio_skew(t: Teller) -> Words:
+    risen, short = t.risen("rose")
+    ended, ending = t.ended()
+    share, ratio = t.value("ratio_change_share"), t.finding.evidence.get("ratio")
+    cause = ""
+    if math.isfinite(share) and ratio:
+        moved = t.number("ratio", share, f"{count(100 * abs(share))} %")
+        cause = f"the share of a source in the batch ({ratio}) moved by {moved}, and "
+    return Words(_sentence(f"{cause}{t.what} {risen} and {ended}"), short, ending)
+
+
+def _rate_not_restored(t: Teller) -> Words:
+    factor = t.value("lr_factor")
+    off = times(factor) if factor > 1 else f"{count(100 * factor)} % of"
+    size = t.number("factor", factor, off)
+    how = " and warmed up again" if t.finding.evidence.get("how") == "warms up again" else ""
+    told = f"the learning rate was {size} what was expected from {t.start} on{how}"
+    return Words(_sentence(told), f"learning rate {size} what was expected from {t.start}")
+
+
+def _precursor(t: Teller) -> Words:
+    factor, lead = t.value("rise_factor"), t.value("lead_steps")
+    rose = t.number("rise", factor, times(factor))
+    ahead = t.number("lead", lead, t.ground.axis.span(lead))
+    told = f"the gradient norm rose to {rose} its level at {t.start}, {ahead} before the loss rose"
+    return Words(_sentence(told), f"gradient norm {ahead} ahead of the loss at {t.start}")
+
+
+def _rising_rate(t: Teller) -> Words:
+    number = t.number("spikes", t.value("spikes"), plural(int(t.value("spikes", 0)), "spike"))
+    factor = t.number("factor", t.value("factor"), times(t.value("factor")))
+    trend = {
+        "gap in the first third": f"in the first third {factor} as far apart as in the last",
+        "height in the last third": f"in the last third {factor} as high as in the first",
+        "spikes in the second half": f"in the second half {factor} as many as in the first",
+    }.get(str(t.finding.evidence.get("of")), "more and more often")
+    span = t.ground.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
+    return Words(
+        f"Spikes came more and more often: {number} over {span}, {trend}.", f"{number} from {t.start}"
+    )
+
+
+def _logits(t: Teller) -> Words:
+    grown, last = t.value("growth_factor"), t.value("last_logit")
+    rose = t.number("growth", grown, times(grown))
+    top = t.number("last", last, plainly(last))
+    told = f"the largest attention logit grew to {rose} its size from {t.start} on and reached {top}"
+    if t.has("doubling_steps"):
+        told += f", doubling about every {t.ground.axis.span(t.value('doubling_steps'))}"
+    return Words(_sentence(told), f"attention logit up to {top} from {t.start}")
+
+
+def _drift(t: Teller) -> Words:
+    before = t.number("before", t.value("level_before"), plainly(t.value("level_before")))
+    now = t.number("now", t.value("level_now"), plainly(t.value("level_now")))
+    told = f"the mean log Z of the output left its level at {t.start} and moved from {before} to {now}"
+    return Words(_sentence(told), f"log Z {before} → {now} from {t.start}")
+
+
+def _plateau(t: Teller) -> Words:
+    told = f"{t.what} stopped falling at {t.start}"
+    before, after = t.value("slope_before_log_per_log_step"), t.value("slope_after_log_per_log_step")
+    if before and after and before / after > 1:
+        told += (
+            f": it fell {t.number('slower', before / after, times(before / after))} more slowly from there"
+        )
+    if t.value("learning_rate_share", 1.0) < 0.01:
+        told += ", with the learning rate as good as zero"
+    return Words(_sentence(told), f"flat from {t.start}")
+
+
+def _overfitting(t: Teller) -> Words:
+    up = t.number("rise", t.value("rise_log"), percent(t.value("rise_log")))
+    told = f"{t.what} was lowest at {t.start} and rose by {up} since"
+    if t.has("training_fall_log"):
+        fall = percent(-t.value("training_fall_log"))
+        told += f", while the training loss fell by {t.number('fall', t.value('training_fall_log'), fall)}"
+    return Words(_sentence(told), f"{up} above its lowest, at {t.start}")
+
+
+def _slower(t: Teller) -> Words:
+    share = t.value("slower_share")
+    slow = t.number("slower", share, f"{count(100 * share)} %")
+    lasted = t.number("lasted", t.value("slow_steps"), t.ground.axis.span(t.value("slow_steps", 0)))
+    told = f"the training became {slow} slower at {t.start} and stayed so for {lasted}"
+    if t.has("lost_steps"):
+        told += f", which cost the time of about {t.ground.axis.span(t.value('lost_steps'))}"
+    return Words(_sentence(told), f"{slow} slower from {t.start}")
+
+
+def _hang(t: Teller) -> Words:
+    first = t.start
+    if t.has("gap_s"):
+        long = t.number("gap", t.value("gap_s"), duration(t.value("gap_s")))
+    else:
+        factor = t.value("gap_times_median")
+        long = t.number("gap", factor, f"{times(factor)} the usual time of a step")
+    return Words(
+        _sentence(f"nothing was logged for {long} after {first}"), f"{long} without a step after {first}"
+    )
+
+
+def _failed(t: Teller) -> Words:
+    if t.has("attempts"):
+        of = t.number("attempts", t.value("attempts"), plural(int(t.value("attempts")), "attempt"))
+        died = int(t.value("died", 0))
+        told = f"none of {of} held" if died == t.value("attempts") else f"{count(died)} of {of} were lost"
+        return Words(_sentence(told), told)
+    _, values = t.ground.samples(t.finding)
+    known = values[np.isfinite(values)]
+    if len(known) < 2:
+        return Words("The run did not learn.", "did not learn")
+    first, last = (float(np.median(part)) for part in (known[:8], known[-8:]))
+    ends = t.number("first", first, plainly(first)), t.number("last", last, plainly(last))
+    told = f"{t.what} began at {ends[0]} and ended at {ends[1]}: the run did not learn"
+    return Words(_sentence(told), f"{ends[0]} → {ends[1]}, did not learn")
+
+
+def _nan(t: Teller) -> Words:
+    nan, inf, zero = (t.value(f"{name}_samples", 0.0) for name in ("nan", "inf", "zero"))
+    what = "NaN or infinite" if nan and inf else "infinite" if inf else "exactly zero" if zero else "NaN"
+    number = nan + inf + zero
+    values = t.number("values", number, plural(int(number), "logged value"))
+    end, start = t.finding.end_step, t.start
+    if end is None:
+        return Words(
+            _sentence(f"{t.what} was {what} from {start} to the end ({values})"),
+            f"{what} from {start}",
+            "to the end",
+        )
+    back = (
+        "for one logged value" if number == 1 else f"over {t.ground.axis.places(t.finding.start_step, end)}"
+    )
+    at = f" at {start}" if number == 1 else ""
+    return Words(_sentence(f"{t.what} was {what} {back}{at}"), f"{what} at {start}", "over")
+
+
+def _loss_scale(t: Teller) -> Words:
+    halved = t.number("halvings", t.value("halvings"), times(t.value("halvings")))
+    told = f"the loss scale was halved {halved} from {t.start} on"
+    if t.has("lowest_scale"):
+        low = t.number(
+            "lowest", t.value("lowest_scale"), plainly(t.value("lowest_scale")).removesuffix(".00")
+        )
+        told += f", down to {low}"
+    return Words(_sentence(told), f"loss scale halved {halved} from {t.start}")
+
+
+def _frozen(t: Teller) -> Words:
+    number = t.number("values", t.value("equal_samples"), plural(int(t.value("equal_samples", 0)), "value"))
+    same = t.number("value", t.value("value_loss"), plainly(t.value("value_loss")))
+    end = t.finding.end_step
+    span = f"from {t.start} on" if end is None else f"over {t.ground.axis.places(t.finding.start_step, end)}"
+    told = f"{t.what} was logged as {same}, the same to the last bit, {span} ({number})"
+    return Words(_sentence(told), f"the same value from {t.start}")
+
+
+def _grokking(t: Teller) -> Words:
+    if t.has("train_saturated_step"):
+        learned = t.place(t.value("train_saturated_step"))
+        steps, values = t.ground.samples(t.finding)
+        low, high = (
+            float(np.interp(s, steps, values)) for s in (t.finding.start_step, t.finding.end_step or 0)
+        )
+        ends = t.number("from", low, plainly(low)), t.number("to", high, plainly(high))
+        span = t.ground.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
+        told = f"{t.what} went from {ends[0]} to {ends[1]} over {span}, long after the training data"
+        return Words(
+            _sentence(f"{told} had been learned at {learned}"), f"{ends[0]} → {ends[1]} from {t.start}"
+        )
+    fall = t.number("fall", t.value("drop_log"), percent(-t.value("drop_log")))
+    lasted = t.ground.lasted(t.finding).removeprefix("after ")
+    took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
+    return Words(_sentence(f"{t.what} fell by {fall}{took} at {t.start}"), f"{fall} lower at {t.start}")
+
+
+def _repeated(t: Teller) -> Words:
+    low, jump = t.value("low_start_step"), t.value("jump_log")
+    up = t.number("jump", jump, percent(jump))
+    told = f"{t.what} jumped by {up} at {t.start}, where new data began"
+    if math.isfinite(low):
+        fed = t.number(
+            "replayed", t.value("replayed_steps"), t.ground.axis.span(t.value("replayed_steps", 0))
+        )
+        under = t.number("low", t.value("low_log"), percent(-t.value("low_log")))
+        told = (
+            f"after the restart at {t.place(low)} the run was fed {fed} of data that it had seen before: "
+            f"{t.what} was {under} too low, and jumped by {up} at {t.start}, where new data began"
+        )
+    return Words(_sentence(told), f"{up} up where new data began, at {t.start}")
+
+
+def _reinitialised(t: Teller) -> Words:
+    risen, short = t.risen("jumped")
+    told = f"{t.what} {risen}, back at the value of the very first steps: what had been learned was lost"
+    return Words(_sentence(told), short)
+
+
+def _quantised(t: Teller) -> Words:
+    grid = t.number("grid", t.value("grid_loss"), plainly(t.value("grid_loss")))
+    kinds = t.number("values", t.value("distinct_values"), count(t.value("distinct_values", 0)))
+    return Words(
+        _sentence(f"{t.what} was logged in multiples of {grid}: {kinds} different values in all"),
+        f"logged in multiples of {grid}",
+    )
+
+
+def _decay(t: Teller) -> Words:
+    fell = t.number("fall", t.value("drop_log"), percent(-t.value("drop_log")))
+    told = f"{t.what} fell by {fell} below its course when the learning rate began to decay at {t.start}"
+    return Words(_sentence(told), f"{fell} lower from {t.start}")
+
+
+def _ramp(t: Teller) -> Words:
+    factor = t.number("factor", t.value("batch_factor"), times(t.value("batch_factor")))
+    stages = int(t.value("ramps", 1))
+    end = t.finding.end_step or t.finding.start_step
+    where = (
+        f"at {t.start}"
+        if stages == 1
+        else f"in {stages} stages over {t.ground.axis.places(t.finding.start_step, end)}"
+    )
+    told = f"the batch grew to {factor} its size {where}"
+    if t.value("noise_factor", 1.0) < 1:
+        calmer = t.number("noise", t.value("noise_factor"), f"{count(100 * (1 - t.value('noise_factor')))} %")
+        told += f", and {t.what} scattered {calmer} less"
+    return Words(_sentence(told), f"batch {factor} as large")
+
+
+def _calm(t: Teller) -> Words:
+    steps, values = t.ground.samples(t.finding)
+    known = np.isfinite(values)
+    if not known.any():
+        return Words("Nothing stood out.", "nothing stood out")
+    first, last = (float(values[known][i]) for i in (0, -1))
+    least = "at least " if t.ground.is_cut(values, int(np.argmax(known))) else ""
+    ends = t.number("first", first, f"{least}{plainly(first)}"), t.number("last", last, plainly(last))
+    span = t.ground.axis.places(int(steps[known][0]), int(steps[known][-1]))
+    unit = t.ground.unit(t.finding.metric)
+    verb = "fell" if last < first else "went"
+    told = f"{t.what} {verb} from {ends[0]} to {ends[1]}{unit} over {span}"
+    if t.finding.pattern == "noisy-healthy":
+        noise = t.number("noise", t.value("noise_log"), percent(t.value("noise_log")))
+        told += f", with a noise of about {noise} from value to value"
+    return Words(
+        _sentence(f"{told}, and nothing disturbed it for long"),
+        f"{'≥ ' if least else ''}{plainly(first)} → {ends[1]}{unit}, calm",
+    )
+
+
+SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
+    "near-perfect": _calm,
+    "noisy-healthy": _calm,
+    "spike-fast-recovery": _spike,
+    "lr-decay-drop": _decay,
+    "batch-ramp": _ramp,
+    "spike-slow-recovery": _spike,
+    "multi-dataset-spike": _datasets,
+    "resume-spike": _resume_spike,
+    "resume-ratio-skew": _ratio_skew,
+    "lr-not-restored": _rate_not_restored,
+    "level-shift": _shift,
+    "grad-norm-precursor": _precursor,
+    "rising-spike-rate": _rising_rate,
+    "attention-logit-growth": _logits,
+    "output-logit-drift": _drift,
+    "plateau": _plateau,
+    "overfitting": _overfitting,
+    "throughput-drop": _slower,
+    "hang": _hang,
+    "spike-no-full-recovery": _lasting_spike,
+    "divergence-after-spike": _divergence_after,
+    "divergence-no-spike": _divergence,
+    "failed-run": _failed,
+    "nan-inf": _nan,
+    "loss-scale-collapse": _loss_scale,
+    "frozen-metric": _frozen,
+    "grokking": _grokking,
+    "repeat-data": _repeated,
+    "reinitialised": _reinitialised,
+    "quantised-loss": _quantised,
+}
+"""The sentence of each pattern; a test holds that none is missing."""
+
+
+def told(ground: Ground, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
+    """The words of a finding, and the numbers in them."""
+    teller = Teller(ground, finding)
+    tell = SENTENCES.get(finding.pattern)
+    if tell is None:  # a pattern of a rule of one's own
+        title = BY_ID[finding.pattern].title if finding.pattern in BY_ID else clipped(finding.pattern, 80)
+        return Words(f"{title} at {teller.start}.", f"at {teller.start}"), ()
+    words = tell(teller)
+    return words, tuple(teller.numbers)

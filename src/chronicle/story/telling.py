@@ -1,0 +1,404 @@
+"""From a timeline, its diagnosis and the notes on it to events: what happened, in the order it happened.
+
+That order is the one of attempts, then of steps: what a discarded branch saw comes before the rollback that
+discarded it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from chronicle.classify.patterns import BY_ID, Trait, having
+from chronicle.classify.restarts import change_words, duration, lettered
+from chronicle.metrics.values import clipped, count, fault_words, instant, plural
+from chronicle.model import Event, EventKind, Fault, Finding, Join, JoinKind, Note, Role
+from chronicle.story.changes import changes
+from chronicle.story.grouping import RISES, Happening, happenings
+from chronicle.story.measured import Ground
+from chronicle.story.sentences import told
+from chronicle.timeline.endings import endings
+
+_FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as the log grows
+_SHOWN_CHANGES = 4
+_MOST_FAULTS = 200  # events; of very many faults the last one stands for the rest
+_NEAR_SHARE = 0.1  # of its step: a note's id of an event that moved still means it
+_CAUSE_SAMPLES = 50  # what happened so shortly before may be a cause
+_WHOLE = having(Trait.CALM | Trait.PROPERTY)
+_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
+_ENDED = {
+    "finished": "The training finished at {}.",
+    "crashed": "The process crashed after {}.",
+    "killed": "The process was killed after {}.",
+    "aborted": "The process was aborted after {}.",
+    "in NaN": "The log ends at {}.",
+    "cut off": "The last record, at {}, is cut: the training goes on, or it was killed.",
+    "": "The log ends at {}.",
+}
+_TITLES = {
+    JoinKind.RESUME: "Resume",
+    JoinKind.ROLLBACK: "Rollback",
+    JoinKind.RELAUNCH: "Relaunch",
+}
+_KINDS = list(EventKind)
+
+
+def events(ground: Ground, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
+    """All events of a run, in the order they happened."""
+    clock = _Clock(ground)
+    joined = [_joined(ground, letter, join) for letter, join in lettered(ground.diagnosis)]
+    plain = [*_launch(ground), *joined, *changes(ground), *_faults(ground), *_end(ground)]
+    found = [_found(ground, one) for one in happenings(ground.timeline, ground.diagnosis)]
+    placed = [clock.placed(event) for event in _with_ids([*plain, *found])]
+    placed = [_with_causes(ground, event, placed) for event in placed]
+    placed, said = _with_notes(ground, placed, notes)
+    return tuple(sorted([*placed, *(clock.placed(event) for event in said)], key=_order(ground)))
+
+
+def _launch(ground: Ground) -> Iterator[Event]:
+    if not ground.timeline.attempts:
+        return
+    first = ground.timeline.attempts[0]
+    steps = [int(s.steps.min()) for s in first.series.values() if len(s)]
+    if steps:
+        where = first.facts.get("nodes") or first.facts.get("host") or ""
+        on = f" on {clipped(str(where), 60)}" if where else ""
+        words = f"The log begins at {ground.axis.place(min(steps))}{on}."
+        yield Event("launch", EventKind.LAUNCH, "Launch", words, step=min(steps), attempt=first.name)
+
+
+def _joined(ground: Ground, letter: str, join: Join) -> Event:
+    axis, lost = ground.axis, join.discarded_steps
+    later = f", {duration(join.gap_s)} later" if join.gap_s is not None and join.gap_s >= 1 else ""
+    if join.to_step < join.from_step:
+        what = "was started again" if join.kind is JoinKind.RELAUNCH else "went back"
+        told_ = f"The run {what} from {axis.way(join.from_step, join.to_step)}{later}"
+        told_ += f", and {axis.span(lost)} were discarded" if lost else ""
+        short = f"{count(join.from_step)} → {axis.place(join.to_step)}"
+    else:
+        told_ = f"The run went on at {axis.place(join.to_step)}{later}"
+        told_ += f", and a branch of {axis.span(lost)} was given up" if lost else ""
+        short = f"at {axis.place(join.to_step)}"
+    stated = [change_words(change) for change in join.changes]
+    more = (
+        f", and {plural(len(stated) - _SHOWN_CHANGES, 'more change')}" if len(stated) > _SHOWN_CHANGES else ""
+    )
+    moved = f" What changed: {'; '.join(stated[:_SHOWN_CHANGES])}{more}." if stated else ""
+    after = ground.timeline.attempts[join.after].name
+    return Event(
+        f"{join.kind.value}-a{join.after + 1}",
+        EventKind(join.kind.value),
+        _TITLES[join.kind],
+        f"{told_}.{moved}{_reach(ground, join)}",
+        short,
+        letter,
+        step=join.to_step,
+        duration_s=join.gap_s,
+        attempt=after,
+        severity=min(1.0, lost / max(1, join.from_step)),
+    )
+
+
+def _reach(ground: Ground, join: Join) -> str:
+    """Whether a rollback went back far enough, and whether what it left came again."""
+    seen, words = join.evidence, ""
+    left = seen.get("left_pattern") or seen.get("inside_pattern")
+    title = f"“{BY_ID[left].title}”" if left in BY_ID else "what had begun"
+    if "inside_start_step" in seen:
+        begun = ground.axis.place(seen["inside_start_step"])
+        words = f" It did not go back far enough: {title} had begun at {begun}."
+    elif "left_start_step" in seen:
+        words = f" That is {ground.axis.span(seen['margin_steps'])} before {title} began."
+    if "again_step" in seen:
+        words += f" It came again at {ground.axis.place(seen['again_step'])}."
+    return words
+
+
+def _faults(ground: Ground) -> Iterator[Event]:
+    """Faults beside the curves: those of one kind at one step are one event."""
+    groups: dict[tuple[object, ...], list[Fault]] = {}
+    for fault in ground.timeline.faults:
+        groups.setdefault((fault.kind, fault.what, fault.at_step), []).append(fault)
+    listed = list(groups.values())
+    for faults in listed[: _MOST_FAULTS - 1]:
+        yield _fault(ground, faults)
+    if rest := [fault for faults in listed[_MOST_FAULTS - 1 :] for fault in faults]:
+        yield replace(_fault(ground, rest), sentence=f"{plural(len(rest), 'more fault')} followed.")
+
+
+def _fault(ground: Ground, faults: Sequence[Fault]) -> Event:
+    first = faults[0]
+    hosts = list(dict.fromkeys(fault.host for fault in faults if fault.host))
+    number = sum(fault.count for fault in faults)
+    often = f", {count(number)} times" if number > 1 else ""
+    on = f" on {clipped(', '.join(hosts), 80)}" if hosts else ""
+    kind = fault_words(first.kind)
+    title = f"Fault: {kind}"
+    where = "" if first.at_step is None else f" at {ground.axis.place(first.at_step)}"
+    return Event(
+        f"fault-{first.kind}-{coarse(first.at_step or 0)}",
+        EventKind.FAULT,
+        title,
+        f"{clipped(first.what, 300).rstrip('.')}{on}{often}.",
+        f"{kind}{where}",
+        step=first.at_step,
+        time=instant(first.at_time),
+        attempt=ground.attempt_at(first.at_time),
+        who=clipped(", ".join(hosts), 80),
+    )
+
+
+def _end(ground: Ground) -> Iterator[Event]:
+    """How the run ended: the end of the attempt that is its latest."""
+    timeline = replace(ground.timeline, joins=ground.diagnosis.joins)
+    told_ends = [ending for ending in endings(timeline) if ending.then != "empty"]
+    latest = [ending for ending in told_ends if ending.then == "latest"] or told_ends
+    if not latest:
+        return
+    ending, attempt = latest[-1], timeline.attempts[latest[-1].attempt]
+    last = max((int(s.steps.max()) for s in attempt.series.values() if len(s)), default=None)
+    if last is None:
+        return
+    form = _ENDED.get(ending.how, f"The log ends at {{}}: {ending.how}.")
+    words = form.format(ground.axis.place(last))
+    short = f"{ending.how or 'ends'} at {ground.axis.place(last)}"
+    yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=ending.how)
+
+
+def _found(ground: Ground, one: Happening) -> Event:
+    """The event of a group of findings: the sentence of its gravest name, then what else was seen."""
+    lead = one.lead
+    words, numbers = told(ground, lead)
+    sentences, shorts = [words.sentence], words.short
+    others: dict[str, Finding] = {}
+    for part in one.parts:
+        if part.pattern != lead.pattern and not {part.pattern, lead.pattern} <= RISES:
+            others.setdefault(_FAMILY if part.pattern in RISES else part.pattern, part)
+    for part in others.values():
+        more, further = told(ground, part)
+        sentences.append(more.sentence)
+        numbers += further
+    same = [p for p in one.parts if p.pattern == lead.pattern and p.metric == lead.metric]
+    if len(same) > 1:
+        sentences.append(f"It peaked {count(len(same))} times.")
+    live = lead.pattern == "failed-run" or ground.is_live(lead.attempt, lead.start_step)
+    if not live:
+        sentences.append("This branch was discarded later.")
+        shorts += " · discarded"
+    at = ground.index(lead.attempt)
+    family = _FAMILY if lead.pattern in RISES else lead.pattern
+    return Event(
+        f"{family}{'' if at is None else f'-a{at + 1}'}-{coarse(lead.start_step)}",
+        EventKind.FINDING,
+        BY_ID[lead.pattern].title,
+        " ".join(sentences),
+        shorts,
+        str(one.number),
+        step=lead.start_step,
+        end_step=lead.end_step,
+        attempt=lead.attempt or "",
+        live=live,
+        verdict=one.verdict,
+        severity=lead.severity,
+        numbers=numbers,
+        ending=words.ending,
+        patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in one.parts)])),
+        parts=tuple(part.id for part in one.parts),
+    )
+
+
+def _with_causes(ground: Ground, event: Event, others: Sequence[Event]) -> Event:
+    """What this run shows shortly before a finding, the nearest first."""
+    if event.kind is not EventKind.FINDING or event.step is None or set(event.patterns) & _WHOLE:
+        return event
+    at, reach = event.step, _CAUSE_SAMPLES * max(ground.gap, 1.0)
+    near = [
+        (at - other.step, other)
+        for other in others
+        if other.kind not in (EventKind.LAUNCH, EventKind.END)
+        and "rising-spike-rate" not in other.patterns
+        and other.step is not None
+        and other.attempt in ("", event.attempt)
+        and 0 <= at - other.step <= reach
+        and other.id != event.id
+        and other.title != event.title
+        and not set(other.patterns) & _WHOLE
+    ]
+    near.sort(key=lambda pair: pair[0])
+    words = (
+        f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''} "
+        + (f"{ground.axis.span(before)} before" if before else "at the same place")
+        for before, o in near
+    )
+    return replace(event, causes=tuple(dict.fromkeys(words)))
+
+
+def _with_ids(made: Iterable[Event]) -> list[Event]:
+    """The events with ids that no two of them share, and for findings those of the neighbouring places."""
+    seen: Counter[str] = Counter()
+    named = []
+    for event in made:
+        seen[event.id] += 1
+        number = seen[event.id]
+        named.append(event if number == 1 else replace(event, id=f"{event.id}.{number}"))
+    taken = {event.id for event in named}
+    for place, event in enumerate(named):
+        also = (
+            []
+            if event.kind is not EventKind.FINDING
+            else [i for i in _neighbours(event.id) if i not in taken]
+        )
+        taken |= set(also)
+        named[place] = replace(event, also=tuple(also))
+    return named
+
+
+def _neighbours(event_id: str) -> Iterator[str]:
+    """The ids that an event would have had a little earlier and later."""
+    match = _ID.fullmatch(event_id)
+    if match is None:
+        return
+    stem, place = event_id[: match.start("place")], int(match["place"])
+    size = 10 ** max(len(match["place"]) - 2, 0)
+    yield from (f"{stem}{near}" for near in (place - size, place + size) if near > 0)
+
+
+def coarse(step: int) -> int:
+    """A step to two significant digits: a detection that moves a little keeps its id."""
+    size = 10 ** max(len(str(abs(step))) - 2, 0)
+    return max(round(step / size), 0) * size
+
+
+def _with_notes(
+    ground: Ground, made: Sequence[Event], notes: Sequence[Note]
+) -> tuple[list[Event], list[Event]]:
+    """Events with the ids by which notes know them, and the notes as events of their own."""
+    known = list(made)
+    said = []
+    seen: Counter[str] = Counter()
+    for note in notes:
+        place = _meant(note, known)
+        if place is not None and note.event and note.event not in (known[place].id, *known[place].also):
+            known[place] = replace(known[place], also=(*known[place].also, note.event))
+        stem = f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}"
+        seen[stem] += 1
+        kind = EventKind.DECISION if note.kind == "decision" else EventKind.NOTE
+        of = known[place] if place is not None else None
+        said.append(
+            Event(
+                stem if seen[stem] == 1 else f"{stem}.{seen[stem]}",
+                kind,
+                (note.kind or "note").capitalize(),
+                note.text,
+                clipped(note.text.split("\n")[0], 120),
+                step=note.step if note.step is not None or of is None else of.step,
+                time=note.at_time,
+                attempt=of.attempt if of is not None else "",
+                of=of.id if of is not None else "",
+                who=note.author,
+            )
+        )
+    return known, said
+
+
+def _meant(note: Note, made: Sequence[Event]) -> int | None:
+    """Which event a note speaks of: the one it names, else the finding or join that lies around its step."""
+    for place, event in enumerate(made):
+        if note.event and note.event in (event.id, *event.also):
+            return place
+    match = _ID.fullmatch(note.event) if note.event else None
+    if match is not None:  # the event was found elsewhere, or under another name, when the note was written
+        step = int(match["place"])
+        family = f"{match['family']}-a{match['attempt']}-" if match["attempt"] else f"{match['family']}-"
+        near = [
+            (abs(event.step - step), place)
+            for place, event in enumerate(made)
+            if event.step is not None and event.id.startswith(family)
+        ]
+        return min(near)[1] if near and min(near)[0] <= _NEAR_SHARE * max(step, 1) else None
+    if note.step is None or note.event:
+        return None
+    around = [
+        (event.kind is not EventKind.FINDING, abs(event.step - note.step), place)
+        for place, event in enumerate(made)
+        if event.step is not None and _covers(event, note.step) and not set(event.patterns) & _WHOLE
+    ]
+    return min(around)[2] if around else None
+
+
+def _covers(event: Event, step: int) -> bool:
+    if event.kind is EventKind.FINDING:
+        last = math.inf if event.end_step is None else event.end_step
+        return event.step is not None and event.step <= step <= last
+    return event.kind.value in tuple(JoinKind) and event.step == step
+
+
+class _Clock:
+    """When and at how many tokens a run was at a step of an attempt."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        times = [t.times[np.isfinite(t.times)] for t in ground.timeline.series.values()]
+        self.begun = min((float(t.min()) for t in times if len(t)), default=math.nan)
+        self.at = lru_cache(maxsize=None)(self._at)
+
+    def placed(self, event: Event) -> Event:
+        """The event with its time, the time since the start, how long it took, and its tokens."""
+        config = self.ground.config
+        if event.step is None:
+            return event if event.time else replace(event, time=config.date)
+        start = self.at(event.attempt, event.step, False)
+        end = self.at(event.attempt, event.end_step, False) if event.end_step is not None else math.nan
+        tokens = self.at(event.attempt, event.step, True)
+        if math.isnan(tokens) and config.tokens_per_step and self.ground.axis.noun == "step":
+            tokens = event.step * config.tokens_per_step
+        return replace(
+            event,
+            time=event.time or instant(start) or config.date,
+            elapsed_s=round(start - self.begun, 3) if math.isfinite(start - self.begun) else None,
+            duration_s=round(end - start, 3) if math.isfinite(end - start) else event.duration_s,
+            tokens=tokens if math.isfinite(tokens) else None,
+        )
+
+    def _at(self, attempt: str, step: int, tokens: bool) -> float:
+        """Unix seconds (or the tokens) of the last point at or before a step; NaN where nothing tells."""
+        best = math.nan, -math.inf
+        index = self.ground.index(attempt or None)
+        for track in self.ground.timeline.series.values():
+            if tokens and track.role is not Role.TOKENS:
+                continue
+            rows = track.live if index is None else track.attempt == index
+            steps, values = track.steps[rows], (track.values if tokens else track.times)[rows]
+            known = np.isfinite(values)
+            steps, values = steps[known], values[known]
+            row = int(np.searchsorted(steps, step, side="right")) - 1
+            if row >= 0 and steps[row] > best[1]:
+                best = float(values[row]), float(steps[row])
+            elif row < 0 and len(steps) and best[1] == -math.inf and math.isnan(best[0]):
+                best = float(values[0]), -math.inf
+        return best[0]
+
+
+def _order(ground: Ground) -> Callable[[Event], tuple[bool, int, float, int, str]]:
+    """The order of events: by attempt, by step, and at one step what may be the cause first."""
+    index = {attempt.name: k for k, attempt in reversed(list(enumerate(ground.timeline.attempts)))}
+    last = len(index)
+
+    def key(event: Event) -> tuple[bool, int, float, int, str]:
+        whole = event.kind is EventKind.END or bool(set(event.patterns) & _WHOLE)
+        at = index.get(event.attempt, _attempt_at(ground, event.step) if event.step is not None else last)
+        step = math.inf if event.step is None else float(event.step)
+        return whole or event.step is None, at, step, _KINDS.index(event.kind), event.time
+
+    return key
+
+
+def _attempt_at(ground: Ground, step: int) -> int:
+    """The attempt that kept a step."""
+    return next((view.index for view in ground.views if view.is_live(step)), 0)

@@ -1,0 +1,106 @@
+/* The chronicle of all runs over window.chronicleEvents (events.js): filters by words, kind, person and run.
+   The whole state is the URL's hash. The list that the page came with stands until the first filter. */
+(() => {
+  "use strict";
+  const root = document.getElementById("chronicle");
+  const FIELDS = ["time", "kind", "verdict", "mark", "title", "sentence", "who", "run", "name", "href"];
+  const all = (window.chronicleEvents || []).map(row =>
+    Object.assign({}, ...FIELDS.map((name, i) => ({ [name]: row[i] }))));
+  all.forEach(e => { e.text = [e.title, e.sentence, e.who, e.run, e.name, e.kind].join(" ").toLowerCase(); });
+
+  const find = selector => root.querySelector(selector);
+  const make = (tag, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  };
+  const box = find("input"), days = find(".ch-days"), more = find(".ch-more"), status = find("[role=status]");
+  const [kind, who, run] = root.querySelectorAll("select");
+  const FILTERS = [
+    { key: "kind", select: kind, of: e => e.kind, label: e => e.kind, any: "All kinds" },
+    { key: "who", select: who, of: e => e.who, label: e => e.who, any: "Everybody" },
+    { key: "run", select: run, of: e => e.run, label: e => e.name, any: "All runs" },
+  ];
+  const SAID = ["note", "decision", "lesson", "hypothesis", "tried", "outcome"];
+  const PAGE = 150, given = [...days.childNodes];
+  let shown = PAGE;
+
+  const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September",
+                  "October", "November", "December"];
+  const monthOf = e => /^\d{4}-\d\d/.test(e.time) ? `${MONTHS[+e.time.slice(5, 7) - 1]} ${e.time.slice(0, 4)}` : "No date";
+  const dayOf = e => /^\d{4}-\d\d-\d\d/.test(e.time) ? `${+e.time.slice(8, 10)} ${MONTHS[+e.time.slice(5, 7) - 1]}` : "";
+  const hourOf = e => e.time.length > 10 ? e.time.slice(11, 16) + e.time.slice(11).replace(/^[\d:.]+/, "")
+    : e.time ? "day only" : "no date";
+
+  function badge(e) {
+    const mark = make("span", { className: e.verdict ? "ch-n" : e.mark ? "ch-n join" : "ch-n dot", textContent: e.mark });
+    if (e.verdict) mark.dataset.v = e.verdict; else mark.dataset.kind = e.kind;
+    return mark;
+  }
+
+  function row(e) {
+    return make("li", { className: SAID.includes(e.kind) ? "said" : "" },
+      make("span", { className: "ch-when", textContent: hourOf(e) }), badge(e),
+      make("div", {}, make("p", {}, make("a", { href: e.href, textContent: e.title }), " ", e.sentence),
+        make("p", { className: "ch-when", textContent: [e.name, e.who].filter(Boolean).join(" · ") })));
+  }
+
+  function draw() {
+    const words = box.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const hits = all.filter(e => words.every(w => e.text.includes(w)) &&
+      FILTERS.every(f => !f.select.value || f.of(e) === f.select.value));
+    const filtered = words.length || FILTERS.some(f => f.select.value);
+    status.textContent = filtered ? `${hits.length} of ${all.length} events` : `${all.length} events`;
+    more.hidden = hits.length <= shown;
+    root.classList.toggle("ch-on", true);
+    if (!filtered && shown === PAGE) { days.replaceChildren(...given); return; }
+    days.replaceChildren();
+    let month, day, list;
+    for (const e of hits.slice(0, shown)) {
+      if (monthOf(e) !== month) {
+        month = monthOf(e);
+        day = list = null;
+        days.append(make("div", { className: "ch-month" }, make("h2", { textContent: month }), make("div")));
+      }
+      if (list === null || dayOf(e) !== day) {
+        day = dayOf(e);
+        list = make("ol", { className: "ch-log timed" });
+        const place = days.lastChild.lastChild;
+        if (day) place.append(make("h3", { textContent: day }));
+        place.append(list);
+      }
+      list.append(row(e));
+    }
+    if (!hits.length) days.append(make("p", { textContent: "No event is all of this: widen a filter." }));
+  }
+
+  function change() {
+    shown = PAGE;
+    const hash = new URLSearchParams();
+    FILTERS.forEach(f => { if (f.select.value) hash.set(f.key, f.select.value); });
+    if (box.value.trim()) hash.set("q", box.value.trim());
+    history.replaceState(null, "", "#" + hash);
+    draw();
+  }
+
+  function follow() {
+    const hash = new URLSearchParams(location.hash.slice(1));
+    FILTERS.forEach(f => { f.select.value = hash.get(f.key) || ""; });
+    box.value = hash.get("q") || "";
+    draw();
+  }
+
+  FILTERS.forEach(f => {
+    const seen = new Map();
+    all.forEach(e => { if (f.of(e)) seen.set(f.of(e), f.label(e)); });
+    const options = [...seen].sort((a, b) => a[1].localeCompare(b[1], undefined, { numeric: true }));
+    f.select.append(make("option", { value: "", textContent: f.any }),
+      ...options.map(([value, text]) => make("option", { value, textContent: text })));
+    f.select.hidden = !options.length;
+    f.select.onchange = change;
+  });
+  box.oninput = change;
+  more.onclick = () => { shown += PAGE; draw(); };
+  addEventListener("hashchange", follow);
+  follow();
+})();

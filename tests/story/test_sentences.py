@@ -1,0 +1,385 @@
+"""The sentence of every pattern, in full, over the specimens; and what none of them may say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.figures.runs import diagnosis, finding, run
+from tests.story.told_specimens import NAMES, sentence_of, specimen
+
+from chronicle.classify.patterns import PATTERNS
+from chronicle.model import EventKind, Finding
+from chronicle.story.measured import Axis, Ground, percent, plainly, rounded, times
+from chronicle.story.sentences import SENTENCES, told
+from chronicle.workspace.config import RunConfig
+
+# fmt: off
+GOLDEN = [
+    (
+        "lab-healthy",
+        "1",
+        "The loss fell from 5.58 to 1.31 over steps 0 to 999, and nothing disturbed it for "
+        "long.",
+    ),
+    (
+        "algoperf-vit-noisy",
+        "1",
+        "The loss fell from 6.91 to 2.20 over steps 0 to 186\u202f500, with a noise of about "
+        "46 % from value to value, and nothing disturbed it for long.",
+    ),
+    (
+        "bloom-176B-success",
+        "2",
+        "The loss jumped from 2.19 to 5.04 at step 31\u202f199 and was back after at most 180"
+        " steps.",
+    ),
+    (
+        "lab-decay-drop",
+        "2",
+        "The loss fell by 5 % below its course when the learning rate began to decay at step "
+        "800.",
+    ),
+    (
+        "lab-batch-ramp",
+        "2",
+        "The batch grew to 8 times its size in 3 stages over steps 250 to 750, and the loss "
+        "scattered 34 % less.",
+    ),
+    (
+        "algoperf-conformer-level-shift",
+        "1",
+        "The loss jumped from 5.67 to 114.5 at step 800 and was back after about 4\u202f000 "
+        "steps.",
+    ),
+    (
+        "idefics-losses-2023-06-04",
+        "2",
+        "The losses of cm4 and pmd rose together: the loss of pmd rose from 1.27 to at least "
+        "3.00 at step 14\u202f026 and was back after about 78 steps.",
+    ),
+    (
+        "lab-optimizer-lost",
+        "1",
+        "The loss began 30 % higher at the restart at step 480 and was back after 2 steps.",
+    ),
+    (
+        "lab-ratio-skew",
+        "1",
+        "The share of a source in the batch (ratio/sums) moved by 53 %, and the loss rose "
+        "from 1.20 to 1.46 at step 450 and was back after 19 steps.",
+    ),
+    (
+        "lab-schedule-lost",
+        "1",
+        "The learning rate was 8 % of what was expected from step 600 on and warmed up again.",
+    ),
+    (
+        "algoperf-conformer-level-shift",
+        "2",
+        "The loss rose from 0.913 to 1.49 at step 42\u202f900 and stayed 25 % above its "
+        "earlier course.",
+    ),
+    (
+        "lab-head-grows-batch-64",
+        "1",
+        "The gradient norm rose to 4.5 times its level at step 606, 8 steps before the loss "
+        "rose. The loss jumped from 1.29 to 1.89 at step 614 and was back after 139 steps.",
+    ),
+    (
+        "lab-shard-rots-lm",
+        "2",
+        "Spikes came more and more often: 10 spikes over steps 420 to 1\u202f260, in the "
+        "first third 4 times as far apart as in the last.",
+    ),
+    (
+        "lab-attention-logits",
+        "1",
+        "The largest attention logit grew to 3.4 times its size from step 75 on and reached "
+        "1\u202f318, doubling about every 107 steps.",
+    ),
+    (
+        "lab-z-loss-of-the-wrong-sign",
+        "1",
+        "The mean log Z of the output left its level at step 795 and moved from 7.67 to "
+        "1\u202f300.",
+    ),
+    (
+        "lab-grokking",
+        "2",
+        "The loss stopped falling at step 1\u202f310: it fell 25 times more slowly from "
+        "there.",
+    ),
+    (
+        "lab-overfitting",
+        "1",
+        "The validation loss was lowest at step 350 and rose by 54 % since, while the "
+        "training loss fell by 62 %.",
+    ),
+    (
+        "lab-slow-node",
+        "1",
+        "The training became 43 % slower at step 500 and stayed so for 399 steps, which cost "
+        "the time of about 173 steps.",
+    ),
+    (
+        "algoperf-criteo-nan",
+        "1",
+        "Nothing was logged for 13.6 min after step 0.",
+    ),
+    (
+        "lab-lr-kick",
+        "1",
+        "The loss jumped from 1.44 to 7.37 at step 501 and came back only in part: when the "
+        "log ended it stood 34 % above its earlier course.",
+    ),
+    (
+        "104B-glitch-1",
+        "1",
+        "The loss jumped from 6.31 to at least 8.19 at step 7\u202f005 and did not come down "
+        "again.",
+    ),
+    (
+        "104B-glitch-7-10-run-7",
+        "1",
+        "The loss turned upwards at step 8\u202f878, without a spike, and rose from 4.84 to "
+        "6.41.",
+    ),
+    (
+        "104B-en-fail",
+        "1",
+        "None of 8 attempts held.",
+    ),
+    (
+        "lab-nan",
+        "1",
+        "The loss was NaN from step 420 to the end (180 logged values).",
+    ),
+    (
+        "lab-stale-log",
+        "1",
+        "The loss was logged as 1.52, the same to the last bit, over steps 499 to 639 (141 "
+        "values).",
+    ),
+    (
+        "lab-grokking",
+        "1",
+        "The validation score went from 0.113 to 0.903 over steps 610 to 1\u202f140, long "
+        "after the training data had been learned at step 40.",
+    ),
+    (
+        "lab-repeat-data",
+        "1",
+        "After the restart at step 400 the run was fed 160 steps of data that it had seen "
+        "before: the loss was 15 % too low, and jumped by 21 % at step 560, where new data "
+        "began. This branch was discarded later.",
+    ),
+    (
+        "lab-weights-lost",
+        "1",
+        "The loss jumped from 1.44 to 5.56 at step 500, back at the value of the very first "
+        "steps: what had been learned was lost.",
+    ),
+    (
+        "lab-rounded-log",
+        "2",
+        "The loss was logged in multiples of 0.1: 46 different values in all.",
+    ),
+    (
+        "idefics-losses-2023-06-04",
+        "3",
+        "The loss of pmd rose from 1.25 to 1.31 at step 14\u202f501 and was back after about "
+        "110 steps; that of the other data set did not move.",
+    ),
+    (
+        "algoperf-vit-failed",
+        "1",
+        "The loss began at 6.91 and ended at 6.95: the run did not learn.",
+    ),
+    (
+        "13B-glitch-1-2",
+        "3",
+        "The loss jumped from 2.51 to at least 4.39 at step 72\u202f325 and was back after at"
+        " most 950 steps.",
+    ),
+    (
+        "lab-loss-scale",
+        "1",
+        "The loss jumped from 1.80 to 161.7 at step 654 and did not come down again. The loss"
+        " scale was halved 9 times from step 654 on, down to 32.",
+    ),
+    (
+        "104B-en-fail",
+        "A",
+        "The run went back from 6\u202f587 to 3\u202f476 million tokens, and 3\u202f111 "
+        "million tokens were discarded. That is 2\u202f229 million tokens before “Divergence "
+        "without a spike” began.",
+    ),
+    (
+        "lab-lost-nodes",
+        "A",
+        "The run went back from step 400 to step 361, 52.8 min later, and 39 steps were "
+        "discarded. What changed: job 4711 → 4712; nodes nid[001-004] → nid[001-002,004-005].",
+    ),
+    (
+        "llama-7b-grokking",
+        "1",
+        "The loss fell by 18 % within 11 steps at step 3\u202f387.",
+    ),
+    (
+        "lab-grokking",
+        "2",
+        "The loss stopped falling at step 1\u202f310: it fell 25 times more slowly from "
+        "there.",
+    ),
+    (
+        "algoperf-criteo-nan",
+        "4",
+        "The loss was NaN or infinite from step 73 to the end (27 logged values).",
+    ),
+]
+# fmt: on
+
+
+def test_every_pattern_has_a_sentence() -> None:
+    assert list(SENTENCES) == [pattern.id for pattern in PATTERNS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "mark", "sentence"), GOLDEN, ids=lambda value: str(value)[:30])
+def test_the_sentences_of_specimens_in_full(name: str, mark: str, sentence: str) -> None:
+    assert sentence_of(name, mark) == sentence
+
+
+@pytest.mark.slow
+def test_the_golden_sentences_are_of_all_patterns() -> None:
+    told_of = {
+        pattern
+        for name, mark, _ in GOLDEN
+        for event in specimen(name).story.events
+        if event.mark == mark
+        for pattern in event.patterns
+    }
+    assert told_of == {pattern.id for pattern in PATTERNS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_no_telegrams(name: str) -> None:
+    for event in specimen(name).story.events:
+        if event.kind in (EventKind.NOTE, EventKind.DECISION, EventKind.FAULT):
+            continue  # other people's words
+        assert re.fullmatch(r"[A-Z].*[.]", event.sentence), event.sentence
+        assert not re.search(
+            r"log units|_(log|steps|share|samples)\b|not declared| 1 steps\b", event.sentence
+        )
+        if event.patterns:
+            assert not re.search(r"\bnan\b|\de[+-]\d\d|at least at least", event.sentence)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_short_form_has_the_numbers_of_the_sentence(name: str) -> None:
+    for event in specimen(name).story.events:
+        if event.patterns:
+            assert numbers(event.short) <= numbers(event.sentence), (event.short, event.sentence)
+
+
+def numbers(text: str) -> set[str]:
+    """Every number in a text, as it is written."""
+    return set(re.findall(r"\d[\d\u202f.]*\d|\d", text))
+
+
+def spiked(values: list[float], step: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Twenty values of 2, those given, and twenty values of 2 again."""
+    loss = np.array([2.0] * 20 + values + [2.0] * 20)
+    return step * np.arange(len(loss)), loss
+
+
+PLAIN = RunConfig()
+
+
+def sentence(steps: np.ndarray, loss: np.ndarray, found: Finding, config: RunConfig = PLAIN) -> str:
+    timeline = run(steps, loss)
+    return told(Ground(timeline, diagnosis(found), config), found)[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("step", "last", "config", "said"),
+    [
+        (1, 23, {}, "and was back after 3 steps."),
+        (1, 21, {}, "and was back after 1 step."),
+        (100, 2100, {}, "and was back within one logged sample (100 steps)."),
+        (100, 2300, {}, "and was back after at most 400 steps."),
+        (100, 2900, {}, "and was back after about 900 steps."),
+        (100, 2100, {"resolution": 700.0}, "and was back after at most 800 steps."),
+    ],
+)
+def test_a_duration_is_never_finer_than_the_log(
+    step: int, last: int, config: dict[str, float], said: str
+) -> None:
+    steps, loss = spiked([9.0, 5.0, 3.0], step)
+    found = finding("spike-fast-recovery", 20 * step, last)
+    whole = sentence(steps, loss, found, RunConfig(**config))
+    assert whole == f"The loss jumped from 2.00 to 9.00 at step {Axis().place(20 * step)[5:]} {said}"
+
+
+def test_a_peak_that_nobody_saw_is_a_lower_bound() -> None:
+    steps, loss = spiked([9.0, np.nan, np.nan])
+    assert "to at least 9.00 at" in sentence(steps, loss, finding("divergence-after-spike", 20, None))
+    steps, loss = spiked([9.0, 5.0, 9.0])
+    found = finding("spike-fast-recovery", 20, 23)
+    assert "to 9.00 at" in sentence(steps, loss, found)
+    picture = RunConfig(data="digitised picture")
+    assert "to at least 9.00 at" in sentence(steps, loss, found, picture)
+
+
+def test_a_rise_at_the_foot_of_a_fall_is_told_from_its_foot() -> None:
+    loss = np.concatenate([np.linspace(4.0, 2.0, 40), np.linspace(2.0, 3.0, 40)])
+    found = finding("divergence-no-spike", 38, None)
+    assert sentence(np.arange(80), loss, found) == (
+        "The loss turned upwards at step 38, without a spike, and rose from 2.00 to 3.00."
+    )
+
+
+def test_what_did_not_rise_is_not_told_as_a_rise() -> None:
+    loss = np.linspace(4.0, 2.0, 80)
+    found = replace(finding("spike-fast-recovery", 40, 42), evidence={"height_log": 0.15})
+    assert sentence(np.arange(80), loss, found) == (
+        "The loss stood 16 % above its course at step 40 and was back after 2 steps."
+    )
+
+
+def test_a_pattern_of_a_rule_of_ones_own_is_told_by_its_name() -> None:
+    steps, loss = spiked([9.0])
+    assert sentence(steps, loss, finding("our-own", 20, 21)) == "our-own at step 20."
+
+
+@pytest.mark.parametrize("pattern", [pattern.id for pattern in PATTERNS])
+def test_a_finding_without_evidence_is_told_too(pattern: str) -> None:
+    steps, loss = spiked([9.0, 5.0])
+    for start, end in ((20, 22), (20, None), (0, None), (999, None)):
+        whole = sentence(steps, loss, finding(pattern, start, end))
+        assert whole.endswith(".") and "_" not in whole
+
+
+def test_what_a_log_counts_is_told_in_its_own_unit() -> None:
+    assert (Axis().place(7005), Axis().span(1), Axis().span(2.0)) == ("step 7\u202f005", "1 step", "2 steps")
+    assert Axis("epoch").places(3, 5) == "epochs 3 to 5"
+    tokens = Axis("million tokens")
+    assert (tokens.place(15_689), tokens.span(1)) == ("15\u202f689 million tokens", "1 million tokens")
+    assert (tokens.places(1, 2), tokens.way(2, 1)) == ("1 to 2 million tokens", "2 to 1 million tokens")
+
+
+def test_numbers_in_words() -> None:
+    assert [plainly(x) for x in (2.264, 2.34e8, -4.5e9, 1e20)] == [
+        "2.26",
+        "234 million",
+        "−4.5 billion",
+        "1.00e+20",
+    ]
+    assert [percent(x) for x in (0.0205, 0.15, -0.15, 2.0)] == ["2 %", "16 %", "14 %", "639 %"]
+    assert [times(x) for x in (4.548, 9.96, 1300.2)] == ["4.5 times", "10 times", "1\u202f300 times"]
+    assert [rounded(x) for x in (0, 7, 630.1, 630.0, 12_345)] == [0, 7, 640, 630, 13_000]

@@ -1,0 +1,153 @@
+"""Any two surfaces tell a run with the same numbers: each has them from its events, over all specimens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+
+import pytest
+from click import unstyle
+from tests.pages.samples import site
+from tests.story.told_specimens import NAMES, Specimen, specimen
+
+from chronicle.build.schema import entry_from_json, entry_json
+from chronicle.cli.terminal import explain, list_lines, run_lines
+from chronicle.figures import whole_alt, zoom_alt
+from chronicle.figures.layout import scene, whole, zoom
+from chronicle.metrics.values import count
+from chronicle.pages import assets, pages
+from chronicle.pages.chronology import markdown, rows
+from chronicle.pages.lists import card
+from chronicle.story import deciding
+
+pytestmark = pytest.mark.slow
+each = pytest.mark.parametrize("name", NAMES)
+
+
+def numbers(text: str) -> set[str]:
+    """Every number in a text, as it is written; of thousands apart by any space."""
+    plain = re.sub(r"(?<=\d)[\u202f ](?=\d{3}\b)", "", text)
+    return set(re.findall(r"\d+(?:\.\d+)?", plain))
+
+
+def recorded(one: Specimen) -> set[str]:
+    """All numbers that the events of a run have, and the counts that are made of the events themselves."""
+    said = numbers(" ".join(f"{e.sentence} {e.mark} {e.title}" for e in one.story.events))
+    joins = one.diagnosis.joins
+    lost = sum(join.discarded_steps for join in joins)
+    few = {str(k) for k in range(max(100, len(one.story.events)))}
+    return said | few | numbers(count(lost)) | numbers(" ".join(one.timeline.doubts))
+
+
+@cache
+def made(name: str) -> dict[str, str]:
+    """The pages and data of a site of one specimen."""
+    data = site([specimen(name).entry])
+    texts = {page.path: page.text for page in pages(data)}
+    return texts | {path: text for path, text in assets(data) if isinstance(text, str)}
+
+
+@each
+def test_headline_and_story_have_no_number_of_their_own(name: str) -> None:
+    one = specimen(name)
+    for words in (one.story.headline, *one.story.paragraphs[:-1]):
+        assert numbers(words) <= recorded(one), words
+
+
+@each
+def test_the_deciding_sentence_is_the_headlines(name: str) -> None:
+    one = specimen(name)
+    for event in deciding(one.story.events, one.diagnosis.verdict)[:1]:
+        assert event.sentence in one.story.headline
+
+
+@each
+def test_card_browse_list_and_terminal_say_the_same(name: str) -> None:
+    one = specimen(name)
+    first = next(iter(deciding(one.story.events, one.diagnosis.verdict)))
+    short, shown = first.short, card(one.entry).measure
+    assert shown == short
+    row = json.loads(
+        made(name)["assets/entries.js"].split("window.chronicleEntries = ")[1].removesuffix(";\n")
+    )[0]
+    assert row[8] == short
+    assert short in unstyle(next(iter(list_lines([(name, one.entry, "built")]))))
+    assert short in made(name)["browse.md"].replace("&#62;", ">")
+
+
+@each
+def test_the_terminal_tells_every_event_by_its_sentence(name: str) -> None:
+    one = specimen(name)
+    shown = one_line(map(unstyle, run_lines(name, one.timeline, one.diagnosis, one.story)))
+    for event in [e for e in one.story.events if e.mark][:30]:
+        assert one_line([event.sentence]) in shown
+    explained = "\n".join(explain(one.diagnosis, one.story))
+    for event in one.story.events:
+        assert not event.patterns or f"{event.mark}  {event.sentence}" in explained
+
+
+@each
+def test_the_page_tells_every_event_by_its_sentence_and_its_key_by_the_short_form(name: str) -> None:
+    one = specimen(name)
+    page = unescaped(made(name)[f"runs/{name}/index.md"])
+    assert one.story.headline in page
+    for event in one.story.events:
+        assert event.sentence.split("\n")[0] in page
+    for event in [e for e in one.story.events if e.mark][:24]:
+        assert f'<a href="#{event.id}">{event.title}</a> {event.short}' in page
+
+
+@each
+def test_every_id_is_an_anchor_once(name: str) -> None:
+    one = specimen(name)
+    anchors = re.findall(r' id="([^"]+)"', made(name)[f"runs/{name}/index.md"])
+    assert len(anchors) == len(set(anchors))
+    assert {i for e in one.story.events for i in (e.id, *e.also)} <= set(anchors)
+
+
+@each
+def test_the_words_of_figures_are_those_of_the_events(name: str) -> None:
+    one = specimen(name)
+    told = {event.mark: event for event in one.story.events if event.patterns}
+    run = scene(one.timeline, one.diagnosis)
+    assert run is not None
+    assert [str(item.number) for item in run.findings] == sorted(told, key=int)
+    alt = whole_alt(name, run, whole(run, 900), told)
+    for item in run.findings[:6]:
+        assert f"{item.number} {told[str(item.number)].title}: {told[str(item.number)].short}" in alt
+    for item in run.zooms()[:1]:
+        assert told[str(item.number)].short in zoom_alt(item.number, told, zoom(run, item, 900))
+
+
+@each
+def test_the_chronicle_tells_events_by_their_sentences(name: str) -> None:
+    one = specimen(name)
+    sentences = {one_line([event.sentence]) for event in one.story.events}
+    data = json.loads(
+        made(name)["assets/events.js"].removeprefix("window.chronicleEvents = ").removesuffix(";\n")
+    )
+    assert all(row[5] in sentences or row[5].endswith("…") for row in data)
+    written = markdown([one.entry]).replace("\\", "")
+    for row in rows([one.entry]):
+        assert not row.time or one_line([row.event.sentence]) in written
+
+
+@each
+def test_the_entry_on_disk_is_the_entry(name: str) -> None:
+    one = specimen(name)
+    again = entry_from_json(json.loads(json.dumps(entry_json(one.entry), allow_nan=False)))
+    assert (again.events, again.story, again.headline) == (
+        one.entry.events,
+        one.entry.story,
+        one.entry.headline,
+    )
+
+
+def one_line(parts: Iterable[str]) -> str:
+    return " ".join(" ".join(parts).replace("\u202f", "~").split()).replace("~", "\u202f")
+
+
+def unescaped(page: str) -> str:
+    return re.sub(r"&#(\d+);", lambda match: chr(int(match[1])), page)

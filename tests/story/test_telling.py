@@ -1,0 +1,281 @@
+"""Events of small runs: what is one happening, its id, what notes mean, and the order it is told in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
+
+from chronicle.model import Diagnosis, Event, EventKind, Fault, Note, Place, Role, Timeline, Verdict
+from chronicle.story import deciding, happenings, tell
+from chronicle.story.telling import coarse
+from chronicle.timeline import stitch
+from chronicle.workspace.config import RunConfig
+
+LONG = run(np.arange(900), falling(900))
+
+
+def told(timeline: Timeline, judged: Diagnosis, *notes: Note) -> dict[str, Event]:
+    """The events of a run by their ids."""
+    return {event.id: event for event in tell(timeline, judged, RunConfig(), notes).events}
+
+
+def groups(*found: object) -> list[list[tuple[str, int]]]:
+    return [
+        [(part.pattern, part.start_step) for part in one.parts] for one in happenings(LONG, diagnosis(*found))
+    ]
+
+
+def test_what_several_rules_saw_of_one_rise_is_one_happening() -> None:
+    assert groups(
+        finding("spike-fast-recovery", 100, 130, "loss/pmd"),
+        finding("multi-dataset-spike", 100, 130, "loss/pmd"),
+        finding("spike-slow-recovery", 120, 400),
+        finding("spike-fast-recovery", 500, 510),
+    ) == [
+        [("spike-fast-recovery", 100), ("multi-dataset-spike", 100), ("spike-slow-recovery", 120)],
+        [("spike-fast-recovery", 500)],
+    ]
+
+
+def test_a_consequence_is_a_happening_of_its_own() -> None:
+    spike, nan = finding("divergence-after-spike", 100, None), finding("nan-inf", 300, None)
+    assert groups(spike, nan) == [[("divergence-after-spike", 100)], [("nan-inf", 300)]]
+
+
+def test_a_property_of_the_log_and_the_speed_are_not_mixed_with_the_loss() -> None:
+    assert groups(
+        finding("quantised-loss", 0, 899),
+        finding("spike-fast-recovery", 1, 9),
+        finding("throughput-drop", 100, 400, "tokens/s"),
+        finding("spike-fast-recovery", 200, 210),
+        finding("rising-spike-rate", 200, 800),
+    ) == [
+        [("quantised-loss", 0)],
+        [("spike-fast-recovery", 1)],
+        [("throughput-drop", 100)],
+        [("spike-fast-recovery", 200)],
+        [("rising-spike-rate", 200)],
+    ]
+
+
+def test_attempts_are_not_mixed() -> None:
+    one, other = finding("spike-fast-recovery", 100, 110), finding("level-shift", 100, None, name="b.csv")
+    assert [len(one.parts) for one in happenings(rolled_back(), diagnosis(one, other))] == [1, 1]
+
+
+def test_the_gravest_name_leads_over_the_steps_of_all() -> None:
+    (one,) = happenings(
+        LONG,
+        diagnosis(finding("spike-fast-recovery", 98, 110), finding("spike-slow-recovery", 100, 300)),
+    )
+    assert (one.lead.pattern, one.lead.start_step, one.lead.end_step) == ("spike-slow-recovery", 98, 300)
+
+
+@pytest.mark.parametrize("steps", [(58_897, 58_900), (7, 7), (1_234_567, 1_240_000)])
+def test_a_detection_that_moves_a_little_keeps_its_id(steps: tuple[int, int]) -> None:
+    before, after = steps
+    assert coarse(before) == coarse(after)
+
+
+def test_an_id_names_family_attempt_and_place() -> None:
+    timeline, judged = rolled_back(), diagnosis(finding("divergence-no-spike", 312, None, name="b.csv"))
+    (event,) = [e for e in told(timeline, judged).values() if e.patterns]
+    assert (event.id, event.also) == ("rise-a2-310", ("rise-a2-300", "rise-a2-320"))
+
+
+def test_the_same_rise_under_another_name_has_the_same_id() -> None:
+    ids = {
+        next(i for i, e in told(LONG, diagnosis(finding(pattern, 400, 450))).items() if e.patterns)
+        for pattern in ("spike-fast-recovery", "spike-slow-recovery", "level-shift", "divergence-no-spike")
+    }
+    assert ids == {"rise-a1-400"}
+
+
+def test_events_of_one_place_are_told_apart_by_a_number() -> None:
+    timeline = run(np.arange(0, 90_000, 10), falling(9000))
+    found = [finding("spike-fast-recovery", at, at + 20) for at in (58_600, 58_900, 59_200)]
+    events = told(timeline, diagnosis(*found))
+    assert [i for i, e in events.items() if e.patterns] == [
+        "rise-a1-59000",
+        "rise-a1-59000.2",
+        "rise-a1-59000.3",
+    ]
+
+
+def test_ids_are_unique_and_old_ones_lead_to_one_event() -> None:
+    found = [finding("spike-fast-recovery", at, at + 2) for at in range(10, 800, 9)]
+    events = tell(LONG, diagnosis(*found)).events
+    names = [name for event in events for name in (event.id, *event.also)]
+    assert len(names) == len(set(names))
+
+
+SPIKE = finding("spike-fast-recovery", 100, 110)
+
+
+@pytest.mark.parametrize(
+    ("note", "of"),
+    [
+        (Note("a", event="rise-a1-100"), "rise-a1-100"),
+        (Note("a", event="rise-a1-110"), "rise-a1-100"),  # where the detection was before
+        (Note("a", event="rise-a1-104"), "rise-a1-100"),  # near enough
+        (Note("a", event="rise-a1-700"), ""),
+        (Note("a", event="rise-a2-100"), ""),
+        (Note("a", event="hang-a1-100"), ""),
+        (Note("a", step=105), "rise-a1-100"),
+        (Note("a", step=300), ""),
+        (Note("a"), ""),
+    ],
+)
+def test_which_event_a_note_speaks_of(note: Note, of: str) -> None:
+    events = told(LONG, diagnosis(SPIKE), note)
+    assert events["note-undated"].of == of
+    if of and note.event:
+        assert note.event in (events[of].id, *events[of].also)
+
+
+def test_notes_are_events_by_their_kind() -> None:
+    decision = Note("Back to 300.", "2026-11-18T22:41+01:00", "decision", 350, "ada")
+    lesson = Note("Clip earlier.", "2026-11-18T22:41+01:00", "lesson", None, "bo")
+    events = told(LONG, diagnosis(), decision, lesson)
+    first, second = events["note-202611182241"], events["note-202611182241.2"]
+    assert (first.kind, first.title, first.who, first.step) == (EventKind.DECISION, "Decision", "ada", 350)
+    assert (second.kind, second.title, second.time) == (EventKind.NOTE, "Lesson", "2026-11-18T22:41+01:00")
+
+
+def test_a_rollback_comes_after_what_it_left() -> None:
+    timeline = rolled_back()
+    judged = diagnosis(
+        finding("divergence-after-spike", 350, None),
+        finding("spike-fast-recovery", 500, 510, name="b.csv"),
+        joins=timeline.joins,
+    )
+    story = tell(timeline, judged)
+    assert [(e.kind.value, e.mark, e.live) for e in story.events] == [
+        ("launch", "", True),
+        ("finding", "1", False),
+        ("rollback", "A", True),
+        ("finding", "2", True),
+        ("end", "", True),
+    ]
+    assert story.events[1].sentence.endswith(" This branch was discarded later.")
+    assert story.events[1].short.endswith(" · discarded")
+    assert story.events[2].sentence == (
+        "The run went back from step 399 to step 300, and 99 steps were discarded. "
+        "What changed: learning rate 3.23e-04 → 0.001 at step 300."
+    )
+
+
+def test_a_discarded_branch_decides_nothing() -> None:
+    timeline = rolled_back()
+    gone = finding("divergence-after-spike", 350, None, severity=1.0)
+    kept = finding("spike-no-full-recovery", 500, None, name="b.csv", severity=0.1)
+    story = tell(timeline, diagnosis(gone, kept, joins=timeline.joins))
+    assert [event.mark for event in deciding(story.events, Verdict.BAD)] == ["2"]
+    assert "discarded later" not in story.headline
+    assert "1 finding lies on a branch that was discarded and does not count." in story.paragraphs[-1]
+
+
+def test_nobody_can_tell_is_a_badge() -> None:
+    judged = replace(diagnosis(verdict=Verdict.UNEXPECTED), because="Cannot tell: no loss was logged.")
+    story = tell(LONG, judged)
+    assert (story.badge, story.headline) == ("cannot tell", f"{judged.because} The log ends at step 899.")
+    odd = diagnosis(finding("grokking", 500, 510), verdict=Verdict.UNEXPECTED)
+    assert tell(LONG, odd).badge == "unexpected"
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({"ended": "finished"}, "The training finished at step 899."),
+        ({"ended": "crashed"}, "The process crashed after step 899."),
+        ({}, "The log ends at step 899."),
+    ],
+)
+def test_how_a_run_ended(facts: dict[str, str], sentence: str) -> None:
+    log = replace(attempt("a.csv", series("loss", np.arange(900), falling(900))), facts=facts)
+    assert told(stitch([log]), diagnosis())["end"].sentence == sentence
+
+
+def test_a_log_that_is_cut_may_go_on() -> None:
+    log = replace(attempt("a.csv", series("loss", np.arange(900), falling(900))), truncated=True)
+    assert told(stitch([log]), diagnosis())["end"].sentence == (
+        "The last record, at step 899, is cut: the training goes on, or it was killed."
+    )
+
+
+def faulty(*faults: Fault) -> Timeline:
+    return replace(LONG, faults=faults)
+
+
+def test_faults_of_one_kind_and_step_are_one_event() -> None:
+    place = Place("dmesg.log", 7)
+    faults = [Fault(place, "Xid 79: gone", kind="xid", host=host, at_step=280) for host in ("n1", "n2")]
+    events = told(faulty(*faults, Fault(place, "Xid 79: gone", kind="xid", at_step=300)), diagnosis())
+    assert events["fault-xid-280"].sentence == "Xid 79: gone on n1, n2, 2 times."
+    assert events["fault-xid-300"].sentence == "Xid 79: gone."
+
+
+def test_very_many_faults_end_in_one_event() -> None:
+    faults = [Fault(Place("x"), f"fault {k}", kind="nccl", at_step=k) for k in range(500)]
+    found = [e for e in told(faulty(*faults), diagnosis()).values() if e.kind is EventKind.FAULT]
+    assert len(found) == 200 and found[-1].sentence == "301 more faults followed."
+
+
+def test_what_came_shortly_before_a_finding_is_named_the_nearest_first() -> None:
+    fault = Fault(Place("x"), "NCCL timeout", kind="nccl", at_step=95)
+    events = told(faulty(fault), diagnosis(SPIKE))
+    assert events["rise-a1-100"].causes == ("Fault: NCCL 5 steps before",)
+    assert told(faulty(replace(fault, at_step=20)), diagnosis(SPIKE))["rise-a1-100"].causes == ()
+
+
+def changing(values: Sequence[float], role: Role, name: str) -> dict[str, Event]:
+    steps = np.arange(len(values))
+    log = attempt("a.csv", series("loss", steps, falling(len(values))), series(name, steps, values, role))
+    return told(stitch([log]), diagnosis())
+
+
+def test_a_jump_of_the_learning_rate_is_a_change_of_schedule_and_a_warm_up_is_none() -> None:
+    rate = [1e-4 * k for k in range(1, 21)] + [2e-3 * 0.99**k for k in range(60)]
+    assert all(e.kind is not EventKind.SCHEDULE for e in changing(rate, Role.LEARNING_RATE, "lr").values())
+    kicked = changing([3e-3] * 40 + [3e-1] * 2 + [3e-3] * 40, Role.LEARNING_RATE, "lr")
+    assert [e.sentence for e in kicked.values() if e.kind is EventKind.SCHEDULE] == [
+        "The learning rate rose from 0.003 to 0.3 at step 40.",
+        "The learning rate fell from 0.3 to 0.003 at step 42.",
+    ]
+
+
+def test_a_batch_that_grows_is_told_stage_by_stage_and_a_ramp_at_once() -> None:
+    stages = changing([16] * 30 + [32] * 30 + [64] * 30, Role.BATCH_SIZE, "batch_size")
+    assert [e.sentence for e in stages.values() if e.kind is EventKind.BATCH] == [
+        "The batch size rose from 16 to 32 at step 30.",
+        "The batch size rose from 32 to 64 at step 60.",
+    ]
+    ramp = changing([size for size in range(16, 64, 2) for _ in range(5)], Role.BATCH_SIZE, "batch_size")
+    assert [e.sentence for e in ramp.values() if e.kind is EventKind.BATCH] == [
+        "The batch size changed 23 times over steps 5 to 115, from 16 to 62."
+    ]
+
+
+def test_times_tokens_and_days() -> None:
+    steps = np.arange(900)
+    loss = replace(series("loss", steps, falling(900)), times=1.7e9 + 60.0 * steps)
+    timeline = stitch([attempt("a.csv", loss)])
+    config = RunConfig(tokens_per_step=1000.0, date="2023-01-01")
+    (event,) = [e for e in tell(timeline, diagnosis(SPIKE), config).events if e.patterns]
+    assert (event.time, event.elapsed_s, event.duration_s) == ("2023-11-14T23:53:20Z", 6000.0, 600.0)
+    assert event.tokens == 100_000.0
+    assert {e.time for e in tell(LONG, diagnosis(SPIKE), config).events} == {"2023-01-01"}
+
+
+def test_the_story_does_not_depend_on_when_it_is_told() -> None:
+    timeline, judged = rolled_back(), diagnosis(SPIKE, finding("divergence-after-spike", 350, None))
+    assert tell(timeline, judged) == tell(timeline, judged)
+
+
+def test_a_run_without_values_has_a_story() -> None:
+    story = tell(Timeline("r", (), (), {}), replace(diagnosis(), because="No loss was logged."))
+    assert (story.headline, story.events) == ("No loss was logged.", ())
