@@ -26,7 +26,8 @@ from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import NOTES, RunFolder, shown
 
-_KEY, _ENTRY, _DATA, _MEMORY, _NAMES = "key", "entry.json", "series.csv", "inputs.json", "names.json"
+_KEY, _ENTRY, _DATA, _VIEW = "key", "entry.json", "series.csv", "view.js"
+_MEMORY, _NAMES = "inputs.json", "names.json"  # of the next build alone: they are not published
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
 
@@ -186,6 +187,7 @@ def _write(
     redact: Redactor,
 ) -> Entry:
     from chronicle.figures import draw
+    from chronicle.figures.interactive import view_script
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
@@ -207,6 +209,11 @@ def _write(
     thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
     frame = replace(timeline, series=thinned).frame()
     frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace")
+    tokens_per_step = config.tokens_per_step
+    script = view_script(
+        timeline, diagnosis, story.events, title=entry.title, tokens_per_step=tokens_per_step
+    )
+    (folder / _VIEW).write_text(script, "utf-8", errors="replace")
     text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     (folder / _ENTRY).write_text(text, "utf-8", errors="replace")
     (folder / _NAMES).write_text(json.dumps(redact.names), "utf-8", errors="replace")
@@ -229,7 +236,7 @@ def _read_entry(folder: Path) -> Entry:
 
 def _files(entry: Entry) -> tuple[str, ...]:
     drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
-    return (*drawn, _ENTRY, _DATA)
+    return (*drawn, _ENTRY, _DATA, _VIEW)
 
 
 def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,15 @@ _LARGEST = 1e290  # what is beyond would overflow when a margin is added
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Points of one attempt that are all live or all dead: ascending steps, both arrays float64[n]."""
+    """Points of one attempt that are all live or all dead: ascending steps, both arrays float64[n].
+
+    ``attempt`` is its index in the timeline.
+    """
 
     steps: Floats
     values: Floats
     live: bool
+    attempt: int = 0
 
     def inside(self, first: float, last: float, reach: int = 0) -> Segment:
         """The points in [first, last], a view and maybe empty.
@@ -45,8 +49,8 @@ class Segment:
         a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
         if a < b or 0 < a < len(self.steps):  # else all points are on one side of the frame
             rows = slice(max(0, int(a) - reach), int(b) + reach)
-            return Segment(self.steps[rows], self.values[rows], self.live)
-        return Segment(self.steps[:0], self.values[:0], self.live)
+            return replace(self, steps=self.steps[rows], values=self.values[rows])
+        return replace(self, steps=self.steps[:0], values=self.values[:0])
 
     def finite(self) -> Floats:
         return self.values[np.isfinite(self.values)]
@@ -86,7 +90,8 @@ class Panel:
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:
     """The track (or one attempt of it) cut where the attempt changes and where a later one overtook it."""
     which = np.unique(track.attempt) if attempt is None else [attempt]
-    return [part for k in which for part in _of_attempt(track, track.attempt == k) if len(part.steps)]
+    parts = (replace(part, attempt=int(k)) for k in which for part in _of_attempt(track, track.attempt == k))
+    return [part for part in parts if len(part.steps)]
 
 
 def _of_attempt(track: Track, logged: NDArray[np.bool_]) -> Iterator[Segment]:
@@ -124,6 +129,12 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     first = _panel(_family(main, tracks, {track.metric for track in named}))
     more = [track for f in diagnosis.findings for track in _spoken_of(f, tracks)]
     return [first, *_single(more, first.metrics, {})][:3]
+
+
+def single_panels(timeline: Timeline, shown: set[str]) -> list[Panel]:
+    """A panel for each metric that is not shown yet, counters left out; those with most points first."""
+    tracks = [track for track in _drawable(timeline).values() if track.role not in _COUNTERS]
+    return list(_single(sorted(tracks, key=lambda t: -len(t)), shown, {}))
 
 
 def finding_panels(

@@ -1,0 +1,320 @@
+// The interactive view of one run. Its data are a script (chronicle/figures/interactive.py), since a page that is
+// opened from disk may not fetch; `#run=ID` names it, and the hash holds what is seen, so that it can be sent.
+"use strict";
+(() => {
+  const $ = id => document.getElementById(id);
+  const state = { run: "", x: "step", from: null, to: null, log: false, dead: true, smooth: 0, hidden: new Set() };
+  const PAD = { left: 64, right: 14, top: 24, bottom: 22 };
+  const HEIGHTS = [300, 170];
+  const SHOWN = 4; // panels that are drawn at first
+  const WINDOWS = [0, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1025];
+  let run = null, pointer = null, drag = null, frame = 0;
+
+  // --- what the address says, and the theme of the site
+  function readHash() {
+    const hash = new URLSearchParams(location.hash.slice(1));
+    state.run = hash.get("run") || "";
+    state.x = hash.get("x") || "step";
+    for (const end of ["from", "to"]) state[end] = hash.has(end) ? Number(hash.get(end)) : null;
+    state.log = hash.get("log") === "1";
+    state.dead = hash.get("dead") !== "0";
+    state.smooth = Math.min(10, Math.max(0, Number(hash.get("smooth")) || 0));
+    state.hidden = hash.has("hide") ? new Set(hash.get("hide").split(",").filter(Boolean).map(Number)) : null;
+  }
+  function writeHash() {
+    const hash = new URLSearchParams({ run: state.run });
+    if (state.x !== "step") hash.set("x", state.x);
+    if (state.from !== null) { hash.set("from", state.from.toPrecision(9)); hash.set("to", state.to.toPrecision(9)); }
+    if (state.log) hash.set("log", "1");
+    if (!state.dead) hash.set("dead", "0");
+    if (state.smooth) hash.set("smooth", String(state.smooth));
+    hash.set("hide", [...state.hidden].join(","));
+    history.replaceState(null, "", `#${hash}`);
+  }
+  function isDark() {
+    try {
+      for (let i = 0; i < localStorage.length; i++) {
+        const key = localStorage.key(i);
+        if (key.endsWith(".__palette")) return JSON.parse(localStorage.getItem(key)).color.scheme === "slate";
+      }
+    } catch { /* storage may be closed to pages from disk */ }
+    return matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+  const token = name => getComputedStyle(document.body).getPropertyValue(`--c-${name.replace("_", "-")}`).trim();
+
+  // --- data
+  async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).arrayBuffer();
+  }
+  window.chronicleView = async told => {
+    const block = await unpacked(told.block);
+    const column = ([kind, place, length]) =>
+      kind === "d" ? new Float64Array(block, place, length) : new Float32Array(block, place, length);
+    for (const panel of told.panels) for (const line of panel.lines) for (const part of line.parts) {
+      part.y = column(part.y);
+      for (const axis of Object.keys(part.x)) part.x[axis] = column(part.x[axis]);
+    }
+    run = told;
+    if (!run.axes.some(axis => axis.name === state.x)) state.x = "step";
+    state.hidden ??= new Set(run.panels.map((_, i) => i).filter(i => i >= SHOWN));
+    setUp();
+    draw();
+  };
+
+  const visible = () => run.panels.map((panel, i) => ({ panel, i })).filter(({ i }) => !state.hidden.has(i));
+  const parts = panel => panel.lines.flatMap(line => line.parts.map(part => ({ line, part })))
+    .filter(({ part }) => state.dead || part.live);
+  function extent() {
+    let first = Infinity, last = -Infinity;
+    for (const { panel } of visible()) for (const { part } of parts(panel)) {
+      const x = part.x[state.x];
+      if (x.length) { first = Math.min(first, x[0]); last = Math.max(last, x[x.length - 1]); }
+    }
+    return first < last ? [first, last] : Number.isFinite(first) ? [first - 1, first + 1] : [0, 1];
+  }
+  const range = () => state.from === null ? extent() : [state.from, state.to];
+  function show(from, to) {
+    const [first, last] = extent(), least = Math.max((last - first) * 1e-7, Number.MIN_VALUE);
+    if (to - from < least) { const mid = (from + to) / 2; from = mid - least / 2; to = mid + least / 2; }
+    const width = Math.min(to - from, last - first);
+    state.from = Math.min(Math.max(from, first), last - width);
+    state.to = state.from + width;
+    if (width >= (last - first) * (1 - 1e-9)) state.from = state.to = null;
+    redraw();
+  }
+  function lower(x, value) { // the first index whose x is not below the value
+    let a = 0, b = x.length;
+    while (a < b) { const m = (a + b) >> 1; if (x[m] < value) a = m + 1; else b = m; }
+    return a;
+  }
+  function smoothed(part, window) { // centred mean over so many samples; what is no number is left out
+    part.means ??= {};
+    if (part.means[window]) return part.means[window];
+    const { y } = part, n = y.length, sums = new Float64Array(n + 1), counts = new Uint32Array(n + 1);
+    for (let i = 0; i < n; i++) { const ok = Number.isFinite(y[i]); sums[i + 1] = sums[i] + (ok ? y[i] : 0); counts[i + 1] = counts[i] + ok; }
+    const half = window >> 1, mean = new Float64Array(n);
+    for (let i = 0; i < n; i++) {
+      const a = Math.max(0, i - half), b = Math.min(n, i + half + 1), count = counts[b] - counts[a];
+      mean[i] = count ? (sums[b] - sums[a]) / count : NaN;
+    }
+    return part.means[window] = mean;
+  }
+
+  // --- drawing: one canvas a panel, each pixel column from its lowest to its highest sample
+  function yRange(panel, from, to) {
+    let low = Infinity, high = -Infinity;
+    for (const { part } of parts(panel)) {
+      const x = part.x[state.x], { y } = part;
+      for (let i = lower(x, from), end = Math.min(x.length, lower(x, to) + 1); i < end; i++) {
+        const v = y[i];
+        if (Number.isFinite(v) && (!state.log || v > 0)) { if (v < low) low = v; if (v > high) high = v; }
+      }
+    }
+    if (low > high) return [0, 1];
+    if (low === high) return state.log ? [low / 1.1, high * 1.1] : [low - Math.abs(low) * .05 - 1e-12, high + Math.abs(high) * .05 + 1e-12];
+    if (state.log) { const r = (high / low) ** .04; return [low / r, high * r]; }
+    return [low - (high - low) * .04, high + (high - low) * .04];
+  }
+  function ticks(low, high, most) {
+    const raw = (high - low) / most, power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 2.5, 5, 10].map(k => k * power).find(k => k >= raw) || raw;
+    const found = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 50; k++) found.push(k * step);
+    return found;
+  }
+  function logTicks(low, high) {
+    const found = [], several = Math.log10(high / low) < 2.5 ? [1, 2, 5] : [1];
+    for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) for (const k of several) {
+      const v = k * 10 ** e; if (v >= low && v <= high) found.push(v);
+    }
+    return found.length > 1 && found.length < 12 ? found : ticks(low, high, 4).filter(v => v > 0);
+  }
+  const number = v => v === 0 ? "0" : Math.abs(v) >= 1e6 || Math.abs(v) < 1e-3 ? v.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e")
+    : String(Number(v.toPrecision(6))).replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, "\u202f");
+  const whole = n => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  function place(v) {
+    if (state.x !== "time") return number(Math.round(v * 100) / 100);
+    const [from, to] = range();
+    return to - from > 7200 ? `${number(Math.round(v / 36) / 100)} h` : to - from > 120 ? `${number(Math.round(v / .6) / 100)} min` : `${number(v)} s`;
+  }
+  function drawPanel(canvas, { panel, i }, isLast) {
+    const width = canvas.clientWidth, height = (i === visible()[0].i ? HEIGHTS[0] : HEIGHTS[1]) + (isLast ? PAD.bottom : 0);
+    const ratio = devicePixelRatio || 1;
+    canvas.style.height = `${height}px`;
+    canvas.width = Math.round(width * ratio); canvas.height = Math.round(height * ratio);
+    const g = canvas.getContext("2d");
+    g.scale(ratio, ratio);
+    const [from, to] = range(), [low, high] = yRange(panel, from, to);
+    const left = PAD.left, right = width - PAD.right, top = PAD.top, bottom = height - (isLast ? PAD.bottom : 4);
+    const X = v => left + (v - from) / (to - from) * (right - left);
+    const f = state.log ? Math.log : v => v;
+    const Y = v => bottom - (f(v) - f(low)) / (f(high) - f(low)) * (bottom - top);
+    Object.assign(canvas, { scaleX: X, inverse: px => from + (px - left) / (right - left) * (to - from), box: [left, right, top, bottom] });
+    g.font = "12px sans-serif"; g.textBaseline = "middle"; g.lineWidth = 1;
+    g.fillStyle = token("ink2"); g.textAlign = "left";
+    g.fillText(`${panel.name} · ${panel.unit || "unit not declared"}${state.log ? ", log scale" : ""}`, left, 10, right - left);
+    g.textAlign = "right";
+    for (const v of state.log ? logTicks(low, high) : ticks(low, high, height > 200 ? 6 : 4)) {
+      g.strokeStyle = token("grid"); g.beginPath(); g.moveTo(left, Math.round(Y(v)) + .5); g.lineTo(right, Math.round(Y(v)) + .5); g.stroke();
+      g.fillText(number(v), left - 6, Y(v));
+    }
+    g.textAlign = "center";
+    if (isLast) for (const v of ticks(from, to, Math.max(2, (right - left) / 110))) {
+      const words = place(v), half = g.measureText(words).width / 2;
+      g.fillText(words, Math.min(Math.max(X(v), half), width - half), bottom + 13);
+    }
+    g.save(); g.beginPath(); g.rect(left, top, right - left, bottom - top); g.clip();
+    for (const event of run.events) drawEvent(g, event, X, top, bottom, from, to);
+    const window = WINDOWS[state.smooth];
+    for (const live of [false, true]) for (const { line, part } of parts(panel)) if (part.live === live) {
+      g.strokeStyle = token(live ? line.token : "dead"); g.fillStyle = g.strokeStyle;
+      g.setLineDash(live ? line.dash : [4, 3]); g.lineWidth = live ? 1.6 : 1.2;
+      g.globalAlpha = window ? .35 : live ? 1 : .8;
+      curve(g, part.x[state.x], part.y, X, Y, left, right, from, to, top);
+      if (window) { g.globalAlpha = 1; g.lineWidth = 2; g.setLineDash(live ? line.dash : [4, 3]); curve(g, part.x[state.x], smoothed(part, window), X, Y, left, right, from, to, null); }
+      g.globalAlpha = 1; g.setLineDash([]);
+    }
+    if (drag?.box) { g.fillStyle = token("accent"); g.globalAlpha = .18; g.fillRect(Math.min(drag.x0, drag.x1), top, Math.abs(drag.x1 - drag.x0), bottom - top); g.globalAlpha = 1; }
+    if (pointer !== null) { g.strokeStyle = token("dead"); g.setLineDash([2, 3]); g.beginPath(); g.moveTo(X(pointer), top); g.lineTo(X(pointer), bottom); g.stroke(); g.setLineDash([]); }
+    g.restore();
+    g.strokeStyle = token("line"); g.strokeRect(left + .5, top + .5, right - left - 1, bottom - top - 1);
+  }
+  function drawEvent(g, event, X, top, bottom, from, to) {
+    const [start, end] = event.x[state.x];
+    if (!event.live && !state.dead) return;
+    const last = end === null ? to : end;
+    if (last < from || start > to || event.kind === "note") return;
+    g.fillStyle = g.strokeStyle = event.verdict ? token(event.verdict) : token("dead");
+    if (event.kind === "finding") {
+      const a = X(Math.max(start, from)), b = X(Math.min(last, to));
+      if (b - a < .9 * (X(to) - X(from))) { g.globalAlpha = .14; g.fillRect(a, top, Math.max(b - a, 2), bottom - top); }
+    } else { g.globalAlpha = .6; g.setLineDash([3, 3]); g.beginPath(); g.moveTo(X(start), top); g.lineTo(X(start), bottom); g.stroke(); g.setLineDash([]); }
+    g.globalAlpha = 1;
+    if (event.mark) { g.font = "bold 11px sans-serif"; g.textAlign = "left"; g.fillText(event.mark, Math.max(X(start), X(from)) + 3, top + (event.kind === "finding" ? 27 : 14)); g.font = "12px sans-serif"; }
+  }
+  function curve(g, x, y, X, Y, left, right, from, to, top) {
+    const a = Math.max(0, lower(x, from) - 1), b = Math.min(x.length, lower(x, to) + 2);
+    const many = b - a > 3 * (right - left);
+    let open = false, column = null, low, high, entry, exit;
+    const missing = [];
+    const flush = () => { if (column === null) return;
+      open ? g.lineTo(column, Y(entry)) : g.moveTo(column, Y(entry));
+      if (low !== high) { g.lineTo(column, Y(low)); g.lineTo(column, Y(high)); g.lineTo(column, Y(exit)); }
+      open = true; column = null; };
+    g.beginPath();
+    for (let i = a; i < b; i++) {
+      const v = y[i];
+      if (!Number.isFinite(v) || (state.log && v <= 0)) { flush(); open = false; if (!Number.isFinite(v)) missing.push(X(x[i])); continue; }
+      const px = X(x[i]);
+      if (!many) { open ? g.lineTo(px, Y(v)) : g.moveTo(px, Y(v)); if (!open && !(Number.isFinite(y[i + 1]) && i + 1 < b)) g.lineTo(px + 1.5, Y(v)); open = true; continue; }
+      const c = Math.round(px);
+      if (c !== column) { flush(); column = c; low = high = entry = exit = v; } else { if (v < low) low = v; if (v > high) high = v; exit = v; }
+    }
+    flush();
+    g.stroke();
+    if (top !== null) { g.fillStyle = token("bad"); for (const px of missing) g.fillRect(px - 1, top, 2, 7); }
+    if (!many && b - a < (right - left) / 6) for (let i = a; i < b; i++) if (Number.isFinite(y[i])) { g.fillStyle = g.strokeStyle; g.beginPath(); g.arc(X(x[i]), Y(y[i]), 2, 0, 7); g.fill(); }
+  }
+  function draw() {
+    const shown = visible(), box = $("panels");
+    while (box.children.length > shown.length) box.lastChild.remove();
+    while (box.children.length < shown.length) box.append(document.createElement("canvas"));
+    shown.forEach((one, k) => drawPanel(box.children[k], one, k === shown.length - 1));
+    box.dataset.drawn = String(Number(box.dataset.drawn || 0) + 1);
+    let held = 0, points = 0;
+    for (const { panel } of shown) for (const { part } of parts(panel)) { held += part.y.length; points += part.points; }
+    $("held").textContent = held < points
+      ? `${whole(held)} of ${whole(points)} points: of each bucket the lowest, the highest and the first that is no number.`
+      : `Every logged point: ${whole(points)}.`;
+    writeHash();
+  }
+  const redraw = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(draw); };
+
+  // --- what is under the pointer
+  function read() {
+    if (pointer === null) return;
+    const bits = [[state.x === "step" ? run.axes[0].unit : state.x, place(pointer)]];
+    for (const { panel } of visible()) for (const line of panel.lines) {
+      let best = null;
+      for (const part of line.parts) if (state.dead || part.live) {
+        const x = part.x[state.x]; let i = lower(x, pointer);
+        if (i > 0 && (i === x.length || pointer - x[i - 1] < x[i] - pointer)) i--;
+        if (i < x.length && (!best || Math.abs(x[i] - pointer) < Math.abs(best.x - pointer) || (part.live && !best.live && Math.abs(x[i] - pointer) <= Math.abs(best.x - pointer)))) best = { x: x[i], y: part.y[i], live: part.live, attempt: part.attempt };
+      }
+      if (best) bits.push([panel.lines.length > 1 ? line.name : panel.name, `${number(best.y)}${panel.unit ? ` ${panel.unit}` : ""} at ${place(best.x)}${run.attempts.length > 1 ? ` (${run.attempts[best.attempt]}${best.live ? "" : ", dead"})` : ""}`]);
+    }
+    const out = $("readout");
+    out.replaceChildren(...bits.flatMap(([name, words]) => { const b = document.createElement("b"); b.textContent = words; return [`${name} `, b, " · "]; }).slice(0, -1));
+  }
+
+  // --- controls
+  function zoom(factor, at) { const [from, to] = range(), c = at ?? (from + to) / 2; show(c - (c - from) * factor, c + (to - c) * factor); }
+  function pan(share) { const [from, to] = range(), d = (to - from) * share; show(from + d, to + d); }
+  const actions = {
+    in: () => zoom(.5), out: () => zoom(2), all: () => { state.from = state.to = null; redraw(); },
+    link: async () => { try { await navigator.clipboard.writeText(location.href); $("readout").textContent = "The link to this view was copied."; } catch { $("readout").textContent = location.href; } },
+  };
+  function element(name, attributes, ...children) { const e = Object.assign(document.createElement(name), attributes); e.append(...children); return e; }
+  function setUp() {
+    document.title = `${run.title} · interactive view`;
+    $("title").textContent = run.title;
+    $("axis").replaceChildren(...run.axes.map(({ name, unit, how }) => element("option", { value: name, title: how || "", selected: name === state.x }, name === "step" ? unit : name)));
+    $("log").checked = state.log; $("dead").checked = state.dead; $("smooth").value = state.smooth;
+    $("dead").closest("label").hidden = run.panels.every(p => p.lines.every(l => l.parts.every(part => part.live)));
+    words();
+    $("metrics").lastElementChild.replaceChildren(...run.panels.map((panel, i) => {
+      const box = element("input", { type: "checkbox", checked: !state.hidden.has(i) });
+      box.addEventListener("change", () => { box.checked ? state.hidden.delete(i) : state.hidden.add(i); if (!visible().length) { state.hidden.delete(i); box.checked = true; } redraw(); });
+      return element("label", {}, box, ` ${panel.name}`);
+    }));
+    $("events").replaceChildren(...run.events.map(event => {
+      const go = element("button", { type: "button" }, event.title);
+      go.addEventListener("click", () => { const [a, b] = event.x[state.x], [first, last] = extent(), end = b ?? last; const w = Math.max(end - a, (last - first) * .004); show(a - w, end + w); $("panels").focus(); });
+      const mark = element("span", { className: "mark" }, event.mark || "·");
+      if (event.verdict) mark.dataset.v = event.verdict;
+      return element("li", { className: event.live ? "" : "dead" }, mark, element("span", {}, go, ` ${event.sentence}`));
+    }));
+  }
+  const words = () => { $("smooth-words").textContent = state.smooth ? `mean of ${WINDOWS[state.smooth]} points` : "off"; };
+  $("axis").addEventListener("change", e => { state.x = e.target.value; state.from = state.to = null; pointer = null; redraw(); });
+  $("log").addEventListener("change", e => { state.log = e.target.checked; redraw(); });
+  $("dead").addEventListener("change", e => { state.dead = e.target.checked; redraw(); });
+  $("smooth").addEventListener("input", e => { state.smooth = Number(e.target.value); words(); redraw(); });
+  $("controls").addEventListener("submit", e => e.preventDefault());
+  $("controls").addEventListener("click", e => { const what = e.target.closest("[data-do]"); if (what && run) actions[what.dataset.do](); });
+  const box = $("panels"), fingers = new Map();
+  const inside = e => e.target.inverse ? e.target.inverse(e.offsetX) : null;
+  box.addEventListener("wheel", e => { if (!run || inside(e) === null) return; e.preventDefault(); zoom(1.0015 ** e.deltaY, inside(e)); }, { passive: false });
+  box.addEventListener("pointerdown", e => { if (inside(e) === null) return; e.target.setPointerCapture(e.pointerId); fingers.set(e.pointerId, e.offsetX); drag = { canvas: e.target, x0: e.offsetX, x1: e.offsetX, range: range(), box: e.shiftKey }; });
+  box.addEventListener("pointermove", e => {
+    if (!run || !e.target.inverse) return;
+    if (fingers.has(e.pointerId)) fingers.set(e.pointerId, e.offsetX);
+    if (fingers.size === 2) { const [p, q] = [...fingers.values()]; const spread = Math.abs(p - q) || 1; if (drag?.spread) zoom(drag.spread / spread, e.target.inverse((p + q) / 2)); drag = { ...drag, spread, box: false }; return; }
+    if (drag && !drag.spread) {
+      drag.x1 = e.offsetX;
+      if (!drag.box) { const [l, r] = e.target.box, d = (drag.x0 - e.offsetX) / (r - l) * (drag.range[1] - drag.range[0]); show(drag.range[0] + d, drag.range[1] + d); return; }
+    }
+    pointer = inside(e); read(); redraw();
+  });
+  const release = e => { fingers.delete(e.pointerId); if (drag?.box && drag.x0 !== drag.x1) { const [a, b] = [drag.x0, drag.x1].sort((p, q) => p - q).map(drag.canvas.inverse); drag = null; show(a, b); } if (!fingers.size) { drag = null; if (run) redraw(); } };
+  for (const name of ["pointerup", "pointercancel"]) box.addEventListener(name, release);
+  box.addEventListener("pointerleave", () => { pointer = null; if (run) redraw(); });
+  box.addEventListener("dblclick", () => run && actions.all());
+  box.addEventListener("keydown", e => {
+    const keys = { ArrowLeft: () => pan(-.2), ArrowRight: () => pan(.2), "+": () => zoom(.5), "=": () => zoom(.5), "-": () => zoom(2), 0: actions.all };
+    if (run && keys[e.key]) { e.preventDefault(); keys[e.key](); }
+  });
+  addEventListener("resize", () => run && redraw());
+
+  // --- start
+  readHash();
+  document.body.dataset.mdColorScheme = isDark() ? "slate" : "default";
+  if (!/^[\w.%~-]+$/.test(state.run) || /^\.*$/.test(state.run)) { $("title").textContent = "No run is named."; return; }
+  const folder = `../runs/${encodeURIComponent(state.run)}`;
+  $("back").href = `${folder}/index.html`;
+  const script = element("script", { src: `${folder}/view.js` });
+  script.addEventListener("error", () => { $("title").textContent = "This run has no data for the view."; });
+  document.body.append(script);
+})();

@@ -1,0 +1,114 @@
+"""The interactive view in a real Chromium, from the file system and without a network."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+from tests.browser.conftest import Opened, opened_page
+from tests.figures.runs import attempt, diagnosis, falling, finding, series
+
+from chronicle.figures.interactive import view_script
+from chronicle.figures.style import css
+from chronicle.model import Event, EventKind, Verdict
+from chronicle.timeline import stitch
+from chronicle.workspace.folders import shipped
+
+pytestmark = pytest.mark.browser
+
+WIDE = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark"}
+STEPS, SPIKE = 1_000_000, 654_321
+ATTACK = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page with the data of one run: a million steps, one of them a spike, and a rollback."""
+    root = tmp_path_factory.mktemp("view")
+    shutil.copytree(shipped("templates") / "assets", root / "assets")
+    (root / "assets" / "tokens.css").write_text(css(), "utf-8")
+    values = falling(STEPS)
+    values[SPIKE] = 9.0
+    first = attempt("first", series("loss", np.arange(STEPS), values), series(ATTACK, [0, STEPS], [1, 2]))
+    again = attempt("again", series("loss", np.arange(STEPS - 999, STEPS + 999), falling(1998)))
+    spike = finding("spike-fast-recovery", SPIKE, SPIKE + 9)
+    event = Event("s", EventKind.FINDING, "Spike", ATTACK, "", "1", SPIKE, SPIKE + 9, verdict=Verdict.GOOD)
+    (root / "runs" / "run-1").mkdir(parents=True)
+    script = view_script(
+        stitch([first, again], relation="attempts"), diagnosis(spike), (event,), title=ATTACK
+    )
+    (root / "runs" / "run-1" / "view.js").write_text(script, "utf-8")
+    return root
+
+
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
+def opened(chromium: Browser, folder: Path, request: pytest.FixtureRequest) -> Iterator[Opened]:
+    yield from opened_page(chromium, folder, request.param)
+
+
+def shown(opened: Opened, more: str = "") -> Page:
+    page = opened.go(f"assets/view.html#run=run-1{more}")
+    page.wait_for_selector("#panels[data-drawn]")
+    return page
+
+
+def after(page: Page, act: str) -> None:
+    """Does something, and waits until it was drawn."""
+    drawn = page.get_attribute("#panels", "data-drawn")
+    page.evaluate(act)
+    page.wait_for_function(f"document.getElementById('panels').dataset.drawn !== '{drawn}'")
+
+
+def test_the_planted_spike_is_reached(opened: Opened) -> None:
+    page = shown(opened)
+    assert page.inner_text("#events button") == "Spike"
+    after(page, "document.querySelector('#events button').click()")
+    ends = page.evaluate("Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
+    assert float(ends["from"]) < SPIKE < float(ends["to"]) < float(ends["from"]) + STEPS / 50
+    box = page.locator("canvas").first.bounding_box()
+    at = page.evaluate(f"document.querySelector('canvas').scaleX({SPIKE})")
+    page.mouse.move(box["x"] + at, box["y"] + 90)
+    page.wait_for_function("document.getElementById('readout').textContent.includes('loss')")
+    assert "loss 9 at 654\u202f321" in page.inner_text("#readout")
+    assert opened.wrong == []
+
+
+def test_keyboard_axes_dead_branches_and_smoothing(opened: Opened) -> None:
+    page = shown(opened)
+    page.focus("#panels")
+    for key, is_whole in [("+", False), ("ArrowRight", False), ("-", True), ("+", False), ("0", True)]:
+        drawn = page.get_attribute("#panels", "data-drawn")
+        page.keyboard.press(key)
+        page.wait_for_function(f"document.getElementById('panels').dataset.drawn !== '{drawn}'")
+        assert ("from=" not in page.evaluate("location.hash")) is is_whole, key
+    for box, word in [("#log", "log=1"), ("#dead", "dead=0")]:
+        after(page, f"document.querySelector('{box}').click()")
+        assert word in page.evaluate("location.hash")
+    after(
+        page,
+        "{const s = document.getElementById('smooth'); s.value = 5; s.dispatchEvent(new Event('input'))}",
+    )
+    assert page.inner_text("#smooth-words") == "mean of 33 points"
+    assert opened.wrong == []
+
+
+def test_a_link_shows_what_was_seen_and_no_text_runs(opened: Opened) -> None:
+    page = shown(opened, "&from=1000&to=2000&log=1&hide=1")
+    assert page.is_checked("#log")
+    assert page.locator("canvas").count() == 1
+    assert page.inner_text("#title") == ATTACK and page.inner_text("#events span:last-child").endswith(ATTACK)
+    assert page.locator("main img").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert opened.wrong == []
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "%2e%2e"])
+def test_the_hash_leads_nowhere_else(opened: Opened, name: str) -> None:
+    page = opened.go(f"assets/view.html#run={name}")
+    assert page.inner_text("#title") == "No run is named."
+    assert page.locator("script").count() == 1
