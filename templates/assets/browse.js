@@ -22,7 +22,8 @@
     size: (a, b) => b.points - a.points || a.place - b.place,
     name: (a, b) => a.title.localeCompare(b.title, undefined, { numeric: true }),
   };
-  const ROWS = 7, PAGE = 24;
+  const ROWS = 7, PAGE = 24, MOST = 4;
+  const ticked = new Set();
 
   const state = { words: "", sort: "bad", shown: PAGE };
   const label = (facet, value) => facet.key === "pattern" ? titles[value] || value : value;
@@ -35,7 +36,7 @@
   };
   const find = selector => root.querySelector(selector);
   const side = find(".ch-facets"), grid = find(".ch-cards"), chips = find(".ch-chips"), more = find(".ch-more"),
-        box = find("input[type=search]"), order = find("select"), status = find("[role=status]");
+        compare = find(".ch-compare"), box = find("input[type=search]"), order = find("select"), status = find("[role=status]");
 
   all.forEach(e => {
     e.text = [e.id, e.title, e.measure, e.project, e.verdict, ...e.patterns.map(p => titles[p] || p)]
@@ -108,11 +109,25 @@
     const picture = entry.thumb
       ? make("img", { className: "ch-thumb", src: entry.thumb, width: 320, height: 160, alt: "", loading: "lazy" })
       : make("span", { className: "ch-thumb" });
-    return make("li", {}, make("a", { className: "ch-card", href: entry.href }, picture,
+    const tick = make("input", { type: "checkbox", checked: ticked.has(entry.href) });
+    tick.setAttribute("aria-label", `Compare ${entry.title}`);
+    tick.onchange = () => { ticked[tick.checked ? "add" : "delete"](entry.href); drawCompare(); };
+    return make("li", {}, make("label", { className: "ch-tick" }, tick, "compare"), make("a", { className: "ch-card", href: entry.href }, picture,
       make("span", { className: "ch-verdict", verdict: entry.verdict }, entry.verdict),
       make("strong", {}, entry.title),
       make("span", { className: "ch-measure" }, entry.measure),
       make("span", { className: "ch-meta" }, entry.meta)));
+  }
+
+  /* Up to four runs over each other: the page of the interactive view with several runs in its hash. */
+  function drawCompare() {
+    const ids = [...ticked].map(href => decodeURIComponent(href.split("/")[1]));
+    const link = compare.querySelector("a");
+    compare.hidden = !ids.length;
+    link.hidden = ids.length < 2 || ids.length > MOST;
+    link.href = `assets/view.html#${new URLSearchParams(ids.map(id => ["run", id]))}`;
+    compare.firstChild.textContent = ids.length < 2 ? "Tick one more run to compare. "
+      : ids.length > MOST ? `${ids.length} runs are ticked, and ${MOST} can be compared. ` : `${ids.length} runs are ticked. `;
   }
 
   function chip(text, className, remove) {

@@ -1,19 +1,22 @@
 // The interactive view of one run. Its data are a script (chronicle/figures/interactive.py), since a page that is
-// opened from disk may not fetch; `#run=ID` names it, and the hash holds what is seen, so that it can be sent.
+// opened from disk may not fetch; `#run=ID` names it, and the hash holds what is seen, so that it can be sent. With
+// `#run=A&run=B` the runs are laid over each other: panels of one name together, a colour and a dash for each run.
 "use strict";
 (() => {
   const $ = id => document.getElementById(id);
-  const state = { run: "", x: "step", from: null, to: null, log: false, dead: true, smooth: 0, hidden: new Set() };
+  const state = { runs: [], x: "step", from: null, to: null, log: false, dead: true, smooth: 0, hidden: new Set() };
   const PAD = { left: 64, right: 14, top: 24, bottom: 22 };
   const HEIGHTS = [300, 170];
   const SHOWN = 4; // panels that are drawn at first
   const WINDOWS = [0, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1025];
+  const STYLES = [["live", []], ["third", [1.2, 1.4]], ["second", [5, 1.6]], ["ink2", [5, 1.4, 1, 1.4]]]; // of runs that are compared
+  const loaded = [];
   let run = null, pointer = null, drag = null, frame = 0;
 
   // --- what the address says, and the theme of the site
   function readHash() {
     const hash = new URLSearchParams(location.hash.slice(1));
-    state.run = hash.get("run") || "";
+    state.runs = [...new Set(hash.getAll("run"))].slice(0, STYLES.length);
     state.x = hash.get("x") || "step";
     for (const end of ["from", "to"]) state[end] = hash.has(end) ? Number(hash.get(end)) : null;
     state.log = hash.get("log") === "1";
@@ -22,7 +25,7 @@
     state.hidden = hash.has("hide") ? new Set(hash.get("hide").split(",").filter(Boolean).map(Number)) : null;
   }
   function writeHash() {
-    const hash = new URLSearchParams({ run: state.run });
+    const hash = new URLSearchParams(state.runs.map(id => ["run", id]));
     if (state.x !== "step") hash.set("x", state.x);
     if (state.from !== null) { hash.set("from", state.from.toPrecision(9)); hash.set("to", state.to.toPrecision(9)); }
     if (state.log) hash.set("log", "1");
@@ -48,7 +51,8 @@
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Response(stream).arrayBuffer();
   }
-  window.chronicleView = async told => {
+  window.chronicleView = told => loaded.push(told);
+  async function opened(told) { // with its columns as arrays
     const block = await unpacked(told.block);
     const column = ([kind, place, length]) =>
       kind === "d" ? new Float64Array(block, place, length) : new Float32Array(block, place, length);
@@ -56,12 +60,34 @@
       part.y = column(part.y);
       for (const axis of Object.keys(part.x)) part.x[axis] = column(part.x[axis]);
     }
-    run = told;
+    return told;
+  }
+  function together(runs) { // several runs as one: the judged metrics share a panel, others by name
+    const panels = new Map(), attempts = [];
+    runs.forEach((one, k) => {
+      const [token, dash] = STYLES[k], before = attempts.length;
+      attempts.push(...one.attempts.map(name => `${one.title}, ${name}`));
+      one.panels.forEach((panel, i) => {
+        const key = i ? panel.name : "";
+        if (!panels.has(key)) panels.set(key, { ...panel, lines: [] });
+        panels.get(key).lines.push(...panel.lines.slice(0, i ? undefined : 1).map(line => ({
+          ...line, name: one.title, token, dash, parts: line.parts.map(part => ({ ...part, attempt: part.attempt + before })),
+        })));
+      });
+    });
+    const shared = runs[0].axes.filter(axis => runs.every(one => one.axes.some(other => other.name === axis.name)));
+    const events = runs.flatMap((one, k) => one.events.map(event => ({ ...event, run: k })));
+    return { title: runs.map(one => one.title).join(" · "), axes: shared, attempts, panels: [...panels.values()], events };
+  }
+  async function start() {
+    const runs = await Promise.all(loaded.map(opened));
+    run = runs.length > 1 ? together(runs) : runs[0];
+    run.runs = runs;
     if (!run.axes.some(axis => axis.name === state.x)) state.x = "step";
     state.hidden ??= new Set(run.panels.map((_, i) => i).filter(i => i >= SHOWN));
     setUp();
     draw();
-  };
+  }
 
   const visible = () => run.panels.map((panel, i) => ({ panel, i })).filter(({ i }) => !state.hidden.has(i));
   const parts = panel => panel.lines.flatMap(line => line.parts.map(part => ({ line, part })))
@@ -186,13 +212,14 @@
     if (!event.live && !state.dead) return;
     const last = end === null ? to : end;
     if (last < from || start > to || event.kind === "note") return;
-    g.fillStyle = g.strokeStyle = event.verdict ? token(event.verdict) : token("dead");
-    if (event.kind === "finding") {
+    if (run.runs.length > 1 && event.kind !== "finding") return;
+    g.fillStyle = g.strokeStyle = run.runs.length > 1 ? token(STYLES[event.run][0]) : event.verdict ? token(event.verdict) : token("dead");
+    if (event.kind === "finding" && run.runs.length === 1) {
       const a = X(Math.max(start, from)), b = X(Math.min(last, to));
       if (b - a < .9 * (X(to) - X(from))) { g.globalAlpha = .14; g.fillRect(a, top, Math.max(b - a, 2), bottom - top); }
     } else { g.globalAlpha = .6; g.setLineDash([3, 3]); g.beginPath(); g.moveTo(X(start), top); g.lineTo(X(start), bottom); g.stroke(); g.setLineDash([]); }
     g.globalAlpha = 1;
-    if (event.mark) { g.font = "bold 11px sans-serif"; g.textAlign = "left"; g.fillText(event.mark, Math.max(X(start), X(from)) + 3, top + (event.kind === "finding" ? 27 : 14)); g.font = "12px sans-serif"; }
+    if (event.mark && run.runs.length === 1) { g.font = "bold 11px sans-serif"; g.textAlign = "left"; g.fillText(event.mark, Math.max(X(start), X(from)) + 3, top + (event.kind === "finding" ? 27 : 14)); g.font = "12px sans-serif"; }
   }
   function curve(g, x, y, X, Y, left, right, from, to, top) {
     const a = Math.max(0, lower(x, from) - 1), b = Math.min(x.length, lower(x, to) + 2);
@@ -258,7 +285,7 @@
   };
   function element(name, attributes, ...children) { const e = Object.assign(document.createElement(name), attributes); e.append(...children); return e; }
   function setUp() {
-    document.title = `${run.title} · interactive view`;
+    document.title = `${run.title} · ${run.runs.length > 1 ? "compared" : "interactive view"}`;
     $("title").textContent = run.title;
     $("axis").replaceChildren(...run.axes.map(({ name, unit, how }) => element("option", { value: name, title: how || "", selected: name === state.x }, name === "step" ? unit : name)));
     $("log").checked = state.log; $("dead").checked = state.dead; $("smooth").value = state.smooth;
@@ -269,13 +296,31 @@
       box.addEventListener("change", () => { box.checked ? state.hidden.delete(i) : state.hidden.add(i); if (!visible().length) { state.hidden.delete(i); box.checked = true; } redraw(); });
       return element("label", {}, box, ` ${panel.name}`);
     }));
+    compare();
     $("events").replaceChildren(...run.events.map(event => {
       const go = element("button", { type: "button" }, event.title);
       go.addEventListener("click", () => { const [a, b] = event.x[state.x], [first, last] = extent(), end = b ?? last; const w = Math.max(end - a, (last - first) * .004); show(a - w, end + w); $("panels").focus(); });
       const mark = element("span", { className: "mark" }, event.mark || "·");
       if (event.verdict) mark.dataset.v = event.verdict;
-      return element("li", { className: event.live ? "" : "dead" }, mark, element("span", {}, go, ` ${event.sentence}`));
+      const of = run.runs.length > 1 ? `${run.runs[event.run].title}: ` : "";
+      return element("li", { className: event.live ? "" : "dead" }, mark, element("span", {}, of, go, ` ${event.sentence}`));
     }));
+  }
+  function compare() { // whose line is whose, and the facts that are not the same
+    const { runs } = run, box = $("compared");
+    box.hidden = runs.length < 2;
+    if (box.hidden) return;
+    $("legend").replaceChildren(...runs.map((one, k) => {
+      const sample = element("canvas", { width: 60, height: 12 }), g = sample.getContext("2d");
+      g.strokeStyle = token(STYLES[k][0]); g.setLineDash(STYLES[k][1].map(d => 2 * d)); g.lineWidth = 3;
+      g.beginPath(); g.moveTo(2, 6); g.lineTo(58, 6); g.stroke();
+      return element("li", {}, sample, element("a", { href: `../runs/${encodeURIComponent(state.runs[k])}/index.html` }, one.title), ` ${one.verdict}. ${one.headline}`);
+    }));
+    const names = [...new Set(runs.flatMap(one => one.facts.map(([name]) => name)))];
+    const value = (one, name) => one.facts.find(fact => fact[0] === name)?.[1] ?? "–";
+    const rows = names.map(name => [name, ...runs.map(one => value(one, name))]).filter(([, ...values]) => new Set(values).size > 1);
+    const cells = (kind, row) => element("tr", {}, ...row.map((text, i) => element(i ? kind : "th", {}, text)));
+    $("facts").replaceChildren(element("thead", {}, cells("th", ["What differs", ...runs.map(one => one.title)])), element("tbody", {}, ...rows.map(row => cells("td", row))));
   }
   const words = () => { $("smooth-words").textContent = state.smooth ? `mean of ${WINDOWS[state.smooth]} points` : "off"; };
   $("axis").addEventListener("change", e => { state.x = e.target.value; state.from = state.to = null; pointer = null; redraw(); });
@@ -311,10 +356,12 @@
   // --- start
   readHash();
   document.body.dataset.mdColorScheme = isDark() ? "slate" : "default";
-  if (!/^[\w.%~-]+$/.test(state.run) || /^\.*$/.test(state.run)) { $("title").textContent = "No run is named."; return; }
-  const folder = `../runs/${encodeURIComponent(state.run)}`;
-  $("back").href = `${folder}/index.html`;
-  const script = element("script", { src: `${folder}/view.js` });
-  script.addEventListener("error", () => { $("title").textContent = "This run has no data for the view."; });
-  document.body.append(script);
+  const isName = name => /^[\w.%~-]+$/.test(name) && !/^\.*$/.test(name);
+  if (!state.runs.length || !state.runs.every(isName)) { $("title").textContent = "No run is named."; return; }
+  const folder = name => `../runs/${encodeURIComponent(name)}`;
+  $("back").href = state.runs.length > 1 ? "../browse.html" : `${folder(state.runs[0])}/index.html`;
+  if (state.runs.length > 1) $("back").textContent = "Browse";
+  const script = name => new Promise((done, failed) => document.body.append(element("script", { src: `${folder(name)}/view.js`, onload: done, onerror: failed })));
+  state.runs.reduce((before, name) => before.then(() => script(name)), Promise.resolve())
+    .then(start, () => { $("title").textContent = "A run that is named has no data for the view."; });
 })();

@@ -14,7 +14,7 @@ from tests.figures.runs import attempt, diagnosis, falling, finding, series
 
 from chronicle.figures.interactive import view_script
 from chronicle.figures.style import css
-from chronicle.model import Event, EventKind, Verdict
+from chronicle.model import Event, EventKind, Fact, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.folders import shipped
 
@@ -43,6 +43,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         stitch([first, again], relation="attempts"), diagnosis(spike), (event,), title=ATTACK
     )
     (root / "runs" / "run-1" / "view.js").write_text(script, "utf-8")
+    (root / "runs" / "run-2").mkdir()
+    other = stitch([attempt("other", series("train_loss", np.arange(500), falling(500)))])
+    facts = (Fact("Tokens", 1024.0, "tokens", ""), Fact("Format", "csv", "", ""))
+    script = view_script(
+        other, diagnosis(verdict=Verdict.GOOD), (), title="Other", headline="It fell.", facts=facts
+    )
+    (root / "runs" / "run-2" / "view.js").write_text(script, "utf-8")
     return root
 
 
@@ -104,6 +111,26 @@ def test_a_link_shows_what_was_seen_and_no_text_runs(opened: Opened) -> None:
     assert page.inner_text("#title") == ATTACK and page.inner_text("#events span:last-child").endswith(ATTACK)
     assert page.locator("main img").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert opened.wrong == []
+
+
+def test_runs_are_laid_over_each_other(opened: Opened) -> None:
+    page = shown(opened, "&run=run-2")
+    assert page.locator("#legend li").all_inner_texts() == [f"{ATTACK} bad.", "Other good. It fell."]
+    assert page.inner_text("#title") == f"{ATTACK} · Other"
+    assert (
+        page.locator("#metrics input").count() == 2
+    )  # the judged losses share a panel, though their names differ
+    rows = page.evaluate(
+        "[...document.querySelectorAll('#facts tr')].map(r => [...r.children].map(c => c.textContent))"
+    )
+    assert rows == [
+        ["What differs", ATTACK, "Other"],
+        ["Tokens", "–", "1\u202f024 tokens"],
+        ["Format", "–", "csv"],
+    ]
+    assert page.evaluate("location.hash").startswith("#run=run-1&run=run-2")
+    assert page.get_attribute("#back", "href") == "../browse.html"
     assert opened.wrong == []
 
 

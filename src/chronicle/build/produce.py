@@ -209,9 +209,14 @@ def _write(
     thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
     frame = replace(timeline, series=thinned).frame()
     frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace")
-    tokens_per_step = config.tokens_per_step
     script = view_script(
-        timeline, diagnosis, story.events, title=entry.title, tokens_per_step=tokens_per_step
+        timeline,
+        diagnosis,
+        story.events,
+        title=entry.title,
+        headline=entry.headline,
+        facts=(*entry.facts, *entry.costs),
+        tokens_per_step=config.tokens_per_step,
     )
     (folder / _VIEW).write_text(script, "utf-8", errors="replace")
     text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)

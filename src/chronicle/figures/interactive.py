@@ -17,7 +17,8 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.figures.panels import Panel, Segment, run_panels, single_panels
-from chronicle.model import Diagnosis, Event, EventKind, Floats, Timeline
+from chronicle.metrics.values import count
+from chronicle.model import Diagnosis, Event, EventKind, Fact, Floats, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 
 MOST_POINTS = 200_000  # of a run, over all of its curves: about 1 MB
@@ -35,12 +36,14 @@ def view_script(
     events: Sequence[Event],
     *,
     title: str,
+    headline: str = "",
+    facts: Sequence[Fact] = (),
     tokens_per_step: float = 0.0,
 ) -> str:
     """The script of a run: ``chronicleView({...})``, safe inside of any page and the same for the same run.
 
     Panels are those of the figure of the run first, then the other metrics; an axis is there if every attempt
-    can be put on it.
+    can be put on it. ``headline`` and ``facts`` are for a comparison with other runs.
     """
     panels = [*run_panels(timeline, diagnosis)]
     panels += single_panels(timeline, {metric for panel in panels for metric in panel.metrics})
@@ -53,6 +56,9 @@ def view_script(
     names = [attempt.name for attempt in timeline.attempts]
     told = {
         "title": title,
+        "verdict": diagnosis.verdict.value,
+        "headline": headline,
+        "facts": [[fact.quantity, _value(fact)] for fact in facts if fact.value is not None],
         "axes": [{"name": "step", "unit": _axis_unit(timeline)}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
         "attempts": names,
@@ -61,6 +67,14 @@ def view_script(
         "block": block.text(),
     }
     return f"chronicleView({json.dumps(told, ensure_ascii=False, allow_nan=False).translate(_SAFE)});\n"
+
+
+def _value(fact: Fact) -> str:
+    value = fact.value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    words = count(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{words} {fact.unit}" if fact.unit and not isinstance(value, str) else words
 
 
 class _Block:
