@@ -77,3 +77,11 @@ def test_a_time_that_is_none():
 def test_bytes_that_are_no_text_do_not_raise(tmp_path):
     (tmp_path / "notes.md").write_bytes(b"\xff\xfe- 2026\n")
     assert len(read_notes(tmp_path / "notes.md")) == 1
+
+
+def test_a_day_alone_stays_a_day(tmp_path):
+    file = tmp_path / "notes.md"
+    note = Note("The run was stopped.", iso_time("2023-06-14"), "decision", 39036, "M4 team")
+    write_note(file, note)
+    assert file.read_text("utf-8") == "- 2023-06-14 · M4 team · decision · step 39036: The run was stopped.\n"
+    assert read_notes(file) == (note,)

@@ -37,7 +37,7 @@ OUR_FILES = (RUN_CONFIG, NOTES, LABEL)
 NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 _RESERVED = ("index", "con", "nul")  # names that a site, or Windows, keeps for itself
 _NOTE = re.compile(
-    r"- (?P<at>\d{4}-\d\d-\d\dT\S+)(?: · (?!step \d|event \S+:)(?P<author>[^·:\n]+?))??"
+    r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+:)(?P<author>[^·:\n]+?))??"
     rf"(?: · (?P<kind>{'|'.join(NOTE_KINDS)}))?(?: · step (?P<step>-?\d+))?"
     r"(?: · event (?P<event>[\w.-]+))?: (?P<text>.*)"
 )
@@ -328,6 +328,8 @@ def author(folder: Path) -> str:
 def iso_time(at: str | None) -> str:
     """``at`` as ISO 8601 to the minute, with the zone of this machine if it names none; now if None.
 
+    A day alone stays a day.
+
     Raises:
         UsageError: not ISO 8601.
     """
@@ -335,6 +337,8 @@ def iso_time(at: str | None) -> str:
         moment = datetime.fromisoformat(at) if at else datetime.now()
     except ValueError:
         raise UsageError(f"--at {at!r} is not ISO 8601. Example: 2026-11-18T22:41+01:00") from None
+    if at and len(at) <= len("2026-11-18"):
+        return moment.date().isoformat()
     return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="minutes")
 
 
