@@ -415,7 +415,7 @@ class Quantity:
     """One number of an event; ``words`` is how every surface writes it, with its unit where it has one."""
 
     name: str
-    value: float
+    value: float | None
     words: str
 
 

@@ -148,11 +148,12 @@ def test_the_life_of_a_workspace(chronicle, tmp_path, monkeypatch):
     assert added.code == 0
     assert "not built" in chronicle("list").out
     noted = chronicle(
-        "note", "run-7", "it was *fine*", "--kind", "lesson", "--step", "30", "--at", "2026-11-20T09:30Z"
+        *("note", "run-7", "it was *fine*", "--kind", "lesson", "--step", "30", "--at", "2026-11-20T09:30Z"),
+        *("--author", "ada"),
     )
     assert noted.code == 0
     text = (tmp_path / "team" / "runs" / "run-7" / "notes.md").read_text("utf-8")
-    assert text == "- 2026-11-20T09:30+00:00 · lesson · step 30: it was *fine*\n"
+    assert text == "- 2026-11-20T09:30+00:00 · ada · lesson · step 30: it was *fine*\n"
     assert chronicle("note", "run-8", "x").err.endswith("Did you mean 'run-7'?\n")
 
 
