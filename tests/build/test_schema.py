@@ -32,8 +32,8 @@ PRESET = model.Comparison("lightning-spike", "loss", "run.csv", 400, (200, 203),
 EVENT = model.Event(
     "nan-inf-a1-10", model.EventKind.FINDING, "NaN or Inf", "The loss was NaN from step 10 to the end.",
     "NaN from step 10", "1", step=10, time="2023-11-14T22:14:20Z", attempt="run.csv",
-    verdict=model.Verdict.BAD, numbers=(model.Quantity("values", math.inf, "3 logged values"),), patterns=("nan-inf",), parts=("a@1",),
-    also=("nan-inf-a1-9",),
+    verdict=model.Verdict.BAD, numbers=(model.Quantity("values", math.inf, "3 logged values"),),
+    patterns=("nan-inf",), parts=("a@1",), also=("nan-inf-a1-9",),
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_without_a_choice_everything_is_told() -> None:
     lines = list(explain(DIAGNOSIS, STORY))
     assert DIAGNOSIS.because in lines  # of a good run it is what decides
     assert "not assessed: hang. Not logged: step time" in lines
-    assert sum(line[:1].isdigit() for line in lines) == len(DIAGNOSIS.findings)
+    assert sum(bool(re.match(r"\d+  ", line)) for line in lines) == len(DIAGNOSIS.findings)
 
 
 def test_a_preset_is_compared_with_the_findings() -> None:

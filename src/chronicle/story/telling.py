@@ -271,7 +271,7 @@ def _neighbours(event_id: str) -> Iterator[str]:
 
 def coarse(step: int) -> int:
     """A step to two significant digits: a detection that moves a little keeps its id."""
-    size = 10 ** max(len(str(abs(step))) - 2, 0)
+    size = int(10 ** max(len(str(abs(step))) - 2, 0))
     return max(round(step / size), 0) * size
 
 

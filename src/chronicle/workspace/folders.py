@@ -36,9 +36,9 @@ OUR_FILES = (RUN_CONFIG, NOTES, LABEL)
 NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 _RESERVED = ("index", "con", "nul")  # names that a site, or Windows, keeps for itself
 _NOTE = re.compile(
-    r"- (?P<at>\d{4}-\d\d-\d\dT\S+)(?: · (?!step \d|event \S+:)(?P<author>[^·:\n]+?))??"
+    r"- (?P<at>\d{4}-\d\d-\d\dT\S+)(?: · (?!step \d|event \S+-)(?P<author>[^·:\n]+?))??"
     rf"(?: · (?P<kind>{'|'.join(NOTE_KINDS)}))?(?: · step (?P<step>-?\d+))?"
-    r"(?: · event (?P<event>[\w.-]+))?: (?P<text>.*)"
+    r"(?: · event (?P<event>launch|end|[\w.]+(?:-[\w.]+)+))?: (?P<text>.*)"
 )
 
 
