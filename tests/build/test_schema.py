@@ -95,6 +95,7 @@ def test_a_diagnosis_in_full():
         "because": "The loss is not finite.",
         "faults": [],
         "presets": [],
+        "events": [],
     }
 
 
@@ -128,7 +129,7 @@ def test_faults_and_presets_of_a_diagnosis():
 @pytest.mark.parametrize(
     ("what", "data"),
     [
-        ("diagnosis", diagnosis_json("r", DIAGNOSIS, [FAULT], [PRESET])),
+        ("diagnosis", diagnosis_json("r", DIAGNOSIS, [FAULT], [PRESET], [EVENT])),
         ("diagnosis", diagnosis_json("r", DIAGNOSIS)),
         ("entry", entry_json(entry())),
     ],

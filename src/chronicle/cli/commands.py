@@ -185,13 +185,14 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
         if timeline is not None and diagnosis is not None:
             verdicts.append(diagnosis.verdict)
             compared = [*compare(timeline, diagnosis, presets)]
+            story = tell(timeline, diagnosis, run.config, run.notes)
             if as_json:
-                _echo_json(diagnosis_json(run.run_id, diagnosis, machine_faults(timeline), compared))
+                faults = machine_faults(timeline)
+                _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
             else:
                 beside = (
                     terminal.printable(line) for c in compared for line in comparison_lines(c, diagnosis)
                 )
-                story = tell(timeline, diagnosis, run.config, run.notes)
                 lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
                 click.echo("\n".join((*lines, *(f"  {line}" for line in beside))))
         unreadable |= terminal.complain(*problems)
