@@ -1,4 +1,5 @@
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def test_add_copies_and_names(workspace, log):
 
 
 def test_add_can_leave_the_log_where_it_is(workspace, log):
+    with pytest.raises(ConfigError) as refused:
+        add(workspace, [log], "seven", {}, link=True)
+    assert str(refused.value) == (
+        "--link: leads out of the workspace, to run 7.csv. "
+        "Remedy: add its folder to `allow` of chronicle.toml, or `chronicle add` the log"
+    )
+    assert not (workspace.runs_folder / "seven").exists()
+    workspace = replace(workspace, config=replace(workspace.config, allow=[str(log.parent)]))
     folder = add(workspace, [log], "seven", {}, link=True)
     assert [f.name for f in folder.iterdir()] == ["run.toml"]
     assert workspace.run("seven").logs == (log.resolve(),)

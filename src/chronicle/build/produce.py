@@ -7,13 +7,14 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 
 from chronicle.build.engines import stamp_of
 from chronicle.build.entry import make_entry
+from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
@@ -25,7 +26,7 @@ from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import NOTES, RunFolder, shown
 
-_KEY, _ENTRY, _DATA, _MEMORY = "key", "entry.json", "series.csv", "inputs.json"
+_KEY, _ENTRY, _DATA, _MEMORY, _NAMES = "key", "entry.json", "series.csv", "inputs.json", "names.json"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
 
@@ -33,7 +34,8 @@ _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has e
 class Outcome:
     """What became of one run: its entry, or what is wrong with its logs.
 
-    ``files``, below ``folder``, belong to its page.
+    ``files``, below ``folder``, belong to its page; ``names`` are the hosts and users that its texts number,
+    which are not published.
     """
 
     run_id: str
@@ -42,6 +44,7 @@ class Outcome:
     problems: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     cached: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Product:
 
     def key(self) -> str:
         config = self.config
-        shared = (config.roles, config.units, config.thresholds, config.false_alarms, config.x)
+        shared = (config.roles, config.units, config.thresholds, config.false_alarms, config.x, config.redact)
         return fingerprint(self.run, (code_sha256(), shared, self.run.config), self.folder)
 
     def cached(self) -> Outcome | None:
@@ -65,12 +68,13 @@ class Product:
             if (self.folder / _KEY).read_text() != self.key():
                 return None
             entry = _read_entry(self.folder)
+            names = json.loads((self.folder / _NAMES).read_text("utf-8"))
         except (OSError, ValueError):
             return None
         files = _files(entry)
         if not all((self.folder / file).is_file() for file in files):
             return None
-        return Outcome(self.run.run_id, self.folder, entry, files=files, cached=True)
+        return Outcome(self.run.run_id, self.folder, entry, files=files, cached=True, names=names)
 
 
 def produce(product: Product) -> Outcome:
@@ -80,26 +84,30 @@ def produce(product: Product) -> Outcome:
         timeline, diagnosis, problems = diagnose(run, product.config)
     except ChronicleError as err:
         shutil.rmtree(folder, ignore_errors=True)
-        return Outcome(run.run_id, folder, None, (run.published(str(err)),))
+        return Outcome(
+            run.run_id, folder, None, (redactor_of(product.config.redact)(run.published(str(err))),)
+        )
 
     def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # by their place in the run
         return tuple(relocated(fault, run.published) for fault in faults)
 
     attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
     timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
-    problems = [run.published(problem) for problem in problems]
+    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults)
+    timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)
+    problems = [redact(run.published(problem)) for problem in problems]
     key = product.key()
     for old in folder.iterdir():
         if old.name != _MEMORY:
             old.unlink()
-    entry = _write(product, timeline, diagnosis, problems, key)
+    entry = _write(product, timeline, diagnosis, problems, key, redact)
     # Figures are full of cycles, and would wait for those of ten more runs. What is left is frozen: not being
     # looked at again makes this cheap for all but the first run of a process.
     gc.collect()
     gc.freeze()
     if not problems:  # an entry with an unreadable log is tried again next time
         (folder / _KEY).write_text(key)
-    return Outcome(run.run_id, folder, entry, tuple(problems), _files(entry))
+    return Outcome(run.run_id, folder, entry, tuple(problems), _files(entry), names=redact.names)
 
 
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
@@ -170,22 +178,28 @@ def thresholds(config: WorkspaceConfig) -> Thresholds:
 
 
 def _write(
-    product: Product, timeline: Timeline, diagnosis: Diagnosis, problems: list[str], key: str
+    product: Product,
+    timeline: Timeline,
+    diagnosis: Diagnosis,
+    problems: list[str],
+    key: str,
+    redact: Redactor,
 ) -> Entry:
     from chronicle.figures import draw
 
-    run, config, folder = product.run, product.run.config, product.folder
+    run, config, folder = product.run, redact.value(product.run.config), product.folder
+    notes = [replace(note, text=redact(note.text)) for note in run.notes]
     x, warnings = _over(timeline, config.x or product.config.x, config.tokens_per_step)
-    story = tell(timeline, diagnosis, config, run.notes)
+    story = tell(timeline, diagnosis, config, notes)
     entry = make_entry(
         run.run_id,
         timeline,
         diagnosis,
         config,
         story=story,
-        notes=run.notes,
+        notes=notes,
         figures=draw(timeline, diagnosis, folder, story.events, title=config.title or run.run_id, x=x),
-        warnings=[*problems, *warnings],
+        warnings=[*problems, *warnings, *redact.said()],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
@@ -195,6 +209,7 @@ def _write(
     frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace")
     text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     (folder / _ENTRY).write_text(text, "utf-8", errors="replace")
+    (folder / _NAMES).write_text(json.dumps(redact.names), "utf-8", errors="replace")
     return entry
 
 

@@ -201,7 +201,7 @@ def _explained(event: Event, parts: Sequence[Finding]) -> Iterator[str]:
     yield f"{event.mark}  {event.sentence}"
     yield f"   {event.verdict}, id {event.id}"
     if event.causes:
-        yield f"   before it: {'; '.join(event.causes)}"
+        yield f"   shortly before: {'; '.join(event.causes)}"
     for finding in parts:
         yield from _finding(finding)
     yield ""

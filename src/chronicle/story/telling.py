@@ -232,8 +232,8 @@ def _with_causes(ground: Ground, event: Event, others: Sequence[Event]) -> Event
     ]
     near.sort(key=lambda pair: pair[0])
     words = (
-        f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''} "
-        + (f"{ground.axis.span(before)} before" if before else "at the same place")
+        f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''}, "
+        + (f"{ground.axis.span(before)} earlier" if before else "at the same place")
         for before, o in near
     )
     return replace(event, causes=tuple(dict.fromkeys(words)))
