@@ -215,7 +215,7 @@ def test_export_writes_the_events_of_some_days(chronicle, team):
         "### 20 November",
         "",
     ]
-    assert "- day only **Launch** (run-7): The log begins at step 1." in ran.out
+    assert "- day only **End** (run-7): The log ends at step 400." in ran.out
     assert chronicle("export", "--from", "2026-12-01").out == "# Chronicle\n\nNo dated event.\n"
     assert chronicle("export", "--from", "soon").code == 2
 
