@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from urllib.parse import quote
 from chronicle.errors import BadLog
 from chronicle.model import Fault, Place
 from chronicle.readers.text import head
+from chronicle.workspace.locks import scratch
 
 MAGIC = b"SQLite format 3\0"
 MAX_CELL = 1 << 24  # bytes
@@ -91,7 +91,7 @@ def opened(path: Path) -> Iterator[Store]:
     with ExitStack() as stack:
         file, mode = path, "mode=ro&immutable=1"
         if wal.is_file() and wal.stat().st_size:
-            file, mode = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy", "mode=rw"
+            file, mode = stack.enter_context(scratch()) / "copy", "mode=rw"
             shutil.copyfile(path, file)
             shutil.copyfile(wal, file.with_name("copy-wal"))
         try:
