@@ -8,7 +8,7 @@ import sys
 import click
 
 from chronicle.cli import cli
-from chronicle.errors import ChronicleError, ConfigError, MissingExtra, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, ConfigError, MissingExtra, NothingToRead, UsageError, told
 
 
 def main() -> None:
@@ -30,6 +30,11 @@ def main() -> None:
 
         complain(str(err))
         sys.exit(exit_code_of(err))
+    except OSError as err:
+        from chronicle.cli.terminal import complain
+
+        complain(told(err))
+        sys.exit(1)
 
 
 def exit_code_of(err: ChronicleError) -> int:

@@ -1,7 +1,7 @@
 """chronicle build: every run to its entry (cached, in parallel), then all entries to one site.
 
 work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
-  build/entries/<run>/    entry.json, figures, series.csv, key    the cache and the durable product
+  build/entries/<run>/    entry.json, figures, series.csv, kept.json    the cache and the durable product
   build/docs/             what the site engine reads
 out/                      the site
 """
@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chronicle.build.engines import build_site, claim, write_tree
-from chronicle.build.produce import Outcome, Product, newest, produce, read_run
+from chronicle.build.produce import Outcome, Product, produce, read_run
 from chronicle.build.sources import only_machines, remedy, runs_told_of
+from chronicle.build.store import newest
 from chronicle.errors import ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages

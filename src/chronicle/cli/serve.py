@@ -11,8 +11,8 @@ from pathlib import Path
 
 from chronicle.build import Report, build, places
 from chronicle.build.engines import stamp_of
-from chronicle.build.produce import inputs
 from chronicle.build.sources import spread
+from chronicle.build.store import inputs
 from chronicle.errors import ChronicleError, UsageError
 from chronicle.workspace.folders import Workspace
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby, islice, repeat
@@ -21,7 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat
+from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat, contained, told
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role, relocated
 from chronicle.readers.arrange import arrange
@@ -237,14 +238,24 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
     readers = [_of_many(path, faster) for path in paths]
     for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
         files = [path for path, _ in group]
-        many: Iterable[Any] = hook(reader, "read_many", list)(files) if reader else repeat(None)
-        for path, found in zip(files, many, strict=bool(reader)):
+        for path, found in zip(files, _together(reader, files), strict=False):
             if isinstance(found, OSError):
                 yield _unreadable(path, found)
             elif found is None:
                 yield _read_or_told(path)
             else:
                 yield found if isinstance(found, LogError) or not reader else _by(reader, found)
+
+
+def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
+    """What a reader of many makes of files; None for those that are to be read one by one.
+
+    These are all from one on with which it failed: read alone, that one alone fails.
+    """
+    if reader:
+        with suppress(Exception):
+            yield from reader.read_many(files)
+    yield from repeat(None)
 
 
 def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
@@ -264,12 +275,14 @@ def _read_or_told(path: Path) -> list[Attempt] | LogError:
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
-    return LogError(str(path), f"cannot be read ({err.strerror}). Remedy: check its permissions")
+    what, remedy = told(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
+    return LogError(str(path), f"cannot be read ({what}). Remedy: {remedy}")
 
 
 def _plain(path: Path) -> list[Attempt]:
     reader = _only(claims(path), path)
-    return _by(reader, reader.read(path))
+    with contained(str(path)):
+        return _by(reader, reader.read(path))
 
 
 def _unpacked(path: Path) -> list[Attempt]:

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from chronicle.errors import LogError
+from chronicle.errors import LogError, contained
 from chronicle.metrics.aliases import COMPONENTS
 from chronicle.metrics.roles import names_a_loss
 from chronicle.metrics.values import natural
@@ -51,11 +51,17 @@ Wanted = Callable[[Path], bool]
 
 
 def claims(path: Path) -> list[Reader]:
-    """The readers that recognise the file: a FALLBACK is asked only where no other does. Raises OSError."""
+    """The readers that recognise the file: a FALLBACK is asked only where no other does.
+
+    Raises:
+        Defect: one of them failed on it.
+        OSError: it cannot be read.
+    """
     start, ranked = Head.of(path), sorted(all_readers(), key=_rank)
     for _, readers in groupby(ranked, key=_rank):
-        if claiming := [reader for reader in readers if reader.identify(start)]:
-            return claiming
+        with contained(str(path)):
+            if claiming := [reader for reader in readers if reader.identify(start)]:
+                return claiming
     return []
 
 
@@ -138,13 +144,24 @@ def run_key(path: Path) -> str:
     """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
     try:
         return next((key for reader in all_readers() if (key := hook(reader, "run_key", str)(path))), "")
-    except OSError:
+    except (LogError, OSError):
         return ""
 
 
 def hook(reader: Reader, name: str, otherwise: type) -> Callable[..., Any]:
-    """What a reader may have beside its four names; without it, the empty value of a type."""
-    return getattr(reader, name, lambda path: otherwise())
+    """What a reader may have beside its four names; without it, the empty value of a type.
+
+    It raises Defect where it fails.
+    """
+    found = getattr(reader, name, None)
+    if found is None:
+        return lambda path: otherwise()
+
+    def called(path: Path) -> Any:
+        with contained(str(path)):
+            return found(path)
+
+    return called
 
 
 @dataclass(frozen=True)
