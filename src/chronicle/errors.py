@@ -111,7 +111,7 @@ def contained(where: str) -> Iterator[None]:
 _REMEDIES = {
     (errno.ENOSPC, errno.EDQUOT): "make room there; what was kept before is whole",
     (errno.EROFS,): "it is read-only; work in a folder that you may write to (build: --out)",
-    (errno.EACCES, errno.EPERM): "check the permissions, of the file and of the folders above it",
+    (errno.EACCES, errno.EPERM): "check its permissions",
     (errno.EMFILE, errno.ENFILE): "raise the number of files that may be open (ulimit -n)",
     (errno.ENAMETOOLONG,): "choose a shorter name",
 }

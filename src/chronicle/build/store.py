@@ -98,7 +98,7 @@ def _remember(memory: Path, seen: Mapping[str, Seen], at_ns: int) -> None:
 
 
 def _look(file: Path, before: Seen | None) -> Seen | str:
-    """How a file looks, with its hash, which is that of ``before`` if it looks the same; a word for no hash."""
+    """How a file looks, with its hash: that of ``before`` if it looks the same; a word if it has none."""
     try:
         stat = file.stat()
         marks = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev)

@@ -247,6 +247,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             strict=options["strict"] or config.strict,
             jobs=options["jobs"],
             progress=progress,
+            say=lambda text: click.echo(terminal.printable(text), err=True),
         )
     terminal.complain(*(f"{run_id}: {problem}" for run_id, problem in report.unreadable))
     if options["verbose"] and report.engine_said:
