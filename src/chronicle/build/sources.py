@@ -7,7 +7,6 @@ nodes where it names them).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from chronicle.workspace.folders import (
     run_in,
     safe_id,
     shown,
+    told_apart,
 )
 
 _FETCHES = 4  # runs whose logs are fetched at a time
@@ -39,7 +39,7 @@ _NAMED = 3  # runs that a remedy names
 def expand(paths: Sequence[Path]) -> list[RunFolder]:
     """The runs below ``paths``: logs, folders of logs, run folders (with a run.toml) and workspaces.
 
-    Two runs of the same id are told apart by a number.
+    Two runs of one id are told apart by a number.
 
     Raises:
         UsageError: a path that does not exist.
@@ -49,12 +49,7 @@ def expand(paths: Sequence[Path]) -> list[RunFolder]:
     if not runs:
         folders = [path for path in paths if path.is_dir()] or list(paths)
         raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
-    seen: Counter[str] = Counter()
-    for i, run in enumerate(runs):
-        seen[run.run_id] += 1
-        if seen[run.run_id] > 1:
-            runs[i] = replace(run, run_id=f"{run.run_id}-{seen[run.run_id]}")
-    return runs
+    return told_apart(runs)
 
 
 def must_exist(path: Path) -> None:
@@ -76,8 +71,12 @@ def _runs_at(path: Path) -> Iterator[RunFolder]:
         yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in runs_below(path))
 
 
-def spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
+def spread(runs: Iterable[RunFolder]) -> list[RunFolder]:
     """The runs, each store of several runs among their logs (a tracker's database) as its runs."""
+    return told_apart(_spread(runs))
+
+
+def _spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, list(runs))
         for run in fetched:

@@ -80,12 +80,18 @@ def init(folder: Path) -> None:
 @click.option("--name", default="", help="Id of the run; by default the name of the first log.")
 @click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="A line of run.toml; repeatable.")
 @click.option("--link", is_flag=True, help="Leave the logs where they are; run.toml gets their paths.")
-def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool) -> None:
-    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
-    from chronicle.workspace import folders
+@click.option("--follow", is_flag=True, help="Copy also what links in LOGS lead to; else links are left out.")
+def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
+    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME. All of it or nothing."""
+    from chronicle.cli.terminal import printable
+    from chronicle.workspace.adding import add as add_run
+    from chronicle.workspace.folders import facts_of
 
-    folder = folders.add(_workspace(), logs, name, folders.facts_of(facts), link)
-    click.echo(f"added {folder}\nNext: chronicle build")
+    added = add_run(_workspace(), logs, name, facts_of(facts), link=link, follow=follow)
+    for path in added.left_out:
+        what = "a link" if path.is_symlink() else "no regular file"
+        click.echo(printable(f"left out {path}: {what}"), err=True)
+    click.echo(f"added {added.folder}\nNext: chronicle build")
 
 
 @cli.command("list", short_help="List the runs and what the last build said.")
@@ -234,7 +240,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     if not paths and home is None:
         raise UsageError("no chronicle.toml here or above. Name logs to build, or: chronicle init DIR")
     workspace = home or Workspace(Path.cwd())
-    runs = expand(paths) if paths else list(spread(workspace.runs()))
+    runs = expand(paths) if paths else spread(workspace.runs())
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config
