@@ -110,10 +110,10 @@ def test_the_write_ahead_log_of_a_database_counts(tmp_path):
 def test_a_log_that_changes_unseen_is_found_by_reading_it(run, tmp_path):
     fingerprint(run, "", tmp_path / "m")
     remembered_later(tmp_path / "m")
-    assert changed_unseen(run, tmp_path / "m") == []
+    assert changed_unseen(tmp_path / "m") == []
     memory = tmp_path / "m" / "inputs.json"
     looks = json.loads(memory.read_text())
     looks[str(run.folder / "log.csv")][-1] = "0" * 64  # what it held before the disk lost a bit of it
     memory.write_text(json.dumps(looks))
     remembered_later(tmp_path / "m")
-    assert changed_unseen(run, tmp_path / "m") == [run.folder / "log.csv"]
+    assert changed_unseen(tmp_path / "m") == [run.folder / "log.csv"]

@@ -68,15 +68,14 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
     return total.hexdigest()
 
 
-def changed_unseen(run: RunFolder, memory: Path) -> list[Path]:
+def changed_unseen(memory: Path) -> list[Path]:
     """Inputs that look as they did when they were hashed, and hold something else. Reads all of them."""
     known, known_at_ns = _recalled(memory / MEMORY)
     found = []
-    for file in inputs(run):
-        before = known.get(str(file))
-        look = _look(file, None)
-        if before and before.was_still(known_at_ns) and isinstance(look, Seen):
-            found += [file] if look[:-1] == before[:-1] and look != before else []
+    for name, before in known.items():
+        look = _look(Path(name), None)
+        if before.was_still(known_at_ns) and isinstance(look, Seen):
+            found += [Path(name)] if look[:-1] == before[:-1] and look != before else []
     return found
 
 
@@ -124,8 +123,14 @@ def keep(folder: Path, key: str, files: Iterable[str]) -> None:
 
 
 def forget(folder: Path) -> None:
-    """An entry is made again by the next build."""
+    """The next build reads the inputs of an entry, and makes it, again."""
     (folder / KEPT).unlink(missing_ok=True)
+    (folder / MEMORY).unlink(missing_ok=True)
+
+
+def kept_files(folder: Path) -> dict[str, str]:
+    """The files of a kept entry, with their hashes; {} where nothing is kept."""
+    return {name: str(row[2]) for name, row in _kept(folder).get("files", {}).items()}
 
 
 def is_kept(folder: Path, key: str) -> bool:

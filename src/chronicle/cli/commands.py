@@ -266,6 +266,27 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     sys.exit(terminal.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
 
 
+@cli.command(short_help="Verify that nothing of the workspace is damaged.")
+def check() -> None:
+    """Verify the workspace: its runs, what builds have kept, the site, and what git holds. All of it is read.
+
+    What is damaged is told with what to do, and made again by the next build where it can be.
+    """
+    from chronicle.build.check import check as look_at
+    from chronicle.cli import terminal
+
+    workspace = _workspace()
+    found = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
+    for one in found:
+        if not one.is_damage:
+            click.echo(terminal.printable(str(one)))
+    damage = [str(one) for one in found if one.is_damage]
+    terminal.complain(*damage)
+    if not damage:
+        click.echo(f"all is whole in {terminal.printable(str(workspace.root))}")
+    sys.exit(int(bool(damage)))
+
+
 @cli.command(short_help="Serve the site here, built again on changes.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
