@@ -5,12 +5,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
+from functools import partial
+from http.client import HTTPConnection
+from http.server import ThreadingHTTPServer
 
 import pytest
 from tests.cli.test_cli import healthy, plain_engine
 
-from chronicle.cli.serve import rebuild_if_changed, state
+from chronicle.cli.serve import Site, rebuild_if_changed, state
 from chronicle.workspace.folders import Workspace
 
 
@@ -61,3 +65,73 @@ def test_a_new_note_builds_again_and_an_error_does_not_end_it(chronicle, tmp_pat
     (tmp_path / "mkdocs.yml").unlink()
     rebuild_if_changed(workspace, None, before, said.append)
     assert said[1:] == [f"error: mkdocs.yml: is missing in {tmp_path}. Remedy: chronicle init ."]
+
+
+@pytest.fixture
+def served(tmp_path):
+    """Asks a server of a small site: ``served(path, host)`` gives status, headers and body."""
+    site = tmp_path / "site"
+    (site / "runs").mkdir(parents=True)
+    (site / "index.html").write_text("home")
+    (site / ".chronicle-site").write_text("hidden")
+    (tmp_path / "secret.txt").write_text("secret")
+    (site / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (site / "folder").symlink_to(tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+        def ask(path, host=f"127.0.0.1:{server.server_port}"):
+            connection = HTTPConnection("127.0.0.1", server.server_port)
+            connection.putrequest("GET", path, skip_host=True)
+            connection.putheader("Host", host)
+            connection.endheaders()
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read().decode()
+
+        yield ask
+        server.shutdown()
+
+
+def test_a_page_comes_with_a_policy(served):
+    status, headers, body = served("/")
+    assert (status, body) == (200, "home")
+    assert headers["Content-Security-Policy"] == (
+        "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/",
+        "/runs",
+        "/.chronicle-site",
+        "/link.txt",
+        "/folder/secret.txt",
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+    ],
+)
+def test_only_what_the_site_holds_is_served(served, path):
+    status, headers, body = served(path)
+    while status in (301, 302):
+        status, headers, body = served(headers["Location"])
+    assert status == 404
+    assert "secret" not in body.replace(path, "")
+    assert "hidden" not in body
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example.org", "evil.example.org:8000", "", "127.0.0.1.evil.example.org:80"]
+)
+def test_a_foreign_name_is_refused(served, host):
+    status, _, body = served("/", host)
+    assert status == 421
+    assert "home" not in body
+
+
+def test_the_name_of_this_machine_is_served(served):
+    assert served("/index.html", "localhost:8000")[0] == 200

@@ -20,7 +20,7 @@ from chronicle.__main__ import exit_code_of
 from chronicle.classify.patterns import PATTERNS
 from chronicle.cli import CONTEXT, cli
 from chronicle.metrics.aliases import ALIASES
-from chronicle.workspace.config import RunConfig, WorkspaceConfig, default_of
+from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig, default_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -44,8 +44,9 @@ def keys(kind: type) -> str:
         meta = field.metadata
         words = [f"`{choice}`" for choice in map(str, meta["choices"]) if choice]
         meaning = meta["doc"] + (f" One of {', '.join(words)}." if words else "")
-        default = json.dumps(default_of(field), ensure_ascii=False)
-        rows.append(f"| `{field.name}` | `{default}` | {meta['unit'] or '–'} | {meaning} |")
+        value = default_of(field)
+        default = "–" if dataclasses.is_dataclass(value) else f"`{json.dumps(value, ensure_ascii=False)}`"
+        rows.append(f"| `{field.name}` | {default} | {meta['unit'] or '–'} | {meaning} |")
     return "\n".join(rows) + "\n"
 
 
@@ -84,6 +85,7 @@ def role_table() -> str:
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "commands": ("commands.md", commands),
     "chronicle.toml": ("configuration.md", lambda: keys(WorkspaceConfig)),
+    "redact": ("configuration.md", lambda: keys(Redact)),
     "run.toml": ("configuration.md", lambda: keys(RunConfig)),
     "errors": ("errors.md", error_table),
     "patterns": ("design.md", pattern_table),

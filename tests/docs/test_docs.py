@@ -62,8 +62,9 @@ def test_links_lead_somewhere(page) -> None:
 
 def test_examples_of_configuration_are_valid() -> None:
     blocks = re.findall(r"```toml\n(.*?)```", (DOCS / "configuration.md").read_text("utf-8"), re.S)
-    workspace, run = map(tomllib.loads, blocks)
+    workspace, withheld, run = map(tomllib.loads, blocks)
     assert from_table(WorkspaceConfig, workspace, "chronicle.toml").fail_on == "bad"
+    assert from_table(WorkspaceConfig, withheld, "chronicle.toml").redact.allow == ["^AKIAEXAMPLE"]
     assert from_table(RunConfig, run, "run.toml").gpus == 64
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from html.parser import HTMLParser
 
 import markdown
@@ -11,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.pages.words import LONGEST, as_html, lines, linked, plain, slug, yaml_string
+from chronicle.pages.words import LONGEST, as_html, cited, lines, linked, plain, slug, yaml_string
 
 EXTENSIONS = ["admonition", "attr_list", "md_in_html", "tables", "toc"]
 
@@ -142,3 +143,23 @@ def test_a_link_is_all_that_an_address_adds(before: str, after: str) -> None:
 )
 def test_a_run_lives_in_a_folder_of_its_own(run_id: str, folder: str) -> None:
     assert slug(run_id) == folder
+
+
+@pytest.mark.parametrize(
+    ("where", "address"),
+    [
+        ("arXiv:2204.02311, section 5.1", "https://arxiv.org/abs/2204.02311"),
+        ("owner/name#12", "https://github.com/owner/name/issues/12"),
+        ("o/n, a_b/c.md (MIT)", "https://github.com/o/n/blob/HEAD/a_b/c.md"),
+        ("o/n (MIT)", "https://github.com/o/n"),
+        ("huggingface.co/a/b and more", "https://huggingface.co/a/b"),
+        ("https://example.org/a", "https://example.org/a"),
+    ],
+)
+def test_a_source_is_a_link(where: str, address: str) -> None:
+    assert re.findall('href="([^"]*)"', html.unescape(cited(where))) == [address]
+
+
+def test_what_names_no_place_is_text() -> None:
+    for text in ("our log, and/or <b>", "javascript:alert(1)", "a book"):
+        assert cited(text) == as_html(text)

@@ -13,6 +13,7 @@ import yaml
 from tests.pages.gallery_thresholds import GALLERY, SAID, criteria_of, path_of, pattern, restated
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
+from chronicle.pages.words import cited
 
 IDS = [p.id for p in PATTERNS]
 KEYS = [
@@ -77,7 +78,7 @@ def test_every_row_has_its_columns_filled(pattern_id: str) -> None:
     columns = {
         "criteria": ["criterion", "threshold", "needs"],
         "causes": ["cause", "evidence", "tell"],
-        "sources": ["title", "where", "note"],
+        "sources": ["title", "by", "where", "note"],
         "lookalikes": ["pattern", "title", "verdict", "how"],
     }
     for name, keys in columns.items():
@@ -110,7 +111,7 @@ def test_look_alikes_are_other_patterns_under_their_own_title_and_verdict(patter
 def test_sources_can_be_found_and_name_a_licence_where_a_picture_is_read_off(pattern_id: str) -> None:
     for source in page(pattern_id)[0]["sources"]:
         where = source["where"]
-        assert re.search(r"arXiv:\d{4}\.\d{5}|[\w.-]+/[\w.-]+|this repository", where), where
+        assert re.search(r'<a href="https://[^"]+"', cited(where)), where
         if re.search(r"[Pp]icture", source["note"]):
             assert re.search(r"\((CC-BY-SA-4\.0|Apache-2\.0|MIT)\)", where), where
 

@@ -24,7 +24,8 @@ from chronicle.build.produce import Product, diagnose
 from chronicle.build.sources import expand, spread
 from chronicle.cli import cli
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
-from chronicle.readers import read, read_all, runs_below
+from chronicle.readers import local, read, read_all, runs_below
+from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import Workspace, address_of, is_address, mirror_of, shown
 
 LOSS = {"loss": [(step, 2.5 - step / 1000) for step in range(200)]}
@@ -345,6 +346,58 @@ def test_a_file_over_http(place: Path) -> None:
         (attempt,) = read(address)
         running.shutdown()
     assert (len(attempt.series["loss"]), attempt.sources) == (200, (address,))
+
+
+def test_an_address_may_be_a_page_and_a_folder(place: Path) -> None:
+    (place / "run").mkdir()
+    log(place).rename(place / "run" / "log.csv")
+    handler = partial(QuietHandler, directory=str(place))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{running.server_port}/run"
+        for _ in range(2):  # the list of the folder is a page of its own
+            assert local(address).is_file()
+            assert local(f"{address}/log.csv").read_text() == (place / "run" / "log.csv").read_text()
+        running.shutdown()
+
+
+def test_a_server_sends_on_to_no_private_host(place: Path) -> None:
+    log(place)
+    asked: list[str] = []
+
+    class Inner(QuietHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            super().do_GET()
+
+    class Outer(QuietHandler):
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", f"http://127.0.0.1:{inner.server_port}/log.csv")
+            self.end_headers()
+
+    inside = partial(Inner, directory=str(place))
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), inside) as inner,
+        ThreadingHTTPServer(("127.0.0.1", 0), Outer) as outer,
+    ):
+        for running in (inner, outer):
+            threading.Thread(target=running.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{outer.server_port}/log.csv"
+        target = f"http://127.0.0.1:{inner.server_port}"
+        with pytest.raises(LogError) as refused:
+            local(address)
+        assert str(refused.value) == (
+            f"{address}: the server sends on to {target}/log.csv, which is not allowed. "
+            "Remedy: name that address itself, or allow it in chronicle.toml"
+        )
+        assert asked == []
+        assert local(address, Confines(place, (target,))).read_text() == (place / "log.csv").read_text()
+        for running in (inner, outer):
+            running.shutdown()
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
+from dataclasses import replace
 
 import pytest
 
-from chronicle.errors import UsageError
+from chronicle.errors import ConfigError, UsageError
 from chronicle.workspace import adding
 from chronicle.workspace.adding import add
 from chronicle.workspace.folders import Workspace, init, run_in, safe_id
@@ -47,6 +48,14 @@ def test_add_copies_and_names(workspace, log):
 
 
 def test_add_can_leave_the_log_where_it_is(workspace, log):
+    with pytest.raises(ConfigError) as refused:
+        add(workspace, [log], "seven", {}, link=True)
+    assert str(refused.value) == (
+        "--link: leads out of the workspace, to run 7.csv. "
+        "Remedy: add its folder to `allow` of chronicle.toml, or `chronicle add` the log"
+    )
+    assert not (workspace.runs_folder / "seven").exists()
+    workspace = replace(workspace, config=replace(workspace.config, allow=[str(log.parent)]))
     folder = add(workspace, [log], "seven", {}, link=True).folder
     assert [f.name for f in folder.iterdir()] == ["run.toml"]
     assert workspace.run("seven").logs == (log.resolve(),)

@@ -14,8 +14,8 @@ def test_a_missing_file_gives_the_defaults(tmp_path):
         ({"titel": "x"}, "chronicle.toml: titel: unknown key. Did you mean 'title'?"),
         (
             {"zzz": 1},
-            "chronicle.toml: zzz: unknown key. Valid keys: engine, fail_on, false_alarms, gallery, jobs, "
-            "out, roles, runs, strict, templates, thresholds, title, units, x",
+            "chronicle.toml: zzz: unknown key. Valid keys: allow, engine, fail_on, false_alarms, gallery, "
+            "jobs, out, redact, roles, runs, strict, templates, thresholds, title, units, x",
         ),
         ({"jobs": "two"}, "chronicle.toml: jobs: must be a whole number, not 'two'"),
         ({"jobs": True}, "chronicle.toml: jobs: must be a whole number, not True"),

@@ -73,6 +73,14 @@ def test_a_lock_that_holds_junk_is_no_matter(junk: bytes, tmp_path: Path) -> Non
     assert said == ["the workspace was left locked by another process, which did not end well; taken over"]
 
 
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("kept")
+    (tmp_path / "lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError, match="Too many levels"), locked(tmp_path / "lock", "x", print):
+        pass
+    assert (tmp_path / "mine").read_text() == "kept"
+
+
 def test_scratch_is_gone_afterwards_whatever_happens(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), scratch(tmp_path) as folder:
         (folder / "file").write_text("x")

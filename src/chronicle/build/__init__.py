@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from chronicle.build.engines import build_site, write_bytes, write_tree
 from chronicle.build.produce import Outcome, Product, produce, read_run
+from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.site import claim, clear, put_in_place
 from chronicle.build.sources import only_machines, remedy, runs_told_of
 from chronicle.build.store import newest
@@ -28,6 +29,7 @@ from chronicle.errors import ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
+from chronicle.workspace.confines import links_below, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped
 from chronicle.workspace.locks import Say, locked, remove
 
@@ -74,20 +76,29 @@ class Places(NamedTuple):
 
 
 def places(workspace: Workspace | None, out: Path | None) -> Places:
-    """A workspace works in itself; bare paths work in a hidden folder beside the site they make.
+    """A workspace works in itself; bare paths, and what is not trusted, in a hidden folder beside the site.
 
     Raises:
         ConfigError: the workspace has no mkdocs.yml.
+        UsageError: a folder that a build makes is a link to another one.
     """
-    if workspace is None:
-        site = (out or Path("chronicle-site")).resolve()
+    root = workspace.root if workspace else Path.cwd()
+    out = out or (workspace.root / workspace.config.out if workspace else Path("chronicle-site"))
+    site = Path(os.path.abspath(out))
+    own = workspace is not None and workspace.trusted
+    work = root if own else site.with_name(f".{site.name}-cache")
+    require_no_link(root, site, *_made_in(work))
+    if not own:
         claim(site)
-        work = site.with_name(f".{site.name}-cache")
         write_bytes(work / "mkdocs.yml", shipped("mkdocs.yml").read_bytes())
-        return Places(work, site)
-    if not (workspace.root / "mkdocs.yml").is_file():
-        raise ConfigError("mkdocs.yml", "", f"is missing in {workspace.root}. Remedy: chronicle init .")
-    return Places(workspace.root, (out or workspace.root / workspace.config.out).resolve())
+    elif not (root / "mkdocs.yml").is_file():
+        raise ConfigError("mkdocs.yml", "", f"is missing in {root}. Remedy: chronicle init .")
+    return Places(work, site.resolve())
+
+
+def _made_in(work: Path) -> list[Path]:
+    """What a build makes in a folder of work: it removes what it does not know from the folders."""
+    return [work / "build" / name for name in ("entries", "docs", "next", "lock")]
 
 
 def build(
@@ -131,6 +142,8 @@ def _pages(
 ) -> tuple[Report, Path]:
     """What the site is made of: all entries, and the folder of all pages."""
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
+    for link in (*links_below(store), *links_below(docs)):  # nothing is written or removed through one
+        link.unlink()
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
@@ -179,7 +192,7 @@ def with_machines(
 
     Those that tell of none are problems. Where there is no training at all, all is left as it is.
     """
-    entries = {o.run_id: o.entry for o in outcomes if o.entry}
+    entries = {o.run_id: with_names(o.entry, o.names) for o in outcomes if o.entry}
     apart = {run_id for run_id, entry in entries.items() if only_machines(entry)}
     trained = [entry for run_id, entry in entries.items() if run_id not in apart]
     if not apart or not trained:
@@ -188,11 +201,14 @@ def with_machines(
     remade: dict[str, Outcome] = {}
     for run in (run for run in runs if run.run_id in apart):
         logs, _ = read_run(run, config)
+        redact = redactor_of(config.redact, logs)
         told_of = runs_told_of(logs, trained)
         for run_id in told_of:
             beside.setdefault(run_id, []).extend(run.logs)
         if not told_of:
-            remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (remedy(logs, trained),))
+            remade[run.run_id] = Outcome(
+                run.run_id, store / run.run_id, None, (redact(remedy(logs, trained)),)
+            )
     left = [o for o in outcomes if o.run_id not in apart or o.run_id in remade]
     for run in (run for run in runs if run.run_id in beside):
         with_logs = replace(run, beside=tuple(beside[run.run_id]))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from chronicle.build.entry import make_entry
+from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
 from chronicle.build.store import ENTRY, MEMORY, code_sha256, fingerprint, is_kept, keep
 from chronicle.classify import DEFAULTS, Thresholds, classify
@@ -21,7 +22,7 @@ from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, read_notes, shown
 from chronicle.workspace.locks import remove
 
-_DATA = "series.csv"
+_DATA, _NAMES = "series.csv", "names.json"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
 
@@ -29,7 +30,8 @@ _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has e
 class Outcome:
     """What became of one run: its entry, or what is wrong with its logs.
 
-    ``files``, below ``folder``, belong to its page.
+    ``files``, below ``folder``, belong to its page; ``names`` are the hosts and users that its texts number,
+    which are not published.
     """
 
     run_id: str
@@ -38,6 +40,7 @@ class Outcome:
     problems: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     cached: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Product:
 
     def key(self) -> str:
         config = self.config
-        shared = (config.roles, config.units, config.thresholds, config.false_alarms, config.x)
+        shared = (config.roles, config.units, config.thresholds, config.false_alarms, config.x, config.redact)
         return fingerprint(self.run, (code_sha256(), shared, self.run.config), self.folder)
 
     def cached(self) -> Outcome | None:
@@ -61,9 +64,11 @@ class Product:
             if not is_kept(self.folder, self.key()):
                 return None
             entry = _read_entry(self.folder)
-        except ValueError:
+            names = json.loads((self.folder / _NAMES).read_text("utf-8"))
+        except (OSError, ValueError):
             return None
-        return Outcome(self.run.run_id, self.folder, entry, files=_files(entry), cached=True)
+        files = _files(entry)
+        return Outcome(self.run.run_id, self.folder, entry, files=files, cached=True, names=names)
 
 
 def produce(product: Product) -> Outcome:
@@ -78,7 +83,8 @@ def produce(product: Product) -> Outcome:
             return _made(product)
     except ChronicleError as err:
         remove(folder)
-        return Outcome(run.run_id, folder, None, (run.published(str(err)),))
+        problem = redactor_of(product.config.redact)(run.published(str(err)))
+        return Outcome(run.run_id, folder, None, (problem,))
 
 
 def _made(product: Product) -> Outcome:
@@ -91,19 +97,21 @@ def _made(product: Product) -> Outcome:
 
     attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
     timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
-    problems = [run.published(problem) for problem in problems]
+    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults)
+    timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)
+    problems = [redact(run.published(problem)) for problem in problems]
     for old in folder.iterdir():
         if old.name != MEMORY:
             remove(old)
-    entry = _write(product, timeline, diagnosis, problems, key)
+    entry = _write(product, timeline, diagnosis, problems, key, redact)
     # Figures are full of cycles, and would wait for those of ten more runs. What is left is frozen: not being
     # looked at again makes this cheap for all but the first run of a process.
     gc.collect()
     gc.freeze()
     files = _files(entry)
     if not problems and product.key() == key:  # else it is tried again next time
-        keep(folder, key, files)
-    return Outcome(run.run_id, folder, entry, tuple(problems), files)
+        keep(folder, key, (*files, _NAMES))
+    return Outcome(run.run_id, folder, entry, tuple(problems), files, names=redact.names)
 
 
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
@@ -176,20 +184,26 @@ def thresholds(config: WorkspaceConfig) -> Thresholds:
 
 
 def _write(
-    product: Product, timeline: Timeline, diagnosis: Diagnosis, problems: list[str], key: str
+    product: Product,
+    timeline: Timeline,
+    diagnosis: Diagnosis,
+    problems: list[str],
+    key: str,
+    redact: Redactor,
 ) -> Entry:
     from chronicle.figures import draw
 
-    run, config, folder = product.run, product.run.config, product.folder
+    run, config, folder = product.run, redact.value(product.run.config), product.folder
+    notes = [replace(note, text=redact(note.text)) for note in read_notes(run.notes_file)]
     x, warnings = _over(timeline, config.x or product.config.x, config.tokens_per_step)
     entry = make_entry(
         run.run_id,
         timeline,
         diagnosis,
         config,
-        notes=read_notes(run.notes_file) if run.notes_file else (),
+        notes=notes,
         figures=draw(timeline, diagnosis, folder, title=config.title or run.run_id, x=x),
-        warnings=[*problems, *warnings],
+        warnings=[*problems, *warnings, *redact.said()],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
@@ -199,6 +213,7 @@ def _write(
     frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace")
     text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     (folder / ENTRY).write_text(text, "utf-8", errors="replace")
+    (folder / _NAMES).write_text(json.dumps(redact.names), "utf-8", errors="replace")
     return entry
 
 

@@ -20,6 +20,7 @@ from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, runs_below, runs_of_store, what_to_do
 from chronicle.readers.console.machine import expand as hosts_of
 from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
+from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import (
     CONFIG,
     RUN_CONFIG,
@@ -36,16 +37,17 @@ _FETCHES = 4  # runs whose logs are fetched at a time
 _NAMED = 3  # runs that a remedy names
 
 
-def expand(paths: Sequence[Path]) -> list[RunFolder]:
+def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
     """The runs below ``paths``: logs, folders of logs, run folders (with a run.toml) and workspaces.
 
-    Two runs of one id are told apart by a number.
+    Two runs of one id are told apart by a number. Where they are not ``trusted``, no address and no link
+    of a run.toml or a folder is followed.
 
     Raises:
         UsageError: a path that does not exist.
         NothingToRead: no path holds a log.
     """
-    runs = [run for path in paths for run in _runs_at(path)]
+    runs = [run for path in paths for run in _runs_at(path, trusted)]
     if not runs:
         folders = [path for path in paths if path.is_dir()] or list(paths)
         raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
@@ -58,15 +60,19 @@ def must_exist(path: Path) -> None:
         raise UsageError(f"no such file or folder: {shown(path)}")
 
 
-def _runs_at(path: Path) -> Iterator[RunFolder]:
+def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     must_exist(path)
+    around = Workspace.find(path)
+    workspace = around if around is None or trusted else around.untrusted()
+    confines = workspace.confines if workspace else Confines(path.resolve(), (), trusted, trusted)
+    if not trusted:
+        confines.require_links(path)
     if (path / RUN_CONFIG).is_file():
-        yield from spread([run_in(path.resolve())])
+        yield from spread([run_in(path.resolve(), confines)])
     elif (path / CONFIG).is_file():
-        workspace = Workspace.find(path)
         yield from spread(workspace.runs()) if workspace else ()
     elif path.is_dir() and any(path.glob(f"*/{RUN_CONFIG}")):
-        yield from spread(run_in(f.resolve()) for f in sorted(path.iterdir()) if f.is_dir())
+        yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
         yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in runs_below(path))
 
@@ -93,7 +99,7 @@ def _with_logs(run: RunFolder) -> RunFolder:
     """The run, with what lies behind an address; where that cannot be had, it is the run's problem."""
     try:
         for log in run.logs:
-            local(address_of(log) or log)
+            local(address_of(log) or log, run.confines)
     except ChronicleError as err:
         return replace(run, problem=err)
     return run

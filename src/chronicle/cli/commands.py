@@ -225,11 +225,15 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
 @click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one a core.")
 @click.option("--strict", is_flag=True, help="A warning of the site engine fails the build.")
 @FAIL_ON
+@click.option("--untrusted", is_flag=True, help="Use the runs alone: for the pull request of a stranger.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as one JSON object.")
 @click.option("-v", "--verbose", is_flag=True, help="A line for every run, and the engine's own words.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Build the gallery: of the workspace, or of any log files and folders (PATHS) without set-up."""
+    """Build the gallery: of the workspace, or of any log files and folders (PATHS) without set-up.
+
+    With --untrusted no template, pattern page, mkdocs.yml, address or link of the workspace is used.
+    """
     from chronicle.build import build as build_all
     from chronicle.build import places
     from chronicle.build.sources import expand, spread
@@ -239,8 +243,10 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     home = Workspace.find(Path.cwd())
     if not paths and home is None:
         raise UsageError("no chronicle.toml here or above. Name logs to build, or: chronicle init DIR")
+    trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
-    runs = expand(paths) if paths else spread(workspace.runs())
+    workspace = workspace if trusted else workspace.untrusted()
+    runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs())
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config

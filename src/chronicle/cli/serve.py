@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from chronicle.build import Report, build, places
 from chronicle.build.engines import stamp_of
@@ -21,10 +24,48 @@ Say = Callable[[str], None]
 State = dict[Path, tuple[int, int]]
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files and does not print a line for each."""
+# Material has scripts and styles inside its pages. Nothing comes from another machine or goes there.
+POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+NAMES = ("127.0.0.1", "localhost")
 
-    def log_message(self, format: str, *args: object) -> None:
+
+class Site(SimpleHTTPRequestHandler):
+    """Serves the files of one site: no lists of folders, no hidden files, nothing behind a link.
+
+    A request under another name than this machine's own is refused: a page elsewhere whose name was made to
+    lead here (DNS rebinding) could read the site otherwise.
+    """
+
+    def send_head(self) -> Any:  # for GET and HEAD
+        if (self.headers.get("Host") or "").rpartition(":")[0] not in NAMES:
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, f"ask for http://{NAMES[0]}")
+            return None
+        path, root = Path(self.translate_path(self.path)), Path(self.directory).resolve()
+        hidden = any(part.startswith(".") for part in path.relative_to(self.directory).parts)
+        if hidden or path.resolve() != root / path.relative_to(self.directory):
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return None
+        return super().send_head()
+
+    def list_directory(self, path: str | os.PathLike[str]) -> None:
+        self.send_error(HTTPStatus.NOT_FOUND)
+
+    def end_headers(self) -> None:
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # no line for each request
         pass
 
 
@@ -35,7 +76,7 @@ def serve(workspace: Workspace, port: int, engine: str | None, say: Say) -> None
         UsageError: the port is taken, or this user may not open it.
     """
     report = _build(workspace, engine)
-    handler = partial(Quiet, directory=str(report.site))
+    handler = partial(Site, directory=str(report.site))
     try:
         listening = ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError as err:

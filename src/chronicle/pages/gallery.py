@@ -58,11 +58,12 @@ class Cause:
 
 @dataclass(frozen=True)
 class Source:
-    """Something written about a pattern."""
+    """Something written about a pattern; ``by`` says who wrote it, and when."""
 
     title: Text
     where: Text = ""
     note: Text = ""
+    by: Text = ""
 
 
 @dataclass(frozen=True)

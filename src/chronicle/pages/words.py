@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -182,6 +182,10 @@ _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )
 _ADDRESS = re.compile(r"(https?://[^\s<>\"'`{}|\\^]*[^\s<>\"'`{}|\\^.,;:!?)\]])")
+_SOURCE = re.compile(
+    rf"({_ADDRESS.pattern[1:-1]}|arXiv:\d{{4}}\.\d{{4,5}}|\bhuggingface\.co/[\w./-]+"
+    r"|(?<![\w/.-])[A-Za-z][\w-]*/[\w.-]+(?:#\d+|, [\w.-]+(?:/[\w.-]+)+(?=\s|$)|(?= \()|$))"
+)
 _MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'`*_[]{}\\#|~!^"})
 
 
@@ -213,10 +217,35 @@ def lines(text: str) -> Html:
 
 def linked(text: Any) -> Html:
     """Text with its web addresses as links; nothing else becomes one."""
-    parts = _ADDRESS.split(plain(text))  # text, address, text, ...
-    shown = [as_html(part) for part in parts]
-    links = (f'<a href="{part}" rel="noopener noreferrer">{part}</a>' for part in shown[1::2])
-    return Html("".join(f"{words}{link}" for words, link in zip_longest(shown[::2], links, fillvalue="")))
+    return _with_links(text, _ADDRESS, lambda address: address)
+
+
+def cited(text: Any) -> Html:
+    """Where a source is, with a link to it: an address, ``arXiv:2204.02311``, ``owner/name#123``,
+    ``owner/name, path`` or ``huggingface.co/...``."""
+    return _with_links(text, _SOURCE, _address_of_source)
+
+
+def _with_links(text: Any, pattern: re.Pattern[str], address: Callable[[str], str]) -> Html:
+    parts = pattern.split(plain(text))  # text, what becomes a link, text, ...
+    links = (
+        f'<a href="{as_html(address(part))}" rel="noopener noreferrer">{as_html(part)}</a>'
+        for part in parts[1::2]
+    )
+    words = map(as_html, parts[::2])
+    return Html("".join(f"{before}{link}" for before, link in zip_longest(words, links, fillvalue="")))
+
+
+def _address_of_source(source: str) -> str:
+    """The address behind one of the forms of `cited`."""
+    if source.startswith("arXiv:"):
+        return f"https://arxiv.org/abs/{source.removeprefix('arXiv:')}"
+    if source.startswith("huggingface.co/"):
+        return f"https://{source}"
+    if "://" in source:
+        return source
+    repository, _, path = source.replace("#", "/issues/").partition(", ")
+    return f"https://github.com/{repository}" + (f"/blob/HEAD/{path}" if path else "")
 
 
 def yaml_string(text: str) -> Html:
@@ -242,11 +271,13 @@ def _cut(text: str) -> str:
 def renderer(folders: Sequence[Path]) -> Render:
     """Renders templates from the first folder that has them, every value escaped.
 
-    A template that fails raises ConfigError with its name and line, for it may be a workspace's own.
+    Templates run in jinja's sandbox. One that fails raises ConfigError with its name and line, for it may be
+    a workspace's own.
     """
     import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = jinja2.Environment(
+    environment = ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
         autoescape=True,
         finalize=as_html,
@@ -256,7 +287,7 @@ def renderer(folders: Sequence[Path]) -> Render:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        count=count, lines=lines, linked=linked, plain=plain, plural=plural, yaml=yaml_string
+        cited=cited, count=count, lines=lines, linked=linked, plain=plain, plural=plural, yaml=yaml_string
     )
     environment.globals.update(verdicts=VERDICTS)
 

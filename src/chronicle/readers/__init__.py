@@ -43,6 +43,7 @@ from chronicle.readers.find import (
 )
 from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
 from chronicle.readers.text import clean
+from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import address_of, is_address
 
 __all__ = [
@@ -125,8 +126,10 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
     return Reading(tuple(attempts), tuple(problems))
 
 
-def local(path: str | Path) -> Path:
+def local(path: str | Path, confines: Confines | None = None) -> Path:
     """A path as it is; what lies behind an address (`s3://bucket/run`) as its mirror on this machine.
+
+    ``confines`` say where a server may send the fetch on to; None: to any public host.
 
     Raises:
         ChronicleError: as `chronicle.readers.remote.fetch`.
@@ -134,7 +137,7 @@ def local(path: str | Path) -> Path:
     if isinstance(path, str) and is_address(path):
         from chronicle.readers.remote import fetch  # with all that it takes to fetch, which few need
 
-        return fetch(path, log_like=log_like, is_log=is_log)
+        return fetch(path, log_like=log_like, is_log=is_log, confines=confines)
     return Path(path)
 
 

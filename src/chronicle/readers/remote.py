@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +17,12 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers.catalogue import PARQUET_STARTS, SQLITE_STARTS
 from chronicle.readers.text import head
+from chronicle.workspace.confines import Confines, may_redirect
 from chronicle.workspace.folders import cache, mirror_of, spelled
 
 LIMIT = "CHRONICLE_FETCH_LIMIT_GB"  # environment variable: the most that is fetched from one address
@@ -43,10 +46,11 @@ IsLog = Callable[[Path], bool]
 Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
 
 
-def fetch(address: str, *, log_like: IsLog, is_log: IsLog) -> Path:
+def fetch(address: str, *, log_like: IsLog, is_log: IsLog, confines: Confines | None = None) -> Path:
     """The mirror of an address, up to date: a file or a folder.
 
-    ``log_like`` judges by a name, ``is_log`` by the beginning of a file.
+    ``log_like`` judges by a name, ``is_log`` by the beginning of a file; ``confines`` by where a server sends
+    the fetch on to.
 
     Raises:
         LogError: it cannot be listed or fetched, or is more than may be fetched.
@@ -57,7 +61,8 @@ def fetch(address: str, *, log_like: IsLog, is_log: IsLog) -> Path:
     if not address.partition("://")[2].strip("/"):
         raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
     address = address.rstrip("/")
-    files, mirror = _file_system(address), mirror_of(address)
+    refused: list[str] = []
+    files, mirror = _file_system(address, confines, refused), mirror_of(address)
     memory = cache() / "index" / f"{hashlib.sha256(address.encode()).hexdigest()}.json"
     try:
         files.invalidate_cache()
@@ -76,18 +81,25 @@ def fetch(address: str, *, log_like: IsLog, is_log: IsLog) -> Path:
         _each(partial(_get, files, found, places), [name for name, take in wanted.items() if take])
     except (NothingToRead, LogError):
         raise
-    except FileNotFoundError:
-        raise NothingToRead(f"{address}: no such file or folder") from None
     except Exception as err:  # of every library its own
-        what = f"cannot be fetched ({type(err).__name__}: {str(err)[:200]}). Remedy: check address and access"
-        raise LogError(address, what) from err
+        raise _failed(address, err, refused) from None
     index = {name: [*mark, wanted.get(name, (old.get(name) or [0])[-1])] for name, mark in new.items()}
     memory.parent.mkdir(parents=True, exist_ok=True)
     memory.write_text(json.dumps(index), "utf-8")
     return mirror
 
 
-def _file_system(address: str) -> Any:
+def _failed(address: str, err: Exception, refused: list[str]) -> LogError | NothingToRead:
+    """What is said of a fetch that failed; libraries call one that was ``refused`` many things."""
+    if refused:
+        return LogError(address, refused[0])
+    if isinstance(err, FileNotFoundError):
+        return NothingToRead(f"{address}: no such file or folder")
+    what = f"cannot be fetched ({type(err).__name__}: {str(err)[:200]}). Remedy: check address and access"
+    return LogError(address, what)
+
+
+def _file_system(address: str, confines: Confines | None, refused: list[str]) -> Any:
     scheme = address.partition("://")[0]
     extra, package = EXTRAS.get(scheme, ("s3", "fsspec"))
     try:
@@ -95,12 +107,36 @@ def _file_system(address: str) -> Any:
     except ImportError:
         raise MissingExtra(f"reading {address}", extra, package) from None
     try:
+        if scheme in ("http", "https"):
+            watched = {"trace_configs": [_watched(address, confines, refused)]}
+            return fsspec.filesystem(scheme, client_kwargs=watched, skip_instance_cache=True)
         return fsspec.filesystem(scheme)
     except ImportError:
         raise MissingExtra(f"reading {address}", extra, package) from None
     except ValueError:
         known = ", ".join(f"{name}://" for name in EXTRAS)
         raise UsageError(f"{address}: nothing reads {scheme}://. Known: {known}") from None
+
+
+def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
+    """What ends a fetch whose server sends it where it may not go, before anything is asked for there.
+
+    ``refused`` gets the reason, since fsspec hides it.
+    """
+    from aiohttp import TraceConfig
+
+    async def redirected(session: Any, context: Any, params: Any) -> None:
+        target = urljoin(str(params.url), params.response.headers.get("Location", ""))
+        if not may_redirect(address, target, confines):
+            refused.append(
+                f"the server sends on to {target}, which is not allowed. "
+                "Remedy: name that address itself, or allow it in chronicle.toml"
+            )
+            raise PermissionError(refused[0])
+
+    trace = TraceConfig()
+    trace.on_request_redirect.append(redirected)
+    return trace
 
 
 def _objects(files: Any, address: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -163,7 +199,7 @@ def _bounded(address: str, sizes: Iterable[int]) -> None:
 def _get(files: Any, found: Mapping[str, Mapping[str, Any]], places: Mapping[str, Path], name: str) -> None:
     """Fetches an object, beside its place first: a mirror holds whole objects only."""
     place, info = places[name], found[name]
-    place.parent.mkdir(parents=True, exist_ok=True)
+    _make_room(place)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=place.parent) as folder:
         part = Path(folder) / "part"
         files.get_file(info["name"], str(part))
@@ -171,6 +207,17 @@ def _get(files: Any, found: Mapping[str, Mapping[str, Any]], places: Mapping[str
         if time:  # as it was there: a mirror that is made anew looks the same
             os.utime(part, (time.timestamp(), time.timestamp()))
         part.replace(place)
+
+
+def _make_room(place: Path) -> None:
+    """Makes the folder of an object. One address may name a file and then a folder: what was fetched for the
+    other is removed, and fetched again when it is asked for."""
+    for folder in reversed(place.parents):
+        if folder.is_file():
+            folder.unlink()
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:

@@ -47,11 +47,17 @@ def add(
     Raises:
         UsageError: a log that does not exist, two that cannot be told apart, a loop of links, or a run of
             that name that exists.
+        ConfigError: a log that is to be pointed at, and that the workspace does not allow.
         OSError: something cannot be read or written; nothing has been made.
     """
     missing = [str(log) for log in logs if not log.exists()]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}")
+    for log in logs if link else ():
+        if address := address_of(log):
+            workspace.confines.require_address(address, "--link")
+        else:
+            workspace.confines.require_path(log, "--link")
     folder = workspace.runs_folder / safe_id(name or logs[0].resolve().stem)
     _must_be_free(folder)
     workspace.runs_folder.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ unknown key is an error that names the nearest valid one.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
@@ -44,6 +45,28 @@ def key(default: Any, doc: str, unit: str = "", choices: Iterable[str] = ()) -> 
 
 
 @dataclass(frozen=True)
+class Redact:
+    """[redact] of chronicle.toml: what is withheld before a run is published."""
+
+    secrets: bool = key(True, "Whether what looks like a key, token or password is withheld.")
+    identities: bool = key(
+        False,
+        "Whether hosts and users are numbered, and e-mail and network addresses and home folders withheld.",
+    )
+    patterns: list[str] = key([], "Regular expressions of what else is withheld.")
+    allow: list[str] = key([], "Regular expressions of what is published although it looks like a secret.")
+
+    def __post_init__(self) -> None:
+        for name in ("patterns", "allow"):
+            for i, pattern in enumerate(getattr(self, name)):
+                try:
+                    re.compile(pattern)
+                except re.error as err:
+                    what = f"{pattern!r} is no regular expression: {err}"
+                    raise ConfigError("chronicle.toml", f"redact.{name}[{i}]", what) from err
+
+
+@dataclass(frozen=True)
 class WorkspaceConfig:
     """chronicle.toml: what holds for a whole workspace."""
 
@@ -78,6 +101,11 @@ class WorkspaceConfig:
     thresholds: Mapping[str, float] = key(
         {}, "Thresholds of the classifier by name; units and defaults stand in the classifier's page."
     )
+    allow: list[str] = key(
+        [], "Folders outside of the workspace, and addresses (`https://logs.example.org/`), that runs may "
+        "point at."
+    )  # fmt: skip
+    redact: Redact = key(Redact(), "What is withheld before a run is published: a table of its own, below.")
 
 
 @dataclass(frozen=True)

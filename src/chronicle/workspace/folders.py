@@ -26,6 +26,7 @@ from urllib.parse import unquote
 from chronicle.errors import ChronicleError, ConfigError, UsageError
 from chronicle.model import Note
 from chronicle.workspace.config import RunConfig, WorkspaceConfig, load
+from chronicle.workspace.confines import Confines
 from chronicle.workspace.locks import appending
 
 CONFIG = "chronicle.toml"
@@ -47,7 +48,8 @@ class RunFolder:
     """One run to read: where its logs are, and what people say of it.
 
     ``folder`` is None for a bare path that belongs to no workspace; ``only`` is the name of one run in a
-    store of several; ``beside`` are machine logs from elsewhere that tell of it.
+    store of several; ``beside`` are machine logs from elsewhere that tell of it. ``confines`` say what its
+    run.toml may point at; None where a person named the logs.
     """
 
     run_id: str
@@ -57,6 +59,7 @@ class RunFolder:
     problem: ChronicleError | None = None
     only: str = ""
     beside: tuple[Path, ...] = ()
+    confines: Confines | None = None
 
     @property
     def own_files(self) -> list[Path]:
@@ -80,10 +83,14 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class Workspace:
-    """``root`` is the folder of chronicle.toml; every path of the configuration is relative to it."""
+    """``root`` is the folder of chronicle.toml; every path of the configuration is relative to it.
+
+    One that is not ``trusted`` uses nothing of the folder but its runs and their own words: see `untrusted`.
+    """
 
     root: Path
     config: WorkspaceConfig = field(default_factory=WorkspaceConfig)
+    trusted: bool = True
 
     @classmethod
     def find(cls, start: Path) -> Workspace | None:
@@ -101,19 +108,39 @@ class Workspace:
     @property
     def templates(self) -> list[Path]:
         """Template folders, the first one that has a file wins."""
-        return _existing(self.root / self.config.templates, shipped("templates"))
+        return _existing(*self._own(self.config.templates), shipped("templates"))
 
     @property
     def galleries(self) -> list[Path]:
         """Folders of pattern pages, the first one that has a page wins."""
-        return _existing(self.root / self.config.gallery, shipped("gallery"))
+        return _existing(*self._own(self.config.gallery), shipped("gallery"))
+
+    def _own(self, folder: str) -> list[Path]:
+        return [self.root / folder] if self.trusted else []
 
     def runs(self) -> list[RunFolder]:
         """All runs, in the order of their ids; a bad run.toml is kept as that run's problem."""
         if not self.runs_folder.is_dir():
             return []
         folders = [f for f in sorted(self.runs_folder.iterdir()) if f.is_dir() and not f.name.startswith(".")]
-        return told_apart(map(run_in, folders))
+        return told_apart(run_in(folder, self.confines) for folder in folders)
+
+    @property
+    def confines(self) -> Confines:
+        """What the runs may point at."""
+        return Confines(self.root, tuple(self.config.allow), self.trusted, self.trusted)
+
+    def untrusted(self) -> Workspace:
+        """The same workspace as a stranger's: runs, roles, units and thresholds, and nothing that can act.
+
+        No templates, pattern pages or site configuration of its own, no addresses, no links, and nothing
+        that its chronicle.toml allows or publishes.
+        """
+        config, standard = self.config, WorkspaceConfig()
+        kept = {name: getattr(config, name) for name in ("title", "x", "roles", "units")}
+        kept |= {name: getattr(config, name) for name in ("false_alarms", "thresholds", "strict", "fail_on")}
+        redact = replace(config.redact, secrets=True, allow=[])
+        return Workspace(self.root, replace(standard, **kept, redact=redact), trusted=False)
 
     def run(self, run_id: str) -> RunFolder:
         """One run by its id; UsageError with the nearest id if there is none."""
@@ -125,19 +152,29 @@ class Workspace:
         return runs[run_id]
 
 
-def run_in(folder: Path) -> RunFolder:
-    """The run that a folder below runs/ holds: its own logs, and those that run.toml points at."""
-    run_id = safe_id(folder.name)
+def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
+    """The run that a folder below runs/ holds: its own logs, and those that run.toml points at.
+
+    What leads out of ``confines`` (by default the folder itself) is the run's problem.
+    """
+    run_id, confines = safe_id(folder.name), confines or Confines(folder)
+    name = f"{folder.name}/{RUN_CONFIG}"
     try:
-        config = load(RunConfig, folder / RUN_CONFIG, f"{folder.name}/{RUN_CONFIG}")
+        confines.require_links(folder)
+        config = load(RunConfig, folder / RUN_CONFIG, name)
+        elsewhere = tuple(_elsewhere(path, folder, confines, name) for path in config.paths)
     except ConfigError as err:
         return RunFolder(run_id, (folder,), folder, problem=err)
-    elsewhere = tuple(
-        mirror_of(path) if is_address(path) else (folder / Path(path).expanduser()).resolve()
-        for path in config.paths
-    )
     own = any(f.name not in OUR_FILES and not f.name.startswith(".") for f in folder.iterdir())
-    return RunFolder(run_id, ((folder,) if own or not elsewhere else ()) + elsewhere, folder, config)
+    logs = ((folder,) if own or not elsewhere else ()) + elsewhere
+    return RunFolder(run_id, logs, folder, config, confines=confines)
+
+
+def _elsewhere(path: str, folder: Path, confines: Confines, source: str) -> Path:
+    """Where a path of run.toml leads: the mirror of an address, or a place within the confines."""
+    if is_address(path):
+        return mirror_of(confines.require_address(path, source))
+    return confines.require_path(folder / Path(path).expanduser(), source)
 
 
 def safe_id(name: str) -> str:
@@ -201,9 +238,9 @@ def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def read_notes(file: Path) -> tuple[Note, ...]:
+def read_notes(file: Path | None) -> tuple[Note, ...]:
     """The notes of a file in its order; none where there is no file. Bytes that are no UTF-8 are replaced."""
-    if not file.is_file():
+    if file is None or not file.is_file():
         return ()
     text = file.read_text("utf-8-sig", errors="replace")
     notes: list[Note] = []

@@ -43,7 +43,8 @@ def locked(file: Path, what: str, say: Say) -> Iterator[None]:
     what is taken over from a holder that was killed.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a+b") as stream:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)  # it is emptied
+    with os.fdopen(os.open(file, flags, 0o644), "a+b") as stream:
         if _taken_by_other(stream.fileno()):
             say(f"waiting for {what}: {_holder(file) or 'another process'} is at work there")
             _wait(stream.fileno())

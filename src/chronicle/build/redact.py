@@ -1,0 +1,237 @@
+"""What is withheld before a run is published: secrets, and on request who and where.
+
+Logs hold configurations, command lines and environments, and those hold keys. Nothing here is certain: a
+secret that looks like any other word, under a name that says nothing, is published. Three things are looked
+for in every text of a run:
+
+- what has the shape of a key: the rules of detect-secrets, and the shapes of `_SHAPES`;
+- what stands under a name of a secret (``api_key``, ``hub_token``, ``password``): as a fact, as
+  ``NAME=VALUE`` or as ``--name VALUE``;
+- with ``identities``: hosts, users, e-mail and network addresses, and the folders of users.
+
+Hosts and users get numbers (``host-1``), so that a page can still say that one node failed twice.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from chronicle.errors import MissingExtra
+from chronicle.metrics.values import plural
+from chronicle.model import Attempt, Entry, Fault
+from chronicle.readers.console.machine import expand as hosts_of
+from chronicle.readers.console.machine import fold
+from chronicle.workspace.config import Redact
+
+T = TypeVar("T")
+WITHHELD = "(withheld)"
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SECRET = re.compile(
+    r"(?:.* )?(?:pass(?:word|wd|phrase)|secrets?|credentials?|apikey|authorization|cookie"
+    r"|(?:api|access|secret|private|account|auth|signing|encryption|ssh|service) key"
+    r"|(?:api|access|auth|bearer|refresh|session|bot|hf|hub|huggingface|github|gitlab|wandb|slack|user) "
+    r"token)"
+)
+_NO_SECRET = re.compile(r"(?i)none|null|true|false|auto|\*+|\.+|<.*>|\[.*\]|\$\{?\w+\}?|\(withheld\)")
+_ASSIGNED = re.compile(
+    r"(?P<before>(?P<name>[A-Za-z][\w.-]{2,60})[\"']?\s*[=:]\s*[\"']?|--?(?P<option>[A-Za-z][\w.-]{2,60})\s+)"
+    r"(?P<value>[^\s\"',;&)}\]]+)"
+)
+_SHAPES = (
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*-----|\Z)",
+    r"\b(?:hf|r8|nvapi|dckr_pat|github_pat|glpat|xox[abprs]|ya29)[_.-][A-Za-z0-9_-]{20,}",
+    r"\bsk-[A-Za-z0-9_-]{20,}",
+    r"\bAIza[0-9A-Za-z_-]{35}",
+    r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/=-]{12,}",
+    r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
+)
+
+_HOSTS = {"host", "hostname", "hosts", "node", "nodes", "nodename", "nodelist", "fqdn"}
+_USERS = {"user", "username", "login", "email"}
+_COMMON = {"localhost", "root", "user", "users", "admin", "ubuntu", "host", "node", "none", "unknown"}
+_FEWEST = 4  # letters of a name that is looked for in other texts too
+_HOME = re.compile(
+    r"(?:(?<![\w.~-])(?:/[\w.-]+){0,3}/(?:home|Users|users)/|[A-Za-z]:\\Users\\)[^/\\\s:\"',;]+"
+    r"|(?<![\w.~-])/root(?=/)"
+)
+_EMAIL = re.compile(r"\b(?!git@)[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
+_NUMBERS = re.compile(
+    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:]))"
+)
+
+
+class Redactor:
+    """Withholds by the rules of chronicle.toml. ``texts`` counts what was changed, by what it held.
+
+    ``names`` maps each number that stands for a host or a user back to it; it is never published.
+    """
+
+    def __init__(self, rules: Redact, hosts: Iterable[str] = (), users: Iterable[str] = ()) -> None:
+        self._secrets, self._identities = rules.secrets, rules.identities
+        self._own = [re.compile(pattern) for pattern in rules.patterns]
+        self._allowed = [re.compile(pattern) for pattern in rules.allow]
+        self.names: dict[str, str] = {}
+        for kind, named in (("host", hosts), ("user", users)) if rules.identities else ():
+            known = sorted({name for name in named if name and name.lower() not in _COMMON})
+            self.names |= {f"{kind}-{i}": name for i, name in enumerate(known, start=1)}
+        self._number_of = {name.partition(".")[0]: number for number, name in self.names.items()}
+        self._number_of |= {name: number for number, name in self.names.items()}
+        searched = [re.escape(name) for name in self._number_of if len(name) >= _FEWEST]
+        longest_first = "|".join(sorted(searched, key=len, reverse=True))
+        self._named = re.compile(rf"(?<![\w-])(?:{longest_first})(?![\w-])") if searched else None
+        self.texts: dict[str, set[str]] = {"secret": set(), "identity": set()}
+        self._known: dict[str, str] = {}
+
+    def __call__(self, text: str) -> str:
+        """The text as it may be published."""
+        if text not in self._known:
+            self._known[text] = self._redacted(text)
+        return self._known[text]
+
+    def fact(self, name: str, value: Any) -> Any:
+        """The value of a fact: withheld whole where its name is that of a secret."""
+        if type(value) in (str, int) and self._is_secret(name, str(value)):
+            self.texts["secret"].add(name)
+            return WITHHELD
+        if self._identities and isinstance(value, str) and _last_word(name) in _HOSTS | _USERS:
+            return self._numbered(value)
+        return self.value(value)
+
+    def value(self, value: T) -> T:
+        """The same value with every text in it as it may be published; arrays are not looked at."""
+        changed: Any = value
+        if type(value) is str:  # a StrEnum is a word of ours
+            changed = self(str(value))
+        elif isinstance(value, Mapping):
+            changed = {self.value(name): self.fact(str(name), item) for name, item in value.items()}
+        elif isinstance(value, list | tuple):
+            changed = type(value)([self.value(item) for item in value])
+        elif is_dataclass(value) and not isinstance(value, type):
+            changed = self._dataclass(value)
+        return cast(T, changed)
+
+    def said(self) -> list[str]:
+        """What a page says of what was withheld: how much of which kind, and never what."""
+        what = {"secret": "with what looks like a secret", "identity": "that told of a person or a machine"}
+        return [
+            f"Withheld by [redact] of chronicle.toml: {plural(len(texts), 'text')} {what[kind]}"
+            for kind, texts in self.texts.items()
+            if texts
+        ]
+
+    def _numbered(self, text: str) -> str:
+        """The numbers of the hosts of a node list, in its short form, or of the user that ``text`` is."""
+        known = self._number_of
+        new = known.get(text) or fold(known.get(host, host) for host in hosts_of(text))
+        if new != text:
+            self.texts["identity"].add(text)
+        return self(new)
+
+    def _dataclass(self, value: Any) -> Any:
+        new = {f.name: self.fact(f.name, getattr(value, f.name)) for f in fields(value) if f.init}
+        changed = {name: item for name, item in new.items() if item is not getattr(value, name)}
+        return replace(value, **changed) if changed else value
+
+    def _redacted(self, text: str) -> str:
+        new = text
+        if self._secrets:
+            for shape in (*_shapes(), *self._own):
+                new = shape.sub(self._withheld, new)
+            new = _ASSIGNED.sub(self._assignment, new)
+            if new != text:
+                self.texts["secret"].add(text)
+        if self._identities:
+            before = new
+            if self._named:
+                new = self._named.sub(lambda match: self._number_of[match[0]], new)
+            new = _EMAIL.sub(self._withheld, _HOME.sub(self._home, new))
+            new = _NUMBERS.sub(self._address, new)
+            if new != before:
+                self.texts["identity"].add(text)
+        return new
+
+    def _is_secret(self, name: str, value: str) -> bool:
+        """Whether ``value`` is to be withheld since it stands under ``name``."""
+        says_something = len(value) > 3 and not _NO_SECRET.fullmatch(value)
+        return self._secrets and says_something and _is_secret_name(name) and not self._is_allowed(value)
+
+    def _withheld(self, match: re.Match[str]) -> str:
+        return match[0] if self._is_allowed(match[0]) else WITHHELD
+
+    def _home(self, match: re.Match[str]) -> str:
+        return match[0] if self._is_allowed(match[0]) else "~"
+
+    def _assignment(self, match: re.Match[str]) -> str:
+        name, value = match["name"] or match["option"], match["value"]
+        return match["before"] + WITHHELD if self._is_secret(name, value) else match[0]
+
+    def _address(self, match: re.Match[str]) -> str:
+        try:
+            address = ipaddress.ip_address(match[0])
+        except ValueError:  # a time of day, a version
+            return match[0]
+        return match[0] if address.is_loopback or address.is_unspecified else self._withheld(match)
+
+    def _is_allowed(self, value: object) -> bool:
+        return any(pattern.search(str(value)) for pattern in self._allowed)
+
+
+def redactor_of(rules: Redact, attempts: Sequence[Attempt] = (), faults: Sequence[Fault] = ()) -> Redactor:
+    """The redactor of a run: it knows the hosts and users that the logs of the run name."""
+    facts = [item for attempt in attempts for item in attempt.facts.items()]
+    stated = [(name, v) for name, v in facts if isinstance(v, str) and re.search("[A-Za-z]", v)]
+    hosts = {host for name, v in stated if _last_word(name) in _HOSTS for host in hosts_of(v)}
+    hosts |= {fault.host for fault in (*faults, *(f for attempt in attempts for f in attempt.faults))}
+    return Redactor(rules, hosts, {v for name, v in stated if _last_word(name) in _USERS})
+
+
+def with_names(entry: Entry, names: Mapping[str, str]) -> Entry:
+    """The entry with the nodes of its attempts as their logs named them: never to be published."""
+    if not names:
+        return entry
+    rows = [
+        {**row, "nodes": fold(names.get(h, h) for h in hosts_of(row.get("nodes") or ""))}
+        for row in entry.attempts
+    ]
+    return replace(entry, attempts=tuple(rows))
+
+
+@cache
+def _shapes() -> tuple[re.Pattern[str], ...]:
+    """The shapes of secrets: those of detect-secrets (its rules of words and of entropy left out), and ours.
+
+    Its rule of private keys knows their first line only, its rule of passwords in addresses no user, and
+    its rule of networks is one of identities: ours stand in for them.
+    """
+    try:
+        from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
+        from detect_secrets.plugins.base import RegexBasedDetector
+    except ImportError:
+        raise MissingExtra("withholding secrets", "site", "detect-secrets") from None
+    ours = {"Private Key", "Basic Auth Credentials", "Public IP (ipv4)"}
+    kinds: list[tuple[str, Any]] = sorted(get_mapping_from_secret_type_to_class().items())
+    rules = [kind() for name, kind in kinds if issubclass(kind, RegexBasedDetector) and name not in ours]
+    theirs = [pattern for rule in rules for pattern in rule.denylist]
+    return (*map(re.compile, _SHAPES), *theirs)
+
+
+@cache
+def _is_secret_name(name: str) -> bool:
+    """Whether a name's last words are those of a secret; ``eos_token`` and ``max_tokens`` are none."""
+    whole = re.split(r"[/.]", name)[-1].lower()
+    return whole == "token" or _SECRET.fullmatch(" ".join(_words(name))) is not None
+
+
+def _last_word(name: str) -> str:
+    return next(reversed(_words(name)), "")
+
+
+@cache
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORDS.findall(name))

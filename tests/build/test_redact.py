@@ -1,0 +1,178 @@
+"""What is withheld before a run is published, in texts and in whole sites."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from chronicle.build import build, places
+from chronicle.build.produce import Product, produce
+from chronicle.build.redact import Redactor, redactor_of, with_names
+from chronicle.build.sources import expand
+from chronicle.errors import ConfigError
+from chronicle.model import Attempt, Fault, Place, Role, Series
+from chronicle.workspace.config import Redact, WorkspaceConfig, from_table
+from chronicle.workspace.folders import Workspace, run_in
+
+ALL = Redact(identities=True)
+# Made up, each in the shape of its kind; put together here, so that no scanner takes this file for a leak.
+AWS = "AKIA" + "Z7Q4M2N8P6R3S5T9"
+HUGGING_FACE = "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ01234567"
+OPENAI = "sk-proj-" + "Ab3Cd4Ef5Gh6Ij7Kl8Mn9Op0Qr1St2Uv3"
+ROOT, HOME = "/" + "root", "/" + "home"
+PLAIN = "correcthorse9battery"
+
+
+@pytest.mark.parametrize(
+    ("text", "published"),
+    [
+        (f"key {AWS} used", "key (withheld) used"),
+        (f"push with {HUGGING_FACE}", "push with (withheld)"),
+        (f"client({OPENAI})", "client((withheld))"),
+        (f"--api_key {PLAIN} --lr 0.1", "--api_key (withheld) --lr 0.1"),
+        (f"--wandb-api-key={PLAIN}", "--wandb-api-key=(withheld)"),
+        (f"WANDB_API_KEY={PLAIN} python train.py", "WANDB_API_KEY=(withheld) python train.py"),
+        (f'{{"password": "{PLAIN}", "lr": 0.1}}', '{"password": "(withheld)", "lr": 0.1}'),
+        (f"postgres://ada:{PLAIN}@db.example.org/runs", "postgres://(withheld)@db.example.org/runs"),
+        (f"Authorization: Bearer {PLAIN}", "Authorization: (withheld) (withheld)"),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAK\n-----END RSA PRIVATE KEY-----\nafter",
+            "(withheld)\nafter",
+        ),
+        # What only looks like one.
+        ("eos_token=</s> max_tokens=4096 tokenizer=gpt2", "eos_token=</s> max_tokens=4096 tokenizer=gpt2"),
+        (
+            "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+            "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        ),
+        ("hub_token=<HUB_TOKEN> api_key=None", "hub_token=<HUB_TOKEN> api_key=None"),
+        ("loss 2.5 at step 12 in train/loss", "loss 2.5 at step 12 in train/loss"),
+        ("token: 12 tokens per step", "token: 12 tokens per step"),
+    ],
+)
+def test_a_secret_is_withheld_and_the_text_around_it_stays(text, published):
+    assert Redactor(Redact())(text) == published
+
+
+@pytest.mark.parametrize(
+    ("text", "published"),
+    [
+        (f"saved to {HOME}/ada/runs/a.pt", "saved to ~/runs/a.pt"),
+        ("saved to /mnt/lustre/users/ada/runs/a.pt", "saved to ~/runs/a.pt"),
+        (r"saved to C:\Users\Ada\runs", r"saved to ~\runs"),
+        (f"{ROOT}/train.py", "~/train.py"),
+        ("ask ada@example.org", "ask (withheld)"),
+        ("git@example.org:team/code", "git@example.org:team/code"),
+        ("master 10.12.7.3:29500", "master (withheld):29500"),
+        ("master fe80::a00:27ff:fe4e:66a1", "master (withheld)"),
+        ("listens on 127.0.0.1 at 12:30:45", "listens on 127.0.0.1 at 12:30:45"),
+        ("gpu-node-17.cluster fell silent", "host-1 fell silent"),
+        ("gpu-node-17 fell silent", "host-1 fell silent"),
+        ("gpu-node-170 fell silent", "gpu-node-170 fell silent"),
+        ("adalovelace stopped it", "user-1 stopped it"),
+    ],
+)
+def test_identities_are_withheld_when_asked_for(text, published):
+    named = {"hosts": ["gpu-node-17.cluster"], "users": ["adalovelace"]}
+    assert Redactor(ALL, **named)(text) == published
+    assert Redactor(Redact(), **named)(text) == text
+
+
+def test_facts_are_withheld_by_their_names():
+    redact = Redactor(Redact())
+    facts = {"config/api_key": PLAIN, "apiKey": PLAIN, "token": PLAIN, "password": 12345, "lr": 0.1}
+    assert redact.value(facts) == {
+        "config/api_key": "(withheld)",
+        "apiKey": "(withheld)",
+        "token": "(withheld)",
+        "password": "(withheld)",
+        "lr": 0.1,
+    }
+    assert redact.said() == ["Withheld by [redact] of chronicle.toml: 4 texts with what looks like a secret"]
+    kept = {"pad_token": "<pad>", "num_key_value_heads": 8, "monkey": "abcdef", "secret": True, "key": "abc"}
+    assert redact.value(kept) == kept
+
+
+def test_own_patterns_and_what_is_allowed():
+    rules = Redact(patterns=["Project [A-Z]\\w+"], allow=["^correct"])
+    redact = Redactor(rules)
+    assert redact(f"Project Falcon, password={PLAIN}") == f"(withheld), password={PLAIN}"
+    assert Redactor(Redact(secrets=False))(f"password={PLAIN}") == f"password={PLAIN}"
+
+
+def test_a_pattern_that_is_none():
+    with pytest.raises(ConfigError) as raised:
+        from_table(WorkspaceConfig, {"redact": {"patterns": ["("]}}, "chronicle.toml")
+    assert str(raised.value) == (
+        "chronicle.toml: redact.patterns[0]: '(' is no regular expression: "
+        "missing ), unterminated subpattern at position 0"
+    )
+
+
+def test_one_name_has_one_number_in_series_and_faults():
+    steps, values = np.arange(3), np.ones(3)
+    series = {"loss": Series("loss", Role.LOSS, steps, values, values)}
+    fault = Fault(Place("dmesg", 3), "Xid 79 on rack7-node002", host="rack7-node002", kind="xid")
+    attempt = Attempt("a", ("a",), series, {"nodes": "rack7-node[001-003]", "user": "root"}, (fault,))
+    redact = redactor_of(ALL, [attempt])
+    published = redact.value(attempt)
+    assert published.facts == {"nodes": "host-[1-3]", "user": "root"}
+    assert published.faults[0] == replace(fault, what="Xid 79 on host-2", host="host-2")
+    assert published.series["loss"].values is values
+    assert redact.names == {"host-1": "rack7-node001", "host-2": "rack7-node002", "host-3": "rack7-node003"}
+
+
+def _published(folder, workspace) -> bytes:
+    report = build(workspace, expand([folder]), places(workspace, None))
+    assert report.entries, report.unreadable
+    made = [report.site, *(outcome.folder / file for outcome in report.outcomes for file in outcome.files)]
+    files = [file for path in made for file in ([path] if path.is_file() else path.rglob("*"))]
+    return b"\0".join(f.name.encode() + f.read_bytes() for f in files if f.is_file())
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """A workspace with one run for each kind of input, and a secret in each."""
+    (tmp_path / "chronicle.toml").write_text("[redact]\nidentities = true\n")
+    (tmp_path / "mkdocs.yml").write_text("site_name: x\ndocs_dir: build/docs\ntheme: material\n")
+    rows = "".join(f"{i},{2 - i / 100}\n" for i in range(60))
+    kinds = {
+        "csv": {"metrics.csv": f"step,loss,loss {AWS}\n" + rows.replace("\n", ",1\n")},
+        "console": {
+            "train.log": f"python train.py --api_key {PLAIN} in {HOME}/adalovelace/x on 10.1.2.3\n"
+            + "".join(f"step {i} loss {2 - i / 100:.3f}\n" for i in range(60))
+        },
+        "jsonl": {
+            "log.jsonl": json.dumps({"config": {"hub_token": PLAIN, "user": "adalovelace"}})
+            + "\n"
+            + "".join(json.dumps({"step": i, "loss": 2 - i / 100}) + "\n" for i in range(60))
+        },
+        "notes": {
+            "m.csv": "step,loss\n" + rows,
+            "notes.md": f"- 2026-11-18T22:41+01:00 · bo · decision: used {HUGGING_FACE}\n\nsee {AWS}\n",
+            "run.toml": f'title = "with {OPENAI}"\n[facts]\npassword = "{PLAIN}"\n"{HUGGING_FACE}" = "x"\n',
+        },
+        "bad": {"m.csv": "step,loss\n" + rows, f"{HUGGING_FACE}.jsonl": '{"step": 1, "loss"'},
+    }
+    for name, files in kinds.items():
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        for file, text in files.items():
+            (tmp_path / "runs" / name / file).write_text(text)
+    return Workspace.find(tmp_path)
+
+
+@pytest.mark.slow
+def test_no_planted_secret_is_in_any_published_file(planted):
+    published = _published(planted.root, planted)
+    for secret in (AWS, HUGGING_FACE, OPENAI, PLAIN, "adalovelace", "10.1.2.3", str(planted.root)):
+        assert secret.encode() not in published, secret
+    page = (planted.root / "build/docs/runs/notes/index.md").read_text("utf-8")
+    assert "Withheld by" in page
+
+
+def test_machine_logs_still_find_their_run_by_the_real_names(planted):
+    entry = produce(Product(run_in(planted.runs_folder / "csv"), planted.config, planted.root / "e")).entry
+    row = {**entry.attempts[0], "nodes": "host-[1-2]"}
+    names = {"host-1": "n7", "host-2": "n9"}
+    assert with_names(replace(entry, attempts=(row,)), names).attempts[0]["nodes"] == "n[7,9]"

@@ -1,0 +1,110 @@
+"""The numbers that a pattern's page quotes of a specimen are those of the specimen's log."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from chronicle.metrics.values import count
+from chronicle.model import Series
+from chronicle.readers import read
+
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def logged(run: str) -> list[dict[str, Series]]:
+    """The series of each attempt of a specimen, in the order of the log."""
+    return [dict(attempt.series) for attempt in read(ROOT / "runs" / run)]
+
+
+def series(run: str, metric: str, attempt: int = 0) -> Series:
+    return logged(run)[attempt][metric]
+
+
+def at(run: str, metric: str, step: int) -> float:
+    one = series(run, metric)
+    return float(one.values[np.searchsorted(one.steps, step)])
+
+
+def first_step(run: str, metric: str, least: float) -> str:
+    one = series(run, metric)
+    return count(int(one.steps[np.flatnonzero(one.values >= least)[0]]))
+
+
+def falls(run: str, metric: str) -> list[int]:
+    one = series(run, metric)
+    return [int(step) for step in one.steps[1:][np.diff(one.values) < 0]]
+
+
+def start(metric: str, attempt: int) -> float:
+    """How far the second resume of the ratio run begins from the level before it: medians of 8 samples."""
+    before, after = (series("lab-ratio-skew", metric, k).values for k in (attempt - 1, attempt))
+    return float(np.median(after[:8]) - np.median(before[-30:]))
+
+
+def test_loss_scale() -> None:
+    run = "lab-loss-scale"
+    before, after = (at(run, "train_loss", step) for step in (653, 654))
+    assert_said("bad/loss-scale-collapse", "halves at step 654", f"from {before:.2f} to {after:.2f}")
+    assert {438, 603, 654} <= set(falls(run, "loss_scale"))
+    assert_said("bad/loss-scale-collapse", "halvings at 438 and 603")
+
+
+def test_attention_logits() -> None:
+    tall, low = (
+        series(run, "max_attention_logit").values.max() for run in ("lab-attention-logits", "lab-qk-norm")
+    )
+    assert_said("worrying/attention-logit-growth", f"{count(int(tall))} in `lab-attention-logits`")
+    assert_said("worrying/attention-logit-growth", f"{int(low)} in `lab-qk-norm`")
+    ends = [logged(run)[0]["train/loss"].values[-1] for run in ("lab-attention-logits", "lab-qk-norm")]
+    assert 45 < tall / low < 55 and [round(float(end), 1) for end in ends] == [1.4, 1.4]
+
+
+def test_grokking() -> None:
+    assert_said(
+        "unexpected/grokking",
+        f"right at step {first_step('lab-grokking', 'train_accuracy', 1)}",
+        f"passes 50 % at step {first_step('lab-grokking', 'val_accuracy', 0.5)} and 95 % at step "
+        f"{first_step('lab-grokking', 'val_accuracy', 0.95)}",
+    )
+
+
+def test_ratio_skew() -> None:
+    ratio = [series("lab-ratio-skew", "ratio/sums", k).values for k in (0, 2)]
+    assert_said(
+        "worrying/resume-ratio-skew",
+        f"from {np.median(ratio[0][-30:]):.1f} to {np.median(ratio[1][:8]):.2f}",
+        f"begins {start('train_loss', 2):.2f} above",
+    )
+    largest = max(abs(start(f"loss/{source}", 2)) for source in ("story", "sums"))
+    assert largest <= 0.11
+
+
+def test_optimizer_lost() -> None:
+    first, second = (series("lab-optimizer-lost", "loss", k).values for k in (1, 2))
+    before = [float(np.median(series("lab-optimizer-lost", "loss", k).values[-12:])) for k in (0, 1)]
+    said = f"from {before[0]:.2f} to {first.max():.2f}, and later from {before[1]:.2f} to {second.max():.2f}"
+    assert_said("worrying/resume-spike", said)
+
+
+def test_garbage_spike() -> None:
+    run = "lab-garbage-spike"
+    loss = f"from {at(run, 'train/loss', 599):.2f} to {at(run, 'train/loss', 600):.1f}"
+    norm = f"from {at(run, 'train/grad_norm', 599):.2f} to {at(run, 'train/grad_norm', 600):.0f}"
+    assert_said("worrying/grad-norm-precursor", loss, norm)
+
+
+def assert_said(page: str, *words: str) -> None:
+    text = " ".join((ROOT / "gallery" / f"{page}.md").read_text("utf-8").split())
+    assert [one for one in words if " ".join(one.split()) not in text] == []
+
+
+def test_no_page_quotes_a_training_of_ours_without_its_name() -> None:
+    pages = sorted((ROOT / "gallery").glob("*/*.md"))
+    assert len(pages) >= 30
+    nameless = ("our small run", "our own small run", "our simulated run", "model of ours")
+    bad = [p.name for p in pages for words in nameless if words in p.read_text("utf-8").lower()]
+    assert bad == []
