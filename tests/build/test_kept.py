@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from tests.cli.test_cli import healthy
 from tests.readers.writers import event_log
 
-from chronicle.build.produce import Product, produce
+from chronicle.build.produce import Product, last_entry, produce
 from chronicle.build.store import damaged, forget
 from chronicle.errors import Defect
 from chronicle.readers import csv_tables, events, read_all
@@ -80,6 +81,16 @@ def test_a_cut_table_a_changed_verdict_and_a_lost_file_are_made_again(kept: Prod
             file.unlink()
         assert kept.cached() is None, spoil
         assert damaged(kept.folder) == [spoil]
+
+
+def test_what_is_damaged_is_not_told_by_a_list(kept: Product, tmp_path: Path) -> None:
+    place = tmp_path / "build" / "entries" / "a"
+    shutil.copytree(kept.folder, place)
+    assert last_entry(tmp_path, "a")[1] == "built"
+    entry = (place / "entry.json").read_text()
+    (place / "entry.json").write_text(entry.replace('"verdict": "good"', '"verdict": "bad"'))
+    assert last_entry(tmp_path, "a") == (None, "damaged")
+    assert last_entry(tmp_path, "b") == (None, "not built")
 
 
 def test_what_was_copied_from_elsewhere_is_still_kept(kept: Product) -> None:

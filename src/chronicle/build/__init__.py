@@ -25,7 +25,7 @@ from chronicle.build.site import claim, clear, put_in_place
 from chronicle.build.sources import only_machines, remedy, runs_told_of
 from chronicle.build.store import newest
 from chronicle.build.workers import in_processes
-from chronicle.errors import ConfigError, MissingExtra
+from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
@@ -200,7 +200,12 @@ def with_machines(
     beside: dict[str, list[Path]] = {}
     remade: dict[str, Outcome] = {}
     for run in (run for run in runs if run.run_id in apart):
-        logs, _ = read_run(run, config)
+        try:
+            logs, _ = read_run(run, config)
+        except ChronicleError as err:  # it changed since it was read
+            problem = redactor_of(config.redact)(run.published(str(err)))
+            remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (problem,))
+            continue
         redact = redactor_of(config.redact, logs)
         told_of = runs_told_of(logs, trained)
         for run_id in told_of:

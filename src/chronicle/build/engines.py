@@ -90,7 +90,7 @@ def write_bytes(file: Path, data: bytes) -> bool:
             return False
     except OSError:
         file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
     part.write_bytes(data)
     part.replace(file)
     return True

@@ -11,7 +11,7 @@ from pathlib import Path
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
-from chronicle.build.store import ENTRY, MEMORY, code_sha256, fingerprint, is_kept, keep
+from chronicle.build.store import ENTRY, MEMORY, code_sha256, damaged, fingerprint, is_kept, keep
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError, contained
@@ -135,9 +135,10 @@ def _logs_of(run: RunFolder) -> str:
 
 
 def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
-    """What the last build in the workspace ``root`` said of a run, and "built" or "not built"."""
+    """What the last build in the workspace ``root`` said of a run, and "built", "not built" or "damaged"."""
+    folder = root / "build" / "entries" / run_id
     try:
-        return _read_entry(root / "build" / "entries" / run_id), "built"
+        return (None, "damaged") if damaged(folder, shortcut=True) else (_read_entry(folder), "built")
     except (OSError, ValueError):
         return None, "not built"
 
