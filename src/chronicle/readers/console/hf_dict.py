@@ -39,6 +39,7 @@ class Row:
 
     line: Line
     values: dict[str, float]
+    under: str  # the total of the bar that was drawn last
     before: int = 0
     after: int = 0
     crowded: bool = False
@@ -73,6 +74,7 @@ class Bars:
 
     total: str = ""  # of the training's bar; others are those of evaluations
     end_epoch: float = math.nan  # the epoch at which the training came to its end
+    latest: str = ""  # the total of the last bar, whichever it was
     drawn: dict[str, int] = field(default_factory=dict)  # the last place of a bar by its total
     places: dict[str, set[int]] = field(default_factory=dict)  # and all of them
     waiting: list[Row] = field(default_factory=list)  # for a bar
@@ -84,11 +86,15 @@ class Bars:
         if total in self.drawn or len(self.drawn) < _MOST_BARS:
             self.drawn[total] = n
             self.places.setdefault(total, set()).add(n)
-        if not self.total and any("loss" in row.values for row in self.waiting):
+        self.latest = total
+        losses = [row for row in self.waiting if "loss" in row.values]
+        if self.total not in ("", total) and any(row.under == total for row in losses):
+            yield from self.placed()  # another launch: that one did not say that it ended
+        if losses and not self.total:
             self.total = total
         if total != self.total:
             return
-        crowded = sum("loss" in row.values for row in self.waiting) > 1
+        crowded = len(losses) > 1
         self.rows += [replace(row, before=before, after=n, crowded=crowded) for row in self.waiting]
         self.waiting = []
         if not math.isnan(self.end_epoch):
@@ -98,7 +104,8 @@ class Bars:
         """The lines so far, each with its step as ``after``; another training may follow."""
         steps_per_epoch = self._steps_per_epoch()
         yield from (replace(row, after=row.step(steps_per_epoch)) for row in self.rows)
-        self.total, self.end_epoch, self.rows, self.places = "", math.nan, [], {}
+        self.places.pop(self.total, None)
+        self.total, self.end_epoch, self.rows = "", math.nan, []
 
     def _steps_per_epoch(self) -> float:
         """By lines that stand between two drawings of one bar, else by the end of the training, else by the
@@ -142,7 +149,7 @@ def read(path: Path) -> list[Attempt]:
             log.add(line, int(step), values)
         elif not n_rows and bars.drawn:  # the bar is drawn before the first line, if it is in the log at all
             log.axis = "step"
-            bars.waiting.append(Row(line, values))
+            bars.waiting.append(Row(line, values, bars.latest))
         else:
             n_rows += "loss" in values or not n_rows
             log.add(line, n_rows, values)
