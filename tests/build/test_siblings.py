@@ -38,6 +38,8 @@ FROM_0, FROM_400, BACK = range(0, 400, 2), range(400, 800, 2), range(300, 900, 2
     [
         ("train_a", "train_a_resume1"), ("train_a", "train_a.1"), ("exp", "exp_restart_from_400"),
         ("exp", "exp-continued"), ("lr0.1", "lr0.1_rerun"), ("exp_resume1", "exp_resume2"),
+        ("PPO_1", "PPO_2"), ("20261122_073444", "20261122_080112"), ("May04_12-00-00_h", "May05_09-00-00_h"),
+        ("exp-2026-11-22-07-34-lm", "exp-2026-11-22-09-00-lm"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("later", [FROM_400, BACK], ids=["resume", "rollback"])
@@ -67,6 +69,7 @@ def test_three_launches_are_stitched_into_one_course(tmp_path: Path) -> None:
             "a_resume": points(range(4000, 4400, 2), 1),
         },  # steps that nobody logged between
         {"a": points(FROM_0), "b": points(FROM_400, 1)},  # nothing in the names
+        {"f_1": points(FROM_400), "f_2": points(FROM_400, 1), "f_3": points(range(400, 900, 2), 2)},  # trials
     ],
 )
 def test_names_alone_join_nothing(

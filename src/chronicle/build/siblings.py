@@ -1,8 +1,8 @@
-"""Folders and files side by side that are attempts of one training: `train/`, `train_resume1/`, `train.2/`.
+"""Folders side by side that are attempts of one training: `train/`, `train_resume1/`; `PPO_1/`, `PPO_2/`.
 
 A name alone proves nothing: `lr0.1/` and `lr0.2/` are two runs, and so is what was restarted from nothing.
-Those whose names differ by a word of restarts, or by a number behind a dot, are read and stitched, and what
-the logs say decides: the steps of the later one go on from those of the earlier, by the same metrics.
+Those whose names differ by a word of restarts, a number at the end or the time of day are read and stitched,
+and the logs decide: the steps of the later one go on from those of the earlier, by the same metrics.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from chronicle.timeline import stitch
 from chronicle.timeline.courses import course, reached
 
 _AGAIN = re.compile(
-    r"([-_. ]?(re(sum|start|launch|run|try|tri)\w*|cont(inu\w*|d)?)([-_. ]?\d+[kM]?)?|\.\d{1,3})$",
+    r"[-_. ]?((re(sum|start|launch|run|try|tri)\w*|cont(inu\w*|d)?)([-_. ]?\d+[kM]?)?|(?<=[-_. ])\d{1,3})$",
     re.IGNORECASE,
 )
-_MOST = 32  # launches of one training that lie in folders of their own
+_WHEN = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
+    r"(?<!\d)(20\d\d[-_.]?[01]\d[-_.]?[0-3]\d|[A-Z][a-z]{2}[0-3]\d)[-_T]?[0-2]\d([-_.:]?[0-5]\d){1,2}(?!\d)"
+)
+_MOST = 32  # folders of like names: of more, one would have to read too many
 _ALIKE = 0.5  # share of the metrics of the one with fewer that the other has too
 
 
@@ -39,13 +42,14 @@ def joined(sources: Sequence[RunSource]) -> list[RunSource]:
     """The runs, those that go on from one beside them as one with it: under its id, with the logs of all."""
     groups: dict[tuple[str, str], list[RunSource]] = {}
     for source in sources:
-        groups.setdefault(("", source.run_id) if source.only else _stem(source.run_id), []).append(source)
+        groups.setdefault((source.run_id, "") if source.only else _stem(source.run_id), []).append(source)
     return [run for group in groups.values() for run in _trainings(group)]
 
 
 def _stem(run_id: str) -> tuple[str, str]:
     """The folder around a run and its name, without what says that it was launched again."""
     around, _, name = run_id.rpartition("/")
+    name = _WHEN.sub("*", name)
     while (shorter := _AGAIN.sub("", name)) not in ("", name):
         name = shorter
     return around, name
@@ -96,5 +100,6 @@ def _resumes(timeline: Timeline, join: Join) -> bool:
     """Whether a join leads on from steps that were logged, in a process of the same seed."""
     before, after = (course(timeline.attempts[k]) for k in (join.before, join.after))
     assert before is not None and after is not None  # what is joined has points
+    later = after.first > before.first + 2 * before.gap  # not from where that one had begun itself
     known = join.kind is not JoinKind.RELAUNCH and join.evidence.get("same_seed") is not False
-    return known and bool(reached(before, after))
+    return later and known and bool(reached(before, after))
