@@ -50,7 +50,8 @@ class OnDemand:
         return self._identify_folder if name == "identify_folder" else getattr(self._module(), name)
 
     def _module(self) -> Any:
-        return import_module(f"chronicle.readers.{self.module}")
+        module = import_module(f"chronicle.readers.{self.module}")
+        return getattr(module, "OFFLINE", {}).get(self.NAME, module)
 
     def _identify_folder(self, path: Path) -> bool:
         has = any(fnmatchcase(name, pattern) for name in _names(path) for pattern in self.folder_has)
