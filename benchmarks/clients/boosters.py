@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.clients.training import CONFIG
+from benchmarks.clients.training import CONFIG, STEPS
 from benchmarks.clients.truth import Record
 
-ROUNDS = 80
+ROUNDS = STEPS // 3
 
 
 def _data() -> tuple[Any, Any, Any, Any]:

@@ -55,7 +55,10 @@ def _loop(environment: str, function: str, *packages: str, **more: Any) -> Clien
     return Client(environment, function, packages, **more)
 
 
-_ALONE: dict[str, Any] = {"launches": 1, "joins": ()}
+# One launch, which ends before the NaN; a file without a clock, in which a resume that goes on exactly where
+# the training stopped cannot be seen.
+_ALONE: dict[str, Any] = {"launches": 1, "joins": (), "events": EVENTS[:1]}
+_ONE_FILE: dict[str, Any] = {"joins": JOINS[:1]}
 _PRINTED = {"loss": "loss", "lr": "learning-rate", "grad_norm": "grad-norm", "val_loss": "validation-loss"}
 _FEW = {key: CONFIG[key] for key in ("seed", "dataset")}
 
@@ -66,9 +69,9 @@ def _own(environment: str, function: str, *packages: str, **more: Any) -> Client
 
 def _tree(function: str, *packages: str, **more: Any) -> Client:
     overfitting = {
+        **_ALONE,
         "events": ({"pattern": "overfitting", "step": 0, "anywhere": True},),
         "facts": {},
-        **_ALONE,
     }
     return Client("boost", function, packages, module="boosters", **{**overfitting, **more})
 
@@ -85,7 +88,7 @@ _HF = {
     "learning_rate": "learning-rate",
     "eval_loss": "validation-loss",
 }
-_HF_JOINS = ({"kind": "rollback", "from": 120, "to": 101}, {"kind": "resume", "from": 180, "to": 181})
+_HF_JOINS = tuple({**one, "from": one["from"] + 1, "to": one["to"] + 1} for one in JOINS)  # they count from 1
 _MMENGINE = {"loss": "loss", "lr": "learning-rate"}
 _BASELINES = {"rollout/ep_rew_mean": "score", "train/loss": "loss"}
 _KERAS: dict[str, Any] = {
@@ -94,17 +97,27 @@ _KERAS: dict[str, Any] = {
     "joins": ({"kind": "rollback", "from": 23, "to": 20}, {"kind": "resume", "from": 35, "to": 36}),
     "events": ({"pattern": "spike", "step": 12}, {"pattern": "nan-inf", "step": 45}),
 }
+_KERAS_CSV = {**_KERAS, "joins": _KERAS["joins"][:1]}
+_KERAS_ALONE = {**_KERAS, **_ALONE, "events": _KERAS["events"][:1]}
+_KERAS_CONSOLE = {**_KERAS_CSV, "exact": "printed", "joins": ({"kind": "rollback", "from": 24, "to": 21},)}
+_KERAS_EVENTS = {
+    **_KERAS,
+    "exact": "float32",
+    "roles": {"train/epoch_loss": "loss", "validation/epoch_loss": "validation-loss"},
+}
 _EPOCHS: dict[str, Any] = {
     "roles": {"train_loss": "loss", "valid_loss": "validation-loss", "eval_loss": "validation-loss"},
     "facts": {},
-    "events": (),
     **_ALONE,
+    "events": (),
 }
 
 CLIENTS = {
-    "plain-prints": _loop("torch", "plain_prints", "numpy", exact="printed", facts=_FEW, roles=_PRINTED),
-    "plain-jsonl": _loop("torch", "json_lines", "numpy", facts={}),
-    "plain-csv": _loop("torch", "csv_writer", "numpy", facts={}),
+    "plain-prints": _loop(
+        "torch", "plain_prints", "numpy", exact="printed", facts=_FEW, roles=_PRINTED, **_ONE_FILE
+    ),
+    "plain-jsonl": _loop("torch", "json_lines", "numpy", facts={}, **_ONE_FILE),
+    "plain-csv": _loop("torch", "csv_writer", "numpy", facts={}, **_ONE_FILE),
     "tensorboard": _loop("torch", "tensorboard", "torch", "tensorboard", exact="float32"),
     "tensorboardX": _loop("torch", "tensorboardx", "tensorboardX", exact="float32", facts={}),
     "accelerate": _loop("hf", "accelerate", "accelerate", exact="float32"),
@@ -115,10 +128,10 @@ CLIENTS = {
     "aim": _loop("aim", "aim", "aim"),
     "swanlab": _loop("track", "swanlab", "swanlab"),
     "comet": _loop("comet", "comet", "comet_ml"),
-    "neptune": _loop("neptune", "neptune", "neptune"),
+    "neptune": _loop("neptune", "neptune", "neptune", **_ALONE),
     "neptune-scale": _loop("neptune", "neptune_scale", "neptune-scale"),
     "clearml": _loop("clearml", "clearml", "clearml"),
-    "sacred": _loop("track", "sacred", "sacred"),
+    "sacred": _loop("track", "sacred", "sacred", **_ALONE),
     "dvclive": _loop("track", "dvclive", "dvclive"),
     "timm": _loop("vision", "timm_summary", "timm", **_EPOCHS),
     "lightning-csv": _own("torch", "lightning_csv", "lightning", exact="float32", roles=_LIGHTNING),
@@ -133,11 +146,11 @@ CLIENTS = {
     "hf-console": _own(
         "hf", "hf_console", "transformers", exact="printed", roles=_HF, facts={}, joins=_HF_JOINS
     ),
-    "keras-csv": _own("keras", "keras_csv", "keras", "tensorflow-cpu", **_KERAS),
-    "keras-tensorboard": _own("keras", "keras_tensorboard", "keras", exact="float32", **_KERAS),
-    "keras-history": _own("keras", "keras_history", "keras", **{**_KERAS, **_ALONE}),
-    "keras-console": _own("keras", "keras_console", "keras", exact="printed", **_KERAS),
-    "keras-bars": _own("keras", "keras_bars", "keras", exact="printed", **_KERAS),
+    "keras-csv": _own("keras", "keras_csv", "keras", "tensorflow-cpu", **_KERAS_CSV),
+    "keras-tensorboard": _own("keras", "keras_tensorboard", "keras", **_KERAS_EVENTS),
+    "keras-history": _own("keras", "keras_history", "keras", **_KERAS_ALONE),
+    "keras-console": _own("keras", "keras_console", "keras", **_KERAS_CONSOLE),
+    "keras-bars": _own("keras", "keras_bars", "keras", **_KERAS_CONSOLE),
     "fastai": _own("vision", "fastai_csv", "fastai", exact="float32", **_EPOCHS),
     "ray-tune": _own("torch", "ray_tune", "ray", **_ALONE),
     "mmengine": _own("torch", "mmengine", "mmengine", facts={}, roles=_MMENGINE, joins=_HF_JOINS),

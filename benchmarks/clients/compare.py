@@ -1,4 +1,4 @@
-"""What chronicle makes of a client's log, against what the client was given to log: the cells of the matrix."""
+"""What chronicle makes of a client's log, against what the client was given to log: cells of the matrix."""
 
 from __future__ import annotations
 
@@ -116,17 +116,18 @@ def _equal(truth: dict[str, Any], name: str, track: Track | None) -> bool:
     values = np.concatenate([np.array(part["values"], np.float64) for part in parts])
     if len(steps) != len(track):
         return False
-    if truth["exact"] == "float32":
-        values = values.astype(np.float32).astype(np.float64)
     ours, theirs = np.lexsort((track.values, track.steps)), np.lexsort((values, steps))
     if not np.array_equal(track.steps[ours], steps[theirs]):
         return False
-    return _equal_values(track.values[ours], values[theirs], printed=truth["exact"] == "printed")
+    found, logged = track.values[ours], values[theirs]
+    if truth["exact"] == "printed":
+        return _equal_as_printed(found, logged)
+    if truth["exact"] == "float32" and np.array_equal(found, logged.astype(np.float32), equal_nan=True):
+        return True
+    return np.array_equal(found, logged, equal_nan=True)
 
 
-def _equal_values(ours: np.ndarray, theirs: np.ndarray, *, printed: bool) -> bool:
-    if not printed:
-        return bool(np.array_equal(ours, theirs, equal_nan=True))
+def _equal_as_printed(ours: np.ndarray, theirs: np.ndarray) -> bool:
     both = np.isnan(ours) == np.isnan(theirs)
     unit = np.array([_last_digit(value) for value in ours])
     return bool(np.all(both & ~(np.abs(ours - theirs) > HALF * unit)))

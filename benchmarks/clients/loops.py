@@ -11,9 +11,10 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
-from benchmarks.clients.training import CONFIG, GRAD_NORM, LOSS, LR, VAL_LOSS, points
+from benchmarks.clients.training import CONFIG, EVERY, GRAD_NORM, LOSS, LR, STEPS, VAL_LOSS, points
 from benchmarks.clients.truth import Record
 
 RUN = "kicked-and-resumed"
@@ -43,10 +44,10 @@ def plain_prints(log: Path, number: int, record: Record) -> None:
             print("=> loaded checkpoint", file=out)
         for step, values in points(number):
             record.add(step, {name: values[key] for name, key in _PRINTED.items() if key in values})
-            told = f"[step {step}/240] loss: {values[LOSS]:.4f}, lr: {values[LR]:.3e}"
+            told = f"[step {step}/{STEPS}] loss: {values[LOSS]:.4f}, lr: {values[LR]:.3e}"
             print(f"{told}, grad_norm: {values[GRAD_NORM]:.3f}", file=out)
             if VAL_LOSS in values:
-                print(f"[step {step}/240] val_loss: {values[VAL_LOSS]:.4f}", file=out)
+                print(f"[step {step}/{STEPS}] val_loss: {values[VAL_LOSS]:.4f}", file=out)
 
 
 def json_lines(log: Path, number: int, record: Record) -> None:
@@ -226,7 +227,9 @@ def clearml(log: Path, number: int, record: Record) -> None:
         for name, value in values.items():
             title, _, series = name.partition("/")
             logger.report_scalar(title, series, value, step)
-    task.close()
+    closing = Thread(target=task.close, daemon=True)  # it waits for minutes for what it asks of git and pip
+    closing.start()
+    closing.join(60)
 
 
 def sacred(log: Path, number: int, record: Record) -> None:
@@ -271,7 +274,7 @@ def timm_summary(log: Path, number: int, record: Record) -> None:
         if VAL_LOSS in values:
             train = {"loss": values[LOSS]}
             told = OrderedDict(loss=values[VAL_LOSS], top1=50 + step / 10)
-            record.add(step // 10, {"train_loss": values[LOSS], "eval_loss": values[VAL_LOSS]})
+            record.add(step // EVERY, {"train_loss": values[LOSS], "eval_loss": values[VAL_LOSS]})
             update_summary(
-                step // 10, train, told, log / "summary.csv", lr=values[LR], write_header=step == 9
+                step // EVERY, train, told, log / "summary.csv", lr=values[LR], write_header=step < EVERY
             )

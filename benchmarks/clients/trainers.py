@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.clients.training import CHECKPOINT, CONFIG, KICK, LAUNCHES, NAN, learning_rate
+from benchmarks.clients.training import CONFIG, EVERY, KICK, LAUNCHES, NAN, STEPS, learning_rate
 from benchmarks.clients.truth import Record
 
 N_SAMPLES = 960  # thirty batches: an epoch
@@ -122,13 +122,13 @@ def _lightning(log: Path, number: int, record: Record, loggers: list[Any]) -> No
     data = torch.utils.data.TensorDataset(*_data())
     loader = torch.utils.data.DataLoader(data, batch_size=CONFIG["batch_size"], shuffle=True)
     checkpoints = log.parent / "checkpoints"
-    keeping = ModelCheckpoint(checkpoints, "{step}", every_n_train_steps=20, save_top_k=-1)
+    keeping = ModelCheckpoint(checkpoints, "{step}", every_n_train_steps=2 * EVERY, save_top_k=-1)
     trainer = L.Trainer(
         max_steps=LAUNCHES[number].end,
         logger=[*loggers, Recorder(log.parent / "recorder")],
         callbacks=[keeping, LearningRateMonitor("step")],
         log_every_n_steps=1,
-        val_check_interval=10,
+        val_check_interval=EVERY,
         limit_val_batches=2,
         enable_progress_bar=False,
         accelerator="cpu",
@@ -199,11 +199,11 @@ def _hugging_face(output: Path, number: int, record: Record, **options: Any) -> 
         per_device_train_batch_size=CONFIG["batch_size"],
         learning_rate=CONFIG["peak_lr"],
         seed=CONFIG["seed"],
-        warmup_steps=20,
+        warmup_steps=2 * EVERY,
         logging_steps=1,
         eval_strategy="steps",
-        eval_steps=10,
-        save_steps=20,
+        eval_steps=EVERY,
+        save_steps=2 * EVERY,
         save_total_limit=3,
         use_cpu=True,
         optim="sgd",
@@ -231,7 +231,11 @@ def keras_csv(log: Path, number: int, record: Record) -> None:
 def keras_tensorboard(log: Path, number: int, record: Record) -> None:
     import keras
 
-    _keras(number, record, [keras.callbacks.TensorBoard(str(log), write_graph=False)])
+    logged = Record()
+    _keras(number, logged, [keras.callbacks.TensorBoard(str(log), write_graph=False)])
+    for name, points in logged.series.items():
+        folder = "validation" if name.startswith("val_") else "train"
+        record.series[f"{folder}/epoch_{name.removeprefix('val_')}"] = points
 
 
 def keras_history(log: Path, number: int, record: Record) -> None:
@@ -241,13 +245,20 @@ def keras_history(log: Path, number: int, record: Record) -> None:
 
 
 def keras_console(log: Path, number: int, record: Record) -> None:
-    with _console(log / "train.log"):
-        _keras(number, record, [], verbose=2)
+    _keras_printed(log, number, record, verbose=2)
 
 
 def keras_bars(log: Path, number: int, record: Record) -> None:
+    _keras_printed(log, number, record, verbose=1)
+
+
+def _keras_printed(log: Path, number: int, record: Record, verbose: int) -> None:
+    """Keras prints epochs from 1 on."""
+    logged = Record()
     with _console(log / "train.log"):
-        _keras(number, record, [], verbose=1)
+        _keras(number, logged, [], verbose)
+    for name, points in logged.series.items():
+        record.series[name] = {**points, "steps": [epoch + 1 for epoch in points["steps"]]}
 
 
 def _keras(number: int, record: Record, callbacks: list[Any], verbose: int = 0) -> Any:
@@ -304,7 +315,7 @@ def fastai_csv(log: Path, number: int, record: Record) -> None:
     from fastai.data.core import DataLoaders
     from fastai.learner import Learner
 
-    class Recorder(Callback):
+    class Witness(Callback):
         order = 70  # after fastai's own recorder
 
         def after_epoch(self) -> None:
@@ -319,7 +330,7 @@ def fastai_csv(log: Path, number: int, record: Record) -> None:
         DataLoaders(*loaders),
         _network(),
         loss_func=lambda predicted, targets: _loss(predicted, targets, 0),
-        cbs=[CSVLogger(str(log / "history.csv")), Recorder()],
+        cbs=[CSVLogger(str(log / "history.csv")), Witness()],
         path=log,
     )
     with learner.no_bar():
@@ -382,12 +393,12 @@ def mmengine(log: Path, number: int, record: Record) -> None:
         Network(),
         work_dir=str(log),
         train_dataloader=torch.utils.data.DataLoader(data, batch_size=CONFIG["batch_size"], shuffle=True),
-        train_cfg={"by_epoch": False, "max_iters": LAUNCHES[number].end, "val_interval": 1000},
+        train_cfg={"by_epoch": False, "max_iters": LAUNCHES[number].end, "val_interval": 10 * STEPS},
         optim_wrapper={"optimizer": {"type": "SGD", "lr": CONFIG["peak_lr"]}, "clip_grad": {"max_norm": 1.0}},
-        param_scheduler=[{"type": "LinearLR", "start_factor": 0.05, "by_epoch": False, "end": 20}],
+        param_scheduler=[{"type": "LinearLR", "start_factor": 0.05, "by_epoch": False, "end": 2 * EVERY}],
         default_hooks={
             "logger": {"type": "LoggerHook", "interval": 1},
-            "checkpoint": {"type": "CheckpointHook", "interval": CHECKPOINT // 5, "by_epoch": False},
+            "checkpoint": {"type": "CheckpointHook", "interval": 2 * EVERY, "by_epoch": False},
         },
         custom_hooks=[Recorder()],
         visualizer={"type": "Visualizer", "vis_backends": [{"type": "LocalVisBackend"}]},

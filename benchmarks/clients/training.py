@@ -1,12 +1,13 @@
 """The training that every client logs: a regression of a tiny network, in numpy, in three launches.
 
 The first launch dies at step 119; the second goes on from the checkpoint of step 100 (a rollback); the third
-goes on where the second ended (a resume). Three batches of wrong targets from step 60 on are
-a spike; from step 235 on all is NaN. Values depend on nothing but the seed and the numbers of launch and step.
+goes on where the second ended (a resume). Three batches of wrong targets from step 60 on are a spike; from
+step 235 on all is NaN. Values depend on nothing but the seed and the numbers of launch and step.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,8 @@ from functools import cache
 import numpy as np
 
 CONFIG = {"seed": 7, "peak_lr": 0.05, "batch_size": 32, "width": 16, "dataset": "two-moons-of-numpy"}
-KICK, NAN, EVAL_EVERY, CHECKPOINT = 60, 235, 10, 100
+STEPS = int(os.environ.get("CHRONICLE_CLIENTS_STEPS", "240"))  # a multiple of 24; 48 gives logs for tests
+KICK, NAN, CHECKPOINT, EVERY = STEPS // 4, STEPS - 5, 10 * STEPS // 24, STEPS // 24
 LOSS, LR, GRAD_NORM, VAL_LOSS = "train/loss", "train/learning_rate", "train/grad_norm", "val/loss"
 ROLES = {LOSS: "loss", LR: "learning-rate", GRAD_NORM: "grad-norm", VAL_LOSS: "validation-loss"}
 
@@ -28,13 +30,17 @@ class Launch:
     end: int
 
 
-LAUNCHES = (Launch(0, 0, 120), Launch(1, CHECKPOINT, 180), Launch(2, 180, 240))
-JOINS = ({"kind": "rollback", "from": 119, "to": CHECKPOINT}, {"kind": "resume", "from": 179, "to": 180})
+DIED, ENDED = STEPS // 2, 18 * EVERY
+LAUNCHES = (Launch(0, 0, DIED), Launch(1, CHECKPOINT, ENDED), Launch(2, ENDED, STEPS))
+JOINS = (
+    {"kind": "rollback", "from": DIED - 1, "to": CHECKPOINT},
+    {"kind": "resume", "from": ENDED - 1, "to": ENDED},
+)
 EVENTS = ({"pattern": "spike", "step": KICK}, {"pattern": "nan-inf", "step": NAN})
 
 
 def points(number: int) -> Iterator[tuple[int, dict[str, float]]]:
-    """(step, value by name) of all that a launch logs; the validation loss stands at every tenth step."""
+    """(step, value by name) of all that a launch logs; the validation loss stands at every EVERY-th."""
     launch = LAUNCHES[number]
     weights = _weights_at(number)
     for step in range(launch.begin, launch.end):
@@ -44,7 +50,7 @@ def points(number: int) -> Iterator[tuple[int, dict[str, float]]]:
         loss, gradients = _gradients(weights, inputs, targets)
         rate = learning_rate(step)
         values = {LOSS: loss, LR: rate, GRAD_NORM: float(np.sqrt(sum(np.sum(g * g) for g in gradients)))}
-        if step % EVAL_EVERY == EVAL_EVERY - 1:
+        if step % EVERY == EVERY - 1:
             values[VAL_LOSS] = _gradients(weights, *_batch(99, 0, 256))[0]
         yield step, values
         norm = max(1.0, values[GRAD_NORM])
@@ -67,11 +73,11 @@ def _weights_at(number: int) -> list[np.ndarray]:
 
 
 def learning_rate(step: int) -> float:
-    """Twenty steps of warm-up, then a cosine down to a tenth."""
+    """A twelfth of the training of warm-up, then a cosine down to a tenth."""
     peak = float(CONFIG["peak_lr"])
-    if step < 20:
-        return peak * (step + 1) / 20
-    return peak * (0.55 + 0.45 * float(np.cos(np.pi * (step - 20) / 220)))
+    if step < 2 * EVERY:
+        return peak * (step + 1) / (2 * EVERY)
+    return peak * (0.55 + 0.45 * float(np.cos(np.pi * (step / EVERY - 2) / 22)))
 
 
 def _batch(number: int, step: int, size: int = 32) -> tuple[np.ndarray, np.ndarray]:
