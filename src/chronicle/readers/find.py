@@ -35,6 +35,7 @@ NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 # Folders that are part of the folder they are in, and no runs.
 WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "events"])
 _PASSED_OVER = NOT_LOGS | NOT_RUNS
+_HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = ("train", "training", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
 _ATTEMPT = re.compile(
@@ -192,7 +193,7 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         folder.logs.append(path)
         return folder
     for entry in entries:
-        if entry.name.startswith(".") or entry.name in _PASSED_OVER:
+        if _is_hidden(entry.name) or entry.name in _PASSED_OVER:
             continue
         below = Path(entry.path)
         if os.path.isdir(below):
@@ -200,6 +201,11 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         elif wanted(below):
             folder.logs.append(below)
     return folder
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether something in a folder is passed over: it is hidden, and not where a tracker keeps its runs."""
+    return name.startswith(".") and name not in _HIDDEN_STORES
 
 
 def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]]) -> None:

@@ -13,15 +13,18 @@ import math
 import re
 import struct
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
 from chronicle.readers.columns import iso_seconds
+from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.text import Faults, Head, clean
 from chronicle.readers.trackers import NOTHING
@@ -37,21 +40,20 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Offline:
-    """What one client keeps.
+    """What one client keeps, in a file of messages.
 
-    ``file`` is the pattern of the name of the file of messages in the folder of a launch. ``key`` finds in
-    the name of that folder (or file) what launches of one run share. ``system`` begins the names of what the
-    client measures of the machine. ``fill`` takes all messages of a file into the log of points and tells
-    whether the file is cut; ``mine`` says whether a file is one of its own.
+    ``mine`` says whether a file is one of its own. ``fill`` takes all messages of a file into the log of
+    points and tells whether the file is cut. ``system`` begins the names of what the client measures of the
+    machine. ``key`` finds in the name of the file, or of its folder, what launches of one run share.
     """
 
     NAME: str
-    file: str
-    key: re.Pattern[str]
     system: str
     mine: Callable[[Head], bool]
     fill: Callable[[Path, PointLog, Faults], bool]
-    about: Callable[[Path, PointLog], None] = lambda folder, log: None
+    key: re.Pattern[str]
+    SUFFIXES: tuple[str, ...] = ()
+    FALLBACK: int = -1  # what they begin with is theirs alone, though other readers may know it too
 
     def identify(self, head: Head) -> bool:
         """A file of messages of this client."""
@@ -60,8 +62,6 @@ class Offline:
     def read(self, path: Path) -> list[Attempt]:
         """The attempt in a file of messages. Raises BadLog where no message holds a point."""
         log, faults = PointLog({}, self.system), Faults(path)
-        with suppress(OSError):
-            self.about(path.parent, log)
         truncated = self.fill(path, log, faults)
         if key := self.run_key(path):
             log.facts.setdefault("run", key)
@@ -69,6 +69,36 @@ class Offline:
         if not attempt.series:
             raise BadLog(str(path), NOTHING)
         return [attempt]
+
+    def run_key(self, path: Path) -> str:
+        """What the names of all launches of a run share; "" for anything else."""
+        found = self.key.fullmatch(path.name)
+        return found["key"] if found else ""
+
+
+@dataclass(frozen=True)
+class OfflineFolder(Offline):
+    """What one client keeps in a folder for each launch: the file of messages and what is beside it.
+
+    ``file`` is the pattern of its name. ``about`` takes what stands beside it.
+    """
+
+    file: str = "*"
+    about: Callable[[Path, PointLog], None] = lambda folder, log: None
+
+    def read(self, path: Path) -> list[Attempt]:
+        """As of any file, with what stands beside it."""
+        (attempt,) = super().read(path)
+        beside = PointLog({}, "")
+        with suppress(OSError):
+            self.about(path.parent, beside)
+        return [replace(attempt, facts={**attempt.facts, **beside.facts, **config_facts(beside.params)})]
+
+    def run_key(self, path: Path) -> str:
+        """As of any file, from the name of the folder, if it holds messages of this client."""
+        folder = path if path.is_dir() else path.parent
+        found = self.key.fullmatch(folder.name)
+        return found["key"] if found and self._file(folder) else ""
 
     def identify_folder(self, path: Path) -> bool:
         """A folder with a file of messages, known by its name and content."""
@@ -81,11 +111,6 @@ class Offline:
             raise BadLog(str(path), f"holds no messages of {self.NAME}. Remedy: name another folder")
         return [replace(attempt, name=path.name) for attempt in self.read(file)]
 
-    def run_key(self, path: Path) -> str:
-        """What the names of all launches of a run share; "" for a folder or file of anything else."""
-        found = self.key.fullmatch(path.name) or self.key.fullmatch(path.parent.name)
-        return found["key"] if found else ""
-
     def _file(self, folder: Path) -> Path | None:
         try:
             files = sorted(file for file in folder.glob(self.file) if file.is_file())
@@ -94,24 +119,22 @@ class Offline:
             return None
 
 
-def _message(text: str | bytes, faults: Faults, line: int) -> Row:
-    """The object on a line; {} where it is none, which is told."""
-    try:
-        message = json.loads(text)
-    except (ValueError, RecursionError):
-        message = None
-    if isinstance(message, dict):
-        return message
-    faults.add("message is no JSON object; skipped", line=line)
-    return {}
-
-
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes, bool]]:
-    """(number, line, whether it is the last and has no end), for lines that are not too long."""
+def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
+    """Gives the object on each line to ``take``; whether the last line is cut. Any other line is told."""
     number = 0
     while line := file.readline(LONGEST):
         number += 1
-        yield number, line, not line.endswith(b"\n")
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if isinstance(message, dict):
+            take(message)
+        elif not line.endswith(b"\n") and len(line) < LONGEST:
+            return True
+        else:
+            faults.add("message is no JSON object; skipped", line=number)
+    return False
 
 
 def _object(value: Any) -> Row:
@@ -128,20 +151,16 @@ _NEPTUNE_OWN = ("sys/", "source_code/", "monitoring/")
 
 def _fill_neptune(path: Path, log: PointLog, faults: Faults) -> bool:
     with path.open("rb") as file:
-        for number, line, unfinished in _lines(file):
-            if unfinished and not line.endswith(b"}"):
-                return True
-            operation = _object(_message(line, faults, number).get("obj"))
-            _neptune_operation(operation, log)
-    return False
+        return _taken(file, partial(_neptune_message, log), faults)
 
 
-def _neptune_operation(operation: Row, log: PointLog) -> None:
+def _neptune_message(log: PointLog, message: Row) -> None:
+    operation = _object(message.get("obj"))
     parts = operation.get("path")
     name = clean("/".join(map(str, parts))) if isinstance(parts, list) else ""
-    kind = str(operation.get("type"))
+    kind, points = str(operation.get("type")), operation.get("values")
     if kind == "LogFloats":
-        for point in operation.get("values") or []:
+        for point in map(_object, points if isinstance(points, list) else []):
             log.point(name, point.get("step"), point.get("value"), point.get("ts"))
     elif kind.startswith("Assign") and isinstance(operation.get("value"), str | int | float):
         value = operation["value"]
@@ -221,7 +240,11 @@ def _time(message: bytes) -> float:
 # --- Comet: an archive of experiment.json and messages.json ---
 
 _COMET_FACTS = {"hostname": "host", "gpu_static_info_list": "gpus", "python_version_verbose": "python"}
-_COMET_OWN = ("sys.", "process duration")
+_COMET_OWN, _DURATION = "sys.", "process duration"
+
+
+# A member that is damaged, cut, of another packing, or locked.
+_ZIP_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, RecursionError, RuntimeError)
 
 
 def _is_comet(head: Head) -> bool:
@@ -230,7 +253,7 @@ def _is_comet(head: Head) -> bool:
     try:
         with zipfile.ZipFile(head.path) as archive:
             return {"experiment.json", "messages.json"} <= set(archive.namelist())
-    except (zipfile.BadZipFile, OSError):
+    except (zipfile.BadZipFile, ValueError, OSError):
         return False
 
 
@@ -243,26 +266,23 @@ def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
             if archive.getinfo("messages.json").file_size > MOST_BYTES:
                 raise BadLog(str(path), f"unpacks to more than {MOST_BYTES / 1e9:.1f} GB. Remedy: unpack it")
             with archive.open("messages.json") as file:
-                for number, line, _ in _lines(file):
-                    _comet_message(_message(line, faults, number), log)
-    except (zipfile.BadZipFile, ValueError, RecursionError) as err:
+                return _taken(file, partial(_comet_message, log), faults)
+    except _ZIP_DAMAGE as err:
         faults.add(f"the archive is damaged ({err}); read up to there")
         return True
-    return False
 
 
-def _comet_message(message: Row, log: PointLog) -> None:
+def _comet_message(log: PointLog, message: Row) -> None:
     payload = _object(message.get("payload"))
     if metric := _object(payload.get("metric")):
         name, time_ms = clean(str(metric.get("metricName"))), payload.get("local_timestamp")
-        if not name.startswith(_COMET_OWN) and metric.get("metricValue") is not None:
+        if name != _DURATION and metric.get("metricValue") is not None:
             time_s = time_ms / 1000 if isinstance(time_ms, int | float) else None
             log.point(name, metric.get("step"), metric["metricValue"], time_s)
     elif param := _object(payload.get("param")):
-        if param.get("source") not in ("cli", "sys") and isinstance(
-            param.get("paramValue"), str | int | float
-        ):
-            log.params[clean(str(param.get("paramName")))] = _plain(param["paramValue"])
+        value, by_user = param.get("paramValue"), param.get("source") not in ("cli", "auto-logged")
+        if by_user and isinstance(value, str | int | float):
+            log.params[clean(str(param.get("paramName")))] = _plain(value)
     elif payload.get("key") == "Name":
         log.facts["name"] = clean(str(payload.get("value")))
     elif message.get("type") == "system_details":
@@ -295,7 +315,7 @@ def _fill_swanlab(path: Path, log: PointLog, faults: Faults) -> bool:
                 faults.add("record is no protobuf message; skipped")
     for at, what in frames.damage:
         faults.add(what, byte=at)
-    return frames.truncated
+    return frames.truncated or "ended" not in log.facts
 
 
 def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
@@ -334,8 +354,7 @@ def _about_swanlab(folder: Path, log: PointLog) -> None:
 # --- Sacred: metrics.json, config.json and run.json in a folder ---
 
 
-def _is_sacred(head: Head) -> bool:
-    return head.path.name == "metrics.json" and (head.path.parent / "run.json").is_file()
+_SACRED = re.compile(rb'\{\s*"[^"\n]{1,500}":\s*\{\s*"steps":\s*\[[-\d,.\s]*\]?')
 
 
 def _fill_sacred(path: Path, log: PointLog, faults: Faults) -> bool:
@@ -376,37 +395,46 @@ def _document(path: Path) -> Row:
 
 # --- all of them ---
 
-OFFLINE = {
+BY_NAME = {
     one.NAME: one
     for one in (
-        Offline(
-            "neptune",
-            "data-1.log",
-            re.compile(r"run__(?P<key>[^_]+)__.+"),
-            "monitoring/",
-            lambda head: head.start.startswith(_NEPTUNE),
-            _fill_neptune,
-        ),
-        Offline(
-            "neptune-scale",
-            "run_operations.sqlite3",
-            re.compile(r"(?P<key>.+)_\d{16,20}"),
-            "runtime/",
-            _is_neptune_database,
-            _fill_neptune_database,
-        ),
-        Offline(
-            "comet", "", re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"), "sys.", _is_comet, _fill_comet
-        ),
-        Offline(
+        OfflineFolder(
             "swanlab",
-            "*.swanlab",
-            re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
             "__swanlab__",
             lambda head: head.start.startswith(SWANLAB),
             _fill_swanlab,
-            _about_swanlab,
+            re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
+            (".swanlab",),
+            file="*.swanlab",
+            about=_about_swanlab,
         ),
-        Offline("sacred", "metrics.json", re.compile("(?!)"), "\0", _is_sacred, _fill_sacred, _about_sacred),
+        OfflineFolder(
+            "neptune",
+            "monitoring/",
+            lambda head: head.start.startswith(_NEPTUNE),
+            _fill_neptune,
+            re.compile(r"run__(?P<key>[^_]+)__.+"),
+            file="data-1.log",
+        ),
+        OfflineFolder(
+            "neptune-scale",
+            "runtime/",
+            _is_neptune_database,
+            _fill_neptune_database,
+            re.compile(r"(?P<key>.+)_\d{16,20}"),
+            file="run_operations.sqlite3",
+        ),
+        Offline(
+            "comet", _COMET_OWN, _is_comet, _fill_comet, re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip")
+        ),
+        OfflineFolder(
+            "sacred",
+            "\0",
+            lambda head: bool(_SACRED.match(head.start)),
+            _fill_sacred,
+            re.compile("(?!)"),
+            file="metrics.json",
+            about=_about_sacred,
+        ),
     )
 }
