@@ -49,21 +49,36 @@ class Row:
 
 
 def compared(folder: Path) -> Row:
-    """The row of the client whose log and truth are in a folder."""
-    truth = json.loads((folder / "truth.json").read_text())
+    """The row of the client whose log and truth are in a folder: by the command and by what is read."""
+    truth = truth_of(folder)
     recognised, diagnosis = _classified(folder / "log")
-    attempts, timeline = _read(folder / "log")
-    found = {name: _track(name, timeline) for name in _names(truth)}
+    values, roles, _ = as_read(folder)
+    joins = [(one["kind"], one["from_step"], one["to_step"]) for one in diagnosis.get("joins", [])]
     return Row(
         truth["client"],
         truth["versions"],
         recognised,
-        _values(truth, found),
-        _roles(truth, found),
-        _joins(truth, diagnosis),
+        values,
+        roles,
+        _joins(truth, joins),
         _events(truth, diagnosis),
-        _facts(truth, attempts),
+        _facts(truth, _read(folder / "log")[0]),
     )
+
+
+def truth_of(folder: Path) -> dict[str, Any]:
+    """What the client was given to log."""
+    truth: dict[str, Any] = json.loads((folder / "truth.json").read_text("utf-8"))
+    return truth
+
+
+def as_read(folder: Path) -> tuple[Cell, Cell, Cell]:
+    """How many series have their values, and metrics their roles, and how many joins are found."""
+    truth = truth_of(folder)
+    _, timeline = _read(folder / "log")
+    found = {name: _track(name, timeline) for name in _names(truth)}
+    joins = [(one.kind.value, one.from_step, one.to_step) for one in timeline.joins] if timeline else []
+    return _values(truth, found), _roles(truth, found), _joins(truth, joins)
 
 
 def _classified(log: Path) -> tuple[Cell, dict[str, Any]]:
@@ -152,10 +167,9 @@ def _roles(truth: dict[str, Any], found: dict[str, Track | None]) -> Cell:
     return Cell(len(roles) - len(wrong), len(roles), ", ".join(wrong))
 
 
-def _joins(truth: dict[str, Any], diagnosis: dict[str, Any]) -> Cell:
-    """Joins told with their kind and steps; ``told`` has those that never were."""
+def _joins(truth: dict[str, Any], told: list[tuple[str, int, int]]) -> Cell:
+    """Joins told with their kind and steps; ``told`` of the cell has those that never were."""
     wanted = [(one["kind"], one["from"], one["to"]) for one in truth["joins"]]
-    told = [(one["kind"], one["from_step"], one["to_step"]) for one in diagnosis.get("joins", [])]
     invented = [f"{kind} {begin} → {end}" for kind, begin, end in told if (kind, begin, end) not in wanted]
     return Cell(sum(one in told for one in wanted), max(len(wanted), len(invented)), ", ".join(invented))
 
