@@ -100,7 +100,7 @@ def _live(series: dict[str, Any], later: list[dict[str, Any]]) -> dict[str, Any]
 def show(names: list[str], *, write: bool) -> None:
     """Compares all clients that have been run, and prints or writes the matrix."""
     from benchmarks.clients.compare import compared
-    from benchmarks.clients.page import told, written_page
+    from benchmarks.clients.matrix import told, written_page
 
     rows = [
         compared(ROOT / "logs" / name) for name in names if (ROOT / "logs" / name / "truth.json").exists()

@@ -49,6 +49,7 @@ class Client:
     joins: tuple[dict[str, Any], ...] = JOINS
     events: tuple[dict[str, Any], ...] = EVENTS
     keeps_live_only: bool = False  # a later launch writes over what it overtakes
+    ends_hard: bool = False  # its threads outlive all that they had to do
 
 
 def _loop(environment: str, function: str, *packages: str, **more: Any) -> Client:
@@ -130,7 +131,7 @@ CLIENTS = {
     "comet": _loop("comet", "comet", "comet_ml"),
     "neptune": _loop("neptune", "neptune", "neptune", **_ALONE),
     "neptune-scale": _loop("neptune", "neptune_scale", "neptune-scale"),
-    "clearml": _loop("clearml", "clearml", "clearml"),
+    "clearml": _loop("clearml", "clearml", "clearml", ends_hard=True),
     "sacred": _loop("track", "sacred", "sacred", **_ALONE),
     "dvclive": _loop("track", "dvclive", "dvclive"),
     "timm": _loop("vision", "timm_summary", "timm", **_EPOCHS),

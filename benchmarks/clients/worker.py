@@ -30,8 +30,9 @@ def main() -> None:
     getattr(module, client.function)(log, number, record)
     launch = {"series": record.series, "versions": versions(client.packages)}
     (folder / f"launch-{number}.json").write_text(json.dumps(launch))
-    sys.stdout.flush()
-    os._exit(0)  # threads of some clients outlive all that they had to do
+    if client.ends_hard:
+        sys.stdout.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -275,12 +275,14 @@ def _is_part(folder: Folder, *, beside_logs: bool) -> bool:
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by first word of their names, if two or more of those name a run."""
+    """The logs of one folder by run: by their key, else by the first word of their names, if two or more of
+    those name a run."""
     by_word: dict[str, list[Path]] = {}
     for log in logs:
-        word = re.split(r"[-_.\s\d]", log.name.lower(), maxsplit=1)[0]
+        key = run_key(log)
+        word = key or re.split(r"[-_.\s\d]", log.name.lower(), maxsplit=1)[0]
         is_part = word in COMPONENTS and names_a_loss(log.stem)
-        common = "tfevents" in log.name or word in _COMMON_WORDS or is_part
+        common = not key and ("tfevents" in log.name or word in _COMMON_WORDS or is_part)
         by_word.setdefault("" if common else word, []).append(log)
     named = [word for word in by_word if word]
     return by_word if len(named) > 1 else {"": logs} if logs else {}
