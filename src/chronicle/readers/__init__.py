@@ -63,6 +63,11 @@ _UNKNOWN = (
     "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
 )
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
+# Stores that only their own package reads, by the folder that they are in.
+_CLOSED = {
+    ".aim": "Remedy: it holds a repository of Aim, which only Aim's own package reads: write its metrics to"
+    " CSV with that (docs/formats.md)"
+}
 _LINK = "Remedy: mend the link or remove it"
 _MOST_NAMED = 5
 
@@ -186,6 +191,9 @@ def _told_problem(problem: LogError, mirror: str, address: str) -> LogError:
 
 def what_to_do(path: Path) -> str:
     """What to do where nothing at a path is a log: look at the texts there, or name a log."""
+    for folder, remedy in _CLOSED.items():
+        if path.name == folder or (path / folder).is_dir():
+            return remedy
     texts = list(islice(scan(path, is_text).all_logs(), _MOST_NAMED + 1)) if path.is_dir() else []
     if not texts:
         return f"Remedy: name a log of a known format ({', '.join(one.NAME for one in all_readers())})"

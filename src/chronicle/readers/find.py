@@ -35,6 +35,7 @@ NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 # Folders that are part of the folder they are in, and no runs.
 WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "events"])
 _PASSED_OVER = NOT_LOGS | NOT_RUNS
+_HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = ("train", "training", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
 _ATTEMPT = re.compile(
@@ -209,7 +210,7 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         folder.logs.append(path)
         return folder
     for entry in entries:
-        if entry.name.startswith(".") or entry.name in _PASSED_OVER:
+        if _is_hidden(entry.name) or entry.name in _PASSED_OVER:
             continue
         below = Path(entry.path)
         if os.path.isdir(below):
@@ -217,6 +218,11 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         elif wanted(below):
             folder.logs.append(below)
     return folder
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether something in a folder is passed over: it is hidden, and not where a tracker keeps its runs."""
+    return name.startswith(".") and name not in _HIDDEN_STORES
 
 
 def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]]) -> None:
@@ -286,12 +292,14 @@ def _is_part(folder: Folder, *, beside_logs: bool) -> bool:
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by first word of their names, if two or more of those name a run."""
+    """The logs of one folder by run: by their key, else by the first word of their names, if two or more of
+    those name a run."""
     by_word: dict[str, list[Path]] = {}
     for log in logs:
-        word = re.split(r"[-_.\s\d]", log.name.lower(), maxsplit=1)[0]
+        key = run_key(log)
+        word = key or re.split(r"[-_.\s\d]", log.name.lower(), maxsplit=1)[0]
         is_part = word in COMPONENTS and names_a_loss(log.stem)
-        common = "tfevents" in log.name or word in _COMMON_WORDS or is_part
+        common = not key and ("tfevents" in log.name or word in _COMMON_WORDS or is_part)
         by_word.setdefault("" if common else word, []).append(log)
     named = [word for word in by_word if word]
     return by_word if len(named) > 1 else {"": logs} if logs else {}

@@ -1,4 +1,4 @@
-"""Formats that need little code: a row each in LINE_FORMATS.
+"""Formats that need little code: a row each in BY_NAME.
 
 Most have records that are a step and pairs of a name and a number in one line; one reader, `LineFormat`,
 reads them all. Three have a short reader of their own.
@@ -257,7 +257,7 @@ def _read_keras(path: Path) -> list[Attempt]:
     return [log.attempt()]
 
 
-LINE_FORMATS: dict[str, LineFormat | OwnFormat] = {
+BY_NAME: dict[str, LineFormat | OwnFormat] = {
     one.NAME: one
     for one in (
         # iteration: 10 / 900 | consumed_tokens: 85.8G | lm_loss: 2.38 | lr: 3e-05 | ...
