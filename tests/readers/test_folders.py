@@ -211,8 +211,14 @@ def test_a_file_name_that_is_no_unicode_is_written_out(tmp_path: Path) -> None:
 
 def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "golden.json").write_text('{"lm loss": {"values": {"1": 2.5}}}')
-    with pytest.raises(UnknownFormat) as caught:
+    with pytest.raises(NothingToRead) as nothing:
         read(tmp_path)
+    assert str(nothing.value) == (
+        f"{tmp_path}: no log with a number in it. No reader knows golden.json. "
+        "Remedy: `chronicle doctor` on one of them says what it lacks"
+    )
+    with pytest.raises(UnknownFormat) as caught:
+        read(tmp_path / "golden.json")
     assert str(caught.value) == (
         f"{tmp_path}/golden.json: no reader knows this format. "
         f"Known formats: {', '.join(reader.NAME for reader in READERS)}. "

@@ -35,6 +35,7 @@ from chronicle.timeline.courses import (
 _COMMON_SAMPLES = 8  # fewer equal points than this may be chance
 _COMMON_SHARE = 0.6  # of the smaller of the two
 _AGREEING = 0.95  # share of the common points that must be equal
+_EXACT = 1e-4  # relative difference of values of a short log that two loggers rounded
 _NOISE = 0.25  # two seeds differ by their noise; two roundings by much less than this share of it
 _SAME_TIME_S = 60.0  # the clocks of two loggers in one process differ by less
 _FEW = 8  # so many logs are soon looked at one by one
@@ -159,7 +160,8 @@ def shift(a: Course, b: Course) -> int | None:
     several = all(writers) and writers[0] != writers[1]  # ranks of one job, if they log one loss at one time
     apart = int(a.clock.steps[0]) - int(b.clock.steps[0])
     shifts = (0, apart) if abs(apart) == 1 else (0,)
-    return next((by for by in shifts if are_equal(a.clock, _moved(b.clock, by), timed=several)), None)
+    by = next((by for by in shifts if are_equal(a.clock, _moved(b.clock, by), timed=several)), None)
+    return 0 if by is None and not several and are_equal_throughout(a.attempt, b.attempt) else by
 
 
 def _moved(series: Series, by: int) -> Series:
@@ -188,6 +190,24 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
         np.median(np.abs(a.values[i] - b.values[j])) <= _NOISE * noise
         and (np.median(apart_s) <= _SAME_TIME_S if len(apart_s) else not timed)
     )
+
+
+def are_equal_throughout(a: Attempt, b: Attempt) -> bool:
+    """Whether two short logs have several metrics in common, each with the same values at the same steps: a
+    clock of a few epochs proves nothing, all metrics together do."""
+    both = [(s, b.series[m]) for m, s in a.series.items() if m in b.series and s.role not in SCHEDULES]
+    n_equal = 0
+    for one, other in both:
+        i, j = common(one, other)
+        apart_s = np.abs(one.times[i] - other.times[j])
+        if len(i) < _COMMON_SHARE * min(len(one), len(other)) or (apart_s > _SAME_TIME_S).any():
+            return False
+        if len(i) >= _COMMON_SAMPLES or not np.allclose(
+            one.values[i], other.values[j], rtol=_EXACT, atol=0.0, equal_nan=True
+        ):
+            return False
+        n_equal += len(np.unique(one.values[i]))
+    return len(both) > 1 and n_equal >= _COMMON_SAMPLES
 
 
 def is_part(a: Course, b: Course) -> bool:
