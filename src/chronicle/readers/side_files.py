@@ -218,7 +218,7 @@ def _at(document: Any, place: str) -> Any:
     return document
 
 
-_FRAMEWORKS = (
+_FRAMEWORKS: tuple[str, ...] = (
     "torch",
     "lightning",
     "pytorch-lightning",
@@ -226,9 +226,8 @@ _FRAMEWORKS = (
     "accelerate",
     "deepspeed",
     "jax",
-    "flax",
 )
-_FRAMEWORKS += ("tensorflow", "keras", "numpy", "cuda", "nvidia-nccl-cu12", "flash-attn", "triton")
+_FRAMEWORKS += ("flax", "tensorflow", "keras", "numpy", "nvidia-nccl-cu12", "flash-attn", "triton")
 _PACKAGE = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)\s*==\s*([\w.+!-]+)\s*$", re.MULTILINE)
 
 
