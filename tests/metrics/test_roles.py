@@ -267,6 +267,7 @@ LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: other, SCORE: other
 loss: loss, eval/mean_reward: validation-score
 train_loss: loss, loss/reward: part-loss, reward_loss: part-loss
 learn: loss, test: validation-loss
+learn/RMSE: loss, test/RMSE: validation-loss
 time_this_iter_s: step-time, num_env_steps_sampled_per_second: other, loss: loss
 loss: loss, loss_q0: part-loss, loss_q1: part-loss, loss_q2: part-loss, loss_q3: part-loss
 loss: loss, loss_pde: part-loss, loss_bc: part-loss, loss_data: part-loss

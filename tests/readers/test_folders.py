@@ -314,3 +314,16 @@ def test_aliases_give_roles(tmp_path: Path) -> None:
     csv_log(tmp_path / "a.csv", {"odd": [(1, 2.0)], "loss": [(1, 2.0)]})
     (attempt,) = read(tmp_path, aliases=[("odd", Role.GRAD_NORM)])
     assert [attempt.series[name].role for name in ("odd", "loss")] == [Role.GRAD_NORM, Role.LOSS]
+
+
+def test_folders_named_after_loggers_and_phases_are_parts_of_one_run(tmp_path: Path) -> None:
+    """Lightning with two loggers, MMEngine's and CatBoost's folders of one training."""
+    for parts in (("tb/version_0", "csv/version_0"), (".", "vis_data"), ("learn", "test")):
+        root = tmp_path / parts[1].partition("/")[0]
+        for part in parts:
+            (root / part).mkdir(parents=True, exist_ok=True)
+        event_log(root / parts[0] / "events.out.tfevents.1700000000.h.1.0", LOSS)
+        log = event_log if parts[1] == "test" else csv_log
+        log(root / parts[1] / ("events.out.tfevents.1700000000.h.1.1" if parts[1] == "test" else "a.csv"), LOSS)
+        assert [run.run_id for run in runs_below(root)] == [root.name]
+    assert list(read(tmp_path / "test")[0].series) == ["learn/loss", "test/loss"]

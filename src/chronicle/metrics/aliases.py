@@ -21,7 +21,7 @@ A_LOSS = (
     r"|bits per (byte|character|dim))\b"
 )
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
-_OF = r"(train|training|trn|val|valid|validation|eval|test|dev|mean|avg|average|s|\d+)"
+_OF = r"(train|training|trn|learn|val|valid|validation|eval|test|dev|mean|avg|average|s|\d+)"
 AN_ERROR = (
     rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance)"
     rf"|({_OF} )+(err(or)?|l[12]))( {_OF})*$"
@@ -56,7 +56,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 ERROR_WORDS = _words("""
-    rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total learn
+    rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
 """)
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = _words("""

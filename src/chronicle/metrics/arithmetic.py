@@ -19,6 +19,7 @@ _MOST_TERMS = 48  # of one equation
 _ROWS_PER_TERM = 3
 _MOST_DIGITS = 9  # after the point; numbers with more of them are floats, not what somebody printed
 _SINGLE = 2e-6  # relative rounding of a number that was kept in single precision
+_COARSE = 0.1  # of the spread of a total: a coarser rounding would make anything its sum
 _LEAST_SHARE = 1e-4  # of the total, from which on a part is one
 
 
@@ -74,10 +75,19 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
     weights = _weights(whole, terms[:, kept])
     if len(kept) < 2 or len(last) != len(kept) or (weights <= 0).any():
         return {}
-    rounded = _rounding(whole) + sum(w * _rounding(t) for w, t in zip(weights, terms[:, kept].T, strict=True))
-    if (np.abs(whole - terms[:, kept] @ weights) > rounded).any() or rounded.max() > 0.1 * np.std(whole):
+    if not _are_equal(whole, terms[:, kept], weights):
         return {}
     return {names[i]: float(weight) for i, weight in zip(kept, weights, strict=True)}
+
+
+def _are_equal(whole: Floats, terms: Floats, weights: Floats) -> bool:
+    """Whether the sum is the total in every row: as floats, or but for a rounding that is small beside the
+    course of the total."""
+    off = np.abs(whole - terms @ weights)
+    if (off <= _SINGLE * (np.abs(whole) + np.abs(terms) @ weights)).all():
+        return True
+    rounded = _rounding(whole) + sum(w * _rounding(t) for w, t in zip(weights, terms.T, strict=True))
+    return bool((off <= rounded).all() and rounded.max() <= _COARSE * np.std(whole))
 
 
 def _weights(whole: Floats, terms: Floats) -> Floats:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Series
 from chronicle.readers.find import WRITERS
@@ -137,7 +138,7 @@ def _joined(group: list[Attempt]) -> list[Attempt]:
 def _writer_rank(attempt: Attempt) -> int:
     """0 for the folder around the writers, then train/, then the others, which rank equal."""
     name = _folder(attempt).lower()
-    return WRITERS.index(name) // 2 + 1 if name in WRITERS[:2] else 2 if name in WRITERS else 0
+    return 1 if name in OF_TRAINING else 2 if name in WRITERS else 0
 
 
 def _folder(attempt: Attempt) -> str:

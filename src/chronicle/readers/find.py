@@ -34,12 +34,11 @@ NOT_LOGS = frozenset(
 )
 NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 # Folders that are part of the folder they are in, and no runs.
-WRAPPERS = frozenset(
-    ["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "csv", "events"]
-)
+WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "csv"])
+WRAPPERS |= {"events", "vis_data"}
 _PASSED_OVER = NOT_LOGS | NOT_RUNS
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
-WRITERS = ("train", "training", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
+WRITERS = ("train", "training", "learn", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
 _ATTEMPT = re.compile(
     r"(version|v|attempt|try|restart|resume|resumed|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+",
     re.IGNORECASE,
