@@ -323,7 +323,8 @@ def test_folders_named_after_loggers_and_phases_are_parts_of_one_run(tmp_path: P
         for part in parts:
             (root / part).mkdir(parents=True, exist_ok=True)
         event_log(root / parts[0] / "events.out.tfevents.1700000000.h.1.0", LOSS)
-        log = event_log if parts[1] == "test" else csv_log
-        log(root / parts[1] / ("events.out.tfevents.1700000000.h.1.1" if parts[1] == "test" else "a.csv"), LOSS)
+        events = parts[1] == "test"
+        name = "events.out.tfevents.1700000000.h.1.1" if events else "metrics.csv"
+        (event_log if events else csv_log)(root / parts[1] / name, LOSS)
         assert [run.run_id for run in runs_below(root)] == [root.name]
     assert list(read(tmp_path / "test")[0].series) == ["learn/loss", "test/loss"]

@@ -71,7 +71,7 @@ def make_entry(
     return Entry(
         schema=ENTRY,
         run_id=run_id,
-        title=config.title or run_id,
+        title=config.title or _name(timeline) or run_id,
         verdict=diagnosis.verdict,
         headline=headline(timeline, diagnosis),
         diagnosis=diagnosis,
@@ -87,6 +87,13 @@ def make_entry(
         classifier_version=classifier_version,
         faults=machine_faults(timeline),
     )
+
+
+def _name(timeline: Timeline) -> str:
+    """What a tracker calls the run, where the id tells it by a number of the tracker; else ""."""
+    stated = [(str(a.facts.get("name", "")), str(a.facts.get("run", ""))) for a in timeline.attempts]
+    name, number = stated[0] if len(set(stated)) == 1 else ("", "")
+    return clipped(name, 80) if number and number != name and number in timeline.run_id else ""
 
 
 def headline(timeline: Timeline, diagnosis: Diagnosis) -> str:
