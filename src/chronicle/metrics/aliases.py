@@ -119,6 +119,7 @@ class Alias:
 
 
 ALIASES: tuple[Alias, ...] = (
+    Alias(Role.OTHER, r"^(config|cfg|hparams|hyper ?param(eter)?s) ", "config/peak_lr, hparams/batch_size"),
     Alias(
         Role.ATTENTION_LOGIT,
         r"\b(attn|attention|qk)\b.*\b(logits?|max)\b|\blogits?\b.*\b(attn|attention|qk)\b",
