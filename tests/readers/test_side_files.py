@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.readers.writers import csv_log, event_log
 
+from chronicle.build.runs import runs
 from chronicle.build.sources import expand
 from chronicle.model import Attempt
 from chronicle.readers import read, read_all, runs_below
@@ -235,3 +236,13 @@ def test_results_beside_hyperparameters_are_no_attempt(tmp_path: Path) -> None:
     assert attempt.facts["summary"] == {"loss": 0.5}
     shutil.rmtree(tmp_path / "run" / "1700000050.25")
     assert "summary" not in read(tmp_path / "run")[0].facts
+
+
+def test_what_catboost_writes_five_times_is_one_run() -> None:
+    """Real: JSON, a table a phase, and event files in learn/ and test/, all of one training."""
+    (run,) = runs(LOGS / "catboost")
+    timeline = run.timeline()
+    assert (len(timeline.attempts), timeline.doubts) == (1, ())
+    losses = {name: str(track.role) for name, track in timeline.series.items() if "loss" in track.role}
+    assert losses == {"learn": "loss", "test": "validation-loss"}
+    assert [len(timeline.series[name]) for name in losses] == [80, 80]

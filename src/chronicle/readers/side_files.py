@@ -267,6 +267,7 @@ SIDE_FILES: Sequence[SideFile] = (
     SideFile((".hydra/config.yaml",), "Hydra", _SETTINGS, _yaml(settings)),
     SideFile((".hydra/overrides.yaml",), "Hydra", "overrides of the command line", _yaml(overrides)),
     SideFile((".hydra/hydra.yaml",), "Hydra", "nothing", nothing),
+    SideFile(("params.yaml",), "DVC", _SETTINGS, _yaml(settings)),
     SideFile(("params.json", "config.json"), "Ray, Sacred, others", _SETTINGS, _json(settings)),
     SideFile(("args.json", "hparams.json", "training_args.json"), "people", _SETTINGS, _json(settings)),
     SideFile(("wandb-metadata.json",), "W&B", _START, _json(surroundings)),

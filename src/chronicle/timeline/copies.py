@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from chronicle.metrics.roles import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline.courses import (
     PART,
@@ -227,7 +228,7 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
     new = {
         metric: s
         for metric, s in other.series.items()
-        if metric not in keeper.series and not any(o.role is s.role and are_equal(o, s) for o in own)
+        if metric not in keeper.series and not any(_alike(o, s) and are_equal(o, s) for o in own)
     }
     return replace(
         keeper,
@@ -236,6 +237,11 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
         facts={**other.facts, **keeper.facts},
         faults=(*keeper.faults, *other.faults),
     )
+
+
+def _alike(a: Series, b: Series) -> bool:
+    """Whether two metrics may be one: of one role, or losses, since a file may not say of which phase."""
+    return a.role is b.role or (a.role in LOSSES and b.role in LOSSES)
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
