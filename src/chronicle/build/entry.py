@@ -15,7 +15,7 @@ import numpy as np
 from chronicle.build.schema import ENTRY
 from chronicle.classify.patterns import BY_ID, Trait
 from chronicle.classify.restarts import gravest, outcome, step_back_words
-from chronicle.metrics.roles import shown_loss
+from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import (
     Attempt,
@@ -130,7 +130,7 @@ def _before_and_peak(timeline: Timeline, finding: Finding) -> tuple[float, float
 
 
 def _course_sentence(timeline: Timeline, finding: Finding, title: str) -> str:
-    track = timeline.series.get(finding.metric or "") or shown_loss(timeline.series.values())
+    track = timeline.series.get(finding.metric or "") or shown_metric(timeline.series.values())
     if track is None or not len(track):
         return title
     span = f"steps {count(track.steps.min())} to {count(track.steps.max())}"
@@ -161,7 +161,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     names = clipped(", ".join(a.name for a in timeline.attempts), 200)
     yield Fact("Attempts", len(timeline.attempts), "attempts", names)
     yield from _step_backs(timeline)
-    loss = shown_loss(tracks)
+    loss = shown_metric(tracks)
     if loss is not None:
         yield from _loss_facts(loss)
     yield _wall_clock(_finite([t.times for t in tracks]))

@@ -116,7 +116,9 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
         attempts += [_named(one, relative + one.name.removeprefix(file.name)) for one in found]
     if not attempts:  # a .json of an unknown kind is a configuration where a log lies beside it
         problems += unknown
-    attempts = [replace(one, series=roles.assign(one.series, aliases)) for one in arrange(attempts)]
+    attempts = arrange(attempts)
+    assigned = roles.assign_all([one.series for one in attempts], aliases)
+    attempts = [replace(one, series=series) for one, series in zip(attempts, assigned, strict=True)]
     address = address_of(path)
     if address:
         attempts = [_told(one, str(path), address) for one in attempts]
