@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,7 +20,7 @@ _MOST_TERMS = 48  # of one equation
 _ROWS_PER_TERM = 3
 _MOST_DIGITS = 9  # after the point; numbers with more of them are floats, not what somebody printed
 _SINGLE = 2e-6  # relative rounding of a number that was kept in single precision
-_COARSE = 0.1  # of the spread of a total: a coarser rounding would make anything its sum
+_COARSE = 0.1  # of what is told: a coarser rounding would make anything the sum of anything
 _LEAST_SHARE = 1e-4  # of the total, from which on a part is one
 
 
@@ -99,7 +100,10 @@ def _weights(whole: Floats, terms: Floats) -> Floats:
 def _is_multiple(whole: Floats, term: Floats) -> bool:
     square = float(term @ term)
     weight = float(term @ whole) / square if 0 < square < np.inf else 0.0
-    return bool((np.abs(whole - weight * term) <= _rounding(whole) + abs(weight) * _rounding(term)).all())
+    off = np.abs(whole - weight * term)
+    if off.max() > _COARSE * np.abs(whole).max():
+        return False
+    return bool((off <= _rounding(whole) + abs(weight) * _rounding(term)).all())
 
 
 def _rounding(values: Floats) -> Floats:
@@ -110,6 +114,7 @@ def _rounding(values: Floats) -> Floats:
     return np.asarray(0.51 * 10.0**-digits + _SINGLE * np.abs(values))
 
 
+@lru_cache(maxsize=64)
 def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return np.unique(np.linspace(0, n - 1, min(n, _SAMPLED)).astype(np.intp))
 
@@ -160,4 +165,4 @@ def _sum_to_one(group: Sequence[Series]) -> bool:
     if np.isin(values, (0.0, 1.0)).all() or (values == values[:, :1]).all():
         return False
     off = np.abs(values.sum(axis=0) - 1)
-    return bool((off <= sum(_rounding(row) for row in values)).all())
+    return off.max() <= _COARSE and bool((off <= sum(_rounding(row) for row in values)).all())
