@@ -211,8 +211,14 @@ def test_a_file_name_that_is_no_unicode_is_written_out(tmp_path: Path) -> None:
 
 def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "golden.json").write_text('{"lm loss": {"values": {"1": 2.5}}}')
-    with pytest.raises(UnknownFormat) as caught:
+    with pytest.raises(NothingToRead) as nothing:
         read(tmp_path)
+    assert str(nothing.value) == (
+        f"{tmp_path}: no log with a number in it. No reader knows golden.json. "
+        "Remedy: `chronicle doctor` on one of them says what it lacks"
+    )
+    with pytest.raises(UnknownFormat) as caught:
+        read(tmp_path / "golden.json")
     assert str(caught.value) == (
         f"{tmp_path}/golden.json: no reader knows this format. "
         f"Known formats: {', '.join(reader.NAME for reader in READERS)}. "
@@ -333,3 +339,17 @@ def test_a_repository_of_aim_is_told_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / ".aim" / "meta").mkdir(parents=True)
     with pytest.raises(NothingToRead, match=r"only Aim's own package reads: write its metrics to CSV"):
         read(tmp_path)
+
+
+def test_folders_named_after_loggers_and_phases_are_parts_of_one_run(tmp_path: Path) -> None:
+    """Lightning with two loggers, MMEngine's and CatBoost's folders of one training."""
+    for parts in (("tb/version_0", "csv/version_0"), (".", "vis_data"), ("learn", "test")):
+        root = tmp_path / parts[1].partition("/")[0]
+        for part in parts:
+            (root / part).mkdir(parents=True, exist_ok=True)
+        event_log(root / parts[0] / "events.out.tfevents.1700000000.h.1.0", LOSS)
+        events = parts[1] == "test"
+        name = "events.out.tfevents.1700000000.h.1.1" if events else "metrics.csv"
+        (event_log if events else csv_log)(root / parts[1] / name, LOSS)
+        assert [run.run_id for run in runs_below(root)] == [root.name]
+    assert list(read(tmp_path / "test")[0].series) == ["learn/loss", "test/loss"]

@@ -41,7 +41,8 @@ from chronicle.readers.find import (
     scan,
     stored_runs,
 )
-from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
+from chronicle.readers.packed import is_packed, named_back, told_back, unpacked
+from chronicle.readers.side_files import told_beside
 from chronicle.readers.text import clean
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import address_of, is_address
@@ -111,19 +112,16 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
     folder = path.is_dir() and not is_log(path)
     attempts: list[Attempt] = []
     problems = list(plugins()[1])
-    unknown: list[LogError] = []
     files = list(scan(path, is_log).all_logs()) if folder else [path]
     for file, found in zip(files, _chosen(files, only) if only else read_files(files), strict=True):
         if isinstance(found, LogError):
-            name = plain_name(file)
-            document = name.endswith(".json") and name != "trainer_state.json"
-            (unknown if document and isinstance(found, UnknownFormat) else problems).append(found)
+            problems.append(found)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
         attempts += [_named(one, relative + one.name.removeprefix(file.name)) for one in found]
-    if not attempts:  # a .json of an unknown kind is a configuration where a log lies beside it
-        problems += unknown
-    attempts = [replace(one, series=roles.assign(one.series, aliases)) for one in arrange(attempts)]
+    attempts = arrange(attempts, told_beside(path, path if folder else path.parent))
+    assigned = roles.assign_all([one.series for one in attempts], aliases)
+    attempts = [replace(one, series=series) for one, series in zip(attempts, assigned, strict=True)]
     address = address_of(path)
     if address:
         attempts = [_told(one, str(path), address) for one in attempts]

@@ -31,7 +31,7 @@ _CURSORS = {
     Role.TOKENS: ("tokens read", "tokens"),
     Role.EPOCH: ("epochs read", "epochs"),
 }
-_EVERY_PROCESS_DIFFERS = frozenset({"run", "pid", "started_at", "exit_code", "ended", "format"})
+_EVERY_PROCESS_DIFFERS = frozenset({"run", "pid", "started_at", "exit_code", "ended", "format", "summary"})
 _UNITS = {"world_size": "processes", "nodes": "nodes", "gpu_count": "accelerators"}
 
 

@@ -36,9 +36,13 @@ _ENDED = {"FINISHED": "finished", "FAILED": "crashed", "KILLED": "killed"}
 _ENDED |= {"3": "finished", "4": "crashed", "5": "killed"}
 _TAGS = {
     "mlflow.source.git.commit": "git_commit",
+    "mlflow.source.git.branch": "git_branch",
+    "mlflow.source.git.repoURL": "git_remote",
     "mlflow.source.name": "program",
     "mlflow.runName": "name",
     "mlflow.parentRunId": "parent_run",
+    "mlflow.user": "user",
+    "mlflow.note.content": "notes",
 }
 
 
@@ -88,6 +92,10 @@ def read_folder(path: Path) -> list[Attempt]:
     meta, tags = _meta(path), dict(_texts(path / "tags"))
     facts = {"run": meta.get("run_id") or meta.get("run_uuid", "")}
     facts |= _about({**meta, "name": meta.get("run_name", "")}, tags)
+    if experiment := _meta(path.parent).get("name"):
+        facts["experiment"] = experiment
+    if told := _listed(_datasets_of_folder(path)):
+        facts["dataset"] = told
     run, faults, truncated = _run(facts), list[Fault](), False
     run.params |= {key: typed(text) for key, text in _texts(path / "params")}
     for name, file in _files(path / "metrics"):
@@ -104,6 +112,7 @@ def read_folder(path: Path) -> list[Attempt]:
 def _about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
     """Facts of a run: from its row or meta.yaml (name, status, start_time in ms), and from its tags."""
     facts: dict[str, Any] = {_TAGS[key]: value for key, value in tags.items() if key in _TAGS}
+    facts |= {f"tag/{key}": value for key, value in tags.items() if not key.startswith("mlflow.")}
     if run.get("name"):
         facts["name"] = str(run["name"])
     ended = _ENDED.get(str(run.get("status")))
@@ -118,6 +127,7 @@ def _runs(store: Store) -> dict[str, PointLog]:
     tags: dict[str, dict[str, str]] = {}
     for uuid, key, value in store.rows("tags", ("run_uuid", "key", "value")):
         tags.setdefault(uuid, {})[str(key)] = str(value)
+    datasets = _datasets_of(store)
     experiments = dict(store.rows("experiments", ("experiment_id", "name")))
     facts: dict[str, dict[str, Any]] = {}
     for cells in store.rows("runs", _RUN, strict=True):
@@ -129,6 +139,8 @@ def _runs(store: Store) -> dict[str, PointLog]:
             about["experiment"] = str(experiments[row["experiment_id"]])
         if row["source_version"]:
             about["git_commit"] = str(row["source_version"])
+        if told := _listed(datasets.get(str(row["run_uuid"]), ())):
+            about["dataset"] = told
         facts[str(row["run_uuid"])] = about
     names = names_of((uuid, about["name"]) for uuid, about in facts.items())
     return {uuid: _run({"run": names[uuid, about["name"]], **about}) for uuid, about in facts.items()}
@@ -144,6 +156,32 @@ def _seconds(time_ms: Any) -> Any:
         return float(time_ms) / 1000
     except (TypeError, ValueError):
         return None
+
+
+def _datasets_of(store: Store) -> dict[str, list[tuple[Any, Any]]]:
+    """(name, digest) of the data sets that were logged as inputs, by run."""
+    columns = ("dataset_uuid", "name", "digest")
+    named = {uuid: (name, digest) for uuid, name, digest in store.rows("datasets", columns)}
+    found: dict[str, list[tuple[Any, Any]]] = {}
+    for source, run in store.rows("inputs", ("source_id", "destination_id")):
+        if source in named:
+            found.setdefault(str(run), []).append(named[source])
+    return found
+
+
+def _datasets_of_folder(run: Path) -> Iterator[tuple[str, str]]:
+    """(name, digest) of the inputs of a run in the file store, whose data sets lie beside it."""
+    for name, file in _files(run / "inputs"):
+        if name.endswith("meta.yaml"):
+            source = _meta(file.parent).get("source_id", "")
+            dataset = _meta(run.parent / "datasets" / Path(source).name)
+            yield dataset.get("name", ""), dataset.get("digest", "")
+
+
+def _listed(datasets: Iterable[tuple[Any, Any]]) -> str:
+    """The data sets in one text, each once: name (digest)."""
+    named = dict.fromkeys(f"{name} ({digest})" if digest else str(name) for name, digest in datasets if name)
+    return clean(", ".join(named))[:MAX_TEXT]
 
 
 def _value(value: Any, is_nan: Any) -> Any:
