@@ -92,3 +92,18 @@ def test_a_resume_at_a_milestone_lost_no_learning_rate(schedule: str) -> None:
     timeline = stitch(parts)
     assert [join.kind for join in timeline.joins] == ["resume"]
     assert "lr-not-restored" not in classify(timeline).patterns
+
+
+def test_a_rate_that_warms_up_again_after_a_resume_is_no_schedule_that_goes_on() -> None:
+    """It begins where the earlier one was, by chance, and climbs: there is no jump that could come again."""
+
+    def rate(step: int) -> float:
+        return BASE if step < 10 * BATCHES else BASE * min(1 + (step - 10 * BATCHES) / 2, 8.0)
+
+    whole = log(rate)
+    steps = whole.series["lr"].steps
+    parts = [
+        replace(whole, name=name, sources=(name,), series={m: s.pick(k) for m, s in whole.series.items()})
+        for name, k in (("one.csv", steps < 10 * BATCHES), ("two.csv", steps >= 10 * BATCHES))
+    ]
+    assert "lr-not-restored" in classify(stitch(parts)).patterns

@@ -28,6 +28,7 @@ LEAST = 8  # [samples] on either side of a join
 FIRST = (4, 8, 16, 32)  # [samples] of a later attempt that are held against an earlier one
 PARENTS = 24  # earlier attempts that are compared: nobody resumes from further back
 STARTS_S = 2.0  # [s] a process needs to start: interpreter, packages, checkpoint
+LEAST_JUMP = 0.05  # [log units] schedules move by less between two logged points
 SAME_FACTOR = 0.001  # [log units] by which a rate moves that stays, or moves by one factor twice
 CYCLE_END = 0.1  # share of its highest rate at which a cycle is over; WSD and cosines end at 0 to a tenth
 AS_SURE = 2.0  # [times] errors, or noise scales, of lines of which none is better than the other
@@ -211,11 +212,11 @@ def jumps_again(rates: Floats, i: int) -> bool:
         level = np.log(rates)
         moved = np.diff(level)
         again = np.abs(moved - moved[i]) <= SAME_FACTOR
-        from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR
-        again |= (
-            from_rest & (moved > max(moved[i] / 4, 0.0)) & (np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR)
-        )
-    return bool(np.count_nonzero(again) > 1)
+        if moved[i] > 0:
+            from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR
+            as_high = np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR
+            again |= from_rest & as_high & (moved > moved[i] / 4)
+    return bool(abs(moved[i]) > LEAST_JUMP and np.count_nonzero(again) > 1)
 
 
 # what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
