@@ -130,9 +130,9 @@ def stitched(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, list[st
     if run.problem:
         raise run.problem
     attempts, problems = read_run(run, config)
-    order: Sequence[str] | None = run.config.order or None
+    order, relation = run.config.order or None, run.config.relation or None
     with contained(_logs_of(run)):
-        return stitch(attempts, run_id=run.run_id, order=order, relation=run.config.relation or None), problems
+        return stitch(attempts, run_id=run.run_id, order=order, relation=relation), problems
 
 
 def _logs_of(run: RunFolder) -> str:

@@ -95,7 +95,7 @@ def opened(path: Path) -> Iterator[Store]:
             shutil.copyfile(path, file)
             shutil.copyfile(wal, file.with_name("copy-wal"))
         elif cut := _is_cut(path):  # what is missing of a page would be read as zeros, which are values
-            file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy"
+            file = stack.enter_context(scratch()) / "copy"
             shutil.copyfile(path, file)
             os.truncate(file, path.stat().st_size // cut * cut)
         try:
