@@ -171,8 +171,11 @@ def test_a_run_that_is_called_by_a_number_has_the_name_of_its_tracker_for_title(
     facts = {"run": "98905c66b0ee", "name": "kicked and resumed"}
     (attempt,) = stitch({"loss": [3.0, 2.0, 1.0]}).attempts
     timeline = stitch(replace(attempt, facts=facts), run_id="mlruns-98905c66b0ee")
-    assert make_entry("mlruns-98905c66b0ee", timeline, classify(timeline), RunConfig()).title == facts["name"]
+    judged = classify(timeline)
+    told = {"story": tell(timeline, judged)}
+    called = make_entry("mlruns-98905c66b0ee", timeline, judged, RunConfig(), **told)
+    assert called.title == facts["name"]
     named = stitch(replace(attempt, facts=facts), run_id="mine")
-    assert make_entry("mine", named, classify(named), RunConfig()).title == "mine"
-    ours = make_entry("mlruns-98905c66b0ee", timeline, classify(timeline), RunConfig(title="Ours"))
+    assert make_entry("mine", named, judged, RunConfig(), **told).title == "mine"
+    ours = make_entry("mlruns-98905c66b0ee", timeline, judged, RunConfig(title="Ours"), **told)
     assert ours.title == "Ours"

@@ -108,7 +108,7 @@ def test_points_that_are_overtaken_one_by_one_are_drawn(tmp_path):
 
 @pytest.mark.slow
 def test_forty_findings_of_every_pattern_are_drawn(tmp_path):
-    told = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 30 * (n % 3)) for n in range(40)]
+    told = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 3 * (n % 3)) for n in range(40)]
     plan = painted(run(np.arange(400), LEVEL), diagnosis(*told), tmp_path)
     assert len(plan.findings.badges) == 30
 
