@@ -49,11 +49,12 @@ class SideFile:
 @dataclass(frozen=True)
 class Told:
     """What one file tells. ``folder`` is the folder it speaks of, relative to what was read; ``at_time`` is
-    when it was written [Unix s], NaN where that is not known."""
+    when it was written [Unix s], NaN where that is not known, and ``process`` by whom, "" likewise."""
 
     folder: str
     at_time: float
     facts: Mapping[str, Any]
+    process: str = ""
 
 
 def is_side_file(path: Path) -> bool:
