@@ -545,6 +545,40 @@ def test_parts_of_a_file_are_read_as_the_whole(
         assert readings[0] == readings[1], one.name
 
 
+NOISE = np.random.default_rng(3).integers(0, 256, 200_000, np.uint8).tobytes()
+HUGE = struct.pack("<Q", 1 << 30)
+NOTHING = {
+    "zeros at the end": (bytes(200_000), b""),
+    "zeros within": (bytes(200_000), frame(healthy(1)[0])),
+    "zeros and then others": (bytes(200_000) + b"\x01", b""),
+    "noise at the end": (NOISE, b""),
+    "noise within": (NOISE, frame(healthy(1)[0])),
+    "a record that no file holds": (HUGE + struct.pack("<I", masked_crc(HUGE)) + bytes(200_000), b""),
+}
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_what_is_no_record_is_read_in_parts_and_not_kept(
+    nothing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system fills with zeros what a machine that fell had not written yet: gigabytes of it."""
+    between, after = NOTHING[nothing]
+    file = write(tmp_path / "x.tfevents", healthy(40))
+    file.write_bytes(file.read_bytes() + between + after)
+    whole = text(events.read(file))
+    sizes, real = [], batches.frames
+
+    def counting(buffer: batches.U8, *args: object, **options: object) -> object:
+        sizes.append(len(buffer))
+        return real(buffer, *args, **options)
+
+    monkeypatch.setattr(batches, "frames", counting)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 2000)
+    assert text(events.read(file)) == whole
+    assert len(sizes) == 1 + -(-file.stat().st_size // 2000) or "no file holds" in nothing
+    assert max(sizes) < 4500
+
+
 @pytest.mark.parametrize("ahead", [1, 128])
 def test_tags_of_a_large_file_share_their_steps(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -316,6 +316,31 @@ def test_aliases_give_roles(tmp_path: Path) -> None:
     assert [attempt.series[name].role for name in ("odd", "loss")] == [Role.GRAD_NORM, Role.LOSS]
 
 
+def test_archives_of_comet_side_by_side_are_attempts_of_the_experiment_of_their_key(tmp_path: Path) -> None:
+    archive = (Path(__file__).parent / "examples" / "comet" / "client-3.58.8.zip").read_bytes()
+    one, other = "0" * 32, "f" * 32
+    for name in (f"{one}.zip", f"{one}-iCJOHP.zip", f"{other}.zip"):
+        (tmp_path / name).write_bytes(archive)
+    assert runs(tmp_path) == {one: [f"{one}-iCJOHP.zip", f"{one}.zip"], other: [f"{other}.zip"]}
+
+
+def test_offline_runs_of_neptune_are_found_in_the_hidden_folder_where_it_keeps_them(tmp_path: Path) -> None:
+    log = (Path(__file__).parent / "examples" / "neptune" / "client-1.14.0.log").read_bytes()
+    folder = tmp_path / ".neptune" / "offline" / "run__43acb7cb-8971__5707__dztx6oef"
+    folder.mkdir(parents=True)
+    (folder / "data-1.log").write_bytes(log)
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "data-1.log").write_bytes(log)
+    assert [run.paths for run in runs_below(tmp_path)] == [(folder.parent,)]
+    assert [attempt.name for attempt in read(tmp_path)] == [folder.relative_to(tmp_path).as_posix()]
+
+
+def test_a_repository_of_aim_is_told_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / ".aim" / "meta").mkdir(parents=True)
+    with pytest.raises(NothingToRead, match=r"only Aim's own package reads: write its metrics to CSV"):
+        read(tmp_path)
+
+
 def test_folders_named_after_loggers_and_phases_are_parts_of_one_run(tmp_path: Path) -> None:
     """Lightning with two loggers, MMEngine's and CatBoost's folders of one training."""
     for parts in (("tb/version_0", "csv/version_0"), (".", "vis_data"), ("learn", "test")):

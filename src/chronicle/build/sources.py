@@ -7,13 +7,13 @@ nodes where it names them).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from chronicle.build.siblings import joined
 from chronicle.errors import ChronicleError, NothingToRead, UsageError
 from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, plural
@@ -32,6 +32,7 @@ from chronicle.workspace.folders import (
     run_in,
     safe_id,
     shown,
+    told_apart,
 )
 
 _FETCHES = 4  # runs whose logs are fetched at a time
@@ -41,7 +42,7 @@ _NAMED = 3  # runs that a remedy names
 def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
     """The runs below ``paths``: logs, folders of logs, run folders (with a run.toml) and workspaces.
 
-    Two runs of the same id are told apart by a number. Where they are not ``trusted``, no address and no link
+    Two runs of one id are told apart by a number. Where they are not ``trusted``, no address and no link
     of a run.toml or a folder is followed.
 
     Raises:
@@ -57,12 +58,7 @@ def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
     if not runs:
         folders = [path for path in paths if path.is_dir()] or list(paths)
         raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
-    seen: Counter[str] = Counter()
-    for i, run in enumerate(runs):
-        seen[run.run_id] += 1
-        if seen[run.run_id] > 1:
-            runs[i] = replace(run, run_id=f"{run.run_id}-{seen[run.run_id]}")
-    return runs
+    return told_apart(runs)
 
 
 def _is_aside(path: Path) -> bool:
@@ -90,11 +86,15 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     elif path.is_dir() and any(path.glob(f"*/{RUN_CONFIG}")):
         yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
-        yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in runs_below(path))
+        yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in joined(runs_below(path)))
 
 
-def spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
+def spread(runs: Iterable[RunFolder]) -> list[RunFolder]:
     """The runs, each store of several runs among their logs (a tracker's database) as its runs."""
+    return told_apart(_spread(runs))
+
+
+def _spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, list(runs))
         for run in fetched:
