@@ -30,6 +30,8 @@ class Role(StrEnum):
     """What a metric is, whatever it is called in the log."""
 
     LOSS = "loss"
+    PART_LOSS = "part-loss"  # of a total, or beside an objective: explains, and is not judged itself
+    OBJECTIVE = "objective"  # what an agent is trained for: a reward, a return; it rises
     DATASET_LOSS = "dataset-loss"
     VALIDATION_LOSS = "validation-loss"
     GRAD_NORM = "grad-norm"
@@ -381,10 +383,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Note:
-    """What somebody of the team wrote about a run; plain text, never interpreted.
-
-    ``event`` is the id of the event it speaks of, empty where it names none.
-    """
+    """What somebody wrote about a run, plain text; ``event`` is the id of the event it names, if it does."""
 
     text: str
     at_time: str = ""
@@ -412,10 +411,10 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of an event; ``words`` is how every surface writes it, with its unit where it has one."""
+    """One number of an event; ``words`` is how every surface writes it."""
 
     name: str
-    value: float
+    value: float | None
     words: str
 
 

@@ -16,7 +16,7 @@
     { key: "join", name: "Restarts", of: e => e.joins },
     { key: "source", name: "Source", of: e => [e.source] },
   ];
-  const VERDICTS = ["good", "worrying", "bad", "unexpected"];
+  const VERDICTS = ["good", "worrying", "bad", "unexpected", "cannot tell"];
   const SORT = {
     bad: (a, b) => a.place - b.place,
     size: (a, b) => b.points - a.points || a.place - b.place,
@@ -158,6 +158,7 @@
       }
     }
     grid.replaceChildren(...hits.slice(0, state.shown).map(card));
+    if (!hits.length) grid.append(make("li", {}, "No run is all of this: take away a word or a filter."));
     status.textContent = `${hits.length} of ${all.length} runs`;
     more.hidden = hits.length <= state.shown;
     more.textContent = `Show ${Math.min(PAGE, hits.length - state.shown)} more`;

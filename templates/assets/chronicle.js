@@ -2,7 +2,7 @@
    The whole state is the URL's hash. The list that the page came with stands until the first filter. */
 (() => {
   "use strict";
-  const root = document.getElementById("chronicle");
+  const root = document.getElementById("happened");
   const FIELDS = ["time", "kind", "verdict", "mark", "title", "sentence", "who", "run", "name", "href"];
   const all = (window.chronicleEvents || []).map(row =>
     Object.assign({}, ...FIELDS.map((name, i) => ({ [name]: row[i] }))));

@@ -71,11 +71,11 @@ def test_one_thumbnail_serves_both_themes(opened: Opened) -> None:
 @pytest.mark.slow
 def test_a_finding_of_a_real_run_has_its_zoom(opened: Opened) -> None:
     page = opened.go("runs/ptl-repeat-data-p3/index.html")
-    number = page.locator(".ch-key a").first.get_attribute("href")
-    assert number
-    page.locator(".ch-key a").first.click()
-    assert page.locator(f"h2{number}").is_visible()
-    assert page.locator(f"h2{number} + section img:visible").count() == 1
+    event = page.locator(".ch-log > li:has(img)").first
+    link = page.locator(f".ch-key a[href='#{event.get_attribute('id')}']")
+    link.click()
+    assert event.locator("h3").inner_text().startswith(link.inner_text())
+    assert event.locator("img:visible").count() == 1
 
 
 @pytest.mark.slow
@@ -83,8 +83,8 @@ def test_a_hostile_log_is_only_text(opened: Opened) -> None:
     folder = next(p for p in (opened.root / "runs").iterdir() if p.name.startswith("a-run"))
     page = opened.go(f"runs/{folder.name}/index.html")
     assert page.locator("h1").inner_text().startswith(ATTACK)
-    assert page.locator(".ch-say p", has_text="**bold** [x](javascript:alert(2))").count() == 1
-    assert page.locator(".ch-say a, .ch-say strong").count() == 0
+    assert page.locator(".ch-log p", has_text="**bold** [x](javascript:alert(2))").count() == 1
+    assert page.locator(".ch-log a, .ch-log strong").count() == 0
     page.locator("summary", has_text="metrics").click()
     assert page.locator("th", has_text=ATTACK).count() == 1
     opened.go("browse.html")

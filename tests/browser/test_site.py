@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 KINDS = [
     "index.html",
     "browse.html",
+    "chronicle.html",
     "patterns/index.html",
     "patterns/repeat-data.html",
     "patterns/attention-logit-growth.html",
@@ -93,6 +94,34 @@ def test_words_filter_too(opened: Opened) -> None:
     assert status(page) == "0 of 44 runs"
     page.get_by_role("button", name="clear all").click()
     assert status(page) == "44 of 44 runs"
+
+
+@pytest.mark.slow
+def test_the_chronicle_is_filtered_by_kind_person_run_and_words(opened: Opened) -> None:
+    page = opened.go("chronicle.html")
+    rows, said = page.locator("#happened .ch-log > li"), page.locator("#happened [role=status]")
+    total = int(said.inner_text().split()[0])
+    assert rows.count() == 150 < total  # the newest
+    page.get_by_label("Kind").select_option("decision")
+    assert page.url.endswith("#kind=decision")
+    decisions = rows.count()
+    assert said.inner_text() == f"{decisions} of {total} events"
+    assert page.locator("#happened .ch-n.dot[data-kind=decision]").count() == decisions > 0
+    page.get_by_label("Run").select_option("demo-rollback")
+    page.get_by_label("Person").select_option("ada")
+    assert rows.count() == 1
+    page.get_by_label("Filter by words").fill("no such event")
+    assert page.locator("#happened").inner_text().count("No event is all of this") == 1
+    opened.go("browse.html")
+    page = opened.go("chronicle.html#run=demo-rollback")
+    rows.first.locator("a").click()
+    page.wait_for_url(re.compile(r"runs/demo-rollback/index.html#"))
+
+
+@pytest.mark.slow
+def test_an_event_that_moved_is_found_by_its_old_id(opened: Opened) -> None:
+    page = opened.go("runs/demo-rollback/index.html#rise-a1-58000")
+    assert page.locator("#rise-a1-58000").evaluate("e => e.closest('li').id") == "rise-a1-59000"
 
 
 @pytest.mark.slow

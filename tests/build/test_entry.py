@@ -1,12 +1,14 @@
-"""The sentence on top of a page, the facts and the costs, from a timeline whose numbers are known."""
+"""The headline of a run, the facts and the costs, from a timeline whose numbers are known."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from chronicle.build.entry import costs, facts, headline, make_entry
+from chronicle.build.entry import costs, facts, make_entry
+from chronicle.classify import classify
 from chronicle.model import Attempt, Diagnosis, Fact, Fault, Finding, Place, Role, Series, Verdict
+from chronicle.story import tell
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig
 
@@ -29,34 +31,45 @@ def diagnosis(timeline, *findings, verdict=Verdict.BAD):
     return Diagnosis(verdict, patterns, findings, timeline.joins, (), "No loss was logged.")
 
 
+def headline(timeline, judged):
+    return tell(timeline, judged).headline
+
+
 def test_headline_of_a_rollback():
     timeline = rolled_back()
-    found = Finding("spike-no-full-recovery", "loss", "a.csv", 800, 800, None, 0.8, 0.9)
+    found = Finding("spike-no-full-recovery", "loss", "b.csv", 800, 800, None, 0.8, 0.9)
+    timeline.attempts[1].series["loss"].values[30:] = 3.0
+    timeline.series["loss"].values[timeline.series["loss"].steps >= 800] = 3.0
     assert headline(timeline, diagnosis(timeline, found)) == (
-        "Spike, not fully recovered: loss went 2.00 → 3.00 nats/token at step 800, "
-        "not over when the log ends. "
-        "2 attempts, 1 rollback, 500 steps discarded."
+        "The loss jumped from 1.90 to 3.00 nats/token at step 800 and came back only in part. "
+        "2 attempts, 1 rollback; 500 steps were discarded. The log ends at step 2\u202f000."
     )
 
 
-def test_headline_names_the_gravest_finding():
+def test_headline_begins_with_what_came_first_and_has_the_gravest():
     timeline = stitch([attempt("a.csv", 0, 1000, 2.0, 0.0)])
     mild = Finding("spike-fast-recovery", "loss", "a.csv", 100, 110, 130, 0.9, 0.9)
-    grave = Finding("nan-inf", "loss", "a.csv", 900, None, None, 0.1, 0.9)
-    said = headline(timeline, diagnosis(timeline, mild, grave))
-    assert said == "NaN or Inf from step 900, not over when the log ends."
+    first = Finding("divergence-no-spike", "loss", "a.csv", 700, None, None, 0.1, 0.9)
+    grave = Finding("nan-inf", "loss", "a.csv", 900, None, None, 0.9, 0.9, {"nan_samples": 11})
+    assert headline(timeline, diagnosis(timeline, mild, first, grave)) == (
+        "The loss turned upwards at step 700, without a spike. "
+        "The loss was NaN from step 900 to the end (11 logged values). The log ends at step 1\u202f000."
+    )
 
 
 def test_headline_without_findings():
     timeline = stitch([attempt("a.csv", 0, 1000, 2.0, 0.0)])
-    assert headline(timeline, diagnosis(timeline)) == "No loss was logged."
+    said = headline(timeline, diagnosis(timeline))
+    assert said == "No loss was logged. The log ends at step 1\u202f000."
 
 
 def test_headline_of_a_good_run():
     timeline = stitch([attempt("a.csv", 0, 1000, 2.0, 0.0)])
+    timeline.series["loss"].values[0] = 4.0
     found = Finding("near-perfect", "loss", "a.csv", 0, None, 1000, 0.0, 0.9)
     assert headline(timeline, diagnosis(timeline, found, verdict=Verdict.GOOD)) == (
-        "Near-perfect run: 101 points of loss, steps 0 to 1\u202f000, without a lasting disturbance."
+        "The loss fell from 4.00 to 2.00 nats/token over steps 0 to 1\u202f000, and nothing disturbed it for "
+        "long. The log ends at step 1\u202f000."
     )
 
 
@@ -120,6 +133,16 @@ def test_costs_in_full():
     assert told["GPU hours discarded"] == (1.13, "GPU h")
 
 
+def test_what_a_log_counts_is_the_unit_of_facts_and_costs():
+    timeline = rolled_back()
+    attempts = tuple(replace(a, axis="million tokens") for a in timeline.attempts)
+    timeline = replace(timeline, attempts=attempts)
+    told = {f.quantity: f for f in (*facts(timeline, RunConfig()), *costs(timeline, RunConfig()))}
+    assert told["First and last million tokens"].unit == "million tokens"
+    assert told["Million tokens discarded"].unit == "million tokens"
+    assert told["loss, lowest"].how == "at 500 million tokens"
+
+
 def test_nothing_derivable_is_not_guessed():
     told = {fact.quantity: fact.value for fact in costs(rolled_back(), RunConfig())}
     assert (told["Tokens discarded"], told["GPU hours discarded"]) == (None, None)
@@ -135,9 +158,24 @@ def test_an_entry_says_what_could_not_be_used():
         truncated=True,
     )
     timeline = stitch([faulty], run_id="r")
-    entry = make_entry("r", timeline, diagnosis(timeline), RunConfig(title="T"))
+    judged = diagnosis(timeline)
+    entry = make_entry("r", timeline, judged, RunConfig(title="T"), story=tell(timeline, judged))
     assert entry.title == "T"
     assert entry.warnings == (
         "a.csv:7: no number (3 times)",
         "a.csv: the last record is cut (a live log, or a process that was killed)",
     )
+
+
+def test_a_run_that_is_called_by_a_number_has_the_name_of_its_tracker_for_title() -> None:
+    facts = {"run": "98905c66b0ee", "name": "kicked and resumed"}
+    (attempt,) = stitch({"loss": [3.0, 2.0, 1.0]}).attempts
+    timeline = stitch(replace(attempt, facts=facts), run_id="mlruns-98905c66b0ee")
+    judged = classify(timeline)
+    told = {"story": tell(timeline, judged)}
+    called = make_entry("mlruns-98905c66b0ee", timeline, judged, RunConfig(), **told)
+    assert called.title == facts["name"]
+    named = stitch(replace(attempt, facts=facts), run_id="mine")
+    assert make_entry("mine", named, judged, RunConfig(), **told).title == "mine"
+    ours = make_entry("mlruns-98905c66b0ee", timeline, judged, RunConfig(title="Ours"), **told)
+    assert ours.title == "Ours"

@@ -14,6 +14,7 @@ from chronicle.build.produce import Outcome
 from chronicle.build.sources import expand, only_machines, remedy, runs_told_of
 from chronicle.classify import classify
 from chronicle.model import Attempt, Entry, Fault, Place, Role, Series
+from chronicle.story import tell
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig, WorkspaceConfig
 
@@ -31,7 +32,8 @@ def training(run_id: str, started: float = START, **facts: str) -> Entry:
     steps = np.arange(400)
     loss = Series("loss", Role.LOSS, steps, 3.0 - 0.001 * steps, started + steps)
     timeline = stitch([Attempt(f"{run_id}.csv", (), {"loss": loss}, facts)], run_id=run_id)
-    return make_entry(run_id, timeline, classify(timeline), RunConfig())
+    judged = classify(timeline)
+    return make_entry(run_id, timeline, judged, RunConfig(), story=tell(timeline, judged))
 
 
 def machine(*faults: Fault, **facts: str) -> Attempt:
@@ -82,7 +84,8 @@ def test_between_distant_attempts_a_run_was_not_there() -> None:
         for name, first, at in (("1.csv", 0, START), ("2.csv", 400, START + 1e6))
     ]
     timeline = stitch(attempts, run_id="a")
-    run = make_entry("a", timeline, classify(timeline), RunConfig())
+    judged = classify(timeline)
+    run = make_entry("a", timeline, judged, RunConfig(), story=tell(timeline, judged))
     assert runs_told_of([machine(fault(5e5))], [run]) == []
     assert runs_told_of([machine(fault(1e6))], [run]) == ["a"]
 
@@ -144,6 +147,16 @@ def test_one_that_tells_of_no_run_is_a_problem(tmp_path: Path) -> None:
     )
 
 
+def test_one_that_goes_away_meanwhile_is_a_problem_of_its_own(tmp_path: Path) -> None:
+    runs, store = expand([logs(tmp_path / "exp", a=START)]), tmp_path / "store"
+    outcomes = make_entries(runs, WorkspaceConfig(), store, 1, lambda outcome, total: None)
+    (tmp_path / "exp" / "dmesg" / "nid003.log").unlink()
+    left = {o.run_id: o for o in with_machines(runs, outcomes, WorkspaceConfig(), store)}
+    assert left["a"].entry and left["a"].problems == ()
+    assert left["dmesg"].entry is None
+    assert left["dmesg"].problems == ("dmesg: no log in dmesg",)
+
+
 def test_machine_logs_alone_are_shown_as_they_are(tmp_path: Path) -> None:
     (outcome,) = made(logs(tmp_path / "exp"), tmp_path / "store").values()
     assert only_machines(outcome.entry)
@@ -153,9 +166,10 @@ def test_machine_logs_alone_are_shown_as_they_are(tmp_path: Path) -> None:
 def test_classify_says_of_machine_logs_what_they_tell(chronicle, tmp_path: Path) -> None:
     ran = chronicle("classify", logs(tmp_path / "exp") / "dmesg")
     assert ran.out.splitlines() == [
-        "dmesg  ◆ unexpected",
+        "dmesg  ? cannot tell",
         "  Cannot tell: no loss was logged that could be judged.",
-        f"  × {LOST}  (nid003)",
+        "     fault: Xid 79: GPU has fallen off the bus: the host cannot reach it any more (0000:41:00) on",
+        "     nid003.",
     ]
 
 

@@ -29,12 +29,18 @@ DIAGNOSIS = model.Diagnosis(
 
 FAULT = model.MachineFault("xid", "Xid 79: …", "nid003", 59, "2023-11-14T22:14:20Z", 2, "dmesg:7")
 PRESET = model.Comparison("lightning-spike", "loss", "run.csv", 400, (200, 203), (203,), ("a@1",), ())
+EVENT = model.Event(
+    "nan-inf-a1-10", model.EventKind.FINDING, "NaN or Inf", "The loss was NaN from step 10 to the end.",
+    "NaN from step 10", "1", step=10, time="2023-11-14T22:14:20Z", attempt="run.csv",
+    verdict=model.Verdict.BAD, numbers=(model.Quantity("values", math.inf, "3 logged values"),),
+    patterns=("nan-inf",), parts=("a@1",), also=("nan-inf-a1-9",),
+)  # fmt: skip
 
 
 def entry() -> model.Entry:
     return model.Entry(
-        ENTRY, "r", "Title", model.Verdict.BAD, "Headline.", DIAGNOSIS,
-        (model.Fact("Points logged", 3, "points", "counted"),), (), (model.Note("x", step=4),),
+        ENTRY, "r", "Title", model.Verdict.BAD, "bad", "Headline.", ("Story.",), (EVENT,), DIAGNOSIS,
+        (model.Fact("Points logged", 3, "points", "counted"),), (), (model.Note("x", step=4, event="rise"),),
         (model.Figure("whole", {"light": ("whole.webp", 900, 300)}, "alt"),), ("w",),
         {"project": "p"}, ({"name": "run.csv"},), ({"metric": "loss"},), "0" * 64, "1", (FAULT,),
     )  # fmt: skip
@@ -89,6 +95,7 @@ def test_a_diagnosis_in_full():
         "because": "The loss is not finite.",
         "faults": [],
         "presets": [],
+        "events": [],
     }
 
 
@@ -122,7 +129,7 @@ def test_faults_and_presets_of_a_diagnosis():
 @pytest.mark.parametrize(
     ("what", "data"),
     [
-        ("diagnosis", diagnosis_json("r", DIAGNOSIS, [FAULT], [PRESET])),
+        ("diagnosis", diagnosis_json("r", DIAGNOSIS, [FAULT], [PRESET], [EVENT])),
         ("diagnosis", diagnosis_json("r", DIAGNOSIS)),
         ("entry", entry_json(entry())),
     ],
@@ -139,6 +146,7 @@ def test_an_entry_comes_back():
     again = entry_from_json(json.loads(json.dumps(entry_json(entry()))))
     assert entry_json(again) == entry_json(entry())
     assert again.verdict is model.Verdict.BAD
+    assert (again.events[0].kind, again.events[0].verdict) == (model.EventKind.FINDING, model.Verdict.BAD)
     assert again.figures[0].files["light"] == ("whole.webp", 900, 300)
 
 

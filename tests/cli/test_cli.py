@@ -8,7 +8,13 @@ import jsonschema
 import numpy as np
 import pytest
 
+from chronicle.build.entry import make_entry
+from chronicle.build.produce import diagnose
+from chronicle.build.schema import entry_json
 from chronicle.cli import cli
+from chronicle.story import tell
+from chronicle.workspace.config import RunConfig, WorkspaceConfig
+from chronicle.workspace.folders import Workspace
 
 
 def healthy(file, points=400, seed=1):
@@ -148,12 +154,70 @@ def test_the_life_of_a_workspace(chronicle, tmp_path, monkeypatch):
     assert added.code == 0
     assert "not built" in chronicle("list").out
     noted = chronicle(
-        "note", "run-7", "it was *fine*", "--kind", "lesson", "--step", "30", "--at", "2026-11-20T09:30Z"
+        *("note", "run-7", "it was *fine*", "--kind", "lesson", "--step", "30", "--at", "2026-11-20T09:30Z"),
+        *("--author", "ada"),
     )
     assert noted.code == 0
     text = (tmp_path / "team" / "runs" / "run-7" / "notes.md").read_text("utf-8")
-    assert text == "- 2026-11-20T09:30+00:00 · lesson · step 30: it was *fine*\n"
+    assert text == "- 2026-11-20T09:30+00:00 · ada · lesson · step 30: it was *fine*\n"
     assert chronicle("note", "run-8", "x").err.endswith("Did you mean 'run-7'?\n")
+
+
+@pytest.fixture
+def team(chronicle, tmp_path, monkeypatch):
+    """A workspace with one run that was built, without its figures and site."""
+    chronicle("init", "team")
+    monkeypatch.chdir(tmp_path / "team")
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "run-7")
+    run = Workspace.find(tmp_path / "team").run("run-7")
+    timeline, judged, _ = diagnose(run, WorkspaceConfig())
+    config = RunConfig(date="2026-11-20")
+    story = tell(timeline, judged, config)
+    entry = make_entry("run-7", timeline, judged, config, story=story)
+    folder = tmp_path / "team" / "build" / "entries" / "run-7"
+    folder.mkdir(parents=True)
+    (folder / "entry.json").write_text(json.dumps(entry_json(entry)), "utf-8")
+    return tmp_path / "team"
+
+
+def test_a_note_on_an_event_that_is_not_there_names_the_nearest(chronicle, team):
+    ran = chronicle("note", "run-7", "x", "--event", "lanch", "--author", "ada")
+    assert (ran.code, ran.err) == (2, "error: run-7 has no event 'lanch'. Did you mean 'launch'?\n")
+    assert not (team / "runs" / "run-7" / "notes.md").exists()
+    options = ("--event", "end", "--kind", "outcome", "--author", "ada", "--at", "2026-11-20T09:30Z")
+    assert chronicle("note", "run-7", "went well", *options).code == 0
+    text = (team / "runs" / "run-7" / "notes.md").read_text("utf-8")
+    assert text == "- 2026-11-20T09:30+00:00 · ada · outcome · event end: went well\n"
+
+
+def test_a_note_on_a_step_outside_of_the_run_is_kept_with_a_warning(chronicle, team):
+    ran = chronicle("note", "run-7", "x", "--step", "99999", "--author", "ada")
+    assert ran.code == 0
+    assert ran.err.startswith("warning: step 99\u202f999 lies outside of the run, 1 to ")
+
+
+def test_the_author_of_a_note_is_that_of_git(chronicle, team):
+    subprocess.run(["git", "init", "-q"], check=True)
+    subprocess.run(["git", "config", "user.name", "Ada L."], check=True)
+    chronicle("note", "run-7", "x", "--at", "2026-11-20T09:30Z")
+    text = (team / "runs" / "run-7" / "notes.md").read_text("utf-8")
+    assert text == "- 2026-11-20T09:30+00:00 · Ada L.: x\n"
+
+
+def test_export_writes_the_events_of_some_days(chronicle, team):
+    ran = chronicle("export", "--from", "2026-11-01", "--to", "2026-11-30")
+    assert ran.code == 0
+    assert ran.out.splitlines()[:6] == [
+        "# Chronicle",
+        "",
+        "## November 2026",
+        "",
+        "### 20 November",
+        "",
+    ]
+    assert "- day only **End** (run-7): The log ends at step 400." in ran.out
+    assert chronicle("export", "--from", "2026-12-01").out == "# Chronicle\n\nNo dated event.\n"
+    assert chronicle("export", "--from", "soon").code == 2
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

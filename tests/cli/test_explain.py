@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from chronicle.classify.presets import PRESETS
 from chronicle.cli.commands import PRESETS as CHOICES
 from chronicle.cli.terminal import compare, comparison_lines, explain
 from chronicle.errors import UsageError
+from chronicle.story import tell
 from chronicle.timeline import stitch
 
 STEPS = np.arange(400)
@@ -20,47 +22,51 @@ SPIKED = 1.5 + 2 * (STEPS + 1.0) ** -0.4 + 0.01 * np.random.default_rng(1).stand
 SPIKED[200:204] = [7.0, 5.0, 4.0, 3.0]
 TIMELINE = stitch({"loss": (STEPS, SPIKED)})
 DIAGNOSIS = classify(TIMELINE)
+STORY = tell(TIMELINE, DIAGNOSIS)
 
 
 def test_a_finding_is_explained_by_its_criteria() -> None:
-    assert list(explain(DIAGNOSIS, "1")) == [
-        "1  spike-fast-recovery (good), step 200 to 204, in loss · data",
-        "   severity 0.24, confidence 1.00",
-        "   ✓ height over the trend  1.39 log units         ≥ 0.025",
-        "   ✓ evidence               154.9 noise scales     ≥ 15 or two samples beyond the tail",
-        "   ✓ gained in one jump     0.996 of the height    ≥ 0.6",
-        "   ✓ left of the height     0.00586 of the height  "
+    told = [
+        "2  The loss jumped from 1.74 to 7.00 at step 200 and was back after 4 steps.",
+        "   good, id rise-a1-200",
+        "   spike-fast-recovery in loss · data: severity 0.24, confidence 1.00",
+        "     ✓ height over the trend  1.39 log units         ≥ 0.025",
+        "     ✓ evidence               154.9 noise scales     ≥ 15 or two samples beyond the tail",
+        "     ✓ gained in one jump     0.996 of the height    ≥ 0.6",
+        "     ✓ left of the height     0.00586 of the height  "
         "≤ 0.15, at most 0.03 log units; or 0.8 noise scales",
-        "   ✓ recovery               4 steps                ≤ 150, or 10 samples",
-        "   evidence: 1.74 → 7.00; height 1.39 log units; residual 0.00812 log units; noise 0.0106 "
-        "log units; score noise 154.9 scales; scale 1 samples; rise 0 samples; recovery 4 steps",
-        "   otherwise spike-slow-recovery, if it had taken more than 150 steps",
+        "     ✓ recovery               4 steps                ≤ 150, or 10 samples",
+        "     evidence: height_log 1.39; residual_log 0.00812; noise_log 0.0106; score_noise_scales 154.9; "
+        "scale_samples 1; rise_samples 0; recovery_steps 4",
+        "     otherwise spike-slow-recovery, if it had taken more than 150 steps",
         "",
     ]
+    for name in ("2", "rise-a1-200", "rise-a1-190", "spike-fast-recovery"):
+        assert list(explain(DIAGNOSIS, STORY, name)) == told
 
 
 def test_a_pattern_that_was_not_named_says_why() -> None:
-    assert list(explain(DIAGNOSIS, "overfitting")) == [
+    assert list(explain(DIAGNOSIS, STORY, "overfitting")) == [
         "overfitting was not assessed. Not logged: validation loss",
     ]
-    assert list(explain(DIAGNOSIS, "spike-slow-recovery")) == [
+    assert list(explain(DIAGNOSIS, STORY, "spike-slow-recovery")) == [
         "spike-slow-recovery was looked for and not found",
-        "   nearest: spike-fast-recovery, step 200 to 204; it would be spike-slow-recovery, "
+        "   nearest: 2, 1.74 → 7.00 at step 200; it would be spike-slow-recovery, "
         "if it had taken more than 150 steps",
     ]
 
 
 def test_no_such_finding() -> None:
     with pytest.raises(UsageError) as err:
-        list(explain(DIAGNOSIS, "9"))
-    assert str(err.value) == "no finding '9'. Findings of this run: 1 spike-fast-recovery, 2 near-perfect"
+        list(explain(DIAGNOSIS, STORY, "9"))
+    assert str(err.value) == "no finding '9'. Findings of this run: 1 near-perfect, 2 spike-fast-recovery"
 
 
 def test_without_a_choice_everything_is_told() -> None:
-    lines = list(explain(DIAGNOSIS))
-    assert DIAGNOSIS.because in lines
+    lines = list(explain(DIAGNOSIS, STORY))
+    assert DIAGNOSIS.because in lines  # of a good run it is what decides
     assert "not assessed: hang. Not logged: step time" in lines
-    assert sum(line[:1].isdigit() for line in lines) == len(DIAGNOSIS.findings)
+    assert sum(bool(re.match(r"\d+  ", line)) for line in lines) == len(DIAGNOSIS.findings)
 
 
 def test_a_preset_is_compared_with_the_findings() -> None:
@@ -92,15 +98,18 @@ def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, mon
     log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
     ran = chronicle("explain", log, "2")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.splitlines()[:2] == ["a.csv", "2  near-perfect (good), step 0 to 399, in loss · a.csv"]
+    assert ran.out.splitlines()[:2] == [
+        "a.csv",
+        "2  The loss jumped from 1.74 to 7.00 at step 200 and was back after 4 steps.",
+    ]
     assert chronicle("explain", log, "hang").out == "a.csv\nhang was not assessed. Not logged: step time\n"
     wrong = chronicle("explain", log, "7")
-    assert wrong.code == 2 and "Findings of this run: 1 spike-fast-recovery, 2 near-perfect" in wrong.err
+    assert wrong.code == 2 and "Findings of this run: 1 near-perfect, 2 spike-fast-recovery" in wrong.err
     (tmp_path / "team" / "runs" / "one").mkdir(parents=True)
     (tmp_path / "team" / "chronicle.toml").touch()
     log.rename(tmp_path / "team" / "runs" / "one" / "a.csv")
     monkeypatch.chdir(tmp_path / "team")
-    assert chronicle("explain", "one").out.startswith("one\n1  spike-fast-recovery")
+    assert chronicle("explain", "one").out.startswith("one\n1  The loss fell from 3.5")
 
 
 def test_the_command_compares_presets(chronicle, tmp_path) -> None:

@@ -186,7 +186,7 @@ def test_the_figure_grows_by_the_lane_and_tells_of_it(tmp_path):
     failed = replace(calm, faults=(fault(120), fault(130, "nccl")))
     plans = [whole(scene(one, diagnosis()), width) for width in (WIDE, NARROW) for one in (calm, failed)]
     assert [b.height - a.height for a, b in (plans[:2], plans[2:])] == [FaultLane.height + GAP_PX - 4] * 2
-    figures = draw(failed, diagnosis(), tmp_path, title="t")
+    figures = draw(failed, diagnosis(), tmp_path, (), title="t")
     assert "Faults beside the curves: Xid at step 120; NCCL at step 130." in figures[0].alt
     assert "Crosses: faults of machines and jobs, listed below." in figures[0].caption
     with theme(DARK):

@@ -11,6 +11,7 @@ from chronicle.figures import draw
 from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH
 from chronicle.figures.style import TOKENS
 from chronicle.model import Role, Timeline
+from chronicle.story import tell
 
 VARIANTS = {"light": 900, "light-narrow": 344, "dark": 900, "dark-narrow": 344}
 
@@ -29,7 +30,7 @@ def rollback(tmp_path_factory):
         joins=timeline.joins,
     )
     folders = [tmp_path_factory.mktemp(name) for name in ("one", "two")]
-    figures = [draw(timeline, told, folder, title="A run") for folder in folders]
+    figures = [draw(timeline, told, folder, tell(timeline, told).events, title="A run") for folder in folders]
     assert figures[0] == figures[1]
     return figures[0], *folders
 
@@ -84,12 +85,13 @@ def test_a_thumbnail_is_shape_alone_on_nothing(rollback):
 def test_words_say_what_the_picture_says(rollback):
     whole, zoom, *_ = rollback[0]
     assert whole.alt == (
-        "A run: loss over step 0 to 599. 1 Fast-recovering spike at step 100; "
-        "2 Divergence after a spike from step 350. 1 restart."
+        "A run: loss over steps 0 to 599. 1 Fast-recovering spike: 2.86 → 2.88 nats/token at step 100; "
+        "2 Divergence after a spike: 2.11 → 2.13 nats/token at step 350 · discarded. 1 restart."
     )
     assert whole.caption == "loss, whole run. Every logged point. Grey and dashed: overtaken after a restart."
     assert zoom.alt == (
-        "Finding 2, Divergence after a spike from step 350: loss, grad_norm, lr over step 294 to 411."
+        "Finding 2, Divergence after a spike: 2.11 → 2.13 nats/token at step 350 · discarded. "
+        "loss, grad_norm, lr over steps 294 to 411."
     )
     assert zoom.caption.startswith("Same step axis on every panel. Bands and numbers as in the figure of")
 
@@ -97,7 +99,7 @@ def test_words_say_what_the_picture_says(rollback):
 @pytest.mark.slow
 def test_at_most_six_zooms_the_gravest_first(tmp_path, unsaved):
     many = [finding("spike-fast-recovery", 100 * n, 100 * n + 9, severity=n / 10) for n in range(1, 8)]
-    figures = draw(run(np.arange(900), falling(900)), diagnosis(*many), tmp_path, title="x")
+    figures = draw(run(np.arange(900), falling(900)), diagnosis(*many), tmp_path, (), title="x")
     assert [f.name for f in figures] == ["whole", *(f"finding-{n}" for n in (7, 6, 5, 4, 3, 2)), "thumb"]
 
 
@@ -106,13 +108,14 @@ def test_a_finding_about_all_of_a_run_needs_no_zoom(tmp_path, unsaved):
         run(np.arange(300), falling(300)),
         diagnosis(finding("near-perfect", 0, 299)),
         tmp_path,
+        (),
         title="x",
     )
     assert [f.name for f in figures] == ["whole", "thumb"]
 
 
 def test_a_run_without_a_value_has_a_small_figure_that_says_so(tmp_path, unsaved):
-    (whole,) = draw(Timeline("r", (), (), {}), diagnosis(), tmp_path, title="Empty")
+    (whole,) = draw(Timeline("r", (), (), {}), diagnosis(), tmp_path, (), title="Empty")
     assert whole.alt == "Empty: No metric to draw: the log holds no values."
     assert {size[1:] for size in whole.files.values()} == {(900, 80), (344, 80)}
 
@@ -120,6 +123,5 @@ def test_a_run_without_a_value_has_a_small_figure_that_says_so(tmp_path, unsaved
 def test_without_a_loss_the_metric_of_a_finding_is_drawn(tmp_path, unsaved):
     timeline = run(np.arange(300), falling(300), "tokens/s", role=Role.THROUGHPUT, unit="tokens/s")
     told = diagnosis(finding("throughput-drop", 100, 150, "tokens/s"))
-    assert draw(timeline, told, tmp_path, title="x")[0].alt.startswith(
-        "x: tokens/s over step 0 to 299. 1 Thr"
-    )
+    figures = draw(timeline, told, tmp_path, tell(timeline, told).events, title="x")
+    assert figures[0].alt.startswith("x: tokens/s over steps 0 to 299. 1 Throughput drop: ")

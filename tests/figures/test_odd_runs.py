@@ -12,6 +12,7 @@ from chronicle.classify.patterns import PATTERNS
 from chronicle.figures import whole_alt, whole_caption, zoom_alt
 from chronicle.figures.layout import scene, thumb, whole, zoom
 from chronicle.figures.style import LIGHT, NARROW, WIDE, save, theme
+from chronicle.story import tell
 from chronicle.timeline import stitch
 
 NAN, INF = float("nan"), float("inf")
@@ -21,14 +22,15 @@ LEVEL = falling(400)
 def painted(timeline, told, folder):
     """Every figure of a run once, in one theme; the plan of the whole."""
     run = scene(timeline, told)
+    by_mark = {event.mark: event for event in tell(timeline, told).events if event.patterns}
     plans = [whole(run, width) for width in (WIDE, NARROW)]
     zooms = [(item, zoom(run, item, WIDE)) for item in run.zooms()]
     with theme(LIGHT):
         for i, plan in enumerate([*plans, *(plan for _, plan in zooms)]):
             save(plan.paint(LIGHT), folder / f"{i}.webp")
         save(thumb(run), folder / "thumb.webp", transparent=True)
-    assert whole_alt("run", run, plans[0]) and whole_caption(run, plans[0])
-    assert all(zoom_alt(item.number, item.finding, plan) for item, plan in zooms)
+    assert whole_alt("run", run, plans[0], by_mark) and whole_caption(run, plans[0])
+    assert all(zoom_alt(item.number, by_mark, plan) for item, plan in zooms)
     return plans[0]
 
 
@@ -106,7 +108,7 @@ def test_points_that_are_overtaken_one_by_one_are_drawn(tmp_path):
 
 @pytest.mark.slow
 def test_forty_findings_of_every_pattern_are_drawn(tmp_path):
-    told = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 30 * (n % 3)) for n in range(40)]
+    told = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 3 * (n % 3)) for n in range(40)]
     plan = painted(run(np.arange(400), LEVEL), diagnosis(*told), tmp_path)
     assert len(plan.findings.badges) == 30
 

@@ -160,8 +160,9 @@ def test_a_label_fits_its_panel_on_a_phone(name, unit, log):
     ("unit", "log", "said"),
     [
         ("nats/token", False, "loss  ·  nats/token"),
-        (None, False, "loss  ·  unit not declared"),
-        (None, True, "loss  ·  unit not declared, log scale"),
+        ("nats/token", True, "loss  ·  nats/token, log scale"),
+        (None, False, "loss"),
+        (None, True, "loss  ·  log scale"),
     ],
 )
 def test_a_label_says_metric_unit_and_scale(unit, log, said):

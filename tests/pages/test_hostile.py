@@ -21,7 +21,7 @@ from chronicle.pages import Page, SiteData, assets, pages
 from chronicle.pages.words import as_html, plain
 
 # Words of our own, which decide what a page looks like; everything else is somebody else's text.
-OURS = {"schema", "pattern", "patterns", "runner_up", "role", "data", "missing", "files"}
+OURS = {"schema", "pattern", "patterns", "runner_up", "role", "data", "missing", "files", "badge"}
 ONE_LINE = [text for text in HOSTILE if "\n" not in text and text]
 
 

@@ -82,7 +82,7 @@ hide: [navigation, toc]
 <section id="browse" class="ch-browse" data-search-exclude>
 <details><summary>Filters</summary><form class="ch-facets" aria-label="Filters"></form></details>
 <div>
-<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter: spike nan adam …"><select aria-label="Sort"><option value="bad">Worst first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
+<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words: spike NaN"><select aria-label="Sort"><option value="bad">Worst first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
 <div class="ch-chips"></div>
 <ul class="ch-cards"></ul>
 <button type="button" class="ch-more" hidden>Show more</button>
@@ -234,7 +234,7 @@ hide: [navigation, toc]
 
 <p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more.</p>
 
-<section id="chronicle" data-search-exclude>
+<section id="happened" data-search-exclude>
 <div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words"><select aria-label="Kind"></select><select aria-label="Person"></select><select aria-label="Run"></select><span role="status" aria-live="polite"></span></div>
 <div class="ch-days">
 <div class="ch-month"><h2>November 2026</h2>

@@ -68,11 +68,11 @@ hide: [navigation]
 <h3>Fast-recovering spike</h3>
 <p>The loss jumped from 2.52 to 3.88 nats/token at step 22\u202f308 and was back after 94 steps.</p>
 </div></li>
-<li id="rise-a1-59000"><span id="rise-a1-58000"></span><span class="ch-n" data-v="bad">2</span><div>
+<li id="rise-a1-59000"><span class="ch-n" data-v="bad">2</span><div><span id="rise-a1-58000"></span>
 <p class="ch-when">2026-11-18 19:02Z, 10 h after the start</p>
 <h3>Spike, not fully recovered</h3>
 <p>The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p>
-<p class="ch-small">Before it: Fast-recovering spike 94 steps before.</p>
+<p class="ch-small">Shortly before: Fast-recovering spike, 94 steps earlier.</p>
 <p class="ch-aside" id="note-202611182241"><b>Decision</b>, ada, <time>2026-11-18T22:41+01:00</time><br>Back to 56 000.<br>Not 58 500.</p>
 <figure class="ch-fig">
 <picture class="ch-light"><source media="(max-width: 600px)" srcset="finding-2-light-narrow.webp" width="344" height="260"><img src="finding-2-light.webp" width="900" height="300" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>

@@ -11,7 +11,7 @@ from tests.figures.runs import diagnosis, finding, run
 from tests.story.told_specimens import NAMES, sentence_of, specimen
 
 from chronicle.classify.patterns import PATTERNS
-from chronicle.model import EventKind, Finding
+from chronicle.model import EventKind, Finding, Role
 from chronicle.story.measured import Axis, Ground, percent, plainly, rounded, times
 from chronicle.story.sentences import SENTENCES, told
 from chronicle.workspace.config import RunConfig
@@ -383,3 +383,14 @@ def test_numbers_in_words() -> None:
     assert [percent(x) for x in (0.0205, 0.15, -0.15, 2.0)] == ["2 %", "16 %", "14 %", "639 %"]
     assert [times(x) for x in (4.548, 9.96, 1300.2)] == ["4.5 times", "10 times", "1\u202f300 times"]
     assert [rounded(x) for x in (0, 7, 630.1, 630.0, 12_345)] == [0, 7, 640, 630, 13_000]
+
+
+def test_what_ought_to_rise_is_told_to_fall() -> None:
+    reward = np.array([20.0] * 30 + [5.0] + [20.0] * 30)
+    timeline = run(np.arange(61), reward, "reward", role=Role.OBJECTIVE)
+    found = finding("spike-fast-recovery", 30, 31, "reward")
+    words = told(Ground(timeline, diagnosis(found)), found)[0]
+    assert words[:2] == (
+        "The objective dropped from 20.00 to 5.00 at step 30 and was back after 1 step.",
+        "20.00 → 5.00 at step 30",
+    )

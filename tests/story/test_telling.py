@@ -228,7 +228,7 @@ def test_very_many_faults_end_in_one_event() -> None:
 def test_what_came_shortly_before_a_finding_is_named_the_nearest_first() -> None:
     fault = Fault(Place("x"), "NCCL timeout", kind="nccl", at_step=95)
     events = told(faulty(fault), diagnosis(SPIKE))
-    assert events["rise-a1-100"].causes == ("Fault: NCCL 5 steps before",)
+    assert events["rise-a1-100"].causes == ("Fault: NCCL, 5 steps earlier",)
     assert told(faulty(replace(fault, at_step=20)), diagnosis(SPIKE))["rise-a1-100"].causes == ()
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from chronicle.build.schema import ENTRY
 from chronicle.classify.restarts import outcome, step_back_words
-from chronicle.metrics.roles import shown_loss
+from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import (
     Attempt,
@@ -69,7 +69,7 @@ def make_entry(
     return Entry(
         schema=ENTRY,
         run_id=run_id,
-        title=config.title or run_id,
+        title=config.title or _name(timeline) or run_id,
         verdict=diagnosis.verdict,
         badge=story.badge,
         headline=story.headline,
@@ -90,6 +90,13 @@ def make_entry(
     )
 
 
+def _name(timeline: Timeline) -> str:
+    """What a tracker calls the run, where the id tells it by a number of the tracker; else ""."""
+    stated = [(str(a.facts.get("name", "")), str(a.facts.get("run", ""))) for a in timeline.attempts]
+    name, number = stated[0] if len(set(stated)) == 1 else ("", "")
+    return clipped(name, 80) if number and number != name and number in timeline.run_id else ""
+
+
 def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     """The facts table: what was logged, then what the logs and run.toml say of themselves."""
     tracks = list(timeline.series.values())
@@ -102,7 +109,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     names = clipped(", ".join(a.name for a in timeline.attempts), 200)
     yield Fact("Attempts", len(timeline.attempts), "attempts", names)
     yield from _step_backs(timeline)
-    loss = shown_loss(tracks)
+    loss = shown_metric(tracks)
     if loss is not None:
         yield from _loss_facts(loss, axis)
     yield _wall_clock(_finite([t.times for t in tracks]))

@@ -4,7 +4,7 @@ Both are derived from the dataclasses of `chronicle.model`, so that types, JSON 
 NaN and infinity, which JSON does not have, are written as null.
 
 Versions:
-    chronicle/diagnosis/1   the first; "faults" and "presets" came later, and are always there
+    chronicle/diagnosis/1   the first; "faults", "presets" and "events" came later, and are always there
     chronicle-entry/1       the first
     chronicle-entry/2       the record of what happened: "events", "story", "badge"; notes may name an event
 """
@@ -21,7 +21,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from chronicle.errors import ConfigError
-from chronicle.model import Comparison, Diagnosis, Entry, Finding, MachineFault
+from chronicle.model import Comparison, Diagnosis, Entry, Event, Finding, MachineFault
 from chronicle.workspace.config import from_table
 
 DIAGNOSIS = "chronicle/diagnosis/1"
@@ -38,9 +38,10 @@ def diagnosis_json(
     diagnosis: Diagnosis,
     faults: Sequence[MachineFault] = (),
     presets: Sequence[Comparison] = (),
+    events: Sequence[Event] = (),
 ) -> dict[str, Any]:
     """The object that `chronicle classify --json` prints for one run."""
-    beside = {"faults": to_json(faults), "presets": to_json(presets)}
+    beside = {"faults": to_json(faults), "presets": to_json(presets), "events": to_json(events)}
     return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis), **beside}
 
 
@@ -96,6 +97,7 @@ def json_schema(what: str) -> dict[str, Any]:
             **schema["properties"],
             "faults": _schema_of(tuple[MachineFault, ...]),
             "presets": _schema_of(tuple[Comparison, ...]),
+            "events": _schema_of(tuple[Event, ...]),
         }
         schema["required"] = list(schema["properties"])
     else:

@@ -110,16 +110,6 @@ def _apart(evidence: Mapping[str, Any]) -> Iterator[str]:
         yield "the same process" if evidence["same_process"] else "another process"
 
 
-def join_words(join: Join) -> str:
-    """Where a restart took over: ``61 400 → 56 000, 5 400 steps discarded``; ``at step 500``."""
-    if not join.discarded_steps and join.to_step >= join.from_step:
-        return f"at step {count(join.to_step)}"
-    if join.kind is JoinKind.RESUME:
-        return f"at step {count(join.to_step)}, a branch of {plural(join.discarded_steps, 'step')} given up"
-    lost = f", {plural(join.discarded_steps, 'step')} discarded" if join.discarded_steps else ""
-    return f"{count(join.from_step)} → {count(join.to_step)}{lost}"
-
-
 def gap(seconds: float | None) -> str:
     """A wall-clock gap: ``after 42 s``, ``after 7.5 h``; empty where the log has no times."""
     if seconds is None or not math.isfinite(seconds) or abs(seconds) < 1:

@@ -20,8 +20,9 @@ from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageEr
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from chronicle.build.runs import Run
     from chronicle.model import Diagnosis, Timeline
-    from chronicle.workspace.folders import RunFolder, Workspace
+    from chronicle.workspace.folders import Workspace
 
 
 class _Path(click.Path):
@@ -83,12 +84,18 @@ def init(folder: Path) -> None:
 @click.option("--name", default="", help="Id of the run; by default the name of the first log.")
 @click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="A line of run.toml; repeatable.")
 @click.option("--link", is_flag=True, help="Leave the logs where they are; run.toml gets their paths.")
-def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool) -> None:
-    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
-    from chronicle.workspace import folders
+@click.option("--follow", is_flag=True, help="Copy also what links in LOGS lead to; else links are left out.")
+def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
+    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME. All of it or nothing."""
+    from chronicle.cli.terminal import printable
+    from chronicle.workspace.adding import add as add_run
+    from chronicle.workspace.folders import facts_of
 
-    folder = folders.add(_workspace(), logs, name, folders.facts_of(facts), link)
-    click.echo(f"added {folder}\nNext: chronicle build")
+    added = add_run(_workspace(), logs, name, facts_of(facts), link=link, follow=follow)
+    for path in added.left_out:
+        what = "a link" if path.is_symlink() else "no regular file"
+        click.echo(printable(f"left out {path}: {what}"), err=True)
+    click.echo(f"added {added.folder}\nNext: chronicle build")
 
 
 @cli.command("list", short_help="List the runs and what the last build said.")
@@ -185,13 +192,14 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
         if timeline is not None and diagnosis is not None:
             verdicts.append(diagnosis.verdict)
             compared = [*compare(timeline, diagnosis, presets)]
+            story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
             if as_json:
-                _echo_json(diagnosis_json(run.run_id, diagnosis, machine_faults(timeline), compared))
+                faults = machine_faults(timeline)
+                _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
             else:
                 beside = (
                     terminal.printable(line) for c in compared for line in comparison_lines(c, diagnosis)
                 )
-                story = tell(timeline, diagnosis, run.config, run.notes)
                 lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
                 click.echo("\n".join((*lines, *(f"  {line}" for line in beside))))
         unreadable |= terminal.complain(*problems)
@@ -215,10 +223,10 @@ def explain(run: Path, finding: str) -> None:
     home = Workspace.find(Path.cwd())
     known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
     unreadable = False
-    for folder, timeline, diagnosis, problems in _diagnosed((known.get(str(run)) or run,)):
+    for one, timeline, diagnosis, problems in _diagnosed((known.get(str(run)) or run,)):
         if timeline is not None and diagnosis is not None:
-            story = tell(timeline, diagnosis, folder.config, folder.notes)
-            lines = (folder.run_id, *explanation(diagnosis, story, finding))
+            story = tell(timeline, diagnosis, one.folder.config, one.folder.notes)
+            lines = (one.run_id, *explanation(diagnosis, story, finding))
             click.echo("\n".join(map(terminal.printable, lines)))
         unreadable |= terminal.complain(*problems)
     sys.exit(int(unreadable))
@@ -279,7 +287,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
-    runs = expand(paths, trusted=trusted) if paths else list(spread(workspace.runs()))
+    runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs())
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config
@@ -292,6 +300,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             strict=options["strict"] or config.strict,
             jobs=options["jobs"],
             progress=progress,
+            say=lambda text: click.echo(terminal.printable(text), err=True),
         )
     terminal.complain(*(f"{run_id}: {problem}" for run_id, problem in report.unreadable))
     if options["verbose"] and report.engine_said:
@@ -302,6 +311,27 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
         click.echo("\n".join(terminal.build_lines(report)))
     verdicts = [entry.verdict for entry in report.entries]
     sys.exit(terminal.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
+
+
+@cli.command(short_help="Verify that nothing of the workspace is damaged.")
+def check() -> None:
+    """Verify the workspace: its runs, what builds have kept, the site, and what git holds. All of it is read.
+
+    What is damaged is told with what to do, and made again by the next build where it can be.
+    """
+    from chronicle.build.check import check as look_at
+    from chronicle.cli import terminal
+
+    workspace = _workspace()
+    found = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
+    for one in found:
+        if not one.is_damage:
+            click.echo(terminal.printable(str(one)))
+    damage = [str(one) for one in found if one.is_damage]
+    terminal.complain(*damage)
+    if not damage:
+        click.echo(f"all is whole in {terminal.printable(str(workspace.root))}")
+    sys.exit(int(bool(damage)))
 
 
 @cli.command(short_help="Serve the site here, built again on changes.")
@@ -353,36 +383,26 @@ def completion(shell: str) -> None:
 
 def predict(folder: Path) -> dict[str, Any]:
     """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
-    from chronicle.build.produce import diagnose
+    from chronicle.build.runs import runs
     from chronicle.build.schema import diagnosis_json
-    from chronicle.build.sources import expand
     from chronicle.score import one_answer, unlabelled
-    from chronicle.workspace.config import WorkspaceConfig
 
     with unlabelled(folder) as copy:
         try:
-            runs = expand([copy])
-            return one_answer(
-                [diagnosis_json(run.run_id, diagnose(run, WorkspaceConfig())[1]) for run in runs]
-            )
+            return one_answer([diagnosis_json(run.run_id, run.diagnose()[1]) for run in runs(copy)])
         except ChronicleError as err:
             raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
 
 
 def _diagnosed(
     paths: tuple[Path, ...],
-) -> Iterator[tuple[RunFolder, Timeline | None, Diagnosis | None, list[str]]]:
+) -> Iterator[tuple[Run, Timeline | None, Diagnosis | None, list[str]]]:
     """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
-    from chronicle.build.produce import diagnose
-    from chronicle.build.sources import expand
-    from chronicle.workspace.config import WorkspaceConfig
-    from chronicle.workspace.folders import Workspace
+    from chronicle.build.runs import runs
 
-    home = Workspace.find(Path.cwd())
-    config = home.config if home else WorkspaceConfig()
-    for run in expand(paths):
+    for run in runs(*paths):
         try:
-            yield run, *diagnose(run, config)
+            yield run, *run.diagnose()
         except (ConfigError, UsageError):
             raise
         except ChronicleError as err:

@@ -182,7 +182,7 @@ def explain(diagnosis: Diagnosis, story: Story, which: str = "") -> Iterator[str
     if which in BY_ID and which not in diagnosis.patterns:
         yield from _not_named(diagnosis, story, which)
         return
-    found = [event for event in story.events if event.patterns]
+    found = sorted((event for event in story.events if event.patterns), key=lambda event: int(event.mark))
     chosen = [e for e in found if which in ("", e.mark, e.id, *e.also, *e.patterns)]
     if not chosen and which:
         have = ", ".join(f"{e.mark} {e.patterns[0]}" for e in found) or "none"
@@ -201,7 +201,7 @@ def _explained(event: Event, parts: Sequence[Finding]) -> Iterator[str]:
     yield f"{event.mark}  {event.sentence}"
     yield f"   {event.verdict}, id {event.id}"
     if event.causes:
-        yield f"   before it: {'; '.join(event.causes)}"
+        yield f"   shortly before: {'; '.join(event.causes)}"
     for finding in parts:
         yield from _finding(finding)
     yield ""

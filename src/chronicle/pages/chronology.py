@@ -68,6 +68,9 @@ def rows(entries: Iterable[Entry]) -> list[Row]:
 def _rows(entry: Entry) -> Iterator[Row]:
     events = [event for event in entry.events if not set(event.patterns) & _QUIET]
     dated = [event for event in events if event.time]
+    ended = {event.time[:10] for event in dated if event.kind is EventKind.END}
+    # A run of one day is told by its end: where it began says nothing more.
+    dated = [event for event in dated if event.kind is not EventKind.LAUNCH or event.time[:10] not in ended]
     if not dated:
         dated = [event for event in events if event.kind is EventKind.END]
     folder = f"runs/{address(entry.run_id)}/index.html"

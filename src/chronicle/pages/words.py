@@ -20,6 +20,7 @@ from chronicle.pages.gallery import Render
 
 _ROLES: dict[str, str] = {
     Role.LOSS: "training loss",
+    Role.PART_LOSS: "part of the loss",
     Role.DATASET_LOSS: "loss by data set",
     Role.GRAD_NORM: "gradient norm",
     "attempts": "a second attempt",
@@ -33,7 +34,8 @@ _LISTED = 6  # phrases of a table's cell
 def moment(event: Event) -> str:
     """When an event was, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; a day; or nothing."""
     day = f"{event.time[:10]} {hour(event.time)}".strip()
-    since = f"{duration(event.elapsed_s)} after the start" if (event.elapsed_s or 0) >= 1 else ""
+    elapsed_s = event.elapsed_s or 0.0
+    since = f"{duration(elapsed_s)} after the start" if elapsed_s >= 1 else ""
     return ", ".join(filter(None, (day, since)))
 
 

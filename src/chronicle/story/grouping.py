@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID, Trait, having
-from chronicle.metrics.roles import shown_loss
+from chronicle.metrics.roles import shown_metric
 from chronicle.model import VERDICTS, Diagnosis, Finding, Steps, Timeline, Verdict
 
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
@@ -59,7 +59,7 @@ def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
 
 def sample_gap(timeline: Timeline) -> float:
     """Steps from one logged sample of the loss to the next, as the run mostly logged it; 1 where unknown."""
-    loss = shown_loss(timeline.series.values())
+    loss = shown_metric(timeline.series.values())
     return gap_of(loss.steps) if loss is not None else 1.0
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
-from chronicle.metrics.roles import LOSSES, shown_loss
+from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import count, level
 from chronicle.model import Diagnosis, Finding, Floats, Role, Steps, Timeline, Track
 from chronicle.story.grouping import gap_of, sample_gap
@@ -39,6 +39,7 @@ _NAMES = {
     Role.LOSS_SCALE: "the loss scale",
     Role.VALIDATION_SCORE: "the validation score",
     Role.SCORE: "the training score",
+    Role.OBJECTIVE: "the objective",
 }
 
 
@@ -75,7 +76,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Rise:
-    """From the level before to the highest value; ``least`` where the true peak is not known."""
+    """From the level before to the highest value (of an objective the lowest); ``least`` where the true peak
+    is not known."""
 
     before: float
     peak: float
@@ -117,7 +119,7 @@ class Ground:
 
     @cached_property
     def loss(self) -> Track | None:
-        return shown_loss(self.timeline.series.values())
+        return shown_metric(self.timeline.series.values())
 
     def index(self, attempt: str | None) -> int | None:
         """The place of an attempt of a name; that of the only one for None."""
@@ -137,7 +139,7 @@ class Ground:
 
     def name(self, metric: str | None) -> str:
         """A metric in words where it is the only one of its kind, ``the loss of pmd``, else as logged."""
-        track = self.timeline.series.get(metric or "")
+        track = self.timeline.series.get(metric or "") or self.loss
         if track is None:
             return "the loss"
         if track.role is Role.DATASET_LOSS and track.dataset:
@@ -151,6 +153,11 @@ class Ground:
         """The declared unit with a space before it; empty where none was declared."""
         track = self.timeline.series.get(metric or "")
         return f" {track.unit}" if track is not None and track.unit else ""
+
+    def falls(self, finding: Finding, metric: str = "") -> bool:
+        """Whether a finding's metric is one that ought to rise: then what a loss does upwards is a fall."""
+        track = self.track(finding, metric)
+        return track is not None and track.role in (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 
     def track(self, finding: Finding, metric: str = "") -> Track | None:
         """The track that a finding is measured on: its own, else the loss."""
@@ -190,10 +197,12 @@ class Ground:
 
     def rise(self, finding: Finding, metric: str = "") -> Rise | None:
         """The rise of a finding; None where there is nothing before it, or where nothing rises."""
+        sign = -1.0 if self.falls(finding, metric) else 1.0
         steps, values = self.samples(finding, metric)
+        values = sign * values
         known = np.isfinite(values)
         inside = (steps >= finding.start_step) & (steps <= self._until(finding))
-        before = self._earlier(finding, metric)
+        before = sign * self._earlier(finding, metric)
         rows = np.flatnonzero(known & inside)
         if not len(before) or not len(rows):
             return None
@@ -201,7 +210,7 @@ class Ground:
         onset = values[rows[rows < top]][:_AT_ONSET]
         base = min(float(np.median(part)) for part in (before, onset) if len(part))
         peak = float(values[top])
-        return Rise(base, peak, self.is_cut(values, top)) if peak > base else None
+        return Rise(sign * base, sign * peak, self.is_cut(sign * values, top)) if peak > base else None
 
     def is_cut(self, values: Floats, top: int) -> bool:
         """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""

@@ -7,6 +7,7 @@ words once, by `Teller.number`, and both the sentence and its short form use the
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,8 +18,20 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import duration
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Finding, Quantity
+from chronicle.story.grouping import RISES
 from chronicle.story.measured import Ground, Rise, percent, plainly, times
 
+_DOWNWARDS = {
+    "jumped": "dropped",
+    "rose": "fell",
+    "upwards": "downwards",
+    "come down": "come back",
+    "above": "below",
+    "higher": "lower",
+    "at least": "at most",
+    "≥": "≤",
+}
+_UPWARDS = re.compile("|".join(_DOWNWARDS))
 _NAMED = 4  # data sets that a sentence names
 
 
@@ -452,6 +465,11 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
 """The sentence of each pattern; a test holds that none is missing."""
 
 
+def _turned(words: str) -> str:
+    """The words of a rise for what ought to rise, as an objective does: it falls."""
+    return _UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], words)
+
+
 def told(ground: Ground, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
     """The words of a finding, and the numbers in them."""
     teller = Teller(ground, finding)
@@ -460,4 +478,6 @@ def told(ground: Ground, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]
         title = BY_ID[finding.pattern].title if finding.pattern in BY_ID else clipped(finding.pattern, 80)
         return Words(f"{title} at {teller.start}.", f"at {teller.start}"), ()
     words = tell(teller)
+    if finding.pattern in RISES and ground.falls(finding):
+        words = Words(*map(_turned, words))
     return words, tuple(teller.numbers)

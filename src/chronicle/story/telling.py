@@ -232,8 +232,8 @@ def _with_causes(ground: Ground, event: Event, others: Sequence[Event]) -> Event
     ]
     near.sort(key=lambda pair: pair[0])
     words = (
-        f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''} "
-        + (f"{ground.axis.span(before)} before" if before else "at the same place")
+        f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''}, "
+        + (f"{ground.axis.span(before)} earlier" if before else "at the same place")
         for before, o in near
     )
     return replace(event, causes=tuple(dict.fromkeys(words)))
@@ -271,7 +271,7 @@ def _neighbours(event_id: str) -> Iterator[str]:
 
 def coarse(step: int) -> int:
     """A step to two significant digits: a detection that moves a little keeps its id."""
-    size = 10 ** max(len(str(abs(step))) - 2, 0)
+    size = int(10 ** max(len(str(abs(step))) - 2, 0))
     return max(round(step / size), 0) * size
 
 

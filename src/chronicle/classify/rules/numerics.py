@@ -37,7 +37,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.measure import running, scale
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -83,9 +83,10 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
     back = np.flatnonzero(power[lowest:] >= power[first - 1] - 1) if first else np.empty(0, int)
     end = steps[lowest + back[0]] if len(back) else None
     last, fallen = float(2.0 ** power[-1]), float(fall.max())
-    checks = [
-        at_least(f"net halvings in {within} samples", fallen, "halvings", need, "halvings"),
-        Check("scale at the end", last, "", ">= 1", not below_one),
+    halved, fast = f"net halvings in {within} samples", (f">= {need:.3g}", f"< {need:.3g}")
+    checks = [  # either will do
+        side(halved, fallen, "halvings", fallen >= need, fast, "halvings"),
+        side("scale at the end", last, "", below_one, ("< 1", ">= 1")),
         *noted(lowest_scale=float(2.0 ** power.min())),
     ]
     at = At(attempt, series, steps[first], steps[lowest], end)
@@ -115,8 +116,9 @@ def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) ->
         return None
     start = leaves(level)
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
+    sizes = f"> {high:g}", f"> {high / 2:g}, one doubling away"
     checks = [
-        Check("largest logit at the end", last, "logit", f"> {high:g}", last > high, "last_logit"),
+        side("largest logit at the end", last, "logit", last > high, sizes, "last_logit"),
         Check("growth over the second half", growth, "factor", f">= {need:g}", key="growth_factor"),
         *noted(doubling_steps=(steps[-1] - steps[start]) / halves),
     ]
@@ -173,11 +175,12 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     share, apart = len(grid) / len(values), float(np.median(np.diff(grid)))
     few = share < limits.quantised and apart >= limits.grid * float(np.median(np.abs(values)))
     if few or _coarse(values):
-        few_limit = f"< {limits.quantised}"
+        few_limits = f"< {limits.quantised}", f">= {limits.quantised}"
+        bits = f"<= {BITS}", f"> {BITS}"
         checks = [
-            Check("distinct values", share, "of the samples", few_limit, few, "distinct_share"),
+            side("distinct values", share, "of the samples", few, few_limits, "distinct_share"),
             *noted(grid_loss=apart, distinct_values=len(grid)),
-            Check("significant bits of every value", None, "bits", f"<= {BITS}", _coarse(values)),
+            side("significant bits of every value", None, "bits", _coarse(values), bits),
         ]
         at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
         runner_up = ("frozen-metric", "it had shown one value only")
