@@ -66,10 +66,11 @@ class Metric:
 
 @dataclass(frozen=True)
 class AttemptSummary:
-    """One attempt as it was read."""
+    """One attempt as it was read; ``counter`` is what counts its steps, where it logs several counters."""
 
     name: str
     axis: str
+    counter: str
     truncated: bool
     n_facts: int
     metrics: tuple[Metric, ...]
@@ -156,7 +157,9 @@ def _summary(attempt: Attempt) -> AttemptSummary:
         if len(s):
             steps, values = (int(s.steps[0]), int(s.steps[-1])), (float(s.values[0]), float(s.values[-1]))
             metrics.append(Metric(name, str(s.role), s.unit, len(s), *steps, *values))
-    return AttemptSummary(attempt.name, attempt.axis, attempt.truncated, len(attempt.facts), tuple(metrics))
+    counter = str(attempt.facts.get("step_counter", ""))
+    n_facts = len(attempt.facts)
+    return AttemptSummary(attempt.name, attempt.axis, counter, attempt.truncated, n_facts, tuple(metrics))
 
 
 def _encoding(start: bytes) -> dict[str, str]:
@@ -324,6 +327,8 @@ def _attempt_lines(attempt: AttemptSummary) -> Iterator[str]:
     reach = f"{attempt.axis}s {count(min(steps))} – {count(max(steps))}, " if steps else ""
     numbers = f"{plural(len(attempt.metrics), 'metric')}, {plural(attempt.n_facts, 'fact')}"
     yield printable(f"  attempt {attempt.name}: {reach}{numbers}{cut}")
+    if attempt.counter:
+        yield printable(f"    steps are counted by {attempt.counter}")
     listed = attempt.metrics[:MOST_METRICS]
     width = max((len(printable(m.metric)) for m in listed), default=0)
     for m in listed:

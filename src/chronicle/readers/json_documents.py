@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.metrics.roles import role_of
-from chronicle.model import Attempt, Role
+from chronicle.model import Attempt
 from chronicle.readers import golden, huggingface, json_lines
 from chronicle.readers.columns import counted_by, counts_steps, is_counter
 from chronicle.readers.hyperparameters import leaves, named_facts
-from chronicle.readers.json_lines import Row, columns_of, flat, parsed, whole_document
+from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
 from chronicle.readers.text import Head, clean
 
@@ -40,8 +40,6 @@ _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _MOST_DIGITS = 16
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
 MAX_DEPTH, MAX_TABLES = 8, 1000
-
-_MOVING = {Role.LOSS, Role.VALIDATION_LOSS, Role.DATASET_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
 
 
 @dataclass(frozen=True)
@@ -190,7 +188,7 @@ def _is_cell(cell: Any) -> bool:
 
 
 def _moves(name: str) -> bool:
-    return role_of(name) in _MOVING
+    return role_of(name) in MOVING
 
 
 def _prefixed(table: Table) -> Iterator[Row]:

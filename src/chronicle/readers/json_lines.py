@@ -21,7 +21,7 @@ import orjson
 from chronicle.errors import BadLog
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import Builder, Column, counts_steps, number
+from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, number
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
 from chronicle.readers.text import SMALL_BYTES, Faults, Head, blocks, clean, encoding_of, head, head_lines
@@ -36,6 +36,8 @@ _OBJECT, _EMPTY = re.compile(r'\{\s*"'), re.compile(r"\{\s*\}")
 _BLANK = " \t\r\n\0"
 
 Row = dict[str, Any]
+# What a training is about: a row of these is one of its log, and no configuration.
+MOVING = {Role.LOSS, Role.VALIDATION_LOSS, Role.DATASET_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
 
 
 def identify(head: Head) -> bool:
@@ -163,7 +165,7 @@ class JsonLog:
             return False
         row = dict(cells_of(record))
         known = {name: value for name, value in row.items() if value is not None}
-        if any(map(counts_steps, known)) or (place and any(map(is_counted, known))):
+        if any(map(counts_steps, known)) or (place and any(map(is_counted, known))) or _measures(known):
             self._add(place, row)
             return True
         if known and not place:
@@ -180,6 +182,12 @@ class JsonLog:
         if name not in self._builders:
             self._builders[name] = Builder(counts_steps(name))
         return self._builders[name]
+
+
+def _measures(row: Row) -> bool:
+    """Whether a line before the first step tells a loss or a score beside what may count."""
+    measured = (name for name, value in row.items() if isinstance(value, float) and role_of(name) in MOVING)
+    return any(map(is_counter, row)) and any(measured)
 
 
 # --- records of one shape ---
