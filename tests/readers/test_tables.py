@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from pathlib import Path
@@ -438,3 +439,41 @@ def test_reading_is_fast_enough(tmp_path: Path) -> None:
     assert len(log(tmp_path, "step,loss,grad_norm,val_loss,lr\n" + rows).series) == 3
     end = os.times()
     assert end.user + end.system - start.user - start.system < 5.0
+
+
+def test_lines_that_hold_lists_of_objects(tmp_path: Path) -> None:
+    rows = [{"step": i, "loss": 9.0 - i} for i in range(6)]
+    lists = f"{json.dumps(rows[:2])}\n{json.dumps(rows[2:])}\n"
+    assert points(log(tmp_path, lists, "log.jsonl")) == [(i, 9.0 - i) for i in range(6)]
+    assert points(log(tmp_path, lists, "log.txt")) == [(i, 9.0 - i) for i in range(6)]
+    cut = log(tmp_path, lists[:-12], "cut.jsonl")
+    assert (points(cut), cut.truncated) == ([(i, 9.0 - i) for i in range(5)], True)
+    damaged = log(tmp_path, lists.replace('"loss": 8.0}', '"loss": 8.0]'), "damaged.jsonl")
+    assert points(damaged) == [(i, 9.0 - i) for i in (0, 2, 3, 4, 5)]
+    assert [(one.where.rpartition(":")[2], one.what) for one in damaged.faults] == [
+        ("1", "list is damaged; what follows in the line is left out")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("log.jsonl", '{"step": 1, "loss": 2.5, "x": %s}\n{"step": 2, "loss": 2.25, "x": 1}\n'),
+        (
+            "log.json",
+            '{"a": %s, "rows": [' + ", ".join(['{"step": 1, "loss": 2.5}'] * 3) + "]}",
+        ),
+        (
+            "trainer_state.json",
+            '{"x": %s, "log_history": [{"step": 1, "loss": 2.5}, {"step": 2, "loss": 2}]}',
+        ),
+        ("golden.json", '{"loss": {"start_step": 1, "step_interval": 1, "values": {"1": 2.5, "2": %s}}}'),
+        ("log.csv", "step,loss,x\n1,2.5,%s\n2,2.25,1\n"),
+    ],
+)
+def test_a_number_of_thousands_of_digits_costs_nothing_else(name: str, text: str, tmp_path: Path) -> None:
+    attempt = log(tmp_path, text.replace("%s", "7" * 5000), name)
+    assert points(attempt)[0] == (1, 2.5)
+    assert attempt.faults == ()
+    cells = [*attempt.facts.values(), *(value for one in attempt.series.values() for value in one.values)]
+    assert float("inf") in cells

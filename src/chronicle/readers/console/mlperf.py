@@ -9,7 +9,6 @@ is a loss depends on the benchmark.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import clean
+from chronicle.readers.text import clean, from_json
 
 NAME = "mlperf"
 MARKS = (rb':::MLL(?:OG)? (?:\{"|\d{9,11}\.\d+ \w+: \{)',)
@@ -108,7 +107,7 @@ def _record(log: Log, line: Line) -> tuple[str, dict[str, Any]]:
     old = _OLD.search(line.text)
     match = old or _NEW.search(line.text)
     try:
-        record = json.loads(match["json"]) if match else None
+        record = from_json(match["json"]) if match else None
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
