@@ -19,7 +19,7 @@ from chronicle.metrics.counters import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES, 
 from chronicle.model import Attempt, Role
 from chronicle.readers import read
 from chronicle.readers.columns import Column, column_key, iso_seconds, number, step_rank, unix
-from chronicle.readers.csv_tables import looks_whole
+from chronicle.readers.csv_cells import looks_whole
 
 
 def log(tmp_path: Path, text: str | bytes, name: str = "log.csv") -> Attempt:
@@ -256,7 +256,7 @@ def test_a_table_without_numbers_is_told(text: str, told: str, tmp_path: Path) -
 
 
 def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.csv_tables.CHUNK_CELLS", 9)
+    monkeypatch.setattr("chronicle.readers.csv_cells.CHUNK_CELLS", 9)
     rows = [f"{i},{i / 4 if i % 5 else ''},{'x' if i > 7 else i}\n" for i in range(20)]
     attempt = log(tmp_path, "step,loss,odd\n" + "".join(rows))
     assert points(attempt) == [(i, i / 4) for i in range(20) if i % 5]
@@ -477,3 +477,27 @@ def test_a_number_of_thousands_of_digits_costs_nothing_else(name: str, text: str
     assert attempt.faults == ()
     cells = [*attempt.facts.values(), *(value for one in attempt.series.values() for value in one.values)]
     assert float("inf") in cells
+
+
+@pytest.mark.parametrize(
+    ("before", "header"),
+    [
+        ("# made by a script\n", "step,loss"),
+        ("# a, b\n# c, d\n\n", "step,loss"),
+        ('#{"seed": 7, "env": "x"}\n', "step,loss"),
+        ("", "#step,loss"),
+        ("# what follows,\n", "# step,loss"),
+    ],
+)
+def test_comments_before_a_header(before: str, header: str, tmp_path: Path) -> None:
+    attempt = log(tmp_path, f"{before}{header}\n1,2.5\n2,2.25\n")
+    assert points(attempt) == [(1, 2.5), (2, 2.25)]
+    assert (attempt.facts.get("seed"), attempt.faults) == (7 if "seed" in before else None, ())
+
+
+def test_the_monitor_of_an_environment_counts_its_steps(tmp_path: Path) -> None:
+    comment = '#{"t_start": 1700000000.5, "env_id": "CartPole-v1"}\n'
+    attempt = log(tmp_path, comment + "r,l,t\n20.0,20,0.5\n31.0,31,1.25\n", "monitor.csv")
+    assert points(attempt, "episode reward") == [(20, 20.0), (51, 31.0)]
+    assert points(attempt, "episode length") == [(20, 20.0), (51, 31.0)]
+    assert attempt.facts["env_id"] == "CartPole-v1"

@@ -156,7 +156,7 @@ class JsonLog:
             return [line]
         text = line.decode("utf-8", "replace")
         entries, whole = list(whole_entries(text)), type(_record(line)) is list
-        if not all(isinstance(entry, dict) for entry in entries):
+        if not entries or not all(isinstance(entry, dict) for entry in entries):
             return [line]
         if not whole and not unfinished:
             self._faults.add("list is damaged; what follows in the line is left out", line=line_number)

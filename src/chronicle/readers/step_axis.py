@@ -152,7 +152,7 @@ def _axis_by_name(columns: Mapping[str, Column]) -> Axis:
     moving = [one for one in whole if np.ptp((c := columns[one]).where(is_whole(c.values)).values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
     if counted_by(name) != "step" or len(moving) < 2:
-        return Axis(name, counted_by(name) or "row", columns.get(name))
+        return Axis(name, counted_by(name) or "row", columns[name] if name else None)
     candidates = [other for other in moving if counted_by(other) == "step"]
     filled = [equated(columns, one, [o for o in moving if o != one]) for one in candidates]
     most = max(axis.n_rows for axis in filled)
