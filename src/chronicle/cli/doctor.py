@@ -21,13 +21,13 @@ from chronicle.cli.terminal import printable
 from chronicle.errors import LogError
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
-from chronicle.readers import read_all
+from chronicle.readers import read_all, what_to_do
 from chronicle.readers.catalogue import all_readers
 from chronicle.readers.console.chunks import chunks, sample
 from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
 from chronicle.readers.console.prefixes import split
-from chronicle.readers.find import claims
+from chronicle.readers.find import claims, scan
 from chronicle.readers.packed import unpacked
 from chronicle.readers.text import encoding_of, head
 
@@ -112,17 +112,19 @@ def examine(path: Path) -> Report:
     """
     with watched() as logs:
         reading = read_all(path)
+    files = [path] if path.is_file() else filter(Path.is_file, scan(path, Path.is_file).all_logs())
     try:
         content = _content(path, logs)
     except (OSError, LogError):  # why it cannot be read stands among the problems
         content = {"lines": {}}
     return Report(
         path=str(path),
-        n_bytes=path.stat().st_size if path.is_file() else 0,
+        n_bytes=sum(file.stat().st_size for file in files),
         format=", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in reading.attempts)),
         n_readers=len(all_readers()),
         problem="\n".join(map(str, reading.problems)),
-        doubts=tuple(_doubts(reading.attempts)),
+        doubts=tuple(_doubts(reading.attempts))
+        or (() if reading.attempts or reading.problems else (f"no file is a log. {what_to_do(path)}",)),
         attempts=tuple(map(_summary, reading.attempts)),
         faults=tuple(fault for attempt in reading.attempts for fault in attempt.faults),
         **content,

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 from chronicle.metrics.roles import role_of
@@ -67,9 +67,18 @@ def identify(head: Head) -> bool:
 
 @per_version
 def plan_of(path: Path) -> Plan:
-    """How a log is to be read. Raises OSError."""
+    """How a log is to be read. Raises OSError.
+
+    Where its first lines tell nothing (an environment, a configuration, a list of layers), those at the end
+    of the sample are asked.
+    """
     whole, _, _ = sample(path).rpartition(b"\n")  # what follows may be cut
-    raw = islice(filter(MAYBE.search, whole.split(b"\n")), _MOST_LINES)
+    raw = list(filter(MAYBE.search, whole.split(b"\n")))
+    windows = (raw[:_MOST_LINES], raw[-_MOST_LINES:])[: 1 + (len(raw) > _MOST_LINES)]
+    return next((plan for window in windows if (plan := _plan_of(window)).is_log), Plan())
+
+
+def _plan_of(raw: Sequence[bytes]) -> Plan:
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
     all_records = [record for record in records((line, line.prefix) for line in lines) if record.line_pairs]
     candidates: dict[str, tuple[int, list[Pair]]] = {}  # rank and occurrences of what may count
