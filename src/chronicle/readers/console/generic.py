@@ -22,7 +22,6 @@ from chronicle.readers.console.chunks import may_be_log, per_version, sample
 from chronicle.readers.console.line_records import (
     LOSSES,
     MAYBE,
-    LinePair,
     Record,
     axis_of,
     is_known,
@@ -80,7 +79,7 @@ def plan_of(path: Path) -> Plan:
 
 def _plan_of(raw: Sequence[bytes]) -> Plan:
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
-    all_records = [record for record in records((line, line.prefix) for line in lines) if record.line_pairs]
+    all_records = [record for record in records(lines) if record.line_pairs]
     candidates: dict[str, tuple[int, list[Pair]]] = {}  # rank and occurrences of what may count
     for record in all_records:
         for rank, pair in dict.fromkeys(record.counters):
@@ -209,12 +208,13 @@ def read(path: Path) -> list[Attempt]:
     placed = _by_row if plan.by_row else _by_step
     for record, values, step, known in placed(log, course, plan):
         if not values or not known:
-            for line in {item.line.number: item.line for item in record.line_pairs}.values():
+            for line in record.lines:
                 log.look(line)
         elif step is None:
-            before |= {name: item.pair.value for name, item in values.items() if name not in before}
+            before |= {name: value for name, value in values.items() if name not in before}
         else:
-            _add(log, step, values)
+            for line, time, who, numbers in record.by_line(values):
+                log.add(line, step, numbers, time=time, who=who)
     log.axis = "row" if plan.by_row else course.axis
     log.facts |= config_facts(before)
     for name, (points, _) in list(log.rows.columns.items()):
@@ -223,7 +223,7 @@ def read(path: Path) -> list[Attempt]:
     return [log.attempt()]
 
 
-Placed = tuple[Record, dict[str, LinePair], int | None, bool]
+Placed = tuple[Record, dict[str, float], int | None, bool]
 
 
 def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
@@ -234,18 +234,19 @@ def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
         blocks_count |= record.is_block and own
         if record.open and blocks_count and not own:
             break  # what counts its step is still to come
-        values = record.values(course.counter, plan.phases)
-        known = {name for name in values if own or name in log.rows.columns or is_known(name)}
-        if known and record.is_block:
-            values = {name: item for name, item in values.items() if name in known}
-        yield record, values, step, bool(known)
+        values = record.numbers(course.counter, plan.phases)
+        if record.is_block:
+            known = {n: v for n, v in values.items() if own or n in log.rows.columns or is_known(n)}
+            yield record, known or values, step, bool(known)
+        else:
+            yield record, values, step, own or any(n in log.rows.columns or is_known(n) for n in values)
 
 
 def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
     """As `_by_step` where nothing counts: a name that comes again begins the next row."""
     row, names = 0, set[str]()
     for record in _records(log):
-        values = record.values("", plan.phases)
+        values = record.numbers("", plan.phases)
         known = any(name in log.rows.columns or is_known(name) for name in values)
         if known and names & set(values):
             row, names = row + 1, set()
@@ -254,14 +255,4 @@ def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
 
 
 def _records(log: Log) -> Iterator[Record]:
-    return records((line, line.prefix) for line in log.lines(MAYBE))
-
-
-def _add(log: Log, step: int, values: dict[str, LinePair]) -> None:
-    by_line: dict[int, dict[str, LinePair]] = {}
-    for name, item in values.items():
-        by_line.setdefault(item.line.number, {})[name] = item
-    for items in by_line.values():
-        first = next(iter(items.values()))
-        numbers = {name: item.pair.value for name, item in items.items()}
-        log.add(first.line, step, numbers, time=first.prefix.time, who=first.prefix.who)
+    return records(log.lines(MAYBE))

@@ -247,8 +247,9 @@ class Rows:
         self.steps.append(step)
         self.lines.append(line)
         self.times.append(time)
+        columns = self.columns
         for name, value in values.items():
-            numbers, rows = self._column(name)
+            numbers, rows = columns.get(name) or self._column(name)
             numbers.append(value)
             rows.append(row)
 
