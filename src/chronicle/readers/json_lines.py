@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +74,7 @@ def identify(head: Head) -> bool:
 def _begin(path: Path) -> tuple[str, str]:
     """The first two lines that are neither blank nor an empty object; "" where there are none."""
     with path.open(encoding=encoding_of(head(path)), errors="replace") as file:
-        lines = (file.readline(LONGEST_FIRST).strip() for _ in range(MOST_EMPTY))
+        lines = map(str.strip, islice(iter(lambda: file.readline(LONGEST_FIRST), ""), MOST_EMPTY))
         filled = (line for line in lines if line and not _EMPTY.fullmatch(line))
         return next(filled, ""), next(filled, "")
 

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ class Head:
     path: Path
     size: int
     start: bytes
+    known: dict[str, Any] = field(default_factory=dict)  # what readers found out that others ask too
 
     @classmethod
     def of(cls, path: Path) -> Head:

@@ -116,7 +116,7 @@ def test_most_lines_of_a_trainer_are_read_by_their_shape(monkeypatch: pytest.Mon
         assert both([filled(shape, random_) for _ in range(2000)], monkeypatch) > 1500
 
 
-def test_what_comes_once_is_read_once() -> None:
+def test_what_comes_seldom_is_not_learned() -> None:
     read: list[str] = []
     shapes = Shapes(lambda text: read.append(text))  # type: ignore[func-returns-value]
     for word in "abcdefgh":

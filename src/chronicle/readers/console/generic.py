@@ -10,6 +10,7 @@ all, but a loss is told again and again, the rows are counted.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from chronicle.readers.console.line_records import (
     axis_of,
     is_known,
     key_of,
+    may_tell,
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
@@ -41,6 +43,7 @@ _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
+_DIGITS = re.compile(rb"\d+")
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
@@ -73,8 +76,22 @@ def plan_of(path: Path) -> Plan:
     """
     whole, _, _ = sample(path).rpartition(b"\n")  # what follows may be cut
     raw = list(filter(MAYBE.search, whole.split(b"\n")))
+    if not _may_train(raw):
+        return Plan()
     windows = (raw[:_MOST_LINES], raw[-_MOST_LINES:])[: 1 + (len(raw) > _MOST_LINES)]
     return next((plan for window in windows if (plan := _plan_of(window)).is_log), Plan())
+
+
+def _may_train(raw: Sequence[bytes]) -> bool:
+    """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
+    seen = set[bytes]()
+    for one in raw if len(raw) >= _FEWEST_EPOCHS else ():
+        shape = _DIGITS.sub(b"0", one)
+        if shape not in seen:
+            seen.add(shape)
+            if may_tell(Line(0, text_of(one)).prefix.text):
+                return True
+    return False
 
 
 def _plan_of(raw: Sequence[bytes]) -> Plan:

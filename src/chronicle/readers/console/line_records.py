@@ -342,6 +342,14 @@ def _cell(name: str, cell: str) -> Pair | None:
 _NO_LINE, _NO_PREFIX = Line(0, ""), Prefix("")
 
 
+def may_tell(text: str) -> bool:
+    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table."""
+    text = text[:_LONGEST]
+    if _header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
+        return True
+    return any(is_judged(pair.name) or (counts(pair) and pair.name != "progress") for pair in pairs(text))
+
+
 class Gatherer:
     """Gathers the lines of a log, one after the other, into records."""
 

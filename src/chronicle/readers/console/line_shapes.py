@@ -9,6 +9,7 @@ stay as it is. The numbers of further lines are then cut out where they stand, c
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import isfinite
@@ -18,6 +19,7 @@ from chronicle.readers.console.pairs import Pair
 from chronicle.readers.console.prefixes import NAN, seconds_in, time_in
 
 LONGEST = 900  # bytes of a line: the slow way looks at 1000 characters, and numbers may grow
+FEWEST = 8  # lines of a shape before it is learned
 _MOST_SHAPES, _MOST_FORMS = 1 << 14, 8  # shapes that are kept at once; forms that differ in literal digits
 _MOST_WHOLE, _MOST_DECIMALS = 9, 17  # digits that a part of a number may have
 _LIKE = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
@@ -117,6 +119,7 @@ class Shapes:
         self._read = read
         self._cuts: dict[bytes, list[_Cut]] = {}
         self._learned: dict[bytes, list[_Learned | None]] = {}
+        self._seen = Counter[bytes]()
 
     def reading(self, raw: bytes) -> Reading | None:
         """The numbers of a line; None where the slow way has to read it."""
@@ -150,18 +153,20 @@ class Shapes:
 
     def _cuts_of(self, raw: bytes, shape: bytes) -> list[_Cut]:
         """How a line of this shape is cut, also kept for others; [] where it is not."""
-        if max(len(self._cuts), len(self._learned)) >= _MOST_SHAPES:
-            self._cuts.clear()
-            self._learned.clear()
+        if max(len(self._cuts), len(self._seen)) >= _MOST_SHAPES:
+            for kept in (self._cuts, self._learned, self._seen):
+                kept.clear()
         self._cuts[shape] = []
         if not raw.isascii() or len(raw) > LONGEST:
             return []
         runs = [match.span() for match in _RUN.finditer(raw)]
         collapsed = _RUN.sub(b"0", raw)
         alike = self._learned.get(collapsed)
-        if alike is None:  # what comes once alone is not worth it
+        if alike is None:  # what comes a few times alone is not worth it
             del self._cuts[shape]
-            self._learned[collapsed] = []
+            self._seen[collapsed] += 1
+            if self._seen[collapsed] >= FEWEST:
+                self._learned[collapsed] = []
             return []
         learned = next((one for one in alike if one and _fits(one, raw, runs)), None)
         if learned is None and len(alike) < _MOST_FORMS:
