@@ -25,6 +25,7 @@ from chronicle.readers.text import clean
 MANY = 4  # values of another counter between two steps that are no single evaluation
 MOSTLY = 0.5  # share of the steps of a second name that lie within those of the first
 
+_MOST_NAMES = 1 << 17  # of columns, which are asked for several times each
 _RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
 _RARE_EPOCHS = 0.01  # share of cells of an epoch column that may hold no whole number
 _RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
@@ -37,12 +38,13 @@ Mask = NDArray[np.bool_]
 # --- names ---
 
 
+@lru_cache(maxsize=_MOST_NAMES)
 def column_key(name: str) -> str:
     """A column name as it is compared: lower case, blanks, dots and dashes as underscores."""
     return re.sub(r"[\s.\-]+", "_", name.strip().lower())
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_NAMES)
 def step_rank(name: str) -> int | None:
     """How well a name says that the column counts steps (0 is best); None where it does not."""
     whole, last = column_key(name), column_key(re.split(r"[/.]", name)[-1])
