@@ -136,7 +136,8 @@ def measure(n_lines: int, folder: Path) -> str:
     return (
         f"{markdown(['reader', 'lines', 'CPU', 'lines a second a core', 'peak memory'], rows)}\n\n"
         f"{naive[0] / ours[0]:.1f} times faster than one regular expression, values equal bit for bit;"
-        f" goal: {GOAL:,} lines a second a core, {GOAL_OF_ANY:,} of no known format. A line has {size:.0f} bytes in the log and {a_line:.0f} in"
+        f" goal: {GOAL:,} lines a second a core, {GOAL_OF_ANY:,} of no known format. A line has"
+        f" {size:.0f} bytes in the log and {a_line:.0f} in"
         " memory: its numbers, as they are given back and while they are gathered."
     )
 

@@ -18,10 +18,10 @@ TEXTS = [one for one in examples() if sample(EXAMPLES / one)]
 
 SHAPES = (
     "step {i} | loss: {f4} | lr {e3} | grad_norm {f3}",
-    "2025-04-13 12:{d2}:{s2},{d3} - INFO - Epoch: {i}, step: {i}/40000, train_loss: {f6}, lr: {e3}, tokens/s: {f1}",
+    "2025-04-13 12:{d2}:{s2},{d3} - INFO - Epoch: {i}, step: {i}/40000, train_loss: {f6}, tokens/s: {f1}",
     "[2025-04-13T12:{d2}:{s2}+05:30] epoch {i} loss={r} val_acc={f2}% top5 {f1} acc@1: {f4}",
     "Epoch [{i}/40] Batch [{i}/1000] Loss: {f4} Acc: {f2}% Time 0.{d2}s",
-    "[04/13 12:{d2}:{s2}] d2.utils INFO:  eta: {d}:{d2}:{s2}  iter: {i}  total_loss: {f4}  lr: {e4}  max_mem: {i}M",
+    "[04/13 12:{d2}:{s2}] d2.utils INFO:  eta: {d}:{d2}:{s2}  iter: {i}  total_loss: {f4}  max_mem: {i}M",
     "Train: {d} [ {i}/1251 ({d}%)]  Loss: {f3} ({f3})  LR: {e3}",
     "layer{d}.weight loss{d}: {f2} step {i}",
     "[{d},  {i}] loss: {r}",
