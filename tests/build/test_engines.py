@@ -1,7 +1,7 @@
 import pytest
 
-from chronicle.build.engines import ENGINES, MARKER, Engine, build_site, claim
-from chronicle.errors import MissingExtra, SiteError, UsageError
+from chronicle.build.engines import ENGINES, Engine, build_site
+from chronicle.errors import MissingExtra, SiteError
 
 
 def test_an_engine_that_is_not_installed(tmp_path, monkeypatch):
@@ -19,15 +19,3 @@ def test_the_words_of_an_engine_that_fails(tmp_path):
     (tmp_path / "docs").mkdir()
     with pytest.raises(SiteError, match=r"mkdocs failed \(exit 1\):\n(.|\n)*no-such-theme"):
         build_site("mkdocs", tmp_path / "mkdocs.yml", tmp_path / "out", strict=False, epoch=0)
-
-
-def test_claim(tmp_path):
-    claim(tmp_path / "new")
-    assert (tmp_path / "new" / MARKER).exists()
-    claim(tmp_path / "new")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "x").touch()
-    with pytest.raises(UsageError, match="is not empty and was not made by chronicle"):
-        claim(tmp_path / "full")
-    with pytest.raises(UsageError, match="is a file"):
-        claim(tmp_path / "full" / "x")

@@ -1,9 +1,11 @@
+import json
 import os
+import time
 
 import pytest
 
-from chronicle.build.produce import fingerprint, newest
-from chronicle.workspace.folders import run_in
+from chronicle.build.store import changed_unseen, fingerprint, newest
+from chronicle.workspace.folders import RunFolder, run_in
 
 
 @pytest.fixture
@@ -52,3 +54,66 @@ def test_newest_is_the_time_of_the_youngest_log(run):
     os.utime(run.folder / "log.csv", (1000, 1000))
     assert newest([run]) == 1000
     assert newest([]) == 0
+
+
+def remembered_later(memory):
+    """As if the hashes had been taken an hour after they were: long after anything changed."""
+    os.utime(memory / "inputs.json", ns=(time.time_ns() + 3600 * 10**9,) * 2)
+
+
+def test_a_file_that_looks_as_before_is_not_read_again(run, tmp_path, monkeypatch):
+    before = fingerprint(run, "", tmp_path / "m")
+    remembered_later(tmp_path / "m")
+    hashed = []
+    monkeypatch.setattr("chronicle.build.store.sha256_of", lambda file: hashed.append(file))
+    assert fingerprint(run, "", tmp_path / "m") == before
+    assert hashed == []
+
+
+def test_a_file_as_young_as_its_hash_is_read_again(run, tmp_path):
+    """It may have changed within one tick of the clock (what git calls racy)."""
+    log = run.folder / "log.csv"
+    before = fingerprint(run, "", tmp_path / "m")
+    looks = json.loads((tmp_path / "m" / "inputs.json").read_text())
+    looks[str(log)][-1] = "0" * 64  # what stood there when it was hashed, in the same tick
+    (tmp_path / "m" / "inputs.json").write_text(json.dumps(looks))
+    os.utime(tmp_path / "m" / "inputs.json", ns=(log.stat().st_ctime_ns + 1,) * 2)
+    assert fingerprint(run, "", tmp_path / "m") == before
+
+
+def test_other_content_of_the_same_size_and_time_is_seen(run, tmp_path):
+    log = run.folder / "log.csv"
+    before = fingerprint(run, "", tmp_path / "m")
+    remembered_later(tmp_path / "m")
+    times = log.stat().st_atime_ns, log.stat().st_mtime_ns
+    log.write_text("step,loss\n1,9\n")
+    os.utime(log, ns=times)
+    assert fingerprint(run, "", tmp_path / "m") != before
+
+
+def test_what_lies_behind_a_link_counts(run, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (run.folder / "linked").symlink_to(tmp_path / "elsewhere")
+    before = fingerprint(run, "", tmp_path / "m")
+    (tmp_path / "elsewhere" / "more.csv").write_text("step,loss\n1,2\n")
+    assert fingerprint(run, "", tmp_path / "m") != before
+
+
+def test_the_write_ahead_log_of_a_database_counts(tmp_path):
+    (tmp_path / "runs.db").write_bytes(b"SQLite format 3\0")
+    run = RunFolder("r", (tmp_path / "runs.db",))
+    before = fingerprint(run, "", tmp_path / "m")
+    (tmp_path / "runs.db-wal").write_bytes(b"rows that are not in the file yet")
+    assert fingerprint(run, "", tmp_path / "m") != before
+
+
+def test_a_log_that_changes_unseen_is_found_by_reading_it(run, tmp_path):
+    fingerprint(run, "", tmp_path / "m")
+    remembered_later(tmp_path / "m")
+    assert changed_unseen(tmp_path / "m") == []
+    memory = tmp_path / "m" / "inputs.json"
+    looks = json.loads(memory.read_text())
+    looks[str(run.folder / "log.csv")][-1] = "0" * 64  # what it held before the disk lost a bit of it
+    memory.write_text(json.dumps(looks))
+    remembered_later(tmp_path / "m")
+    assert changed_unseen(tmp_path / "m") == [run.folder / "log.csv"]

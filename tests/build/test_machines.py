@@ -144,6 +144,16 @@ def test_one_that_tells_of_no_run_is_a_problem(tmp_path: Path) -> None:
     )
 
 
+def test_one_that_goes_away_meanwhile_is_a_problem_of_its_own(tmp_path: Path) -> None:
+    runs, store = expand([logs(tmp_path / "exp", a=START)]), tmp_path / "store"
+    outcomes = make_entries(runs, WorkspaceConfig(), store, 1, lambda outcome, total: None)
+    (tmp_path / "exp" / "dmesg" / "nid003.log").unlink()
+    left = {o.run_id: o for o in with_machines(runs, outcomes, WorkspaceConfig(), store)}
+    assert left["a"].entry and left["a"].problems == ()
+    assert left["dmesg"].entry is None
+    assert left["dmesg"].problems == ("dmesg: no log in dmesg",)
+
+
 def test_machine_logs_alone_are_shown_as_they_are(tmp_path: Path) -> None:
     (outcome,) = made(logs(tmp_path / "exp"), tmp_path / "store").values()
     assert only_machines(outcome.entry)

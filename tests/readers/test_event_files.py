@@ -451,6 +451,24 @@ def test_hyperparameters_and_texts_are_facts(tmp_path: Path) -> None:
     assert list(attempt.series) == ["loss"]
 
 
+def test_a_configuration_logged_as_text_has_one_prefix(tmp_path: Path) -> None:
+    told = summary([("config/text_summary", strings('{"lr": 0.1, "model": {"width": 2}}') + plugin("text"))])
+    (attempt,) = events.read(write(tmp_path / "x.tfevents", [event(1.7e9, 0, told), *healthy()]))
+    assert attempt.facts == {"config/lr": 0.1, "config/model/width": 2}
+
+
+def test_an_end_without_a_time_tells_nothing_of_the_end(tmp_path: Path) -> None:
+    """`add_hparams` writes start and end together, when the training begins."""
+    whole = field(0x1A, field(0x0A, field(0x0A, b"n") + field(0x12, b"\x11" + struct.pack("<d", 32.0))))
+    records = [
+        event(1.7e9, 0, summary([(f"_hparams_/session_{i}", plugin("hparams", one))]))
+        for i, one in enumerate((whole, field(0x22, b"\x08\x01")))
+    ]
+    (attempt,) = events.read(write(tmp_path / "x.tfevents", [*records, *healthy()]))
+    assert attempt.facts == {"config/n": 32}
+    assert isinstance(attempt.facts["config/n"], int)
+
+
 def test_hyperparameters_of_tensorboard_s_own_writer(tmp_path: Path) -> None:
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
@@ -525,6 +543,40 @@ def test_parts_of_a_file_are_read_as_the_whole(
             except BadLog as err:
                 readings.append(str(err))
         assert readings[0] == readings[1], one.name
+
+
+NOISE = np.random.default_rng(3).integers(0, 256, 200_000, np.uint8).tobytes()
+HUGE = struct.pack("<Q", 1 << 30)
+NOTHING = {
+    "zeros at the end": (bytes(200_000), b""),
+    "zeros within": (bytes(200_000), frame(healthy(1)[0])),
+    "zeros and then others": (bytes(200_000) + b"\x01", b""),
+    "noise at the end": (NOISE, b""),
+    "noise within": (NOISE, frame(healthy(1)[0])),
+    "a record that no file holds": (HUGE + struct.pack("<I", masked_crc(HUGE)) + bytes(200_000), b""),
+}
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_what_is_no_record_is_read_in_parts_and_not_kept(
+    nothing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system fills with zeros what a machine that fell had not written yet: gigabytes of it."""
+    between, after = NOTHING[nothing]
+    file = write(tmp_path / "x.tfevents", healthy(40))
+    file.write_bytes(file.read_bytes() + between + after)
+    whole = text(events.read(file))
+    sizes, real = [], batches.frames
+
+    def counting(buffer: batches.U8, *args: object, **options: object) -> object:
+        sizes.append(len(buffer))
+        return real(buffer, *args, **options)
+
+    monkeypatch.setattr(batches, "frames", counting)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 2000)
+    assert text(events.read(file)) == whole
+    assert len(sizes) == 1 + -(-file.stat().st_size // 2000) or "no file holds" in nothing
+    assert max(sizes) < 4500
 
 
 @pytest.mark.parametrize("ahead", [1, 128])

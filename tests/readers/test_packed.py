@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import sys
 import zlib
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from tests.readers.writers import csv_log
 from chronicle.errors import LogError
 from chronicle.model import Attempt
 from chronicle.readers import read, read_all, runs_below
+from chronicle.readers.packed import unpacked
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -118,16 +120,28 @@ def test_an_archive_that_fills_the_disk_is_stopped(
     file.write_bytes(PACK[suffix](b"step,loss\n" + b"1,2.0\n" * 4_000_000))
     with pytest.raises(LogError) as caught:
         read(file)
-    assert str(caught.value).startswith(f"{file}: unpacks to more than 0.0 GB out of 0.")
-    assert str(caught.value).endswith(" MB. Remedy: unpack it yourself, or set CHRONICLE_UNPACK_LIMIT_GB")
+    assert re.fullmatch(
+        re.escape(f"{file}: unpacks from ") + r"[\d.]+ MB to more than 10 MB"
+        r"\. Remedy: if it is no trap, set CHRONICLE_UNPACK_LIMIT_GB to as many GB as you allow it, "
+        r"or unpack it yourself",
+        str(caught.value),
+    )
 
 
-def test_the_ratio_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.packed.FREE_BYTES", 1 << 20)
-    file = tmp_path / "bomb.csv.bz2"
-    file.write_bytes(bz2.compress(bytes(20_000_000)))
-    with pytest.raises(LogError, match="unpacks to more than"):
+def test_the_ratio_is_bounded_too_but_where_a_limit_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "bomb.csv.gz"
+    file.write_bytes(gzip.compress(b"step,loss\n" + b"1,2.0\n" * 12_000_000))
+    with pytest.raises(LogError) as caught:
         read(file)
+    assert str(caught.value) == (
+        f"{file}: unpacks from {file.stat().st_size / 1e6:.3g} MB to more than 67.1 MB. Remedy: if it is no "
+        "trap, set CHRONICLE_UNPACK_LIMIT_GB to as many GB as you allow it, or unpack it yourself"
+    )
+    monkeypatch.setenv("CHRONICLE_UNPACK_LIMIT_GB", "1")
+    with unpacked(file) as plain:
+        assert plain.path.stat().st_size == 72_000_010
 
 
 @pytest.mark.parametrize("content", [b"", b"junk " * 1000], ids=["nothing", "junk"])

@@ -195,3 +195,19 @@ def test_a_decimal_has_the_bits_that_float_gives_it(texts: list[str]) -> None:
         (attempt,) = csv_tables.read(file)
     bits = [struct.pack("d", value) for value in attempt.series["loss"].values]
     assert bits == [struct.pack("d", float(text)) for text in texts]
+
+
+def test_a_hole_in_a_file_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The zeros that a machine that fell leaves behind a log, and between two parts of it."""
+    monkeypatch.setattr(text, "BLOCK_BYTES", 1000)
+    file = tmp_path / "a.jsonl"
+    rows = [f'{{"step": {step}, "loss": {step / 7}}}\n'.encode() for step in range(5000)]
+    file.write_bytes(b"".join(rows[:4000]) + bytes(1_000_000) + b"".join(rows[4000:]) + bytes(1_000_000))
+    found = list(text.blocks(file, 1000))
+    assert sum(map(len, found)) < sum(map(len, rows)) + 6000
+    assert max(map(len, found[1:])) < 4000
+    assert b"".join(found).replace(b"\0", b"") == b"".join(rows)
+    (attempt,) = json_lines.read(file)
+    steps = [*range(4000), *range(4001, 5000)]  # a line of zeros and a row is no row
+    assert attempt.series["loss"].steps.tolist() == steps
+    assert attempt.truncated

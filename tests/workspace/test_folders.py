@@ -1,5 +1,3 @@
-import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.errors import ConfigError, UsageError
-from chronicle.workspace.folders import RunFolder, Workspace, add, facts_of, init, run_in, safe_id
+from chronicle.workspace.adding import add
+from chronicle.workspace.folders import (
+    RunFolder,
+    Workspace,
+    facts_of,
+    init,
+    safe_id,
+    told_apart,
+)
 
 
 @pytest.fixture
@@ -44,42 +50,6 @@ def test_init_into_a_file(log):
         init(log)
 
 
-def test_add_copies_and_names(workspace, log):
-    folder = add(workspace, [log], "", {"project": "Atlas", 'odd "key"': "a\\b\n"}, link=False)
-    assert folder.name == safe_id("run 7")
-    assert (folder / "run 7.csv").read_bytes() == log.read_bytes()
-    assert tomllib.loads((folder / "run.toml").read_text("utf-8")) == {
-        "project": "Atlas",
-        "facts": {'odd "key"': "a\\b\n"},
-    }
-    assert run_in(folder).config.facts == {'odd "key"': "a\\b\n"}
-
-
-def test_add_can_leave_the_log_where_it_is(workspace, log):
-    with pytest.raises(ConfigError) as refused:
-        add(workspace, [log], "seven", {}, link=True)
-    assert str(refused.value) == (
-        "--link: leads out of the workspace, to run 7.csv. "
-        "Remedy: add its folder to `allow` of chronicle.toml, or `chronicle add` the log"
-    )
-    assert not (workspace.runs_folder / "seven").exists()
-    workspace = replace(workspace, config=replace(workspace.config, allow=[str(log.parent)]))
-    folder = add(workspace, [log], "seven", {}, link=True)
-    assert [f.name for f in folder.iterdir()] == ["run.toml"]
-    assert workspace.run("seven").logs == (log.resolve(),)
-
-
-def test_add_never_overwrites(workspace, log):
-    add(workspace, [log], "seven", {}, link=False)
-    with pytest.raises(UsageError, match=r"exists\. Choose another --name"):
-        add(workspace, [log], "seven", {}, link=False)
-
-
-def test_add_of_what_is_not_there(workspace, tmp_path):
-    with pytest.raises(UsageError, match="no such file or folder"):
-        add(workspace, [tmp_path / "nothing"], "", {}, link=False)
-
-
 def test_a_bad_run_toml_is_the_problem_of_that_run(workspace):
     (workspace.runs_folder / "a").mkdir()
     (workspace.runs_folder / "a" / "run.toml").write_text("titel = 'x'\n")
@@ -91,7 +61,7 @@ def test_a_bad_run_toml_is_the_problem_of_that_run(workspace):
 
 
 def test_a_run_that_is_not_there(workspace, log):
-    add(workspace, [log], "seven", {}, link=False)
+    add(workspace, [log], "seven", {})
     with pytest.raises(UsageError, match=r"no run 'sevn' in .*\. Did you mean 'seven'\?"):
         workspace.run("sevn")
 
@@ -125,3 +95,30 @@ def test_what_is_published_tells_no_place_on_this_machine(tmp_path, text, told):
     run = RunFolder("r", (own, elsewhere), own)
     assert run.published(text.format(own, elsewhere)) == told.format(own, elsewhere)
     assert RunFolder("r", (Path("logs"),)).published("logs/a.csv: x") == "logs/a.csv: x"
+
+
+def test_ids_that_windows_would_not_keep_are_spelled_out():
+    for name in ("con", "NUL.csv", "aux.tar.gz", "com1", "LPT9.log", "run.", "a..", "index", "Index"):
+        made = safe_id(name)
+        assert made != name
+        assert not made.endswith(".") and "." not in made
+    for name in ("console", "nullable.csv", "com", "com10", "a.b", "index.csv"):
+        assert safe_id(name) == name
+
+
+ids = st.sampled_from(["seed", "Seed", "seed-2", "SEED-2", "seed-2-2", "seed-3", "a", "A-2"])
+
+
+@given(st.lists(ids, max_size=12))
+def test_no_two_runs_have_one_id_whatever_the_case(names):
+    runs = told_apart(RunFolder(name, (Path(f"{i}.csv"),)) for i, name in enumerate(names))
+    assert [run.logs for run in runs] == [(Path(f"{i}.csv"),) for i in range(len(names))]
+    assert len({run.run_id.lower() for run in runs}) == len(names)
+    first = {name.lower(): i for i, name in reversed(list(enumerate(names)))}
+    assert all(runs[i].run_id == names[i] for i in first.values())
+
+
+def test_four_logs_of_two_names_are_four_runs():
+    names = ["seed", "seed-2", "seed", "seed-2"]
+    runs = told_apart(RunFolder(name, ()) for name in names)
+    assert [run.run_id for run in runs] == ["seed", "seed-2", "seed-3", "seed-2-2"]

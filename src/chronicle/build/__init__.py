@@ -1,8 +1,10 @@
 """chronicle build: every run to its entry (cached, in parallel), then all entries to one site.
 
 work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
-  build/entries/<run>/    entry.json, figures, series.csv, key    the cache and the durable product
+  build/entries/<run>/    entry.json, figures, series.csv, kept.json    the cache and the durable product
   build/docs/             what the site engine reads
+  build/next/             the site that is being made
+  build/lock              held by the one build that is at work
 out/                      the site
 """
 
@@ -10,24 +12,26 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import build_site, claim, write_tree
-from chronicle.build.produce import Outcome, Product, newest, produce, read_run
+from chronicle.build.engines import build_site, write_bytes, write_tree
+from chronicle.build.produce import Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
+from chronicle.build.site import claim, clear, put_in_place
 from chronicle.build.sources import only_machines, remedy, runs_told_of
-from chronicle.errors import ConfigError, MissingExtra
+from chronicle.build.store import newest
+from chronicle.build.workers import in_processes
+from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.confines import links_below, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped
+from chronicle.workspace.locks import Say, locked, remove
 
 Progress = Callable[[Outcome, int], None]
 _FEW = 3  # so few runs are read sooner than a pool of processes has started
@@ -86,16 +90,15 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     require_no_link(root, site, *_made_in(work))
     if not own:
         claim(site)
-        work.mkdir(exist_ok=True)
-        shutil.copyfile(shipped("mkdocs.yml"), work / "mkdocs.yml")
+        write_bytes(work / "mkdocs.yml", shipped("mkdocs.yml").read_bytes())
     elif not (root / "mkdocs.yml").is_file():
         raise ConfigError("mkdocs.yml", "", f"is missing in {root}. Remedy: chronicle init .")
-    return Places(work, site)
+    return Places(work, site.resolve())
 
 
 def _made_in(work: Path) -> list[Path]:
-    """The folders that a build makes in a folder of work, and removes what it does not know from."""
-    return [work / "build" / name for name in ("entries", "docs")]
+    """What a build makes in a folder of work: it removes what it does not know from the folders."""
+    return [work / "build" / name for name in ("entries", "docs", "next", "lock")]
 
 
 def build(
@@ -107,18 +110,37 @@ def build(
     strict: bool = False,
     jobs: int | None = None,
     progress: Progress = lambda outcome, total: None,
+    say: Say = lambda text: None,
 ) -> Report:
-    """Reads, classifies and draws what changed, writes all pages and runs the site engine.
+    """Reads, classifies and draws what changed, writes all pages, runs the site engine and publishes.
 
-    Engine and number of workers are those of chronicle.toml where they are not given.
+    Engine and number of workers are those of chronicle.toml where they are not given. One build at a time is
+    at work in a workspace: ``say`` is told who is waited for. Until the last step the site is as it was.
 
     Raises:
         MissingExtra: the packages of a site are not installed.
+        UsageError: the folder of the site holds what chronicle did not make.
         SiteError: the engine failed. Whatever is wrong with one run is in the report instead.
+        OSError: the system refused it: the disk is full, or something may not be written.
     """
     for module, package in [("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")]:
         if importlib.util.find_spec(module) is None:
             raise MissingExtra("chronicle build", "site", package)
+    claim(where.out)
+    with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
+        report, docs = _pages(workspace, runs, where, jobs, progress)
+        made = where.root / "build" / "next"
+        clear(made, where.out)
+        name, config = engine or workspace.config.engine, where.root / "mkdocs.yml"
+        printed = build_site(name, config, made, strict=strict, epoch=newest(runs))
+        put_in_place(made, where.out, docs)
+    return replace(report, engine_said=printed)
+
+
+def _pages(
+    workspace: Workspace, runs: Sequence[RunFolder], where: Places, jobs: int | None, progress: Progress
+) -> tuple[Report, Path]:
+    """What the site is made of: all entries, and the folder of all pages."""
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
     for link in (*links_below(store), *links_below(docs)):  # nothing is written or removed through one
         link.unlink()
@@ -127,15 +149,12 @@ def build(
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
     for folder in store.iterdir() if store.is_dir() else []:
         if folder.name not in current:  # its logs were removed, so its pages go too
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
     report = Report(tuple(outcomes), where.out, "")
     galleries = load_gallery(workspace.galleries)
     data = SiteData(report.entries, galleries, report.unreadable, config.title, workspace.templates)
     write_tree(docs, _site_files(data, outcomes))
-    printed = build_site(
-        engine or config.engine, where.root / "mkdocs.yml", where.out, strict=strict, epoch=newest(runs)
-    )
-    return replace(report, engine_said=printed)
+    return report, docs
 
 
 def make_entries(
@@ -157,10 +176,13 @@ def _produced(products: list[Product], jobs: int) -> Iterator[Outcome]:
     if workers <= 1 or len(products) <= _FEW:
         yield from map(produce, products)
         return
-    # spawn: a forked child would inherit the locks of threads that numba or BLAS may have started
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(produce, product) for product in products]
-        yield from (future.result() for future in as_completed(futures))
+    with closing(in_processes(produce, products, workers, _lost)) as outcomes:
+        yield from outcomes
+
+
+def _lost(product: Product) -> Outcome:
+    what = "the process that read it was killed. Remedy: look whether it needs more memory than there is"
+    return Outcome(product.run.run_id, product.folder, None, (f"{product.run.run_id}: {what}",))
 
 
 def with_machines(
@@ -178,7 +200,12 @@ def with_machines(
     beside: dict[str, list[Path]] = {}
     remade: dict[str, Outcome] = {}
     for run in (run for run in runs if run.run_id in apart):
-        logs, _ = read_run(run, config)
+        try:
+            logs, _ = read_run(run, config)
+        except ChronicleError as err:  # it changed since it was read
+            problem = redactor_of(config.redact)(run.published(str(err)))
+            remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (problem,))
+            continue
         redact = redactor_of(config.redact, logs)
         told_of = runs_told_of(logs, trained)
         for run_id in told_of:

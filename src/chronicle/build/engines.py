@@ -7,17 +7,17 @@ and the same mkdocs.yml are therefore kept buildable with properdocs and zensica
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import re
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from chronicle.build.workers import run_module
 from chronicle.errors import MissingExtra, SiteError, UsageError
-
-MARKER = ".chronicle-site"  # a folder without it is not ours, and an engine would empty it
 
 
 class Engine(NamedTuple):
@@ -28,6 +28,8 @@ class Engine(NamedTuple):
     takes_site_dir: bool = True
 
 
+_REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?:: '(.*?)')?")  # of a traceback
+
 ENGINES = {
     "mkdocs": Engine("mkdocs", "site"),
     "properdocs": Engine("properdocs", "engines"),
@@ -35,47 +37,47 @@ ENGINES = {
 }
 
 
-def build_site(engine: str, config: Path, out: Path, *, strict: bool, epoch: int) -> str:
+def build_site(engine: str, config: Path, made: Path, *, strict: bool, epoch: int) -> str:
     """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
 
-    ``epoch`` (Unix seconds) stands for the time of the build, so that the same input gives the same bytes.
+    It writes the folder ``made``. ``epoch`` (Unix seconds) stands for the time of the build, so that the same
+    input gives the same bytes.
 
     Raises:
         MissingExtra: the engine is not installed.
-        UsageError: ``out`` holds files that chronicle did not make.
         SiteError: the engine failed; its last words are in the message.
+        OSError: the system refused it something.
     """
     row = ENGINES[engine]
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
-    claim(out)
-    command = [sys.executable, "-m", row.module, "build", "--config-file", str(config)]
-    command += ["--site-dir", str(out)] if row.takes_site_dir else ["--clean"]
-    command += ["--strict"] if strict else []
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=config.parent)
-    printed = (done.stdout + done.stderr).strip()
-    if done.returncode:
-        tail = "\n".join(printed.splitlines()[-15:])
-        raise SiteError(f"{engine} failed (exit {done.returncode}):\n{tail}")
-    written = config.parent / "build" / "site"
-    if not row.takes_site_dir and written != out and written.is_dir():
-        shutil.copytree(written, out, dirs_exist_ok=True)
-        shutil.rmtree(written)
-    return printed
+    with _config(row, config, made) as (file, options):
+        command = ["build", "--config-file", str(file), *options, *(["--strict"] if strict else [])]
+        code, printed = run_module(row.module, command, environment, config.parent)
+    if code:
+        lines = printed.strip().splitlines()
+        for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
+            raise OSError(int(refused[1]), refused[2], refused[3])
+        tail = "\n".join(lines[-15:])
+        raise SiteError(f"{engine} failed (exit {code}):\n{tail}")
+    return printed.strip()
 
 
-def claim(out: Path) -> None:
-    """Makes ``out`` a folder of ours; refuses one with files in it that chronicle did not make."""
-    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
-        raise UsageError(
-            f"{out} is not empty and was not made by chronicle, and a site engine empties its folder. "
-            "Remedy: name another --out, or remove the folder yourself"
-        )
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file. Name a folder with --out")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / MARKER).touch()
+@contextmanager
+def _config(row: Engine, config: Path, made: Path) -> Iterator[tuple[Path, list[str]]]:
+    """The file and the options that let an engine write to ``made``."""
+    if row.takes_site_dir:
+        yield config, ["--site-dir", str(made)]
+        return
+    place, line = os.path.relpath(made, config.parent), re.compile(r"^site_dir:.*\n?", re.MULTILINE)
+    text = line.sub("", config.read_text("utf-8")).rstrip("\n")
+    file = config.with_name(f".{config.name}.chronicle.yml")  # beside it: its paths are relative
+    try:
+        write_bytes(file, f"{text}\nsite_dir: {json.dumps(place)}\n".encode())
+        yield file, ["--clean"]
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def write_bytes(file: Path, data: bytes) -> bool:
@@ -88,7 +90,7 @@ def write_bytes(file: Path, data: bytes) -> bool:
             return False
     except OSError:
         file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
     part.write_bytes(data)
     part.replace(file)
     return True

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
-import os
-import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
 from pathlib import Path
 
-from chronicle.build.engines import stamp_of
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
+from chronicle.build.store import ENTRY, MEMORY, code_sha256, damaged, fingerprint, is_kept, keep
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
-from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError, contained
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.readers import read_all
 from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
-from chronicle.workspace.folders import NOTES, RunFolder, read_notes, shown
+from chronicle.workspace.folders import RunFolder, read_notes, shown
+from chronicle.workspace.locks import remove
 
-_KEY, _ENTRY, _DATA, _MEMORY, _NAMES = "key", "entry.json", "series.csv", "inputs.json", "names.json"
+_DATA, _NAMES = "series.csv", "names.json"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
 
@@ -64,28 +61,36 @@ class Product:
         if self.run.problem:
             return None
         try:
-            if (self.folder / _KEY).read_text() != self.key():
+            if not is_kept(self.folder, self.key()):
                 return None
             entry = _read_entry(self.folder)
             names = json.loads((self.folder / _NAMES).read_text("utf-8"))
         except (OSError, ValueError):
             return None
         files = _files(entry)
-        if not all((self.folder / file).is_file() for file in files):
-            return None
         return Outcome(self.run.run_id, self.folder, entry, files=files, cached=True, names=names)
 
 
 def produce(product: Product) -> Outcome:
-    """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised."""
+    """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised.
+
+    Raises:
+        OSError: the store cannot be written.
+    """
     run, folder = product.run, product.folder
     try:
-        timeline, diagnosis, problems = diagnose(run, product.config)
+        with contained(_logs_of(run)):
+            return _made(product)
     except ChronicleError as err:
-        shutil.rmtree(folder, ignore_errors=True)
-        return Outcome(
-            run.run_id, folder, None, (redactor_of(product.config.redact)(run.published(str(err))),)
-        )
+        remove(folder)
+        problem = redactor_of(product.config.redact)(run.published(str(err)))
+        return Outcome(run.run_id, folder, None, (problem,))
+
+
+def _made(product: Product) -> Outcome:
+    run, folder = product.run, product.folder
+    key = product.key()  # before anything is read: what comes in later is for the next build
+    timeline, diagnosis, problems = diagnose(run, product.config)
 
     def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # by their place in the run
         return tuple(relocated(fault, run.published) for fault in faults)
@@ -95,18 +100,18 @@ def produce(product: Product) -> Outcome:
     redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults)
     timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)
     problems = [redact(run.published(problem)) for problem in problems]
-    key = product.key()
     for old in folder.iterdir():
-        if old.name != _MEMORY:
-            old.unlink()
+        if old.name != MEMORY:
+            remove(old)
     entry = _write(product, timeline, diagnosis, problems, key, redact)
     # Figures are full of cycles, and would wait for those of ten more runs. What is left is frozen: not being
     # looked at again makes this cheap for all but the first run of a process.
     gc.collect()
     gc.freeze()
-    if not problems:  # an entry with an unreadable log is tried again next time
-        (folder / _KEY).write_text(key)
-    return Outcome(run.run_id, folder, entry, tuple(problems), _files(entry), names=redact.names)
+    files = _files(entry)
+    if not problems and product.key() == key:  # else it is tried again next time
+        keep(folder, key, (*files, _NAMES))
+    return Outcome(run.run_id, folder, entry, tuple(problems), files, names=redact.names)
 
 
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
@@ -115,19 +120,30 @@ def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnos
     Raises:
         ChronicleError: nothing of the run could be read, or its configuration is wrong.
     """
+    timeline, problems = stitched(run, config)
+    with contained(_logs_of(run)):
+        return timeline, classify(timeline, thresholds(config)), problems
+
+
+def stitched(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, list[str]]:
+    """Reads and stitches a run, and says what was wrong with single logs of it. Raises as `diagnose`."""
     if run.problem:
         raise run.problem
     attempts, problems = read_run(run, config)
-    order: Sequence[str] | None = run.config.order or None
-    timeline = stitch(attempts, run_id=run.run_id, order=order, relation=run.config.relation or None)
-    del attempts  # the timeline has them, without a copy of their points
-    return timeline, classify(timeline, thresholds(config)), problems
+    order, relation = run.config.order or None, run.config.relation or None
+    with contained(_logs_of(run)):
+        return stitch(attempts, run_id=run.run_id, order=order, relation=relation), problems
+
+
+def _logs_of(run: RunFolder) -> str:
+    return ", ".join(map(shown, run.logs)) or str(run.folder)
 
 
 def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
-    """What the last build in the workspace ``root`` said of a run, and "built" or "not built"."""
+    """What the last build in the workspace ``root`` said of a run, and "built", "not built" or "damaged"."""
+    folder = root / "build" / "entries" / run_id
     try:
-        return _read_entry(root / "build" / "entries" / run_id), "built"
+        return (None, "damaged") if damaged(folder, shortcut=True) else (_read_entry(folder), "built")
     except (OSError, ValueError):
         return None, "not built"
 
@@ -147,8 +163,7 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
         ]
         problems += reading.problems
     if not attempts:
-        where = ", ".join(map(shown, run.logs)) or str(run.folder)
-        raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {where}")
+        raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {_logs_of(run)}")
     units = {**config.units, **run.config.units}
     for i, attempt in enumerate(attempts):
         if units.keys() & attempt.series.keys():
@@ -203,7 +218,7 @@ def _write(
     frame = replace(timeline, series=thinned).frame()
     frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace")
     text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
-    (folder / _ENTRY).write_text(text, "utf-8", errors="replace")
+    (folder / ENTRY).write_text(text, "utf-8", errors="replace")
     (folder / _NAMES).write_text(json.dumps(redact.names), "utf-8", errors="replace")
     return entry
 
@@ -219,78 +234,9 @@ def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis
 
 
 def _read_entry(folder: Path) -> Entry:
-    return entry_from_json(json.loads((folder / _ENTRY).read_text("utf-8")))
+    return entry_from_json(json.loads((folder / ENTRY).read_text("utf-8")))
 
 
 def _files(entry: Entry) -> tuple[str, ...]:
     drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
-    return (*drawn, _ENTRY, _DATA)
-
-
-def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
-    """SHA-256 over the content of every input of a run and over ``settings`` (anything with a stable repr).
-
-    ``memory`` is a folder that keeps the hash of each file with its size and time, so that a log of
-    gigabytes is hashed once and then only looked at; without it, or with an unusable one, all is hashed.
-    """
-    try:
-        known = json.loads((memory / _MEMORY).read_text("utf-8", errors="surrogateescape"))
-        known = {k: v for k, v in known.items() if isinstance(v, list) and len(v) == 3}
-    except (OSError, ValueError, AttributeError):
-        known = {}
-    roots = [r for r in (run.folder, *run.logs, *run.beside) if r]
-    digests: dict[str, list[object]] = {}
-    total = hashlib.sha256(repr(settings).encode())
-    for file in inputs(run):
-        mark, digest = _digest(file, known)
-        if mark:
-            digests[str(file)] = [*mark, digest]
-        name = next((file.relative_to(r).as_posix() for r in roots if file.is_relative_to(r)), file.name)
-        total.update(f"{name}\0{digest}\0".encode("utf-8", "surrogateescape"))
-    memory.mkdir(parents=True, exist_ok=True)
-    (memory / _MEMORY).write_text(json.dumps(digests), "utf-8", errors="surrogateescape")
-    return total.hexdigest()
-
-
-@cache
-def code_sha256() -> str:
-    """SHA-256 over chronicle's own source: another version of it may say or draw something else."""
-    package = Path(__file__).parent.parent
-    total = hashlib.sha256()
-    for file in sorted(package.rglob("*.py")):
-        total.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
-    return total.hexdigest()
-
-
-def inputs(run: RunFolder) -> list[Path]:
-    """Every file below the logs of a run, and its own run.toml, notes and label; each once, sorted."""
-    return sorted({*run.own_files, *(file for log in (*run.logs, *run.beside) for file in _below(log))})
-
-
-def newest(runs: Iterable[RunFolder]) -> int:
-    """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
-    files = [file for run in runs for file in inputs(run) if file.name != NOTES]
-    return max((stamp[1] // 10**9 for file in files if (stamp := stamp_of(file))), default=0)
-
-
-def _below(log: Path) -> Iterator[Path]:
-    if not log.is_dir():
-        yield log
-        return
-    for folder, _, names in os.walk(log):  # does not follow links to folders: no loops
-        yield from (Path(folder) / name for name in names if not name.startswith("."))
-
-
-def _digest(file: Path, known: dict[str, list[object]]) -> tuple[list[int], str]:
-    try:
-        stat = file.stat()
-        mark = [stat.st_size, stat.st_mtime_ns]
-        before = known.get(str(file))
-        if before and before[:2] == mark and isinstance(before[2], str):
-            return mark, before[2]
-        if not file.is_file():  # a pipe or a device: opening it might never end
-            return [], "special"
-        with file.open("rb") as stream:
-            return mark, hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as err:
-        return [], f"unreadable: {err.errno}"
+    return (*drawn, ENTRY, _DATA)

@@ -7,19 +7,20 @@ nodes where it names them).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from chronicle.build.siblings import joined
 from chronicle.errors import ChronicleError, NothingToRead, UsageError
 from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, runs_below, runs_of_store, what_to_do
 from chronicle.readers.console.machine import expand as hosts_of
+from chronicle.readers.side_files import is_side_file
 from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import (
@@ -31,6 +32,7 @@ from chronicle.workspace.folders import (
     run_in,
     safe_id,
     shown,
+    told_apart,
 )
 
 _FETCHES = 4  # runs whose logs are fetched at a time
@@ -40,23 +42,28 @@ _NAMED = 3  # runs that a remedy names
 def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
     """The runs below ``paths``: logs, folders of logs, run folders (with a run.toml) and workspaces.
 
-    Two runs of the same id are told apart by a number. Where they are not ``trusted``, no address and no link
+    Two runs of one id are told apart by a number. Where they are not ``trusted``, no address and no link
     of a run.toml or a folder is followed.
 
     Raises:
         UsageError: a path that does not exist.
         NothingToRead: no path holds a log.
     """
-    runs = [run for path in paths for run in _runs_at(path, trusted)]
+    runs = [run for path in paths if not _is_aside(path) for run in _runs_at(path, trusted)]
+    if all(map(_is_aside, paths)):
+        named = ", ".join(map(shown, paths))
+        raise NothingToRead(
+            f"{named}: tells of a run and is no log. Remedy: name the log that it lies beside"
+        )
     if not runs:
         folders = [path for path in paths if path.is_dir()] or list(paths)
         raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
-    seen: Counter[str] = Counter()
-    for i, run in enumerate(runs):
-        seen[run.run_id] += 1
-        if seen[run.run_id] > 1:
-            runs[i] = replace(run, run_id=f"{run.run_id}-{seen[run.run_id]}")
-    return runs
+    return told_apart(runs)
+
+
+def _is_aside(path: Path) -> bool:
+    """Whether a path is that of a file which is read with the log beside it, as `run/*` names them too."""
+    return is_side_file(path) and path.is_file()
 
 
 def must_exist(path: Path) -> None:
@@ -79,11 +86,15 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     elif path.is_dir() and any(path.glob(f"*/{RUN_CONFIG}")):
         yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
-        yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in runs_below(path))
+        yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in joined(runs_below(path)))
 
 
-def spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
+def spread(runs: Iterable[RunFolder]) -> list[RunFolder]:
     """The runs, each store of several runs among their logs (a tracker's database) as its runs."""
+    return told_apart(_spread(runs))
+
+
+def _spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, list(runs))
         for run in fetched:

@@ -18,8 +18,9 @@ import chronicle
 from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
 
 if TYPE_CHECKING:
+    from chronicle.build.runs import Run
     from chronicle.model import Diagnosis, Timeline
-    from chronicle.workspace.folders import RunFolder, Workspace
+    from chronicle.workspace.folders import Workspace
 
 
 class _Path(click.Path):
@@ -80,12 +81,18 @@ def init(folder: Path) -> None:
 @click.option("--name", default="", help="Id of the run; by default the name of the first log.")
 @click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="A line of run.toml; repeatable.")
 @click.option("--link", is_flag=True, help="Leave the logs where they are; run.toml gets their paths.")
-def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool) -> None:
-    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
-    from chronicle.workspace import folders
+@click.option("--follow", is_flag=True, help="Copy also what links in LOGS lead to; else links are left out.")
+def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
+    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME. All of it or nothing."""
+    from chronicle.cli.terminal import printable
+    from chronicle.workspace.adding import add as add_run
+    from chronicle.workspace.folders import facts_of
 
-    folder = folders.add(_workspace(), logs, name, folders.facts_of(facts), link)
-    click.echo(f"added {folder}\nNext: chronicle build")
+    added = add_run(_workspace(), logs, name, facts_of(facts), link=link, follow=follow)
+    for path in added.left_out:
+        what = "a link" if path.is_symlink() else "no regular file"
+        click.echo(printable(f"left out {path}: {what}"), err=True)
+    click.echo(f"added {added.folder}\nNext: chronicle build")
 
 
 @cli.command("list", short_help="List the runs and what the last build said.")
@@ -240,7 +247,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
-    runs = expand(paths, trusted=trusted) if paths else list(spread(workspace.runs()))
+    runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs())
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config
@@ -253,6 +260,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             strict=options["strict"] or config.strict,
             jobs=options["jobs"],
             progress=progress,
+            say=lambda text: click.echo(terminal.printable(text), err=True),
         )
     terminal.complain(*(f"{run_id}: {problem}" for run_id, problem in report.unreadable))
     if options["verbose"] and report.engine_said:
@@ -263,6 +271,27 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
         click.echo("\n".join(terminal.build_lines(report)))
     verdicts = [entry.verdict for entry in report.entries]
     sys.exit(terminal.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
+
+
+@cli.command(short_help="Verify that nothing of the workspace is damaged.")
+def check() -> None:
+    """Verify the workspace: its runs, what builds have kept, the site, and what git holds. All of it is read.
+
+    What is damaged is told with what to do, and made again by the next build where it can be.
+    """
+    from chronicle.build.check import check as look_at
+    from chronicle.cli import terminal
+
+    workspace = _workspace()
+    found = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
+    for one in found:
+        if not one.is_damage:
+            click.echo(terminal.printable(str(one)))
+    damage = [str(one) for one in found if one.is_damage]
+    terminal.complain(*damage)
+    if not damage:
+        click.echo(f"all is whole in {terminal.printable(str(workspace.root))}")
+    sys.exit(int(bool(damage)))
 
 
 @cli.command(short_help="Serve the site here, built again on changes.")
@@ -314,36 +343,26 @@ def completion(shell: str) -> None:
 
 def predict(folder: Path) -> dict[str, Any]:
     """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
-    from chronicle.build.produce import diagnose
+    from chronicle.build.runs import runs
     from chronicle.build.schema import diagnosis_json
-    from chronicle.build.sources import expand
     from chronicle.score import one_answer, unlabelled
-    from chronicle.workspace.config import WorkspaceConfig
 
     with unlabelled(folder) as copy:
         try:
-            runs = expand([copy])
-            return one_answer(
-                [diagnosis_json(run.run_id, diagnose(run, WorkspaceConfig())[1]) for run in runs]
-            )
+            return one_answer([diagnosis_json(run.run_id, run.diagnose()[1]) for run in runs(copy)])
         except ChronicleError as err:
             raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
 
 
 def _diagnosed(
     paths: tuple[Path, ...],
-) -> Iterator[tuple[RunFolder, Timeline | None, Diagnosis | None, list[str]]]:
+) -> Iterator[tuple[Run, Timeline | None, Diagnosis | None, list[str]]]:
     """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
-    from chronicle.build.produce import diagnose
-    from chronicle.build.sources import expand
-    from chronicle.workspace.config import WorkspaceConfig
-    from chronicle.workspace.folders import Workspace
+    from chronicle.build.runs import runs
 
-    home = Workspace.find(Path.cwd())
-    config = home.config if home else WorkspaceConfig()
-    for run in expand(paths):
+    for run in runs(*paths):
         try:
-            yield run, *diagnose(run, config)
+            yield run, *run.diagnose()
         except (ConfigError, UsageError):
             raise
         except ChronicleError as err:

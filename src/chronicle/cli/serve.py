@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -14,13 +13,13 @@ from typing import Any
 
 from chronicle.build import Report, build, places
 from chronicle.build.engines import stamp_of
-from chronicle.build.produce import inputs
 from chronicle.build.sources import spread
-from chronicle.errors import ChronicleError, UsageError
+from chronicle.build.store import inputs
+from chronicle.errors import ChronicleError, UsageError, told
 from chronicle.workspace.folders import Workspace
+from chronicle.workspace.locks import Say
 
 POLL_S = 2.0
-Say = Callable[[str], None]
 State = dict[Path, tuple[int, int]]
 
 
@@ -75,7 +74,7 @@ def serve(workspace: Workspace, port: int, engine: str | None, say: Say) -> None
     Raises:
         UsageError: the port is taken, or this user may not open it.
     """
-    report = _build(workspace, engine)
+    report = _build(workspace, engine, say)
     handler = partial(Site, directory=str(report.site))
     try:
         listening = ThreadingHTTPServer(("127.0.0.1", port), handler)
@@ -100,9 +99,9 @@ def rebuild_if_changed(workspace: Workspace, engine: str | None, before: State, 
     now = state(workspace)
     if now != before:
         try:
-            say(f"built again: {len(_build(workspace, engine).entries)} runs")
-        except ChronicleError as err:
-            say(f"error: {err}")
+            say(f"built again: {len(_build(workspace, engine, say).entries)} runs")
+        except (ChronicleError, OSError) as err:
+            say(f"error: {told(err) if isinstance(err, OSError) else err}")
     return now
 
 
@@ -113,5 +112,5 @@ def state(workspace: Workspace) -> State:
     return {file: stamp for file in files if (stamp := stamp_of(file))}
 
 
-def _build(workspace: Workspace, engine: str | None) -> Report:
-    return build(workspace, list(spread(workspace.runs())), places(workspace, None), engine=engine)
+def _build(workspace: Workspace, engine: str | None, say: Say) -> Report:
+    return build(workspace, spread(workspace.runs()), places(workspace, None), engine=engine, say=say)

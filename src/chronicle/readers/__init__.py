@@ -13,7 +13,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby, islice, repeat
@@ -21,7 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat
+from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat, contained, told
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role, relocated
 from chronicle.readers.arrange import arrange
@@ -40,7 +41,8 @@ from chronicle.readers.find import (
     scan,
     stored_runs,
 )
-from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
+from chronicle.readers.packed import is_packed, named_back, told_back, unpacked
+from chronicle.readers.side_files import told_beside
 from chronicle.readers.text import clean
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import address_of, is_address
@@ -62,6 +64,11 @@ _UNKNOWN = (
     "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
 )
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
+# Stores that only their own package reads, by the folder that they are in.
+_CLOSED = {
+    ".aim": "Remedy: it holds a repository of Aim, which only Aim's own package reads: write its metrics to"
+    " CSV with that (docs/formats.md)"
+}
 _LINK = "Remedy: mend the link or remove it"
 _MOST_NAMED = 5
 
@@ -105,19 +112,16 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
     folder = path.is_dir() and not is_log(path)
     attempts: list[Attempt] = []
     problems = list(plugins()[1])
-    unknown: list[LogError] = []
     files = list(scan(path, is_log).all_logs()) if folder else [path]
     for file, found in zip(files, _chosen(files, only) if only else read_files(files), strict=True):
         if isinstance(found, LogError):
-            name = plain_name(file)
-            document = name.endswith(".json") and name != "trainer_state.json"
-            (unknown if document and isinstance(found, UnknownFormat) else problems).append(found)
+            problems.append(found)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
         attempts += [_named(one, relative + one.name.removeprefix(file.name)) for one in found]
-    if not attempts:  # a .json of an unknown kind is a configuration where a log lies beside it
-        problems += unknown
-    attempts = [replace(one, series=roles.assign(one.series, aliases)) for one in arrange(attempts)]
+    attempts = arrange(attempts, told_beside(path, path if folder else path.parent))
+    assigned = roles.assign_all([one.series for one in attempts], aliases)
+    attempts = [replace(one, series=series) for one, series in zip(attempts, assigned, strict=True)]
     address = address_of(path)
     if address:
         attempts = [_told(one, str(path), address) for one in attempts]
@@ -185,6 +189,9 @@ def _told_problem(problem: LogError, mirror: str, address: str) -> LogError:
 
 def what_to_do(path: Path) -> str:
     """What to do where nothing at a path is a log: look at the texts there, or name a log."""
+    for folder, remedy in _CLOSED.items():
+        if path.name == folder or (path / folder).is_dir():
+            return remedy
     texts = list(islice(scan(path, is_text).all_logs(), _MOST_NAMED + 1)) if path.is_dir() else []
     if not texts:
         return f"Remedy: name a log of a known format ({', '.join(one.NAME for one in all_readers())})"
@@ -240,14 +247,24 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
     readers = [_of_many(path, faster) for path in paths]
     for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
         files = [path for path, _ in group]
-        many: Iterable[Any] = hook(reader, "read_many", list)(files) if reader else repeat(None)
-        for path, found in zip(files, many, strict=bool(reader)):
+        for path, found in zip(files, _together(reader, files), strict=False):
             if isinstance(found, OSError):
                 yield _unreadable(path, found)
             elif found is None:
                 yield _read_or_told(path)
             else:
                 yield found if isinstance(found, LogError) or not reader else _by(reader, found)
+
+
+def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
+    """What a reader of many makes of files; None for those that are to be read one by one.
+
+    These are all from one on with which it failed: read alone, that one alone fails.
+    """
+    if reader:
+        with suppress(Exception):
+            yield from reader.read_many(files)
+    yield from repeat(None)
 
 
 def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
@@ -267,12 +284,14 @@ def _read_or_told(path: Path) -> list[Attempt] | LogError:
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
-    return LogError(str(path), f"cannot be read ({err.strerror}). Remedy: check its permissions")
+    what, remedy = told(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
+    return LogError(str(path), f"cannot be read ({what}). Remedy: {remedy}")
 
 
 def _plain(path: Path) -> list[Attempt]:
     reader = _only(claims(path), path)
-    return _by(reader, reader.read(path))
+    with contained(str(path)):
+        return _by(reader, reader.read(path))
 
 
 def _unpacked(path: Path) -> list[Attempt]:

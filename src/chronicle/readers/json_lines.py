@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 
 from chronicle.errors import BadLog
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, number
 from chronicle.readers.hyperparameters import below_config, named_facts
@@ -50,7 +50,7 @@ _BLANK = " \t\r\n\0"
 
 Row = dict[str, Any]
 # What a training is about: a row of these is one of its log, and no configuration.
-MOVING = {Role.LOSS, Role.VALIDATION_LOSS, Role.DATASET_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
+MOVING = {*LOSSES, *SCORES, Role.PART_LOSS, Role.OBJECTIVE}
 
 
 def identify(head: Head) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import bz2
 import lzma
 import os
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,10 +19,11 @@ from typing import Any, BinaryIO
 from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
 from chronicle.readers.text import head
+from chronicle.workspace.locks import scratch
 
 LIMIT = "CHRONICLE_UNPACK_LIMIT_GB"  # environment variable: the most that one archive may unpack to
 LIMIT_GB = 16.0
-MOST_TIMES, FREE_BYTES = 2000, 1 << 28  # of the archive's size; not looked at below so many bytes
+MOST_TIMES, FREE_BYTES = 250, 1 << 26  # of the archive's size; not looked at below so many bytes
 PIECE = 1024  # bytes unpacked at a time; of the formats here they become 128 MB at most
 BEGIN_BYTES = 1 << 20  # enough of a log to know its format by
 
@@ -89,18 +89,16 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
     if make is None:
         yield Unpacked(path, "")
         return
-    with tempfile.TemporaryDirectory(prefix="chronicle-") as folder:
-        plain = Path(folder) / (plain_name(path) or "log")
+    with scratch() as folder:
+        plain = folder / (plain_name(path) or "log")
         with path.open("rb") as source, plain.open("wb") as out:
             state = _unpack(source, out, make, path, BEGIN_BYTES if begin_only else 0)
         yield Unpacked(plain, state)
 
 
 def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
-    machine, read, made = _made(make, path), 0, 0
-    most = float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9
+    machine, made, most = _made(make, path), 0, _most_bytes(path)
     while piece := source.read(PIECE):
-        read += len(piece)
         while piece:
             if machine.eof:  # archives may be joined, and filled up with zeros
                 if not piece.strip(b"\0"):
@@ -113,12 +111,24 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
             out.write(content)
             made += len(content)
             piece = machine.unused_data if machine.eof else b""
-        if made > most or made > max(FREE_BYTES, MOST_TIMES * read):
-            what = f"unpacks to more than {made / 1e9:.1f} GB out of {read / 1e6:.1f} MB"
-            raise LogError(str(path), f"{what}. Remedy: unpack it yourself, or set {LIMIT}")
+        if made > most:
+            what = f"unpacks from {_size(path.stat().st_size)} to more than {_size(most)}"
+            remedy = f"set {LIMIT} to as many GB as you allow it, or unpack it yourself"
+            raise LogError(str(path), f"{what}. Remedy: if it is no trap, {remedy}")
         if enough and made > enough:
             return ""
     return "" if machine.eof else CUT
+
+
+def _most_bytes(path: Path) -> float:
+    """What an archive may unpack to: as the environment says, else by its own size."""
+    if setting := os.environ.get(LIMIT):
+        return float(setting) * 1e9
+    return min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
+
+
+def _size(n_bytes: float) -> str:
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.3g} MB"
 
 
 def _made(make: Callable[[], Any], path: Path) -> Any:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -24,6 +23,7 @@ from chronicle.readers.catalogue import PARQUET_STARTS, SQLITE_STARTS
 from chronicle.readers.text import head
 from chronicle.workspace.confines import Confines, may_redirect
 from chronicle.workspace.folders import cache, mirror_of, spelled
+from chronicle.workspace.locks import scratch
 
 LIMIT = "CHRONICLE_FETCH_LIMIT_GB"  # environment variable: the most that is fetched from one address
 LIMIT_GB = 32.0
@@ -173,8 +173,8 @@ def _wanted(
     info = found[name]
     if not name or log_like(Path(spelled(name).name)):
         return True
-    with tempfile.TemporaryDirectory(prefix="chronicle-") as folder:
-        begin = Path(folder) / spelled(name).name
+    with scratch() as folder:
+        begin = folder / spelled(name).name
         begin.write_bytes(_begin(files, info["name"]) if info.get("size") else b"")
         start = head(begin)
         text = b"\0" not in start and int(info.get("size") or 0) <= TEXT_BYTES
@@ -200,8 +200,8 @@ def _get(files: Any, found: Mapping[str, Mapping[str, Any]], places: Mapping[str
     """Fetches an object, beside its place first: a mirror holds whole objects only."""
     place, info = places[name], found[name]
     _make_room(place)
-    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=place.parent) as folder:
-        part = Path(folder) / "part"
+    with scratch(place.parent) as folder:
+        part = folder / "part"
         files.get_file(info["name"], str(part))
         time = next((info[key] for key in _TIMES if isinstance(info.get(key), datetime)), None)
         if time:  # as it was there: a mirror that is made anew looks the same

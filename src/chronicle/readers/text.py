@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from chronicle.model import Fault, Place
 
@@ -129,7 +129,8 @@ SMALL_BYTES = 1 << 18  # of which the objects that a parser makes fit a processo
 def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
     """The file as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`.
 
-    They end with a line feed, the last may end anywhere.
+    They end with a line feed, the last may end anywhere. Of a hole, the zeros that a file system puts where
+    nothing was written before a crash, a line is given a few: there may be gigabytes of them.
     """
     if encoding_of(head(path)) == "utf-16":
         with path.open(encoding="utf-16", errors="replace", newline="\n") as text:
@@ -137,10 +138,19 @@ def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
                 yield part.encode()
         return
     with path.open("rb") as file:
-        block = (file.read(FIRST_BYTES) + file.readline()).removeprefix(codecs.BOM_UTF8)
+        block = (file.read(FIRST_BYTES) + _line_end(file)).removeprefix(codecs.BOM_UTF8)
         while block:
             yield block
-            block = file.read(size) + file.readline()
+            block = file.read(size) + _line_end(file)
+
+
+def _line_end(file: BinaryIO) -> bytes:
+    pieces = []
+    while piece := file.readline(BLOCK_BYTES):
+        pieces.append(piece if piece.strip(b"\0") else b"\0")
+        if piece.endswith(b"\n"):
+            break
+    return b"".join(pieces)
 
 
 def numbered_lines(block: bytes, n_before: int) -> Iterator[Line]:

@@ -11,7 +11,6 @@ onset; what is left over on healthy stretches are false alarms, given per 100,00
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from chronicle.model import Verdict
 from chronicle.score.labels import LABEL_FILES, labelled, load_label
 from chronicle.score.match import CaseResult, Totals, judge, table, total
 from chronicle.workspace.folders import NOTES
+from chronicle.workspace.locks import scratch
 
 SCHEMA = "chronicle/score/1"
 
@@ -74,8 +74,8 @@ def unlabelled(folder: Path) -> Iterator[Path]:
 
     Neither the label nor a telling name can help whoever reads the copy.
     """
-    with tempfile.TemporaryDirectory(prefix="chronicle-score-") as scratch:
-        copy = Path(scratch) / "run"
+    with scratch() as place:
+        copy = place / "run"
         shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(*LABEL_FILES, NOTES))
         yield copy
 

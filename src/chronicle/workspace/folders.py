@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -27,6 +27,7 @@ from chronicle.errors import ChronicleError, ConfigError, UsageError
 from chronicle.model import Note
 from chronicle.workspace.config import RunConfig, WorkspaceConfig, load
 from chronicle.workspace.confines import Confines
+from chronicle.workspace.locks import appending
 
 CONFIG = "chronicle.toml"
 RUN_CONFIG = "run.toml"
@@ -34,7 +35,8 @@ NOTES = "notes.md"
 LABEL = "label.toml"
 OUR_FILES = (RUN_CONFIG, NOTES, LABEL)
 NOTE_KINDS = ("hypothesis", "tried", "decision", "lesson")
-_RESERVED = ("index", "con", "nul")  # names that a site, or Windows, keeps for itself
+_OF_SITE = "index"
+_OF_WINDOWS = frozenset(("con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n in range(10))))
 _NOTE = re.compile(
     r"- (?P<at>\d{4}-\d\d-\d\dT\S+)(?: · (?!step \d)(?P<author>[^·:\n]+?))??"
     rf"(?: · (?P<kind>{'|'.join(NOTE_KINDS)}))?(?: · step (?P<step>-?\d+))?: (?P<text>.*)"
@@ -121,7 +123,7 @@ class Workspace:
         if not self.runs_folder.is_dir():
             return []
         folders = [f for f in sorted(self.runs_folder.iterdir()) if f.is_dir() and not f.name.startswith(".")]
-        return [run_in(folder, self.confines) for folder in folders]
+        return told_apart(run_in(folder, self.confines) for folder in folders)
 
     @property
     def confines(self) -> Confines:
@@ -178,14 +180,33 @@ def _elsewhere(path: str, folder: Path, confines: Confines, source: str) -> Path
 def safe_id(name: str) -> str:
     """A run id that is safe as a file name and in an address: letters, digits, dot, dash, underscore.
 
-    A name that holds anything else is spelled with dashes and ends in a few digits of its hash, so that
-    two odd names never meet.
+    A name that holds anything else, or that Windows would not keep, is spelled with dashes and ends in a few
+    digits of its hash. `told_apart` sees to it that no two runs have one id.
     """
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name) and name.lower() not in _RESERVED:
+    plain = re.fullmatch(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?", name)
+    if plain and name.lower() != _OF_SITE and name.lower().partition(".")[0] not in _OF_WINDOWS:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
-    return f"{plain}-{digest}" if plain else f"run-{digest}"
+    dashed = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
+    return f"{dashed}-{digest}" if dashed else f"run-{digest}"
+
+
+def told_apart(runs: Iterable[RunFolder]) -> list[RunFolder]:
+    """The runs in their order, no two of one id, whatever the case of its letters.
+
+    The first of an id keeps it; each other one gets the lowest number that makes an id no run has.
+    """
+    runs = list(runs)
+    taken = {run.run_id.lower() for run in runs}
+    seen: set[str] = set()
+    for i, run in enumerate(runs):
+        run_id = run.run_id
+        if run_id.lower() in seen:
+            run_id = next(new for n in count(2) if (new := f"{run.run_id}-{n}").lower() not in taken)
+            runs[i] = replace(run, run_id=run_id)
+        seen.add(run_id.lower())
+        taken.add(run_id.lower())
+    return runs
 
 
 def init(folder: Path) -> list[Path]:
@@ -202,53 +223,6 @@ def init(folder: Path) -> list[Path]:
             shutil.copyfile(source, target)
             created.append(target)
     return created
-
-
-def add(workspace: Workspace, logs: Sequence[Path], name: str, facts: Mapping[str, str], link: bool) -> Path:
-    """Makes runs/<name>/ from logs, copied in, or pointed at by run.toml when ``link`` is true.
-
-    Raises:
-        UsageError: a log that does not exist, or a run of that name that exists.
-        ConfigError: a log that is to be pointed at, and that the workspace does not allow.
-    """
-    missing = [str(log) for log in logs if not log.exists()]
-    if missing:
-        raise UsageError(f"no such file or folder: {', '.join(missing)}")
-    for log in logs if link else ():
-        address = address_of(log)
-        if address:
-            workspace.confines.require_address(address, "--link")
-        else:
-            workspace.confines.require_path(log, "--link")
-    folder = workspace.runs_folder / safe_id(name or logs[0].resolve().stem)
-    if folder.exists():
-        raise UsageError(f"{folder} exists. Choose another --name, or put the logs into that folder yourself")
-    folder.mkdir(parents=True)
-    if not link:
-        for log in logs:
-            if log.is_dir():
-                place = folder / log.name if any(folder.iterdir()) else folder
-                shutil.copytree(log, place, dirs_exist_ok=True)
-            else:
-                shutil.copy2(log, folder / log.name)
-    text = _run_toml([log.resolve() for log in logs] if link else [], facts)
-    if text:
-        (folder / RUN_CONFIG).write_text(text, "utf-8")
-    return folder
-
-
-def _run_toml(paths: list[Path], facts: Mapping[str, str]) -> str:
-    own = {k: v for k, v in facts.items() if k in ("title", "project", "description", "source", "licence")}
-    lines = [f"{k} = {_quoted(v)}" for k, v in own.items()]
-    lines += [f"paths = [{', '.join(_quoted(address_of(p) or str(p)) for p in paths)}]"] if paths else []
-    rest = [f"{_quoted(k)} = {_quoted(v)}" for k, v in facts.items() if k not in own]
-    lines += ["", "[facts]", *rest] if rest else []
-    return "\n".join(lines).lstrip("\n") + "\n" if lines else ""
-
-
-def _quoted(text: str) -> str:
-    """A TOML basic string, which is one of JSON but for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _existing(*folders: Path) -> list[Path]:
@@ -289,11 +263,17 @@ def read_notes(file: Path | None) -> tuple[Note, ...]:
 
 
 def write_note(file: Path, note: Note) -> None:
-    """Adds one note at the end of the file; what stands there is not touched."""
-    before = file.read_bytes() if file.is_file() else b""
-    gap = b"" if not before or before.endswith(b"\n") else b"\n"
-    with file.open("ab") as out:
-        out.write(gap + line_of(note).encode() + b"\n")
+    """Adds one note at the end of the file, whole or not at all; what stands there is not touched."""
+    with appending(file) as add:
+        gap = b"" if _ends_a_line(file) else b"\n"
+        add(gap + line_of(note).encode() + b"\n")
+
+
+def _ends_a_line(file: Path) -> bool:
+    with file.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 1))
+        return stream.read() in (b"", b"\n")
 
 
 def line_of(note: Note) -> str:

@@ -44,6 +44,10 @@ _RARE_FALLS = 20  # records between restarts at which samples or tokens begin ag
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
 _DIGITS = re.compile(rb"\d+")
+_ARGUMENTS = re.compile(
+    r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
+)
+_VALUE = re.compile(r"[-+.\w]*\d[-+.\w]*")
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
@@ -216,15 +220,26 @@ class Course:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt. A name without a known role that came twice at most is left out.
+    """An attempt a launch. A name without a known role that came twice at most is left out.
+
+    Where the line with the arguments of the program, which stands before the first step, comes again with
+    whatever numbers, another launch has begun.
 
     Raises BadLog where no line with a step holds another number.
     """
     plan, log, before = plan_of(path), Log(path), dict[str, Scalar]()
     course = Course(plan.counters, plan.phases, plan.twofold)
     placed = _by_row if plan.by_row else _by_step
+    arguments = ""
     for record, values, step, known in placed(log, course, plan):
-        if not values or not known:
+        asked = (step is None) is not bool(arguments) and record.line_pairs
+        text = record.line_pairs[0].prefix.text if asked else ""
+        said = _VALUE.sub("", text) if _ARGUMENTS.search(text) else ""
+        if step is None:
+            arguments = arguments or said
+        if step is not None and said and said == arguments:
+            log.launch(config_facts(values))
+        elif not values or not known:
             for line in record.lines:
                 log.look(line)
         elif step is None:
@@ -237,7 +252,7 @@ def read(path: Path) -> list[Attempt]:
     for name, (points, _) in list(log.rows.columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) is Role.OTHER:
             del log.rows.columns[name]
-    return [log.attempt()]
+    return log.attempts()
 
 
 Placed = tuple[Record, dict[str, float], int | None, bool]

@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 
 from chronicle.model import Floats, Steps
 from chronicle.readers.events.scalars import Points, Text, decode
-from chronicle.readers.events.tfrecord import HEADER, U8, Damage, Frames, Ints, frames, intact, is_event_log
+from chronicle.readers.events.tfrecord import (
+    HEADER,
+    U8,
+    Damage,
+    Frames,
+    Gap,
+    Ints,
+    frames,
+    intact,
+    is_event_log,
+)
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
@@ -142,20 +152,25 @@ def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
 
 def _parts(log: Log, file: FileIO) -> Iterator[Batch]:
     """A large file in parts, each with what the one before it could not use."""
-    rest, base, n_read = np.empty(0, np.uint8), 0, 1
-    while n_read:
+    rest, base, is_last, gap = np.empty(0, np.uint8), 0, False, None
+    while not is_last:
         room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # a long record is not tried often
         room[: len(rest)] = rest
         n_read = file.readinto(room[len(rest) :].data) or 0
         buffer = room[: len(rest) + n_read]
         log.is_other = log.is_other or (not base and not is_event_log(buffer))
         piece = Piece(log, 0, len(buffer), base, is_last=not n_read)
-        yield _framed(buffer, [piece])
-        rest, base = buffer[piece.frames.stop :], base + piece.frames.stop
+        batch = _framed(buffer, [piece], max(0, log.size - base - len(buffer)), gap)
+        is_last = piece.is_last = piece.is_last or piece.frames.truncated  # by a record that no file holds
+        yield batch
+        stop, gap = piece.frames.stop, piece.frames.gap
+        rest, base = buffer[stop:], base + stop
+        gap = gap and Gap(gap.begin - stop, gap.is_zero)
 
 
-def _framed(buffer: U8, pieces: list[Piece]) -> Batch:
-    chains = frames(buffer, [piece.high for piece in pieces], last=pieces[0].is_last)
+def _framed(buffer: U8, pieces: list[Piece], follow: int = 0, gap: Gap | None = None) -> Batch:
+    stops = [piece.high for piece in pieces]
+    chains = frames(buffer, stops, last=pieces[0].is_last, follow=follow, gap=gap)
     for piece, chain in zip(pieces, chains, strict=True):
         piece.frames = chain
     return Batch(buffer, pieces)

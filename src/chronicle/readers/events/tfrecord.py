@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +38,19 @@ ROWS_BYTES = 1 << 21  # of the rows that are worked on at a time
 _HIGH_BYTES = ~np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 
 
+class Gap(NamedTuple):
+    """What is no record: from where on, and whether it is all zeros, as of a file that was never written."""
+
+    begin: int
+    is_zero: bool
+
+
 @dataclass
 class Frames:
     """Payloads ``begin:end`` in the order of the file, and what was in the way: (byte, what is wrong).
 
-    ``stop`` is where it ended: before the end of a part of a file, where the rest is needed to go on.
+    ``stop`` is where it ended: before the end of a part of a file, where the rest is needed to go on. What
+    need not be kept until then is a ``gap``, which the next part takes up.
     """
 
     begin: Ints = field(default_factory=lambda: np.empty(0, np.int64))
@@ -50,6 +58,14 @@ class Frames:
     damage: Damage = field(default_factory=list)
     truncated: bool = False
     stop: int = 0
+    gap: Gap | None = None
+
+    def close_gap(self, at: int) -> None:
+        """What is no record ends at ``at``."""
+        if self.gap:
+            what = f"length of a record is damaged; {at - self.gap.begin} bytes skipped"
+            self.damage.append((self.gap.begin, what))
+            self.gap = None
 
 
 def is_event_log(buffer: U8) -> bool:
@@ -75,86 +91,130 @@ def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
     return view[np.clip(at, 0, len(buffer) - size)]
 
 
-def frames(buffer: U8, stops: list[int], *, last: bool = True) -> list[Frames]:
+def frames(
+    buffer: U8, stops: list[int], *, last: bool = True, follow: int = 0, gap: Gap | None = None
+) -> list[Frames]:
     """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``.
 
     Where a chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
-    part that others follow: what is not whole there is left to them.
+    part that others follow, of ``follow`` bytes in all: what is not whole there is left to them. ``gap`` is
+    what the part before ended with.
     """
-    head, after = _headers(buffer, np.array(stops, np.int64))
+    head, after, cut = _headers(buffer, np.array(stops, np.int64), follow)
     bounds = np.searchsorted(head, [0, *stops])
-    return [
-        _chain(buffer, head[first:beyond], after[first:beyond], low, high, last)
-        for first, beyond, low, high in zip(bounds, bounds[1:], [0, *stops], stops, strict=False)
-    ]
+    result = []
+    for first, beyond, low, high in zip(bounds, bounds[1:], [0, *stops], stops, strict=False):
+        part = _Part(buffer, head[first:beyond], after[first:beyond], cut, high, follow, last)
+        result.append(_chain(part, low, gap))
+    return result
 
 
-def _headers(buffer: U8, stops: Ints) -> tuple[Ints, Ints]:
-    """Begin and end of all frames that can only be events (a few may stand inside another one)."""
+class _Part(NamedTuple):
+    """A file or a part of one, up to ``high``, with begin and end of all that can only be events."""
+
+    buffer: U8
+    head: Ints
+    after: Ints
+    cut: Ints
+    high: int
+    follow: int
+    last: bool
+
+    def next_head(self, at: int) -> int:
+        """The next place from ``at`` on that has the header of an event; else the end."""
+        i = int(np.searchsorted(self.head, at))
+        return int(self.head[i]) if i < len(self.head) else self.high
+
+    def kept_from(self, at: int) -> int:
+        """From where on, where no event begins, the next part is to look again."""
+        i = int(np.searchsorted(self.cut, at))
+        unseen = self.high - HEADER - FOOTER
+        return max(at, min(unseen, int(self.cut[i])) if i < len(self.cut) else unseen)
+
+
+def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
+    """Begin and end of all frames that can only be events, and the begin of those that are not whole here.
+
+    A few may stand inside another one.
+    """
     places = [np.empty(0, np.int64)]
     last = len(buffer) - HEADER - FOOTER
     for low in range(0, last, BLOCK):
         at = np.flatnonzero(buffer[low + HEADER : min(low + BLOCK, last) + HEADER] == FIRST_BYTE) + low
         length = word(buffer, at, "<u8")
-        at, length = at[length < last], length[length < last]
+        at, length = at[length < last + follow], length[length < last + follow]
         places.append(at[masked_crcs_of_words(length) == word(buffer, at + 8, "<u4")])
     head = np.concatenate(places)
     after = head + word(buffer, head, "<i8") + HEADER + FOOTER
     fits = after <= stops[np.minimum(np.searchsorted(stops, head, side="right"), len(stops) - 1)]
-    return head[fits], after[fits]
+    return head[fits], after[fits], head[~fits]
 
 
-def _chain(buffer: U8, head: Ints, after: Ints, low: int, high: int, last: bool) -> Frames:
+def _chain(part: _Part, low: int, gap: Gap | None) -> Frames:
+    head, after, high = part.head, part.after, part.high
     breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
     begins, ends = [head[:0]], [head[:0]]
-    result, at = Frames(stop=high), low
+    result, at = Frames(stop=high, gap=gap), low
     while at < high:
         i = int(np.searchsorted(head, at))
         if i < len(head) and head[i] == at:
+            result.close_gap(at)
             stop = int(breaks[np.searchsorted(breaks, i)]) + 1
             begins.append(head[i:stop])
             ends.append(after[i:stop])
             at = int(after[stop - 1])
             continue
-        goes_on_at, is_frame = _odd_frame(buffer, at, int(head[i]) if i < len(head) else high, result, last)
-        if goes_on_at == at:
-            result.stop = at
+        goes_on_at, is_frame = _odd_frame(part, at, result)
+        if goes_on_at == at or (result.gap and not part.last and part.next_head(at) == high):
+            result.stop = goes_on_at
             break
         if is_frame:
             begins.append(np.array([at]))
             ends.append(np.array([goes_on_at]))
         at = goes_on_at
+    if part.last and result.gap and result.gap.is_zero:
+        result.truncated = True
+    elif part.last:
+        result.close_gap(high)
     result.begin = np.concatenate(begins) + HEADER
     result.end = np.concatenate(ends) - FOOTER
     return result
 
 
-def _odd_frame(buffer: U8, at: int, known: int, result: Frames, last: bool) -> tuple[int, bool]:
+def _odd_frame(part: _Part, at: int, result: Frames) -> tuple[int, bool]:
     """Where to go on after ``at``, where no event begins, and whether what lies between is a whole frame.
 
-    ``known`` is the next place that has the header of an event. Damage and a cut end are noted in ``result``.
-    It goes on at ``at`` itself where only what follows this part of a file can tell.
+    Damage, a cut end and a gap are noted in ``result``. It goes on at ``at`` itself where only what follows
+    this part of a file can tell.
     """
-    high = result.stop
-    is_cut, header_right, end = high - at < HEADER, False, 0
-    if not is_cut:
-        length, check = struct.unpack("<QI", buffer[at : at + HEADER].tobytes())
-        end = at + HEADER + length
-        header_right = masked_crc(buffer[at : at + 8].tobytes()) == check
-        is_cut = header_right and end + FOOTER > high
-    if not last and (is_cut or (known == high and not header_right)):
-        return at, False
-    if is_cut or (known == high and not buffer[at:high].any()):
-        result.truncated = True
-        return high, False
+    if result.gap:
+        return _over(part, at, result, result.gap), False
+    if part.high - at < HEADER:
+        result.truncated = part.last
+        return part.high if part.last else at, False
+    length, check = struct.unpack("<QI", part.buffer[at : at + HEADER].tobytes())
+    end = at + HEADER + length + FOOTER
+    may_follow = not part.last and part.high < end <= part.high + part.follow
+    known = part.next_head(at)
+    if masked_crc(part.buffer[at : at + 8].tobytes()) == check:
+        result.truncated = end > part.high and not may_follow
+        whole = end <= part.high
+        return end if whole else at if may_follow else part.high, whole
     # a damaged header is given a chance where its record would end before the next one
-    ends_early = end + FOOTER <= known
-    if header_right or (ends_early and intact(buffer, np.array([at + HEADER]), np.array([end]))[0]):
-        if not header_right:
-            result.damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
-        return end + FOOTER, True
-    result.damage.append((at, f"length of a record is damaged; {known - at} bytes skipped"))
-    return known, False
+    if end <= known and intact(part.buffer, np.array([at + HEADER]), np.array([end - FOOTER]))[0]:
+        result.damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
+        return end, True
+    if may_follow and known == part.high:
+        return at, False
+    return _over(part, at, result, Gap(at, True)), False
+
+
+def _over(part: _Part, at: int, result: Frames, gap: Gap) -> int:
+    """Where a gap ends that goes on at ``at``, or up to where it has been looked at."""
+    known = part.next_head(at)
+    to = known if part.last or known < part.high else part.kept_from(at)
+    result.gap = Gap(gap.begin, gap.is_zero and not part.buffer[at:to].any())
+    return to
 
 
 def intact(buffer: U8, begin: Ints, end: Ints) -> Mask:

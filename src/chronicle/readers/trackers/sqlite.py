@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from urllib.parse import quote
 from chronicle.errors import BadLog
 from chronicle.model import Fault, Place
 from chronicle.readers.text import head
+from chronicle.workspace.locks import scratch
 
 MAGIC = b"SQLite format 3\0"
 MAX_CELL = 1 << 24  # bytes
@@ -91,9 +91,13 @@ def opened(path: Path) -> Iterator[Store]:
     with ExitStack() as stack:
         file, mode = path, "mode=ro&immutable=1"
         if wal.is_file() and wal.stat().st_size:
-            file, mode = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy", "mode=rw"
+            file, mode = stack.enter_context(scratch()) / "copy", "mode=rw"
             shutil.copyfile(path, file)
             shutil.copyfile(wal, file.with_name("copy-wal"))
+        elif cut := _is_cut(path):  # what is missing of a page would be read as zeros, which are values
+            file = stack.enter_context(scratch()) / "copy"
+            shutil.copyfile(path, file)
+            os.truncate(file, path.stat().st_size // cut * cut)
         try:
             connection = stack.enter_context(closing(_connected(file, mode)))
             store = _store(path, connection)
@@ -149,12 +153,13 @@ def _store(path: Path, connection: sqlite3.Connection) -> Store:
     return store
 
 
-def _is_cut(path: Path) -> bool:
-    """Whether the file has fewer pages than its header says; SQLite reads what is missing as zeros."""
+def _is_cut(path: Path) -> int:
+    """The bytes of a page, where the file has fewer pages than its header says; 0 for a whole file."""
     start = head(path)
     page_size, n_pages = int.from_bytes(start[16:18], "big"), int.from_bytes(start[28:32], "big")
     dated = start[24:28] == start[92:96]  # else an old version wrote the header, and did not count
-    return dated and path.stat().st_size < n_pages * (65536 if page_size == 1 else page_size)
+    page_bytes = 65536 if page_size == 1 else page_size
+    return page_bytes if dated and path.stat().st_size < n_pages * page_bytes else 0
 
 
 def _quoted(name: str) -> str:

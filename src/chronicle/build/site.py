@@ -1,0 +1,161 @@
+"""The folder of a site: made beside the one that people read, checked, and put in its place in one step.
+
+Until then yesterday's site is whole, whatever happens to a build; afterwards today's is. Only a folder that
+holds our mark is ever replaced, and what a person hid in it (`.git`, a name beginning with a dot) is kept.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from chronicle.build.engines import write_tree
+from chronicle.errors import SiteError, UsageError
+from chronicle.workspace.locks import remove
+
+MARKER = ".chronicle-site"  # a folder without it is not ours, and is left alone
+_NOT_WHOLE = (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP)  # where two names cannot be exchanged
+_NO_RENAME = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.EBUSY,
+)  # a mount point, or a folder of others above
+_HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
+
+
+def claim(out: Path) -> None:
+    """Raises UsageError where ``out`` may not become a site: it holds what chronicle did not make."""
+    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
+        raise UsageError(
+            f"{out} is not empty and was not made by chronicle, and a build replaces its folder. "
+            "Remedy: name another --out, or remove the folder yourself"
+        )
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file. Name a folder with --out")
+
+
+def lacking(site: Path, docs: Path) -> list[str]:
+    """Pages that ``docs`` has, and a site made of it has not: its home, and those of the runs."""
+    pages = [docs / "index.md", *docs.glob("runs/*/index.md")]
+    wanted = [page.relative_to(docs).with_suffix(".html") for page in pages if page.is_file()]
+    return [str(page) for page in wanted if not _holds_something(site / page)]
+
+
+def put_in_place(made: Path, out: Path, docs: Path) -> None:
+    """Puts the site ``made`` in the place of ``out``, and removes what was there.
+
+    Raises:
+        SiteError: pages are missing in it; ``out`` is as it was.
+        OSError: it cannot be put there; ``out`` is whole, old or new.
+    """
+    missing = lacking(made, docs)
+    if missing:
+        named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        raise SiteError(f"the site engine made no {named}; the site of the last build is left as it is")
+    (made / MARKER).touch()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if not out.exists():
+        try:
+            made.rename(out)
+            return
+        except OSError as err:
+            if err.errno != errno.EXDEV:
+                raise
+    try:
+        beside = made if _same_disk(made, out.parent) else _copied(made, out)
+        _exchange(beside, out)
+    except OSError as err:
+        if err.errno not in _NO_RENAME:
+            raise
+        _filled(out, made)
+        beside = made
+    put_away(beside, out)
+    remove(made)
+
+
+def clear(made: Path, out: Path) -> None:
+    """Makes room for a site that is to be made, of what a build that was killed left there."""
+    if not out.exists() and _away(made).is_dir():  # killed between two steps
+        _away(made).rename(out)
+    for left in (made, _away(made), _beside(out)):
+        put_away(left, out)
+
+
+def put_away(old: Path, out: Path) -> None:
+    """Removes what a site was made in or replaced; what people hid in it goes on in ``out``."""
+    if not old.is_dir() or old.is_symlink():
+        remove(old)
+        return
+    for entry in old.iterdir():
+        if entry.name.startswith(".") and entry.name != MARKER and not os.path.lexists(out / entry.name):
+            shutil.move(entry, out / entry.name)
+    remove(old)
+
+
+def _holds_something(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > 0
+
+
+def _same_disk(one: Path, other: Path) -> bool:
+    return one.stat().st_dev == other.stat().st_dev
+
+
+def _copied(made: Path, out: Path) -> Path:
+    """A copy of a site on the disk of ``out``, beside it."""
+    shutil.copytree(made, _beside(out))
+    return _beside(out)
+
+
+def _beside(out: Path) -> Path:
+    return out.with_name(f".{out.name}.chronicle-next")
+
+
+def _exchange(made: Path, out: Path) -> None:
+    """Lets two folders change their names, in one step where the system can."""
+    if not out.exists():
+        made.rename(out)
+        return
+    try:
+        _exchanged(made, out)
+    except OSError as err:
+        if err.errno not in _NOT_WHOLE:
+            raise
+        away = _away(made)  # two steps: who reads in between finds nothing
+        out.rename(away)
+        made.rename(out)
+        away.rename(made)
+
+
+def _away(made: Path) -> Path:
+    return made.with_name(f"{made.name}.old")
+
+
+def _exchanged(one: Path, other: Path) -> None:
+    libc: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    first, second = os.fsencode(one), os.fsencode(other)
+    if sys.platform == "linux" and hasattr(libc, "renameat2"):
+        failed = libc.renameat2(_HERE, first, _HERE, second, _EXCHANGE)
+    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        failed = libc.renamex_np(first, second, _SWAP)
+    else:
+        raise OSError(errno.ENOSYS, "no exchange of names", str(one))
+    if failed:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(one), None, str(other))
+
+
+def _filled(out: Path, made: Path) -> None:
+    """Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half."""
+    hidden = [path for path in out.iterdir() if path.name.startswith(".")]
+    kept = [
+        file for path in hidden for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()
+    ]
+    files = [*(file for file in made.rglob("*") if file.is_file())]
+    content = [(file.relative_to(made).as_posix(), file.read_bytes()) for file in files]
+    write_tree(out, [*content, *((file.relative_to(out).as_posix(), file) for file in kept)])

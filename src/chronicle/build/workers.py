@@ -1,0 +1,125 @@
+"""Processes that work for a build: those that make entries, and the site engine. All end with their parent.
+
+However a build ends (SIGKILL and SIGTERM too), each sees the end of a pipe that only its parent holds open.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import TypeVar
+
+from chronicle.workspace.locks import leave_nothing, sweep
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# A module as a process of its own, whose standard input is a pipe that ends with its parent.
+_WATCHED = (
+    "import os, runpy, sys, threading\n"
+    "threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()\n"
+    "sys.argv[:] = sys.argv[1:]\n"
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
+
+
+def run_module(
+    module: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path
+) -> tuple[int, str]:
+    """Runs ``python -m module`` in ``folder``; its exit code, and all that it printed. Raises OSError."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WATCHED, module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(environment),
+        cwd=folder,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout  # a pipe
+            printed = process.stdout.read()
+            return process.wait(), printed
+        except BaseException:
+            process.kill()
+            raise
+
+
+def in_processes(
+    work: Callable[[T], R], items: Sequence[T], workers: int, lost: Callable[[T], R]
+) -> Generator[R, None, None]:
+    """``work`` of each item, in the order in which they are done; each is looked at in one of ``workers``.
+
+    Where a worker was killed, whatever had not been done is done again, one by one, each in a worker of its
+    own: ``lost`` stands for an item whose worker is killed then too.
+    """
+    done: set[int] = set()
+    try:
+        for number, result in _pooled(work, items, range(len(items)), workers):
+            done.add(number)
+            yield result
+    except BrokenProcessPool:
+        for number in sorted({*range(len(items))} - done):
+            try:
+                ((_, result),) = _pooled(work, items, [number], 1)
+            except BrokenProcessPool:
+                result = lost(items[number])
+            yield result
+
+
+def _pooled(
+    work: Callable[[T], R], items: Sequence[T], numbers: Sequence[int], workers: int
+) -> Iterator[tuple[int, R]]:
+    before = {child.pid for child in active_children()}
+    # spawn: a forked child would inherit the locks of threads that numba or BLAS may have started
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
+    try:
+        with _interrupts_held():  # they are for the parent alone: it ends the others
+            futures: dict[Future[R], int] = {pool.submit(work, items[n]): n for n in numbers}
+        yield from ((futures[future], future.result()) for future in as_completed(futures))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in active_children():
+            if child.pid not in before:
+                child.kill()
+                child.join()
+        sweep()  # of what they had unpacked
+        raise
+    pool.shutdown()
+
+
+def end_with_parent() -> None:
+    """Lets this worker end as soon as its parent has ended, and leave nothing."""
+    parent = parent_process()
+    assert parent  # it is a worker
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        leave_nothing()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes that are started within are not interrupted by a terminal; this one is, afterwards."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,192 @@
+"""chronicle add: a run of the workspace from logs that lie anywhere. All of it appears at once, or nothing.
+
+The logs are copied into a folder that nobody sees, which then gets the name of the run. Links are left out,
+since what they lead to may be anything, and a workspace is kept in git; `follow` copies what they lead to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chronicle.errors import UsageError
+from chronicle.workspace.folders import RUN_CONFIG, Workspace, address_of, safe_id, shown
+from chronicle.workspace.locks import scratch
+
+_OWN_KEYS = ("title", "project", "description", "source", "licence")
+
+
+@dataclass(frozen=True)
+class Added:
+    """The folder of the run that was made, and what in the logs was no file to copy."""
+
+    folder: Path
+    left_out: tuple[Path, ...] = ()
+
+
+def add(
+    workspace: Workspace,
+    logs: Sequence[Path],
+    name: str,
+    facts: Mapping[str, str],
+    *,
+    link: bool = False,
+    follow: bool = False,
+) -> Added:
+    """Makes runs/<name>/ from logs, copied in, or pointed at by run.toml when ``link`` is true.
+
+    A single folder becomes that of the run. Logs of one name keep it, each in a folder named after its own.
+    With ``follow`` what links lead to is copied too.
+
+    Raises:
+        UsageError: a log that does not exist, two that cannot be told apart, a loop of links, or a run of
+            that name that exists.
+        ConfigError: a log that is to be pointed at, and that the workspace does not allow.
+        OSError: something cannot be read or written; nothing has been made.
+    """
+    missing = [str(log) for log in logs if not log.exists()]
+    if missing:
+        raise UsageError(f"no such file or folder: {', '.join(missing)}")
+    for log in logs if link else ():
+        if address := address_of(log):
+            workspace.confines.require_address(address, "--link")
+        else:
+            workspace.confines.require_path(log, "--link")
+    folder = workspace.runs_folder / safe_id(name or logs[0].resolve().stem)
+    _must_be_free(folder)
+    workspace.runs_folder.mkdir(parents=True, exist_ok=True)
+    copying = _Copying(follow)
+    with scratch(workspace.runs_folder) as place:
+        made = place / "run"
+        made.mkdir()
+        if not link:
+            for log, relative in _places(logs).items():
+                copying.copy(log, made / relative)
+        if text := _run_toml([log.resolve() for log in logs] if link else [], facts):
+            if (made / RUN_CONFIG).exists():
+                what = "is among the logs already, and says what the run is"
+                raise UsageError(f"{RUN_CONFIG} {what}. Remedy: write the facts into it, without --fact")
+            _write(made / RUN_CONFIG, text)
+        try:
+            made.rename(folder)
+        except OSError:
+            _must_be_free(folder)  # another has made it meanwhile
+            raise
+    return Added(folder, tuple(copying.left_out))
+
+
+def _must_be_free(folder: Path) -> None:
+    """Whatever the case of its letters: a workspace may be cloned where that makes no difference."""
+    taken = os.listdir(folder.parent) if folder.parent.is_dir() else []
+    for name in taken:
+        if name.casefold() == folder.name.casefold():
+            place = folder.with_name(name)
+            raise UsageError(
+                f"{place} exists. Choose another --name, or put the logs into that folder yourself"
+            )
+
+
+def _places(logs: Sequence[Path]) -> dict[Path, Path]:
+    """Where each log goes in the folder of its run; each once, however often it is given.
+
+    Raises UsageError where two would go to one place.
+    """
+    found = list(dict.fromkeys(Path(os.path.abspath(log)) for log in logs))
+    if len(found) == 1 and found[0].is_dir():
+        return {found[0]: Path()}
+    places = dict.fromkeys(found, 1)  # how many parts of its path name it
+    while twice := _met(places):
+        for log in twice:
+            places[log] += 1
+            if places[log] >= len(log.parts):
+                named = " and ".join(map(str, twice[:2]))
+                raise UsageError(f"{named} have one name. Remedy: give one of them another")
+    return {log: _placed(log, n) for log, n in places.items()}
+
+
+def _met(places: Mapping[Path, int]) -> list[Path]:
+    """The logs that would not be alone in their place, whatever the case of its letters."""
+    spelled = {log: str(_placed(log, n)).casefold() for log, n in places.items()}
+    times = Counter(spelled.values())
+    return [log for log, name in spelled.items() if times[name] > 1]
+
+
+def _placed(log: Path, n_parts: int) -> Path:
+    """The last parts of a path, its folders without the dots that would hide them."""
+    *folders, name = log.parts[-n_parts:]
+    return Path(*(folder.lstrip(".") or "_" for folder in folders), name)
+
+
+@dataclass
+class _Copying:
+    follow: bool
+    left_out: list[Path] = field(default_factory=list)
+
+    def copy(self, log: Path, to: Path) -> None:
+        """What somebody named is copied also where it is a link."""
+        real = log.resolve()
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if real.is_dir():
+            self._folder(real, log, to, ())
+        elif real.is_file():
+            _file(real, to)
+        else:
+            raise UsageError(f"{shown(log)} is no regular file (a pipe, socket or device). Name a file")
+
+    def _folder(self, folder: Path, known_as: Path, to: Path, above: tuple[tuple[int, int], ...]) -> None:
+        info = folder.stat()
+        if (info.st_dev, info.st_ino) in above:
+            raise UsageError(f"{known_as} is a link that leads back above itself. Remedy: remove it")
+        above = (*above, (info.st_dev, info.st_ino))
+        to.mkdir(exist_ok=True)
+        for entry in _entries(folder):
+            path, place = Path(entry.path), known_as / entry.name
+            if entry.is_symlink() and not (self.follow and path.exists()):
+                self.left_out.append(place)
+            elif entry.is_dir():
+                self._folder(path, place, to / entry.name, above)
+            elif stat.S_ISREG(entry.stat().st_mode):
+                _file(path, to / entry.name)
+            else:
+                self.left_out.append(place)
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        yield from sorted(entries, key=lambda entry: entry.name)
+
+
+def _file(source: Path, to: Path) -> None:
+    """A copy with its times that a power cut does not take back. Raises OSError, also where it exists."""
+    with source.open("rb") as content, to.open("xb") as out:
+        shutil.copyfileobj(content, out, 1 << 20)
+        out.flush()
+        os.fsync(out.fileno())
+    shutil.copystat(source, to)
+
+
+def _write(file: Path, text: str) -> None:
+    with file.open("x", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _run_toml(paths: Sequence[Path], facts: Mapping[str, str]) -> str:
+    own = {k: v for k, v in facts.items() if k in _OWN_KEYS}
+    lines = [f"{k} = {_quoted(v)}" for k, v in own.items()]
+    lines += [f"paths = [{', '.join(_quoted(address_of(p) or str(p)) for p in paths)}]"] if paths else []
+    rest = [f"{_quoted(k)} = {_quoted(v)}" for k, v in facts.items() if k not in own]
+    lines += ["", "[facts]", *rest] if rest else []
+    return "\n".join(lines).lstrip("\n") + "\n" if lines else ""
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string, which is one of JSON but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,218 @@
+"""What two processes must not do at once, and what one that is killed would leave behind.
+
+Both rest on the locks of the operating system (flock; on Windows a locked byte). Such a lock ends with its
+holder, however that ends, so none is ever stale: what a killed holder left is seen by its lock being free.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+Say = Callable[[str], None]
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF)  # where there are none
+_FAR = 1 << 30  # of Windows: the locked byte must not be one that says who holds the lock
+_POLL_S = 0.5  # of Windows, which cannot wait for a byte for long
+_SCRATCH = re.compile(r"\.chronicle-scratch-[0-9a-f]{16}")
+_mine: dict[Path, int] = {}  # scratch folders of this process, and what holds each
+_swept: set[Path] = set()
+
+
+@contextmanager
+def locked(file: Path, what: str, say: Say) -> Iterator[None]:
+    """Holds the lock ``file`` (made where it is missing, never removed), waiting for whoever has it.
+
+    ``what`` is what it guards, as in "the workspace". ``say`` is told who is waited for, with id and age, and
+    what is taken over from a holder that was killed.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)  # it is emptied
+    with os.fdopen(os.open(file, flags, 0o644), "a+b") as stream:
+        if _taken_by_other(stream.fileno()):
+            say(f"waiting for {what}: {_holder(file) or 'another process'} is at work there")
+            _wait(stream.fileno())
+        elif held := _holder(file):
+            say(f"{what} was left locked by {held}, which did not end well; taken over")
+        _write(stream.fileno(), _who())
+        try:
+            yield
+        finally:
+            _write(stream.fileno(), b"")
+
+
+@contextmanager
+def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
+    """A function that adds bytes to the end of a file whole or not at all; nobody else does meanwhile."""
+
+    def add(data: bytes) -> None:
+        size = os.fstat(stream.fileno()).st_size
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(stream.fileno(), data[written:])
+            os.fsync(stream.fileno())
+        except BaseException:
+            os.truncate(stream.fileno(), size)
+            raise
+
+    with file.open("ab", buffering=0) as stream:
+        if _taken_by_other(stream.fileno()):
+            _wait(stream.fileno())
+        yield add
+
+
+@contextmanager
+def scratch(parent: Path | None = None) -> Iterator[Path]:
+    """A new folder of this process alone, below ``parent`` or where temporary files belong; gone afterwards.
+
+    What killed processes left there is removed the first time. Raises OSError.
+    """
+    place = parent or Path(tempfile.gettempdir())
+    if place not in _swept:
+        _swept.add(place)
+        sweep(place)
+    folder = _new_folder(place)
+    try:
+        yield folder
+    finally:
+        _leave(folder)
+
+
+def leave_nothing() -> None:
+    """Removes the scratch folders of this process, for one that ends at once."""
+    for folder in list(_mine):
+        _leave(folder)
+
+
+def sweep(place: Path | None = None) -> int:
+    """Removes what killed processes left where temporary files belong, or in ``place``; how many there were.
+
+    Only folders of just the name that `scratch` gives, of this user, that no process holds.
+    """
+    found = 0
+    try:
+        entries = list(os.scandir(place or tempfile.gettempdir()))
+    except OSError:
+        return 0
+    for entry in entries:
+        if _SCRATCH.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False) and _is_own(entry):
+            found += _removed_if_free(Path(entry.path))
+    return found
+
+
+def remove(path: Path) -> None:
+    """Removes a file, a folder with all in it, or a link, never what that leads to; there may be none."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _new_folder(place: Path) -> Path:
+    while True:
+        folder = place / f".chronicle-scratch-{secrets.token_hex(8)}"
+        folder.mkdir(0o700)
+        held = _held(folder)
+        if held is not None and os.path.isdir(folder):  # a sweep may have come between the two
+            _mine[folder] = held
+            return folder
+
+
+def _leave(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    held = _mine.pop(folder, -1)
+    if held >= 0:
+        os.close(held)
+
+
+def _removed_if_free(folder: Path) -> bool:
+    try:
+        held = _held(folder)
+    except OSError:
+        return False
+    if held is None or held < 0:  # where a folder has no lock, nobody can tell
+        return False
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(held)
+    return True
+
+
+def _held(folder: Path) -> int | None:
+    """A descriptor that holds the lock of a folder; -1 where folders have none, None if another holds it."""
+    if sys.platform == "win32":
+        return -1
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as err:
+        os.close(descriptor)
+        return -1 if err.errno in _NO_LOCKS else None
+    return descriptor
+
+
+def _is_own(entry: os.DirEntry[str]) -> bool:
+    try:
+        info = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return sys.platform == "win32" or (info.st_uid == os.getuid() and stat.S_IMODE(info.st_mode) == 0o700)
+
+
+def _taken_by_other(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as err:
+        return err.errno not in _NO_LOCKS
+    return False
+
+
+def _wait(descriptor: int) -> None:
+    if sys.platform == "win32":
+        while _taken_by_other(descriptor):
+            time.sleep(_POLL_S)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def _write(descriptor: int, text: bytes) -> None:
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, text)  # opened to append: at the start of what is empty
+
+
+def _who() -> bytes:
+    return json.dumps({"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}).encode()
+
+
+def _holder(file: Path) -> str:
+    """Who wrote into a lock that it holds it, with the age of that in seconds; "" where nobody did."""
+    text = file.read_bytes()[:1000]
+    try:
+        who = json.loads(text)
+        age = max(0, round(time.time() - float(who["since"])))
+        return f"process {int(who['process'])} on {str(who['host'])[:100]} (for {age} s)"
+    except (ValueError, KeyError, TypeError):
+        return "another process" if text else ""

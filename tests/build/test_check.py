@@ -1,0 +1,104 @@
+"""chronicle check: what is damaged is found, told, and made again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+
+import pytest
+from tests.cli.test_cli import healthy, plain_engine
+
+
+@pytest.fixture
+def built(chronicle, tmp_path):
+    chronicle("init", ".")
+    plain_engine(tmp_path)
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    assert chronicle("build", "-q").code == 0
+    return tmp_path
+
+
+def git(folder, *arguments):
+    who = ["-c", "user.name=ada", "-c", "user.email=ada@example.org"]
+    subprocess.run(["git", "-C", folder, *who, *arguments], check=True, capture_output=True)
+
+
+@pytest.mark.slow
+def test_what_is_damaged_is_told_and_made_again(chronicle, built):
+    assert chronicle("check").out == f"all is whole in {built}\n"
+    entry, site = built / "build" / "entries" / "a", built / "build" / "site"
+    figure = entry / "whole-dark.webp"
+    whole, times = figure.read_bytes(), (figure.stat().st_atime_ns, figure.stat().st_mtime_ns)
+    figure.write_bytes(bytes(len(whole)))
+    os.utime(figure, ns=times)  # as a disk does that loses bits
+    (entry / "series.csv").unlink()
+    (site / "runs" / "a" / "entry.json").write_text("{}")
+    (site / "index.html").write_text("")
+    (built / "runs" / "a" / "notes.md").write_bytes(b"# Notes\n\nna\xefve\n")
+    (built / "runs" / "a" / "more.csv").symlink_to("nowhere")
+    ran = chronicle("check")
+    assert ran.code == 1
+    assert ran.err.splitlines() == [
+        f"error: {built}/runs/a/more.csv: is a link to what does not exist. "
+        "Remedy: mend the link or remove it",
+        f"error: {built}/runs/a/notes.md@11: is no UTF-8; a page shows a sign in its place. "
+        "Remedy: save it as UTF-8",
+        f"error: {figure}: holds something else than what was written. "
+        "Remedy: chronicle build, which makes it again",
+        f"error: {entry}/series.csv: is missing. Remedy: chronicle build, which makes it again",
+        f"error: {site}/index.html: is missing. Remedy: chronicle build, which makes it again",
+    ]
+    (built / "runs" / "a" / "more.csv").unlink()
+    (built / "runs" / "a" / "notes.md").unlink()
+    assert chronicle("build", "-q").code == 0
+    assert figure.read_bytes() == whole
+    assert chronicle("check").code == 0
+    (site / "runs" / "a" / "entry.json").write_text("{}")
+    assert chronicle("check").err == (
+        f"error: {site}/runs/a/entry.json: is not what was kept of the run. "
+        "Remedy: chronicle build, which makes it again\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_log_that_changed_unseen_is_told_and_read_again(chronicle, built):
+    memory = built / "build" / "entries" / "a" / "inputs.json"
+    rows = {name: [*row[:-1], "0" * 64] for name, row in json.loads(memory.read_text()).items()}
+    memory.write_text(json.dumps(rows))
+    os.utime(memory, ns=(time.time_ns() + 3600 * 10**9,) * 2)
+    ran = chronicle("check")
+    log = built / "runs" / "a" / "a.csv"
+    assert ran.code == 1
+    assert not memory.exists()
+    assert ran.err.splitlines() == [
+        f"error: {log}: changed, and its size and times did not: a disk that fails, or a tool that hides "
+        "what it does. Remedy: compare it with a copy of yours; the next build reads it again"
+    ]
+
+
+def test_what_git_holds_is_looked_at(chronicle, tmp_path):
+    chronicle("init", ".")
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Keep a run")
+    assert chronicle("check").out == f"all is whole in {tmp_path}\n"
+    with (tmp_path / "runs" / "a" / "a.csv").open("a") as log:
+        log.write("401,2.0\n")
+    ran = chronicle("check")
+    assert (ran.code, ran.out.splitlines()[0]) == (
+        0,
+        "runs/a/a.csv: differs from what git holds (`git diff` shows how)",
+    )
+    blob = subprocess.run(
+        ["git", "rev-parse", "HEAD:runs/a/a.csv"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    kept = tmp_path / ".git" / "objects" / blob[:2] / blob[2:]
+    kept.chmod(0o600)
+    kept.write_bytes(kept.read_bytes()[:-9])
+    ran = chronicle("check")
+    assert ran.code == 1
+    assert ran.err.startswith(f"error: {tmp_path}: what git holds is damaged (")
+    assert ran.err.endswith("). Remedy: clone it anew\n")

@@ -1,0 +1,171 @@
+"""What is kept of a run: never older than its logs, never damaged unseen, and one defect costs one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.test_cli import healthy
+from tests.readers.writers import event_log
+
+from chronicle.build.produce import Product, last_entry, produce
+from chronicle.build.store import damaged, forget
+from chronicle.errors import Defect
+from chronicle.readers import csv_tables, events, read_all
+from chronicle.workspace.config import WorkspaceConfig
+from chronicle.workspace.folders import RunFolder
+
+module = sys.modules["chronicle.build.produce"]  # its package has a function of that name
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Product:
+    log = healthy(tmp_path / "a.csv")
+    return Product(RunFolder("a", (log,)), WorkspaceConfig(), tmp_path / "entries" / "a")
+
+
+def test_rows_that_come_in_while_a_log_is_read_are_for_the_next_build(
+    product: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = module.diagnose
+
+    def while_it_grows(run: RunFolder, config: WorkspaceConfig) -> object:
+        diagnosed = real(run, config)
+        with run.logs[0].open("a") as log:
+            log.writelines(f"{step},nan\n" for step in range(401, 2401))
+        return diagnosed
+
+    monkeypatch.setattr(module, "diagnose", while_it_grows)
+    assert produce(product).entry.verdict == "good"
+    monkeypatch.setattr(module, "diagnose", real)
+    assert product.cached() is None
+    assert produce(product).entry.verdict == "bad"
+    assert product.cached().entry.verdict == "bad"
+
+
+@pytest.fixture
+def kept(product: Product) -> Product:
+    assert produce(product).entry and product.cached()
+    return product
+
+
+def test_a_halved_figure_is_made_again(kept: Product) -> None:
+    figure = next(kept.folder.glob("*.webp"))
+    whole = figure.read_bytes()
+    figure.write_bytes(whole[: len(whole) // 2])
+    assert damaged(kept.folder) == [figure.name]
+    assert kept.cached() is None
+    produce(kept)
+    assert (figure.read_bytes(), damaged(kept.folder)) == (whole, [])
+
+
+def test_a_cut_table_a_changed_verdict_and_a_lost_file_are_made_again(kept: Product) -> None:
+    for spoil in ("series.csv", "entry.json", "whole-light.webp"):
+        produce(kept)
+        file = kept.folder / spoil
+        times = file.stat().st_atime_ns, file.stat().st_mtime_ns
+        if spoil == "entry.json":  # of the same size and time
+            entry = file.read_bytes()
+            file.write_bytes(entry.replace(b'"verdict": "good"', b'"verdict": "bad "'))
+            assert file.read_bytes() != entry
+            os.utime(file, ns=times)
+        elif spoil == "series.csv":
+            file.write_bytes(file.read_bytes()[:-5])
+        else:
+            file.unlink()
+        assert kept.cached() is None, spoil
+        assert damaged(kept.folder) == [spoil]
+
+
+def test_what_is_damaged_is_not_told_by_a_list(kept: Product, tmp_path: Path) -> None:
+    place = tmp_path / "build" / "entries" / "a"
+    shutil.copytree(kept.folder, place)
+    assert last_entry(tmp_path, "a")[1] == "built"
+    entry = (place / "entry.json").read_text()
+    (place / "entry.json").write_text(entry.replace('"verdict": "good"', '"verdict": "bad"'))
+    assert last_entry(tmp_path, "a") == (None, "damaged")
+    assert last_entry(tmp_path, "b") == (None, "not built")
+
+
+def test_what_was_copied_from_elsewhere_is_still_kept(kept: Product) -> None:
+    for file in kept.folder.iterdir():
+        os.utime(file, ns=(10**18, 10**18))
+    assert kept.cached()
+    assert json.loads((kept.folder / "kept.json").read_text())["files"]["series.csv"][1] == 10**18
+
+
+@pytest.mark.parametrize("junk", ["", "[]", '{"key": 1}', '{"key": "x", "files": {"../a": [1, 2, "3"]}}'])
+def test_a_note_of_what_is_kept_that_cannot_be_used_counts_as_none(kept: Product, junk: str) -> None:
+    (kept.folder / "kept.json").write_text(junk)
+    assert kept.cached() is None
+    forget(kept.folder)
+    assert kept.cached() is None
+
+
+@pytest.mark.parametrize("part", ["stitch", "classify", "make_entry"])
+def test_a_defect_costs_one_run(product: Product, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **options: object) -> None:
+        raise KeyError("no such\ncolumn")
+
+    monkeypatch.setattr(module, part, broken)
+    outcome = produce(product)
+    assert outcome.entry is None
+    line = broken.__code__.co_firstlineno + 1
+    assert outcome.problems == (
+        "a.csv: chronicle failed on it, which is a defect "
+        f"(KeyError: 'no such\\ncolumn', test_kept.py:{line}). "
+        "Remedy: report what `CHRONICLE_DEBUG=1 chronicle classify` prints for it, with the log if you may",
+    )
+    monkeypatch.setenv("CHRONICLE_DEBUG", "1")
+    with pytest.raises(KeyError):
+        produce(product)
+
+
+def test_a_reader_that_fails_costs_one_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = csv_tables.read
+
+    def broken(path: Path) -> object:
+        return np.zeros(3)[7] if path.name == "b.csv" else real(path)
+
+    for name in ("a.csv", "b.csv", "c.csv"):
+        healthy(tmp_path / name)
+    monkeypatch.setattr(csv_tables, "read", broken)
+    reading = read_all(tmp_path)
+    assert [one.name for one in reading.attempts] == ["a.csv", "c.csv"]
+    (problem,) = reading.problems
+    assert isinstance(problem, Defect)
+    assert problem.where == str(tmp_path / "b.csv")
+    assert problem.failure.startswith("IndexError: index 7 is out of bounds for axis 0 with size 3, ")
+
+
+def test_one_event_file_that_a_reader_of_many_fails_on_costs_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = events._attempts
+
+    def broken(log: object) -> object:
+        if log.path.name.endswith("1"):
+            raise RecursionError("maximum recursion depth exceeded")
+        return real(log)
+
+    for number in range(3):
+        event_log(tmp_path / f"events.out.tfevents.{number}", {"loss": [(step, 1.0) for step in range(9)]})
+    monkeypatch.setattr(events, "_attempts", broken)
+    reading = read_all(tmp_path)
+    assert [one.name for one in reading.attempts] == ["events.out.tfevents.0", "events.out.tfevents.2"]
+    assert [problem.where for problem in reading.problems] == [str(tmp_path / "events.out.tfevents.1")]
+
+
+def test_a_full_disk_is_no_defect_of_a_run(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **options: object) -> None:
+        raise OSError(28, "No space left on device", "whole-light.webp")
+
+    monkeypatch.setattr("chronicle.figures.draw", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        produce(replace(product))

@@ -1,0 +1,120 @@
+"""The folder of a site: replaced in one step, whole before and after, and nothing of others is touched."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from chronicle.build import site as module
+from chronicle.build.site import MARKER, claim, clear, lacking, put_in_place
+from chronicle.errors import SiteError, UsageError
+
+
+def a_site(folder: Path, text: str, *more: str) -> Path:
+    for name in ("index.html", "runs/a/index.html", *more):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def tree(folder: Path) -> dict[str, str]:
+    return {p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    return a_site(tmp_path / "docs", "", "index.md", "runs/a/index.md", "about.md")
+
+
+def test_claim(tmp_path: Path) -> None:
+    claim(tmp_path / "new")
+    (tmp_path / "empty").mkdir()
+    claim(tmp_path / "empty")
+    a_site(tmp_path / "ours", "old", MARKER)
+    claim(tmp_path / "ours")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    with pytest.raises(UsageError) as err:
+        claim(tmp_path / "full")
+    assert str(err.value) == (
+        f"{tmp_path / 'full'} is not empty and was not made by chronicle, and a build replaces its folder. "
+        "Remedy: name another --out, or remove the folder yourself"
+    )
+    with pytest.raises(UsageError, match="is a file"):
+        claim(tmp_path / "full" / "x")
+
+
+REFUSALS = {
+    "one step": None,
+    "two steps": errno.EINVAL,  # a file system that cannot exchange names
+    "file by file": errno.EBUSY,  # a mount point
+}
+
+
+@pytest.mark.parametrize("way", REFUSALS)
+def test_a_site_takes_the_place_of_the_one_before(
+    way: str, tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(one: Path, other: Path) -> None:
+        raise OSError(REFUSALS[way], "refused")
+
+    if REFUSALS[way]:
+        monkeypatch.setattr(module, "_exchanged", refused)
+    out = a_site(tmp_path / "site", "old", MARKER, "gone.html", ".git/config")
+    made = a_site(tmp_path / "build" / "next", "new")
+    put_in_place(made, out, docs)
+    new = {"index.html": "new", "runs/a/index.html": "new", ".git/config": "old"}
+    assert {name: text for name, text in tree(out).items() if name != MARKER} == new
+    assert (out / MARKER).exists()
+    assert list((tmp_path / "build").iterdir()) == []
+
+
+def test_the_first_site_is_put_where_none_was(tmp_path: Path, docs: Path) -> None:
+    for out in (tmp_path / "deep" / "site", tmp_path / "empty"):
+        put_in_place(a_site(tmp_path / "next", "new"), out, docs)
+        assert tree(out) == {"index.html": "new", "runs/a/index.html": "new", MARKER: ""}
+        (tmp_path / "empty").mkdir(exist_ok=True)
+
+
+def test_a_site_without_all_its_pages_is_not_published(tmp_path: Path, docs: Path) -> None:
+    out = a_site(tmp_path / "site", "old", MARKER)
+    made = a_site(tmp_path / "next", "new")
+    (made / "runs" / "a" / "index.html").write_text("")
+    assert lacking(made, docs) == ["runs/a/index.html"]
+    with pytest.raises(SiteError) as err:
+        put_in_place(made, out, docs)
+    assert str(err.value) == (
+        "the site engine made no runs/a/index.html; the site of the last build is left as it is"
+    )
+    assert tree(out)["index.html"] == "old"
+
+
+@pytest.mark.parametrize("killed", ["while it was made", "after the exchange", "between two steps"])
+def test_what_a_killed_build_left_is_cleared_and_nothing_is_lost(killed: str, tmp_path: Path) -> None:
+    out, made = tmp_path / "site", tmp_path / "next"
+    if killed == "while it was made":
+        a_site(out, "yesterday", MARKER, ".git/config")
+        (made / "runs").mkdir(parents=True)
+    elif killed == "after the exchange":
+        a_site(out, "yesterday", MARKER)
+        a_site(made, "older", MARKER, ".git/config")
+        (made / ".git" / "config").write_text("yesterday")
+    else:
+        a_site(made, "new", MARKER)
+        a_site(tmp_path / "next.old", "yesterday", MARKER, ".git/config")
+    clear(made, out)
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert (
+        tree(out)[".git/config"] == tree(out)["index.html"] == tree(out)["runs/a/index.html"] == "yesterday"
+    )
+
+
+def test_a_link_is_removed_and_never_followed(tmp_path: Path) -> None:
+    kept = a_site(tmp_path / "kept", "mine")
+    (tmp_path / "next").symlink_to(kept)
+    clear(tmp_path / "next", tmp_path / "site")
+    assert not os.path.lexists(tmp_path / "next")
+    assert tree(kept) == {"index.html": "mine", "runs/a/index.html": "mine"}

@@ -1,0 +1,118 @@
+"""Workers: all that they do comes back, a killed one costs what it did, and none outlives its parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chronicle.build.workers import in_processes, run_module
+from chronicle.workspace.locks import scratch
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def killed_at_seven(number: int) -> int:
+    if number == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number
+
+
+def failing(number: int) -> int:
+    raise OSError(28, "No space left on device", f"file {number}")
+
+
+def lost(number: int) -> int:
+    return -number
+
+
+@pytest.mark.slow
+def test_every_result_comes_back_once() -> None:
+    assert sorted(in_processes(double, range(50), 2, lost)) == [2 * n for n in range(50)]
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_costs_what_it_did() -> None:
+    results = sorted(in_processes(killed_at_seven, range(12), 2, lost))
+    assert results == sorted(-7 if n == 7 else 2 * n for n in range(12))
+
+
+@pytest.mark.slow
+def test_what_the_system_refuses_a_worker_is_raised() -> None:
+    with pytest.raises(OSError, match="No space left on device") as err:
+        list(in_processes(failing, range(9), 2, lost))
+    assert err.value.errno == 28
+
+
+# A build in small: two workers that have unpacked something and then wait for ever, and the id of each.
+PARENT = """
+import os, sys, threading
+sys.path[:0] = {path!r}
+from tests.build.test_workers import waiting, lost
+from chronicle.build.workers import in_processes
+if __name__ == "__main__":
+    list(in_processes(waiting, [sys.argv[1]] * 2, 2, lost))
+"""
+
+
+def waiting(folder: str) -> None:
+    """Says who it is through a pipe, and then waits for ever."""
+    with scratch() as mine, open(Path(folder) / "said", "w") as said:
+        (mine / "unpacked.csv").write_text("step,loss\n")
+        said.write(f"{os.getpid()}\n")
+        said.flush()
+        signal.pause()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
+def test_workers_end_with_their_parent_and_leave_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    file, pipe, temporary = tmp_path / "parent.py", tmp_path / "said", tmp_path / "temporary"
+    file.write_text(PARENT.format(path=[p for p in sys.path if p]))
+    temporary.mkdir()
+    os.mkfifo(pipe)
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen([sys.executable, str(file), str(tmp_path)], env=environment, **pipes) as parent:
+        with pipe.open() as said:
+            workers = {int(said.readline()) for _ in range(2)}
+            assert parent.pid not in workers
+            parent.send_signal(number)
+            assert said.read() == ""  # ends when the last worker has ended
+        assert parent.stdout
+        parent.stdout.read()  # ends when nobody holds it open: what a scheduler waits for
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_module_runs_as_by_name_and_what_it_prints_comes_back(tmp_path: Path) -> None:
+    code, printed = run_module("json.tool", ["--no-such-option"], dict(os.environ), tmp_path)
+    assert code == 2
+    assert "unrecognized arguments: --no-such-option" in printed
+
+
+ENGINE = """
+import os, sys
+from pathlib import Path
+from chronicle.build.workers import run_module
+run_module("waits", [sys.argv[1]], dict(os.environ), Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+def test_the_engine_ends_with_its_parent(tmp_path: Path) -> None:
+    (tmp_path / "waits.py").write_text(
+        "import signal, sys\nwith open(sys.argv[1] + '/said', 'w') as said:\n"
+        "    said.write('here\\n')\n    said.flush()\n    signal.pause()\n"
+    )
+    os.mkfifo(tmp_path / "said")
+    engine = subprocess.Popen([sys.executable, "-c", ENGINE, str(tmp_path)])
+    with engine as parent, (tmp_path / "said").open() as said:
+        assert said.readline() == "here\n"
+        parent.kill()
+        assert said.read() == ""

@@ -1,0 +1,192 @@
+"""chronicle add: nothing is lost or half there, and no link leads out of a workspace."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+from chronicle.errors import ConfigError, UsageError
+from chronicle.workspace import adding
+from chronicle.workspace.adding import add
+from chronicle.workspace.folders import Workspace, init, run_in, safe_id
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    init(tmp_path / "w")
+    return Workspace.find(tmp_path / "w" / "runs")
+
+
+@pytest.fixture
+def log(tmp_path):
+    return written(tmp_path / "run 7.csv", "1,2.0")
+
+
+def written(file, row):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"step,loss\n{row}\n")
+    return file
+
+
+def tree(folder):
+    return {p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_add_copies_and_names(workspace, log):
+    folder = add(workspace, [log], "", {"project": "Atlas", 'odd "key"': "a\\b\n"}).folder
+    assert folder.name == safe_id("run 7")
+    assert (folder / "run 7.csv").read_bytes() == log.read_bytes()
+    assert tomllib.loads((folder / "run.toml").read_text("utf-8")) == {
+        "project": "Atlas",
+        "facts": {'odd "key"': "a\\b\n"},
+    }
+    assert run_in(folder).config.facts == {'odd "key"': "a\\b\n"}
+
+
+def test_add_can_leave_the_log_where_it_is(workspace, log):
+    with pytest.raises(ConfigError) as refused:
+        add(workspace, [log], "seven", {}, link=True)
+    assert str(refused.value) == (
+        "--link: leads out of the workspace, to run 7.csv. "
+        "Remedy: add its folder to `allow` of chronicle.toml, or `chronicle add` the log"
+    )
+    assert not (workspace.runs_folder / "seven").exists()
+    workspace = replace(workspace, config=replace(workspace.config, allow=[str(log.parent)]))
+    folder = add(workspace, [log], "seven", {}, link=True).folder
+    assert [f.name for f in folder.iterdir()] == ["run.toml"]
+    assert workspace.run("seven").logs == (log.resolve(),)
+
+
+def test_add_never_overwrites(workspace, log):
+    add(workspace, [log], "seven", {})
+    with pytest.raises(UsageError, match=r"exists\. Choose another --name"):
+        add(workspace, [log], "seven", {})
+
+
+def test_add_of_what_is_not_there(workspace, tmp_path):
+    with pytest.raises(UsageError, match="no such file or folder"):
+        add(workspace, [tmp_path / "nothing"], "", {})
+
+
+def test_logs_of_one_name_are_told_apart_by_their_folders(workspace, tmp_path):
+    logs = [
+        written(tmp_path / place / "train.csv", f"{n},1")
+        for n, place in enumerate(["x/a", "x/b", "y/a", "y/.hidden", "z/hidden"])
+    ]
+    other = written(tmp_path / "x" / "other.csv", "9,9")
+    upper = written(tmp_path / "y" / "c" / "TRAIN.csv", "8,8")
+    made = add(workspace, [*logs, other, upper, logs[0]], "run", {})
+    assert {name: text.split()[1] for name, text in tree(made.folder).items()} == {
+        "x/a/train.csv": "0,1",
+        "b/train.csv": "1,1",
+        "y/a/train.csv": "2,1",
+        "y/hidden/train.csv": "3,1",
+        "z/hidden/train.csv": "4,1",
+        "other.csv": "9,9",
+        "c/TRAIN.csv": "8,8",
+    }
+    assert made.left_out == ()
+
+
+def test_a_folder_and_a_log_in_it_of_one_name(workspace, tmp_path):
+    """The folder keeps its name, so what is in it cannot meet what is beside it."""
+    inner = written(tmp_path / "d" / "a.csv", "1,1").parent
+    made = add(workspace, [inner, written(tmp_path / "a.csv", "2,2")], "run", {})
+    assert {name: text.split()[1] for name, text in tree(made.folder).items()} == {
+        "d/a.csv": "1,1",
+        "a.csv": "2,2",
+    }
+    assert sorted(tree(add(workspace, [inner], "alone", {}).folder)) == ["a.csv"]
+
+
+def test_logs_that_nothing_tells_apart_are_refused(workspace, tmp_path):
+    one, other = (written(tmp_path / place / "t.csv", "1,1") for place in (".a", "a"))
+    with pytest.raises(UsageError) as err:
+        add(workspace, [one, other], "run", {})
+    assert str(err.value) == f"{one} and {other} have one name. Remedy: give one of them another"
+    assert list(workspace.runs_folder.iterdir()) == []
+
+
+def test_a_full_disk_leaves_nothing_and_the_retry_works(workspace, tmp_path, monkeypatch):
+    logs = [written(tmp_path / name, "1,1") for name in ("a.csv", "b.csv")]
+    real = shutil.copyfileobj
+
+    def full(source, to, length):
+        if source.name.endswith("b.csv"):
+            to.write(source.read(5))
+            raise OSError(28, "No space left on device")
+        real(source, to, length)
+
+    monkeypatch.setattr(adding.shutil, "copyfileobj", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        add(workspace, logs, "run", {})
+    assert list(workspace.runs_folder.iterdir()) == []
+    monkeypatch.setattr(adding.shutil, "copyfileobj", real)
+    assert sorted(tree(add(workspace, logs, "run", {}).folder)) == ["a.csv", "b.csv"]
+
+
+def test_links_stay_out_unless_asked(workspace, tmp_path):
+    secret = written(tmp_path / "secret" / "key.csv", "secret,1")
+    source = written(tmp_path / "logs" / "a.csv", "1,1").parent
+    (source / "out").symlink_to(secret.parent)
+    (source / "key.csv").symlink_to(secret)
+    (source / "broken").symlink_to("nowhere")
+    os.mkfifo(source / "pipe")
+    made = add(workspace, [source], "plain", {})
+    assert sorted(tree(made.folder)) == ["a.csv"]
+    assert [path.name for path in made.left_out] == ["broken", "key.csv", "out", "pipe"]
+    made = add(workspace, [source], "followed", {}, follow=True)
+    assert sorted(tree(made.folder)) == ["a.csv", "key.csv", "out/key.csv"]
+    assert not any(path.is_symlink() for path in made.folder.rglob("*"))
+    assert [path.name for path in made.left_out] == ["broken", "pipe"]
+
+
+def test_a_loop_of_links_is_refused(workspace, tmp_path):
+    source = written(tmp_path / "logs" / "a.csv", "1,1").parent
+    (source / "deep").mkdir()
+    (source / "deep" / "again").symlink_to(source)
+    assert [path.name for path in add(workspace, [source], "plain", {}).left_out] == ["again"]
+    with pytest.raises(UsageError) as err:
+        add(workspace, [source], "followed", {}, follow=True)
+    assert str(err.value) == (
+        f"{source / 'deep' / 'again'} is a link that leads back above itself. Remedy: remove it"
+    )
+    assert [path.name for path in workspace.runs_folder.iterdir()] == ["plain"]
+
+
+def test_a_link_that_is_named_itself_is_copied(workspace, tmp_path, log):
+    (tmp_path / "latest.csv").symlink_to(log)
+    made = add(workspace, [tmp_path / "latest.csv"], "run", {})
+    assert tree(made.folder) == {"latest.csv": log.read_text()}
+    assert not (made.folder / "latest.csv").is_symlink()
+
+
+def test_facts_do_not_overwrite_a_run_toml_that_comes_along(workspace, tmp_path):
+    source = written(tmp_path / "logs" / "a.csv", "1,1").parent
+    (source / "run.toml").write_text('title = "theirs"\n')
+    assert add(workspace, [source], "one", {}).folder.joinpath("run.toml").read_text() == 'title = "theirs"\n'
+    with pytest.raises(UsageError) as err:
+        add(workspace, [source], "two", {"title": "ours"})
+    assert str(err.value) == (
+        "run.toml is among the logs already, and says what the run is. "
+        "Remedy: write the facts into it, without --fact"
+    )
+
+
+def test_a_name_that_differs_only_in_case_is_taken(workspace, log):
+    add(workspace, [log], "Seven", {})
+    with pytest.raises(UsageError, match=r"Seven exists\. Choose another --name"):
+        add(workspace, [log], "seven", {})
+
+
+def test_the_command_says_what_it_left_out(chronicle, tmp_path):
+    chronicle("init", ".")
+    source = written(tmp_path / "logs" / "a.csv", "1,1").parent
+    (source / "link").symlink_to(source / "a.csv")
+    ran = chronicle("add", "logs", "--name", "r")
+    assert (ran.code, ran.err) == (0, f"left out {source / 'link'}: a link\n")
+    assert ran.out == f"added {tmp_path / 'runs' / 'r'}\nNext: chronicle build\n"
