@@ -2,10 +2,13 @@
 
     import chronicle
 
-    attempts = chronicle.read("logs/")            # list[Attempt], columns of numpy
-    timeline = chronicle.stitch(attempts)         # restarts and rollbacks joined
-    diagnosis = chronicle.classify(timeline)      # verdict, findings, what could not be judged
-    timeline.frame()                              # pandas, long form
+    for run in chronicle.runs("logs/"):               # the runs there, as the command line tells them apart
+        timeline = run.timeline()                     # restarts and rollbacks joined
+        diagnosis = chronicle.classify(timeline)      # verdict, findings, what could not be judged
+        timeline.frame()                              # pandas, long form
+
+    attempts = chronicle.read("logs/run-7")           # list[Attempt], columns of numpy
+    timeline = chronicle.stitch(attempts)             # as one run, whatever they are
 
 Names are loaded when they are first used, so that ``import chronicle.classify`` in a trainer costs
 numpy and nothing else.
@@ -17,15 +20,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from chronicle.build.runs import runs as runs
     from chronicle.classify import Monitor as Monitor
     from chronicle.classify import classify as classify
     from chronicle.readers import read as read
     from chronicle.timeline import stitch as stitch
 
 __version__ = "0.1.0"
-__all__ = ["Monitor", "__version__", "classify", "read", "stitch"]
+__all__ = ["Monitor", "__version__", "classify", "read", "runs", "stitch"]
 
-_HOME = {"read": "readers", "stitch": "timeline", "Monitor": "classify"}
+_HOME = {"read": "readers", "runs": "build.runs", "stitch": "timeline", "Monitor": "classify"}
 
 
 def __getattr__(name: str) -> Any:

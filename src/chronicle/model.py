@@ -30,6 +30,8 @@ class Role(StrEnum):
     """What a metric is, whatever it is called in the log."""
 
     LOSS = "loss"
+    PART_LOSS = "part-loss"  # of a total, or beside an objective: explains, and is not judged itself
+    OBJECTIVE = "objective"  # what an agent is trained for: a reward, a return; it rises
     DATASET_LOSS = "dataset-loss"
     VALIDATION_LOSS = "validation-loss"
     GRAD_NORM = "grad-norm"

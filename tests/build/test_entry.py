@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from chronicle.build.entry import costs, facts, headline, make_entry
+from chronicle.classify import classify
 from chronicle.model import Attempt, Diagnosis, Fact, Fault, Finding, Place, Role, Series, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig
@@ -141,3 +142,14 @@ def test_an_entry_says_what_could_not_be_used():
         "a.csv:7: no number (3 times)",
         "a.csv: the last record is cut (a live log, or a process that was killed)",
     )
+
+
+def test_a_run_that_is_called_by_a_number_has_the_name_of_its_tracker_for_title() -> None:
+    facts = {"run": "98905c66b0ee", "name": "kicked and resumed"}
+    (attempt,) = stitch({"loss": [3.0, 2.0, 1.0]}).attempts
+    timeline = stitch(replace(attempt, facts=facts), run_id="mlruns-98905c66b0ee")
+    assert make_entry("mlruns-98905c66b0ee", timeline, classify(timeline), RunConfig()).title == facts["name"]
+    named = stitch(replace(attempt, facts=facts), run_id="mine")
+    assert make_entry("mine", named, classify(named), RunConfig()).title == "mine"
+    ours = make_entry("mlruns-98905c66b0ee", timeline, classify(timeline), RunConfig(title="Ours"))
+    assert ours.title == "Ours"

@@ -120,6 +120,7 @@ def test_findings_are_declared_lie_in_the_log_and_name_what_they_compared(family
             assert all(steps.min() <= s <= steps.max() for s in ends) and ends[0] == min(ends)
             assert 0 <= f.severity <= 1 and 0 < f.confidence <= 1
             assert f.criteria and f.evidence, f.pattern
+            assert all(c.met is not False for c in f.criteria), f.pattern
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -77,12 +77,12 @@ def test_half_the_rate_after_a_rollback_is_a_remedy(seed: int) -> None:
     assert "lr-not-restored" not in patterns(runs.training(seed, ((0, 1000), (800, 1600)), change))
 
 
-@pytest.mark.parametrize(("falls_in", "restored"), [(1, False), (6, True)])
-def test_a_pause_in_a_steep_decay_is_no_other_process(falls_in: int, restored: bool) -> None:
+@pytest.mark.parametrize(("climbs_in", "restored"), [(1, False), (6, True)])
+def test_a_pause_in_a_steep_climb_is_no_other_process(climbs_in: int, restored: bool) -> None:
     c = Curve(1)
     c.seconds = c.seconds + np.where(np.arange(c.n) >= 1000, 600.0, 0.0)
-    fallen = np.clip((np.arange(c.n) - 1000 + falls_in // 2 + 1), 0, falls_in)
-    c.log("lr", Role.LEARNING_RATE, 3e-4 * 0.5**fallen)
+    climbed = np.clip((np.arange(c.n) - 1000 + climbs_in // 2 + 1), 0, climbs_in)
+    c.log("lr", Role.LEARNING_RATE, 3e-4 * 2.0**climbed)
     assert ("lr-not-restored" not in patterns(c.run())) is restored
 
 

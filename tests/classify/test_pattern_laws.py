@@ -56,6 +56,12 @@ def test_a_finding_is_made_of_plain_values(name: str) -> None:
 
 
 @each_run
+def test_no_criterion_speaks_against_the_finding_it_belongs_to(name: str) -> None:
+    """What is necessary holds; what only tells two shapes apart says on which side it lies."""
+    assert [(f.pattern, c.name) for f in told(name).findings for c in f.criteria if c.met is False] == []
+
+
+@each_run
 def test_what_the_context_explains_is_not_said_twice(name: str) -> None:
     said = {(f.pattern, f.metric, f.attempt, f.start_step) for f in told(name).findings}
     for number, rule in enumerate(RULES):

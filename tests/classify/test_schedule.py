@@ -94,7 +94,7 @@ def test_a_lower_rate_after_a_rollback_is_the_usual_remedy() -> None:
 
 def appended(pause_s: float, factor: float, height: float = 10.0) -> Run:
     """One log to which a second process appended, with another learning rate."""
-    curve = learning_rate(Curve(9))
+    curve = learning_rate(Curve(9), "cosine")  # from one constant rate down to another, a schedule goes too
     rate = curve.extra["lr"][1]
     rate[1000:] *= factor
     curve.seconds = curve.seconds + pause_s * (curve.steps >= 1000)

@@ -113,6 +113,16 @@ def test_a_table_of_other_data_is_shown_with_a_doubt(chronicle, tmp_path):
     assert json.loads(chronicle("doctor", "--json", "log.csv").out)["doubts"] == []
 
 
+def test_what_values_tell_of_a_role_is_shown(chronicle, tmp_path):
+    rows = [(i, 3.0 - i / 10 + i % 3, 0.5 + i % 2) for i in range(20)]
+    text = "".join(f"{i},{a + 2 * b:.4f},{a:.4f},{b:.4f}\n" for i, a, b in rows)
+    (tmp_path / "log.csv").write_text("step,loss,smooth,warp\n" + text)
+    assert (
+        "    smooth  part-loss         unit not declared         20 points  3.00 … 2.10"
+        "  (by its values: loss = 1 × smooth + 2 × warp)\n"
+    ) in chronicle("doctor", "log.csv").out
+
+
 def test_nothing_to_read_ends_with_three(chronicle, tmp_path):
     (tmp_path / "empty").mkdir()
     assert chronicle("doctor", "empty").code == 3

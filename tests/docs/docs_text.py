@@ -20,6 +20,7 @@ from chronicle.__main__ import exit_code_of
 from chronicle.classify.patterns import PATTERNS
 from chronicle.cli import CONTEXT, cli
 from chronicle.metrics.aliases import ALIASES
+from chronicle.readers.side_files import SIDE_FILES
 from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig, default_of
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -82,6 +83,14 @@ def role_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def side_file_table() -> str:
+    """The files beside a log that hold facts, by what they hold."""
+    rows = ["| file | of | tells |", "| --- | --- | --- |"]
+    for row in SIDE_FILES:
+        rows.append(f"| {', '.join(f'`{name}`' for name in row.names)} | {row.writer} | {row.tells} |")
+    return "\n".join(rows) + "\n"
+
+
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "commands": ("commands.md", commands),
     "chronicle.toml": ("configuration.md", lambda: keys(WorkspaceConfig)),
@@ -90,6 +99,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "errors": ("errors.md", error_table),
     "patterns": ("design.md", pattern_table),
     "roles": ("formats.md", role_table),
+    "side files": ("formats.md", side_file_table),
 }
 
 

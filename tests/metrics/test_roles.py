@@ -10,13 +10,24 @@ import pytest
 
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import ALIASES, Alias
-from chronicle.metrics.roles import assign, dataset_of, plain, role_of, unit_of
+from chronicle.metrics.roles import (
+    assign,
+    assign_all,
+    by_values,
+    dataset_of,
+    direction,
+    judged,
+    judged_loss,
+    plain,
+    role_of,
+    unit_of,
+)
 from chronicle.model import Role, Series
 
 NAMES = {
     Role.LOSS: """loss, train_loss, train/loss, train loss, train_loss_step, train_loss_epoch, lm loss,
         lm_loss, lm loss value, lm loss vs tokens, lm-loss-training/lm loss, lm-loss-training/lm loss vs
-        samples, reduced_train_loss, total_loss, trl, train, average_loss, step_loss, act_loss,
+        samples, reduced_train_loss, total_loss, trl, train, average_loss, step_loss,
         per_token_loss, per_token_loss.all, per_token_loss.average, train/per_token_loss/all,
         Loss/train, trainLoss, cross_entropy, bits_per_byte, epoch_loss, ema_loss, trn_loss, trnLoss,
         trainloss, tr_loss, loss_tr, tloss, TrainLoss, Training Loss, Trn Loss, Train_Loss, Epoch_loss,
@@ -41,7 +52,8 @@ NAMES = {
         sec, samples per second, CurrSamplesPerSec, wps, train_samples_per_second, TFLOPs, It/sec,
         iter/sec, TFLOPs per gpu (estimated), throughput per GPU (TFLOP/s/GPU), mfu""",
     Role.STEP_TIME: """elapsed time per iteration (ms), elapsed time per iteration (s), iteration-time,
-        train_step_time, train_step_timing, step_avg, dt, dt_ms, time, ms/batch, sec_per_step""",
+        train_step_time, train_step_timing, step_avg, dt, dt_ms, time, ms/batch, sec_per_step,
+        time_this_iter_s""",
     Role.LOSS_SCALE: "loss scale, loss_scale, Attempted loss scale, dynamic loss scale, grad_scale",
     Role.RATIO: "image_to_text_ratio.all, data/share/code, mixture_weight/web",
     Role.ATTENTION_LOGIT: "max_attention_logit, attn/max_logits, attn_logits_max, qk_max",
@@ -51,18 +63,25 @@ NAMES = {
     Role.SAMPLES: "consumed samples, samples_count, samples_seen",
     Role.BATCH_SIZE: "global batch size, batch_size, bsz",
     Role.EPOCH: "epoch, train/epoch, Epoch",
-    Role.SCORE: """accuracy, train/accuracy, train_acc, train/wer, metrics/mAP50(B), reward, acc0, acc1,
-        trnacc, r2, R2, hits@1, sdr_mean, dice_coefficient, ep_rew_mean, train_psnr, 准确率""",
+    Role.SCORE: """accuracy, train/accuracy, train_acc, train/wer, metrics/mAP50(B), episode_reward_max, acc0,
+        acc1, trnacc, r2, R2, hits@1, sdr_mean, dice_coefficient, train_psnr, 准确率""",
     Role.VALIDATION_SCORE: "val_accuracy, eval/bleu, test_acc, validation/wer, eval_accuracy",
-    Role.OTHER: """loss_cls, loss_box_reg, loss_rpn_box_reg, train/box_loss, train/cls_loss,
+    Role.PART_LOSS: """loss_cls, loss_box_reg, loss_rpn_box_reg, train/box_loss, train/cls_loss,
         train/dfl_loss, mtp_1 loss, load_balancing_loss, seq_load_balancing_loss, moe_gate_loss,
-        cri_loss, loss_temporal_512, num-zeros, params norm, validation/num_examples, number of skipped
+        cri_loss, loss_temporal_512, kl_loss, critic_loss, d_loss, G_loss, Gen Loss, Disc Loss,
+        policy_loss, lossD, loss_G, idt_loss, gen/adv_loss, value_loss, vf_loss, entropy_loss, mse_loss,
+        bce_loss, recon_loss, aux_loss, loss_pde, loss_bc, loss_q0, loss_q3, loss_vb, td_loss, act_loss,
+        actor_loss, reward_loss, loss/reward""",
+    Role.OBJECTIVE: """reward, rewards, ep_rew_mean, rollout/ep_rew_mean, episode_reward_mean, EpRet,
+        charts/episodic_return, env_runners/episode_return_mean, AverageEpRet, Train/mean_reward,
+        objective/rlhf_reward, average reward score, total_reward, episode reward""",
+    Role.OTHER: """config/peak_lr, config/batch_size, reward_std, rollout/return_std, peak_flops,
+        num_env_steps_sampled_per_second,
+        rollout/tokens_per_second, num-zeros, params norm, validation/num_examples, number of skipped
         iterations, eval_runtime, eval_samples_per_second, eta_seconds, data_time, preemption_count,
         score, total_duration, total_flos, mem-allocated-bytes, lossless, clip_ratio,
         <script>alert(1)</script>, train_1, val_1, valid, dev, test, holdout, total, err, error, kl,
-        kl_loss, elbo, train_elbo, critic_loss, d_loss, G_loss, Gen Loss, Disc Loss, policy_loss,
-        lossD, loss_G, G_GAN, D_real, errG, cycle_A, idt_loss, gen/adv_loss, value_loss, vf_loss,
-        entropy_loss, mse_loss, bce_loss, recon_loss, aux_loss, best_loss,
+        elbo, train_elbo, G_GAN, D_real, errG, cycle_A, best_loss,
         best_val_loss, min_val_loss, loss_std, train_loss_std, val_loss_std, loss_weight, hyperdata,
         remaining""",
 }
@@ -87,7 +106,7 @@ def test_a_name_has_its_role(name: str, role: Role) -> None:
 
 def test_every_role_has_names_here_and_in_the_table() -> None:
     assert set(NAMES) == set(Role)
-    assert {alias.role for alias in ALIASES} == set(Role)
+    assert {alias.role for alias in ALIASES} == set(Role) - {Role.PART_LOSS}  # told by words: COMPONENTS
 
 
 @pytest.mark.parametrize("alias", ALIASES, ids=lambda alias: f"{alias.role}:{alias.seen}")
@@ -143,23 +162,23 @@ def test_a_known_data_set_makes_its_unknown_sister_one() -> None:
 def test_losses_beside_parts_of_the_loss_are_parts() -> None:
     assert roles(log("total_loss", "loss_cls", "loss_box_reg", "loss_novel", "loss_new")) == {
         "total_loss": "loss",
-        "loss_cls": "other",
-        "loss_box_reg": "other",
-        "loss_novel": "other",
-        "loss_new": "other",
+        "loss_cls": "part-loss",
+        "loss_box_reg": "part-loss",
+        "loss_novel": "part-loss",
+        "loss_new": "part-loss",
     }
 
 
 def test_one_unknown_loss_is_the_loss_unless_a_total_is_logged() -> None:
     assert roles(log("my_loss", "lr")) == {"my_loss": "loss", "lr": "learning-rate"}
-    assert roles(log("loss", "my_loss")) == {"loss": "loss", "my_loss": "other"}
+    assert roles(log("loss", "my_loss")) == {"loss": "loss", "my_loss": "part-loss"}
 
 
 def test_where_no_total_is_logged_the_first_part_stands_for_it() -> None:
     parts = log("train/box_loss", "train/cls_loss", "val/box_loss", "lr/pg0")
     assert roles(parts) == {
         "train/box_loss": "loss",
-        "train/cls_loss": "other",
+        "train/cls_loss": "part-loss",
         "val/box_loss": "validation-loss",
         "lr/pg0": "learning-rate",
     }
@@ -168,38 +187,38 @@ def test_where_no_total_is_logged_the_first_part_stands_for_it() -> None:
 def test_the_first_part_is_that_of_those_logged_most() -> None:
     parts = log("box_loss", "cls_loss")
     parts["box_loss"] = replace(parts["box_loss"], steps=np.arange(1), values=np.ones(1), times=np.ones(1))
-    assert roles(parts) == {"box_loss": "other", "cls_loss": "loss"}
+    assert roles(parts) == {"box_loss": "part-loss", "cls_loss": "loss"}
 
 
 # Names as they stand side by side in tables, with the role that each has there.
 TOGETHER = """
 loss0: loss, loss1: loss, acc0: score, acc1: score
-critic_loss: other, gen_loss: loss
+critic_loss: part-loss, gen_loss: loss
 critic_loss: loss, lr: learning-rate
-Gen Loss: loss, Disc Loss: other
-d_loss: other, g_loss: loss
-loss: loss, d_loss: other, g_loss: other
-policy_loss: loss, value_loss: other, entropy_loss: other
-actor_loss: loss, critic_loss: other, alpha_loss: other
-loss_disc: other, loss_gen: other, loss_kl: other, loss_mel: loss
-loss_disc: other, loss_gen: other, loss_mel: other, loss_1: loss
-kl_loss: other, recon_loss: loss
-loss: loss, loss_wave: other, loss_mag: other
-score: other, loss: loss, loss_rl: other, loss_diffusion: other
+Gen Loss: loss, Disc Loss: part-loss
+d_loss: part-loss, g_loss: loss
+loss: loss, d_loss: part-loss, g_loss: part-loss
+policy_loss: loss, value_loss: part-loss, entropy_loss: part-loss
+actor_loss: loss, critic_loss: part-loss, alpha_loss: part-loss
+loss_disc: part-loss, loss_gen: part-loss, loss_kl: part-loss, loss_mel: loss
+loss_disc: part-loss, loss_gen: part-loss, loss_mel: part-loss, loss_1: loss
+kl_loss: part-loss, recon_loss: loss
+loss: loss, loss_wave: part-loss, loss_mag: part-loss
+score: other, loss: loss, loss_rl: part-loss, loss_diffusion: part-loss
 loss_diffusion: loss
-box_loss: loss, cls_loss: other
-G_loss: other, D_loss: other, cycle_loss: loss, identity_loss: other
-loss_G: loss, loss_D: other
-lossD: other, lossG: loss
-d_loss_real: other, d_loss_fake: other, dloss: other, gloss: loss
-time: step-time, data: other, G_GAN: other, G_L1: loss, D_real: other, D_fake: other
-D_A: other, G_A: other, cycle_A: loss, idt_A: other, D_B: other, G_B: other, cycle_B: other, idt_B: other
-G_GAN: other, G_GAN_Feat: loss, G_VGG: other, D_real: other, D_fake: other
-KLD: other, GAN: other, GAN_Feat: loss, VGG: other, D_Fake: other, D_real: other
-errD: other, errG: loss, D_x: other
-loss: loss, G_GAN: other, G_L1: other, D_real: other
+box_loss: loss, cls_loss: part-loss
+G_loss: part-loss, D_loss: part-loss, cycle_loss: loss, identity_loss: part-loss
+loss_G: loss, loss_D: part-loss
+lossD: part-loss, lossG: loss
+d_loss_real: part-loss, d_loss_fake: part-loss, dloss: part-loss, gloss: loss
+time: step-time, data: other, G_GAN: part-loss, G_L1: loss, D_real: part-loss, D_fake: part-loss
+D_A: part-loss, G_A: part-loss, cycle_A: loss, idt_A: part-loss, D_B: part-loss, cycle_B: part-loss
+G_GAN: part-loss, G_GAN_Feat: loss, G_VGG: part-loss, D_real: part-loss, D_fake: part-loss
+KLD: other, GAN: part-loss, GAN_Feat: loss, VGG: part-loss, D_Fake: part-loss, D_real: part-loss
+errD: part-loss, errG: loss, D_x: part-loss
+loss: loss, G_GAN: part-loss, G_L1: part-loss, D_real: part-loss
 G_GAN: other, G_L1: other, val_loss: validation-loss
-D: other, G: loss, lr: learning-rate
+D: part-loss, G: loss, lr: learning-rate
 A: other, B: other, D: other, G: other
 G_GAN: other, G_L1: other, lr: learning-rate
 D_real: other, D_fake: other
@@ -209,7 +228,7 @@ Train Loss: loss, Vali Loss: validation-loss, Test Loss: validation-loss
 tloss: loss, vloss: validation-loss
 t_loss: loss, v_loss: validation-loss, acc: score
 v_loss: loss, lr: learning-rate
-loss: loss, v_loss: other
+loss: loss, v_loss: part-loss
 train: loss, valid: validation-loss, total: other
 Train: loss, Test: validation-loss
 train: loss, dev: validation-loss, holdout: validation-loss
@@ -237,6 +256,22 @@ perte: loss, perte_validation: validation-loss, exactitude: score
 pérdida: loss, pérdida_validación: validation-loss
 hyperdata: other, expertes: other
 step_loss: loss, epoch_loss: loss
+rollout/ep_rew_mean: objective, rollout/ep_len_mean: other, train/loss: part-loss, train/value_loss: part-loss
+train/policy_gradient_loss: part-loss, train/entropy_loss: part-loss, rollout/ep_rew_mean: objective
+episode_reward_max: score, episode_reward_mean: objective, learner/policy_loss: part-loss
+reward: objective, rewards/format: score, loss: part-loss, reward_std: other
+loss: loss, rewards/chosen: score, rewards/rejected: score, rewards/margins: score
+loss: loss, mean_reward: score, margin: other
+score: objective, actor_loss: part-loss, critic_loss: part-loss
+score: objective, epsilon: other
+LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: other, SCORE: other
+loss: loss, eval/mean_reward: validation-score
+train_loss: loss, loss/reward: part-loss, reward_loss: part-loss
+learn: loss, test: validation-loss
+learn/RMSE: loss, test/RMSE: validation-loss
+time_this_iter_s: step-time, num_env_steps_sampled_per_second: other, loss: loss
+loss: loss, loss_q0: part-loss, loss_q1: part-loss, loss_q2: part-loss, loss_q3: part-loss
+loss: loss, loss_pde: part-loss, loss_bc: part-loss, loss_data: part-loss
 """
 
 
@@ -295,3 +330,95 @@ def test_unit_only_where_the_name_states_it(metric: str, unit: str | None) -> No
 def test_a_declared_unit_stays() -> None:
     declared = {"dt_ms": Series("dt_ms", Role.OTHER, np.arange(1), np.ones(1), np.ones(1), unit="us")}
     assert assign(declared)["dt_ms"].unit == "us"
+
+
+def table(**columns: object) -> dict[str, Series]:
+    """Series of these values, all at the same steps."""
+    arrays = {name: np.array(values, float) for name, values in columns.items()}
+    return {
+        name: Series(name, Role.OTHER, np.arange(len(v)), v, np.full(len(v), np.nan))
+        for name, v in arrays.items()
+    }
+
+
+def curves(n: int, *levels: float) -> list[np.ndarray]:
+    """Losses that fall to a level each, with noise of their own."""
+    random = np.random.default_rng(7)
+    return [level + np.exp(-np.arange(n) / 20) + 0.1 * random.random(n) for level in levels]
+
+
+def test_parts_are_told_by_their_sum_and_data_sets_by_their_mean() -> None:
+    foo, bar = curves(60, 1.0, 2.0)
+    assert roles(table(loss=foo + 0.1 * bar, loss_foo=foo, loss_bar=bar)) == {
+        "loss": "loss",
+        "loss_foo": "part-loss",
+        "loss_bar": "part-loss",
+    }
+    assert roles(table(loss=0.7 * foo + 0.3 * bar, loss_foo=foo, loss_bar=bar)) == {
+        "loss": "loss",
+        "loss_foo": "dataset-loss foo",
+        "loss_bar": "dataset-loss bar",
+    }
+
+
+def test_a_part_needs_no_name_of_a_loss() -> None:
+    series = table(**dict(zip(("smooth", "warp", "aside"), curves(60, 1.0, 2.0, 3.0), strict=True)))
+    total = np.round(series["smooth"].values + 2.5 * series["warp"].values, 4)
+    series |= table(total_loss=total)
+    assert roles(series) == {
+        "smooth": "part-loss",
+        "warp": "part-loss",
+        "aside": "other",
+        "total_loss": "loss",
+    }
+    assert by_values(series)["warp"].why == "total_loss = 1 × smooth + 2.5 × warp"
+
+
+def test_shares_are_told_by_their_sum() -> None:
+    web = np.round(0.5 + 0.3 * np.sin(np.arange(20)), 3)
+    series = table(loss=np.arange(20, 0, -1), w_web=web, w_code=0.9 - web, w_rest=[0.1] * 20, w_of=[0.4] * 20)
+    assert roles(series) == {
+        "loss": "loss",
+        "w_web": "other",
+        "w_code": "other",
+        "w_rest": "other",
+        "w_of": "other",
+    }
+    del series["w_of"]
+    assert roles(series) == {"loss": "loss", "w_web": "ratio", "w_code": "ratio", "w_rest": "ratio"}
+    assert by_values(series)["w_web"].why == "lies in [0, 1] and sums to one with w_web, w_code, w_rest"
+
+
+def test_settings_and_switches_are_no_shares() -> None:
+    assert by_values(table(opt_momentum=[0.9] * 20, opt_decay=[0.1] * 20)) == {}
+    on = np.arange(20) % 2
+    assert by_values(table(is_on=on, is_off=1 - on)) == {}
+
+
+def test_what_one_log_tells_holds_for_the_others_of_its_run() -> None:
+    foo, bar = curves(60, 1.0, 2.0)
+    long = table(loss=foo + bar, loss_foo=foo, loss_bar=bar)
+    short = {name: one.pick(slice(3)) for name, one in long.items()}
+    assert {one.role for one in assign(short).values()} == {Role.LOSS, Role.DATASET_LOSS}
+    for log_ in assign_all([short, long]):
+        assert [str(log_[name].role) for name in long] == ["loss", "part-loss", "part-loss"]
+
+
+def test_a_name_that_tells_its_role_is_not_asked_for_its_values() -> None:
+    foo, bar = curves(60, 1.0, 2.0)
+    assert by_values(table(loss=foo + bar, grad_norm=foo, lr=bar)) == {}
+
+
+def test_the_objective_is_judged_and_rises() -> None:
+    agent = assign(log("train/loss", "ep_rew_mean", values=np.arange(3.0)))
+    assert judged(agent.values(), fewest=3) is agent["ep_rew_mean"]
+    assert judged_loss(agent.values(), fewest=3) is None
+    assert {name: direction(one) for name, one in agent.items()} == {"train/loss": -1, "ep_rew_mean": 1}
+
+
+def test_a_score_is_judged_where_nothing_else_is() -> None:
+    scored = assign(log("val_acc", "wer", "lr"))
+    assert {name: direction(one) for name, one in scored.items()} == {"val_acc": 1, "wer": -1, "lr": 0}
+    assert judged(scored.values(), fewest=3) is scored["wer"]
+    both = assign(log("val_acc", "val_loss"))
+    assert judged(both.values(), fewest=3) is both["val_loss"]

@@ -451,6 +451,24 @@ def test_hyperparameters_and_texts_are_facts(tmp_path: Path) -> None:
     assert list(attempt.series) == ["loss"]
 
 
+def test_a_configuration_logged_as_text_has_one_prefix(tmp_path: Path) -> None:
+    told = summary([("config/text_summary", strings('{"lr": 0.1, "model": {"width": 2}}') + plugin("text"))])
+    (attempt,) = events.read(write(tmp_path / "x.tfevents", [event(1.7e9, 0, told), *healthy()]))
+    assert attempt.facts == {"config/lr": 0.1, "config/model/width": 2}
+
+
+def test_an_end_without_a_time_tells_nothing_of_the_end(tmp_path: Path) -> None:
+    """`add_hparams` writes start and end together, when the training begins."""
+    whole = field(0x1A, field(0x0A, field(0x0A, b"n") + field(0x12, b"\x11" + struct.pack("<d", 32.0))))
+    records = [
+        event(1.7e9, 0, summary([(f"_hparams_/session_{i}", plugin("hparams", one))]))
+        for i, one in enumerate((whole, field(0x22, b"\x08\x01")))
+    ]
+    (attempt,) = events.read(write(tmp_path / "x.tfevents", [*records, *healthy()]))
+    assert attempt.facts == {"config/n": 32}
+    assert isinstance(attempt.facts["config/n"], int)
+
+
 def test_hyperparameters_of_tensorboard_s_own_writer(tmp_path: Path) -> None:
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata

@@ -127,7 +127,7 @@ def test_a_table_without_names_is_told_what_it_lacks(text: str, remedy: str, tmp
         "0,2.5\n1,2.25\n": {"loss": "loss"},
         "epoch,adam\n0,2.5\n1,2.25\n": {"loss/adam": "loss"},
         "epoch,train,valid\n0,2.5,2.6\n1,2.25,2.5\n": {"train": "loss", "valid": "validation-loss"},
-        "epoch,recon,kl\n0,2.5,0.5\n1,2.25,0.25\n": {"loss/recon": "loss", "loss/kl": "other"},
+        "epoch,recon,kl\n0,2.5,0.5\n1,2.25,0.25\n": {"loss/recon": "loss", "loss/kl": "part-loss"},
         "epoch,code,wiki\n0,2.5,0.5\n1,2.25,0.25\n": {
             "loss/code": "dataset-loss",
             "loss/wiki": "dataset-loss",

@@ -211,8 +211,14 @@ def test_a_file_name_that_is_no_unicode_is_written_out(tmp_path: Path) -> None:
 
 def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "golden.json").write_text('{"lm loss": {"values": {"1": 2.5}}}')
-    with pytest.raises(UnknownFormat) as caught:
+    with pytest.raises(NothingToRead) as nothing:
         read(tmp_path)
+    assert str(nothing.value) == (
+        f"{tmp_path}: no log with a number in it. No reader knows golden.json. "
+        "Remedy: `chronicle doctor` on one of them says what it lacks"
+    )
+    with pytest.raises(UnknownFormat) as caught:
+        read(tmp_path / "golden.json")
     assert str(caught.value) == (
         f"{tmp_path}/golden.json: no reader knows this format. "
         f"Known formats: {', '.join(reader.NAME for reader in READERS)}. "
@@ -308,3 +314,42 @@ def test_aliases_give_roles(tmp_path: Path) -> None:
     csv_log(tmp_path / "a.csv", {"odd": [(1, 2.0)], "loss": [(1, 2.0)]})
     (attempt,) = read(tmp_path, aliases=[("odd", Role.GRAD_NORM)])
     assert [attempt.series[name].role for name in ("odd", "loss")] == [Role.GRAD_NORM, Role.LOSS]
+
+
+def test_archives_of_comet_side_by_side_are_attempts_of_the_experiment_of_their_key(tmp_path: Path) -> None:
+    archive = (Path(__file__).parent / "examples" / "comet" / "client-3.58.8.zip").read_bytes()
+    one, other = "0" * 32, "f" * 32
+    for name in (f"{one}.zip", f"{one}-iCJOHP.zip", f"{other}.zip"):
+        (tmp_path / name).write_bytes(archive)
+    assert runs(tmp_path) == {one: [f"{one}-iCJOHP.zip", f"{one}.zip"], other: [f"{other}.zip"]}
+
+
+def test_offline_runs_of_neptune_are_found_in_the_hidden_folder_where_it_keeps_them(tmp_path: Path) -> None:
+    log = (Path(__file__).parent / "examples" / "neptune" / "client-1.14.0.log").read_bytes()
+    folder = tmp_path / ".neptune" / "offline" / "run__43acb7cb-8971__5707__dztx6oef"
+    folder.mkdir(parents=True)
+    (folder / "data-1.log").write_bytes(log)
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "data-1.log").write_bytes(log)
+    assert [run.paths for run in runs_below(tmp_path)] == [(folder.parent,)]
+    assert [attempt.name for attempt in read(tmp_path)] == [folder.relative_to(tmp_path).as_posix()]
+
+
+def test_a_repository_of_aim_is_told_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / ".aim" / "meta").mkdir(parents=True)
+    with pytest.raises(NothingToRead, match=r"only Aim's own package reads: write its metrics to CSV"):
+        read(tmp_path)
+
+
+def test_folders_named_after_loggers_and_phases_are_parts_of_one_run(tmp_path: Path) -> None:
+    """Lightning with two loggers, MMEngine's and CatBoost's folders of one training."""
+    for parts in (("tb/version_0", "csv/version_0"), (".", "vis_data"), ("learn", "test")):
+        root = tmp_path / parts[1].partition("/")[0]
+        for part in parts:
+            (root / part).mkdir(parents=True, exist_ok=True)
+        event_log(root / parts[0] / "events.out.tfevents.1700000000.h.1.0", LOSS)
+        events = parts[1] == "test"
+        name = "events.out.tfevents.1700000000.h.1.1" if events else "metrics.csv"
+        (event_log if events else csv_log)(root / parts[1] / name, LOSS)
+        assert [run.run_id for run in runs_below(root)] == [root.name]
+    assert list(read(tmp_path / "test")[0].series) == ["learn/loss", "test/loss"]

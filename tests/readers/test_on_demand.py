@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -10,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from chronicle.readers import READERS
-from chronicle.readers.console.line_formats import LINE_FORMATS
 from chronicle.readers.csv_tables import METRIC_FOLDERS
 from chronicle.readers.find import folder_claims
 
@@ -22,7 +22,7 @@ WANDB = b":W&B\xe1\xbe\0"  # how a run file begins
 def stands_for(reader):
     """The module that a row stands for, or the row of its table of formats."""
     module = import_module(f"chronicle.readers.{reader.module}")
-    return getattr(module, "LINE_FORMATS", {}).get(reader.NAME, module)
+    return getattr(module, "BY_NAME", {}).get(reader.NAME, module)
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)
@@ -37,16 +37,17 @@ def test_row_says_what_its_module_says(reader) -> None:
 
 
 def test_every_reader_has_a_row_of_its_own() -> None:
-    modules = [reader.module for reader in READERS if reader.module != "console.line_formats"]
     folder = Path(import_module("chronicle.readers").__file__ or "").parent
-    with_name = {
+    modules = (
         file.relative_to(folder).with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
         for file in folder.rglob("*.py")
-        if "\nNAME = " in file.read_text("utf-8")
-    }
-    assert set(modules) == with_name
-    assert len(modules) == len(with_name)
-    assert set(LINE_FORMATS) == {r.NAME for r in READERS if r.module == "console.line_formats"}
+        if re.search(r"^(?:NAME|BY_NAME)\b.* = ", file.read_text("utf-8"), re.MULTILINE)
+    )
+    names = list[tuple[str, str]]()
+    for module in modules:
+        made = vars(import_module(f"chronicle.readers.{module}"))
+        names += [(module, name) for name in made.get("BY_NAME") or [made["NAME"]]]
+    assert sorted(names) == sorted((reader.module, reader.NAME) for reader in READERS)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_only_what_is_asked_is_imported(what: str, imported: list[str]) -> None:
     code = (
         f"import sys, chronicle.readers; {what.format(log)}; "
         "print(*(m for m in sorted(sys.modules) if m.startswith('chronicle.') and"
-        " {'NAME', 'LINE_FORMATS'} & vars(sys.modules[m]).keys()), sep='\\n')"
+        " {'NAME', 'BY_NAME'} & vars(sys.modules[m]).keys()), sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == imported

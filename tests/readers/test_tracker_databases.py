@@ -110,6 +110,41 @@ def test_parameters_tags_and_deleted_runs(tmp_path: Path) -> None:
     }
 
 
+def test_data_sets_tags_and_who_logged_them(tmp_path: Path) -> None:
+    """As the package writes them: inputs name data sets, which lie beside the runs of an experiment."""
+    told = {"dataset": "moons (0c5f1d2e)", "tag/team": "vision", "user": "ada", "git_branch": "main"}
+    tags = {
+        "team": "vision",
+        "mlflow.user": "ada",
+        "mlflow.source.git.branch": "main",
+        "mlflow.source.type": "LOCAL",
+    }
+    store = tmp_path / "mlflow.db"
+    mlflow_log(store, POINTS)
+    with closing(sqlite3.connect(store)) as db, db:
+        db.execute("CREATE TABLE datasets (dataset_uuid, experiment_id, name, digest)")
+        db.execute(
+            "CREATE TABLE inputs (input_uuid, source_type, source_id, destination_type, destination_id)"
+        )
+        db.execute("INSERT INTO datasets VALUES ('d1', 1, 'moons', '0c5f1d2e')")
+        db.execute("INSERT INTO inputs VALUES ('i1', 'DATASET', 'd1', 'RUN', 'r1')")
+        db.executemany("INSERT INTO tags VALUES (?, ?, 'r1')", tags.items())
+    folder = tmp_path / "mlruns" / "1" / "r1"
+    mlflow_folder(folder, POINTS)
+    for file, text in {
+        folder / "inputs" / "i1" / "meta.yaml": "source_id: d1\nsource_type: DATASET\n",
+        folder.parent / "datasets" / "d1" / "meta.yaml": "digest: 0c5f1d2e\nname: moons\n",
+        folder.parent / "meta.yaml": "name: tiny-lm\n",
+        **{folder / "tags" / name: value for name, value in tags.items()},
+    }.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    for path in (store, folder):
+        (attempt,) = read(path)
+        assert told.items() <= attempt.facts.items()
+        assert attempt.facts["experiment"] == "tiny-lm"
+
+
 def test_where_all_steps_are_equal_the_rows_are_counted(tmp_path: Path) -> None:
     mlflow_log(tmp_path / "mlflow.db", {"loss": [(0, 3.0), (0, 2.0), (0, 1.0)], "final": [(0, 9.0)]})
     (attempt,) = read(tmp_path / "mlflow.db")

@@ -117,8 +117,10 @@ def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
     (tmp_path / "files" / "wandb-metadata.json").write_text(
         '{"gpu": "NVIDIA A100", "gpu_count": 8, "host": "old", "git": {"commit": "old"}, "program": "t.py"}'
     )
-    attempt = read_records(tmp_path / "a.wandb", run, wandb_history({"loss": 1.0}, 0), wandb_exit(255))
+    (tmp_path / "a.wandb").write_bytes(wandb_file((run, wandb_history({"loss": 1.0}, 0), wandb_exit(255))))
+    (attempt,) = read(tmp_path / "a.wandb")
     assert attempt.facts == {
+        "format": "wandb",
         "program": "t.py",
         "host": "h",
         "gpu_type": "NVIDIA A100",

@@ -46,6 +46,18 @@ def test_the_same_values_an_hour_apart_are_another_process():
     assert (names(timeline), timeline.copies) == (["a", "b"], ())
 
 
+def test_a_training_of_five_epochs_in_two_formats_is_judged_once():
+    rng = np.random.default_rng(3)
+    values = {name: rng.random(5) + 1 for name in ("train_loss", "val_loss", "val_acc")}
+    table = assign({name: series(name, range(5), v) for name, v in values.items()})
+    events = assign({name: series(name, range(5), np.float32(v)) for name, v in values.items()})
+    both = [Attempt(name, (name,), those) for name, those in (("metrics.csv", table), ("events", events))]
+    assert [c.name for c in stitch(both).copies] == ["metrics.csv"]
+    values["val_acc"][3] += 0.01
+    other = assign({name: series(name, range(5), v) for name, v in values.items()})
+    assert stitch([both[1], Attempt("other", ("other",), other)]).copies == ()
+
+
 def test_metrics_in_files_of_their_own_are_one_attempt():
     logs = [
         Attempt(n, (n,), stitch({n: (UP, course(UP, k))}).attempts[0].series)

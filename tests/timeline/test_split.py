@@ -52,6 +52,21 @@ def test_a_relaunch_in_one_file():
     assert joins(stitch(one_file(range(200), UP))) == [("relaunch", "f#1", "f#2", 199, 0, 199)]
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_launches_of_a_few_epochs_each_in_one_file(first):
+    """More than a quarter of all rows go back, and some of them by two steps only: each to the very start."""
+    lengths = (3, 2, 3, 2, 12)
+    timeline = stitch(one_file(*(range(first, first + n) for n in lengths)))
+    assert [len(a.series["loss"]) for a in timeline.attempts] == list(lengths)
+    assert not any(back.cause == "disorder" for back in timeline.step_backs)
+
+
+def test_a_metric_that_only_the_second_launch_logs_is_not_cut_in_two():
+    second = series("accuracy", range(1, 11), np.linspace(0.1, 0.9, 10))
+    timeline = stitch(one_file(range(1, 8), range(1, 11), accuracy=second))
+    assert [list(a.series) for a in timeline.attempts] == [["loss"], ["loss", "accuracy"]]
+
+
 @pytest.mark.parametrize(
     "steps",
     [

@@ -64,6 +64,14 @@ def test_a_replay_is_a_cursor_that_is_behind_at_the_same_step():
     assert changes(before, after) == [("samples read", 6400.0, 0.0, "samples", 800)]
 
 
+@pytest.mark.parametrize(("epoch", "said"), [(5, []), (6, []), (0, [0.0])])
+def test_an_epoch_that_is_counted_whole_goes_on_with_the_next_one(epoch, said):
+    """Lightning logs 4, 4, ..., 5 and after a resume at the edge 6: nothing was left out."""
+    before = logged("a", UP, 0, "epoch", np.arange(1000) // 170 * 1.0)
+    after = logged("b", ON, HOUR, "epoch", epoch + np.arange(500) // 170 * 1.0)
+    assert [now for _, _, now, *_ in changes(before, after)] == said
+
+
 def test_facts_that_differ_are_changes_and_those_of_every_process_are_not():
     old = {"pid": 1, "host": "a", "seed": 1, "world_size": 64, "started_at": 5, "config/lr": "1e-4"}
     new = {"pid": 2, "host": "b", "seed": 2, "world_size": 32, "started_at": 9, "config/lr": 0.0001}

@@ -15,7 +15,7 @@ import numpy as np
 from chronicle.build.schema import ENTRY
 from chronicle.classify.patterns import BY_ID, Trait
 from chronicle.classify.restarts import gravest, outcome, step_back_words
-from chronicle.metrics.roles import shown_loss
+from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import (
     Attempt,
@@ -71,7 +71,7 @@ def make_entry(
     return Entry(
         schema=ENTRY,
         run_id=run_id,
-        title=config.title or run_id,
+        title=config.title or _name(timeline) or run_id,
         verdict=diagnosis.verdict,
         headline=headline(timeline, diagnosis),
         diagnosis=diagnosis,
@@ -87,6 +87,13 @@ def make_entry(
         classifier_version=classifier_version,
         faults=machine_faults(timeline),
     )
+
+
+def _name(timeline: Timeline) -> str:
+    """What a tracker calls the run, where the id tells it by a number of the tracker; else ""."""
+    stated = [(str(a.facts.get("name", "")), str(a.facts.get("run", ""))) for a in timeline.attempts]
+    name, number = stated[0] if len(set(stated)) == 1 else ("", "")
+    return clipped(name, 80) if number and number != name and number in timeline.run_id else ""
 
 
 def headline(timeline: Timeline, diagnosis: Diagnosis) -> str:
@@ -130,7 +137,7 @@ def _before_and_peak(timeline: Timeline, finding: Finding) -> tuple[float, float
 
 
 def _course_sentence(timeline: Timeline, finding: Finding, title: str) -> str:
-    track = timeline.series.get(finding.metric or "") or shown_loss(timeline.series.values())
+    track = timeline.series.get(finding.metric or "") or shown_metric(timeline.series.values())
     if track is None or not len(track):
         return title
     span = f"steps {count(track.steps.min())} to {count(track.steps.max())}"
@@ -161,7 +168,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     names = clipped(", ".join(a.name for a in timeline.attempts), 200)
     yield Fact("Attempts", len(timeline.attempts), "attempts", names)
     yield from _step_backs(timeline)
-    loss = shown_loss(tracks)
+    loss = shown_metric(tracks)
     if loss is not None:
         yield from _loss_facts(loss)
     yield _wall_clock(_finite([t.times for t in tracks]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
@@ -120,14 +120,19 @@ def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnos
     Raises:
         ChronicleError: nothing of the run could be read, or its configuration is wrong.
     """
+    timeline, problems = stitched(run, config)
+    with contained(_logs_of(run)):
+        return timeline, classify(timeline, thresholds(config)), problems
+
+
+def stitched(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, list[str]]:
+    """Reads and stitches a run, and says what was wrong with single logs of it. Raises as `diagnose`."""
     if run.problem:
         raise run.problem
     attempts, problems = read_run(run, config)
-    order: Sequence[str] | None = run.config.order or None
+    order, relation = run.config.order or None, run.config.relation or None
     with contained(_logs_of(run)):
-        timeline = stitch(attempts, run_id=run.run_id, order=order, relation=run.config.relation or None)
-        del attempts  # the timeline has them, without a copy of their points
-        return timeline, classify(timeline, thresholds(config)), problems
+        return stitch(attempts, run_id=run.run_id, order=order, relation=relation), problems
 
 
 def _logs_of(run: RunFolder) -> str:

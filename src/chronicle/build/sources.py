@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from chronicle.build.siblings import joined
 from chronicle.errors import ChronicleError, NothingToRead, UsageError
 from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, plural
@@ -74,7 +75,7 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     elif path.is_dir() and any(path.glob(f"*/{RUN_CONFIG}")):
         yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
-        yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in runs_below(path))
+        yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in joined(runs_below(path)))
 
 
 def spread(runs: Iterable[RunFolder]) -> list[RunFolder]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from chronicle.model import Criterion, Finding, Series
 
 @dataclass(frozen=True)
 class Rule:
-    """The ``patterns`` it may name, and how they are found in a run.
+    """The ``patterns`` it may name, and how they are searched for in a run.
 
     ``replaces``: patterns that a finding of this rule takes the place of, where both have the same metric,
     attempt and start_step (the context explains the shape).
@@ -24,30 +24,34 @@ class Rule:
 
     name: str
     patterns: tuple[str, ...]
-    find: Callable[[View], Iterable[Finding]]
+    search: Callable[[View], Iterable[Finding]]
     replaces: frozenset[str] = frozenset()
+
+    def find(self, view: View) -> Iterator[Finding]:
+        """What it finds in a run: never what one of its own criteria speaks against."""
+        return filter(stands, self.search(view))
 
     @classmethod
     def of_attempts(
         cls,
         name: str,
         patterns: tuple[str, ...],
-        find: Callable[[View, AttemptView], Iterable[Finding]],
+        search: Callable[[View, AttemptView], Iterable[Finding]],
         replaces: frozenset[str] = frozenset(),
     ) -> Rule:
         """A rule that looks at one attempt: it is asked of all of them, in the order of the log."""
-        return cls(name, patterns, lambda view: (f for a in view.attempts for f in find(view, a)), replaces)
+        return cls(name, patterns, lambda view: (f for a in view.attempts for f in search(view, a)), replaces)
 
     @classmethod
     def of_losses(
         cls,
         name: str,
         patterns: tuple[str, ...],
-        find: Callable[[View, AttemptView, Series], Iterable[Finding]],
+        search: Callable[[View, AttemptView, Series], Iterable[Finding]],
         replaces: frozenset[str] = frozenset(),
     ) -> Rule:
         return cls.of_attempts(
-            name, patterns, lambda view, a: () if a.loss is None else find(view, a, a.loss), replaces
+            name, patterns, lambda view, a: () if a.loss is None else search(view, a, a.loss), replaces
         )
 
 
@@ -55,8 +59,9 @@ class Rule:
 class Check:
     """A number that a rule looked at, said once.
 
-    With a ``name`` it is a criterion: ``limit`` is what it was held against, in words, and ``met`` whether it
-    holds (None: not assessed). With a ``key`` it stands in the finding's evidence.
+    With a ``name`` it is a criterion, and necessary: ``limit`` is what it was held against, in words, and
+    ``met`` whether it holds (None: not assessed). What fails one is no finding; a number that only tells
+    which of two shapes it is says so by `side`. With a ``key`` it stands in the finding's evidence.
     """
 
     name: str
@@ -75,6 +80,11 @@ def at_least(name: str, value: float, unit: str, least: float, key: str = "") ->
 def at_most(name: str, value: float, unit: str, most: float, key: str = "") -> Check:
     """The check that a value is not above a limit."""
     return Check(name, value, unit, f"<= {most:.3g}", value <= most, key)
+
+
+def side(name: str, value: Any, unit: str, holds: bool, limits: tuple[str, str], key: str = "") -> Check:
+    """The check that tells on which side a value lies: ``limits`` are in words, the first if it holds."""
+    return Check(name, value, unit, limits[0] if holds else limits[1], key=key)
 
 
 def noted(**evidence: Any) -> tuple[Check, ...]:
@@ -140,6 +150,11 @@ def with_more(known: Finding, checks: Sequence[Check]) -> Finding:
     """The finding with more checks and their evidence."""
     evidence = {**known.evidence, **_evidence(checks)}
     return replace(known, evidence=evidence, criteria=known.criteria + _criteria(checks))
+
+
+def stands(known: Finding) -> bool:
+    """Whether none of its own criteria speaks against a finding."""
+    return all(c.met is not False for c in known.criteria)
 
 
 def _evidence(checks: Sequence[Check]) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def wild(view: View) -> bool:
 
 
 def _held_out_learns(view: View) -> bool:
-    scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE)]
+    scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
     losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
     return any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses)
 

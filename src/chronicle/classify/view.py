@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from chronicle.classify.detect import Event, detect, engine_for, in_order
+from chronicle.classify.settled import settled
 from chronicle.classify.short_logs import hidden
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
@@ -141,7 +142,7 @@ def look(timeline: Timeline, thresholds: Thresholds) -> View:
     for track in timeline.series.values():
         np.maximum.at(last, track.attempt[track.live], track.steps[track.live])
     attempts = (
-        AttemptView(i, a.name, a, written(a.series), None if last[i] == none else int(last[i]))
+        AttemptView(i, a.name, a, settled(written(a.series)), None if last[i] == none else int(last[i]))
         for i, a in enumerate(timeline.attempts)
     )
     return View(timeline, thresholds, tuple(attempts))

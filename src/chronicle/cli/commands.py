@@ -18,8 +18,9 @@ import chronicle
 from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
 
 if TYPE_CHECKING:
+    from chronicle.build.runs import Run
     from chronicle.model import Diagnosis, Timeline
-    from chronicle.workspace.folders import RunFolder, Workspace
+    from chronicle.workspace.folders import Workspace
 
 
 class _Path(click.Path):
@@ -342,36 +343,26 @@ def completion(shell: str) -> None:
 
 def predict(folder: Path) -> dict[str, Any]:
     """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
-    from chronicle.build.produce import diagnose
+    from chronicle.build.runs import runs
     from chronicle.build.schema import diagnosis_json
-    from chronicle.build.sources import expand
     from chronicle.score import one_answer, unlabelled
-    from chronicle.workspace.config import WorkspaceConfig
 
     with unlabelled(folder) as copy:
         try:
-            runs = expand([copy])
-            return one_answer(
-                [diagnosis_json(run.run_id, diagnose(run, WorkspaceConfig())[1]) for run in runs]
-            )
+            return one_answer([diagnosis_json(run.run_id, run.diagnose()[1]) for run in runs(copy)])
         except ChronicleError as err:
             raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
 
 
 def _diagnosed(
     paths: tuple[Path, ...],
-) -> Iterator[tuple[RunFolder, Timeline | None, Diagnosis | None, list[str]]]:
+) -> Iterator[tuple[Run, Timeline | None, Diagnosis | None, list[str]]]:
     """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
-    from chronicle.build.produce import diagnose
-    from chronicle.build.sources import expand
-    from chronicle.workspace.config import WorkspaceConfig
-    from chronicle.workspace.folders import Workspace
+    from chronicle.build.runs import runs
 
-    home = Workspace.find(Path.cwd())
-    config = home.config if home else WorkspaceConfig()
-    for run in expand(paths):
+    for run in runs(*paths):
         try:
-            yield run, *diagnose(run, config)
+            yield run, *run.diagnose()
         except (ConfigError, UsageError):
             raise
         except ChronicleError as err:

@@ -19,6 +19,7 @@ import numpy as np
 from chronicle.build.schema import to_json
 from chronicle.cli.terminal import printable
 from chronicle.errors import LogError
+from chronicle.metrics.roles import by_values
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers import read_all
@@ -32,7 +33,7 @@ from chronicle.readers.packed import unpacked
 from chronicle.readers.text import encoding_of, head
 
 _OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
-_OF_TRAINING |= {Role.GRAD_NORM, Role.LEARNING_RATE}
+_OF_TRAINING |= {Role.PART_LOSS, Role.OBJECTIVE, Role.GRAD_NORM, Role.LEARNING_RATE}
 # What lines are taken for.
 RECORD, EVENT, FAULT, UNUSABLE = "records", "events", "faults", "unusable"
 CUT, ASIDE, NOT, BLANK = "cut", "known otherwise", "not understood", "blank"
@@ -52,7 +53,10 @@ class Kind:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric of an attempt, with its role and unit, and how many points it has from where to where."""
+    """One metric of an attempt, with its role and unit, and how many points it has from where to where.
+
+    ``why`` is what its values told of its role where its name does not.
+    """
 
     metric: str
     role: str
@@ -62,6 +66,7 @@ class Metric:
     last_step: int
     first: float
     last: float
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,11 +156,12 @@ def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _summary(attempt: Attempt) -> AttemptSummary:
-    metrics = []
+    metrics, told = [], by_values(attempt.series)
     for name, s in attempt.series.items():
         if len(s):
             steps, values = (int(s.steps[0]), int(s.steps[-1])), (float(s.values[0]), float(s.values[-1]))
-            metrics.append(Metric(name, str(s.role), s.unit, len(s), *steps, *values))
+            why = told[name].why if name in told and told[name].role is s.role else ""
+            metrics.append(Metric(name, str(s.role), s.unit, len(s), *steps, *values, why))
     return AttemptSummary(attempt.name, attempt.axis, attempt.truncated, len(attempt.facts), tuple(metrics))
 
 
@@ -329,6 +335,7 @@ def _attempt_lines(attempt: AttemptSummary) -> Iterator[str]:
     for m in listed:
         name, unit = printable(m.metric), printable(m.unit or "unit not declared")
         ends = f"{level(m.first)} … {level(m.last)}"
-        yield f"    {name:<{width}}  {m.role:<16}  {unit:<17}  {count(m.points):>9} points  {ends}"
+        why = f"  (by its values: {printable(m.why)})" if m.why else ""
+        yield f"    {name:<{width}}  {m.role:<16}  {unit:<17}  {count(m.points):>9} points  {ends}{why}"
     if len(attempt.metrics) > MOST_METRICS:
         yield f"    and {plural(len(attempt.metrics) - MOST_METRICS, 'further metric')}"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.style import literal
-from chronicle.metrics.roles import shown_loss
+from chronicle.metrics.roles import shown_metric
 from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track
 
 MOST_PANELS = 4
@@ -115,7 +115,7 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     """
     tracks = _drawable(timeline)
     named = [tracks[f.metric] for f in diagnosis.findings if f.metric in tracks]
-    main = shown_loss(timeline.series.values())
+    main = shown_metric(timeline.series.values())
     if main is None or not len(main):
         rest = sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
         main = next(iter([*named, *rest, *tracks.values()]), None)

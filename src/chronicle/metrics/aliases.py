@@ -21,12 +21,15 @@ A_LOSS = (
     r"|bits per (byte|character|dim))\b"
 )
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
-_OF = r"(train|training|trn|val|valid|validation|eval|test|dev|mean|avg|average|s|\d+)"
+_OF = r"(train|training|trn|learn|val|valid|validation|eval|test|dev|mean|avg|average|s|\d+)"
 AN_ERROR = (
     rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance)"
     rf"|({_OF} )+(err(or)?|l[12]))( {_OF})*$"
     r"|^l( pix| total)?$|^learn$"
 )
+_STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
+_SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
+_REWARDED = r"\b(rewards?|rew|returns?|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate)\b"
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr|fid|em|precision"
     r"|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score|spearman|pearson"
@@ -53,7 +56,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 ERROR_WORDS = _words("""
-    rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total learn
+    rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
 """)
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = _words("""
@@ -65,7 +68,8 @@ COMPONENTS = _words("""
     kd student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
     regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
-    magnitude spec spectral diffusion rl
+    magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
+    ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4
 """)
 # The parts among them that tell how far from its target the output is.
 DISTANCES = _words("""
@@ -81,11 +85,20 @@ BESIDE_PLAYERS = _words("a b x y err error")
 TOTALS = _words("""
     all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
     smoothed running raw reduced lm language model token text vs tokens samples steps time final last
-    interval window local rank main current cur tr trn trl nats bits per dim neg negative act actor s binary
+    interval window local rank main current cur tr trn trl nats bits per dim neg negative s binary
     multi
 """)
+# Words of a training that learns which of two answers is preferred: rewards are what its loss is made of.
+PREFERENCES = _words("chosen rejected margin margins")
+# Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
+OF_AGENTS = _words(
+    "actor act policy pg critic cri value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
+)
+BARE_SCORES = frozenset(("score", "scores", "episode score", "mean score"))
+# Scores that are better the lower they are.
+BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
-OF_TRAINING = frozenset(("train", "training", "trn", "t loss"))
+OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
 OF_EVALUATION = frozenset(("val", "valid", "validation", "eval", "test", "tst", "dev", "holdout", "v loss"))
 # Words that name data wherever they stand.
 CORPORA = _words("""
@@ -106,6 +119,7 @@ class Alias:
 
 
 ALIASES: tuple[Alias, ...] = (
+    Alias(Role.OTHER, r"^(config|cfg|hparams|hyper ?param(eter)?s) ", "config/peak_lr, hparams/batch_size"),
     Alias(
         Role.ATTENTION_LOGIT,
         r"\b(attn|attention|qk)\b.*\b(logits?|max)\b|\blogits?\b.*\b(attn|attention|qk)\b",
@@ -148,6 +162,12 @@ ALIASES: tuple[Alias, ...] = (
         "eval_runtime, eval_samples_per_second, eta_seconds, data_time",
     ),
     Alias(
+        Role.OTHER,
+        rf"(?=.*{PER_SECOND}|.*\b(throughput|flops)\b).*\b(sampler|sampled|sampling|rollouts?|generat\w+"
+        r"|decod\w+|inference|peak|promised|theoretical|max|maximum|best)\b",
+        "num_env_steps_sampled_per_second, rollout/tokens_per_second, peak_flops",
+    ),
+    Alias(
         Role.LEARNING_RATE,
         r"\b(l ?r|learning rate)\b",
         "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, L.r.",
@@ -156,8 +176,8 @@ ALIASES: tuple[Alias, ...] = (
         Role.STEP_TIME,
         r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b|\btime per (step|iteration|iter|batch)\b"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
-        r"|^(dt|time)( (ms|s|sec|seconds))?$",
-        "elapsed time per iteration (ms), train_step_time, step_avg, ms/batch, dt, time",
+        r"|^(dt|time)( (ms|s|sec|seconds))?$|\btime this (iters?|step|batch)\b",
+        "elapsed time per iteration (ms), train_step_time, step_avg, ms/batch, dt, time, time_this_iter_s",
     ),
     Alias(
         Role.THROUGHPUT,
@@ -200,6 +220,12 @@ ALIASES: tuple[Alias, ...] = (
         EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED,
         "val_accuracy, eval/bleu, test_acc, validation/wer",
     ),
+    Alias(Role.OTHER, rf"(?=.*{_REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
+    Alias(
+        Role.OBJECTIVE,
+        rf"^(?!.*{_STEERS})(?!.*\b(max|min|best|highest|lowest|quantile|p\d+)\b).*{_REWARDED}",
+        "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet",
+    ),
     Alias(
         Role.DATASET_LOSS,
         r"\bper token loss\b|\bloss\b.*\b(dataset|source|domain|subset|corpus)\b"
@@ -209,11 +235,10 @@ ALIASES: tuple[Alias, ...] = (
     Alias(
         Role.LOSS,
         A_LOSS + "|^(trl|train)$",
-        "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, act_loss, trl, "
-        "objective",
+        "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, trl, objective",
     ),
     Alias(Role.VALIDATION_LOSS, rf"^(?=.*{EVALUATED})(?:{AN_ERROR})", "eval-rmse, val_mae, valid ppl"),
     Alias(Role.LOSS, AN_ERROR, "train-rmse, Cost, perplexity, l_pix, error_rate (where no loss is logged)"),
     Alias(Role.OTHER, r"^score$", "score"),
-    Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, reward"),
+    Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, episode_reward_max"),
 )

@@ -1,14 +1,15 @@
-"""What a metric is, by its name, and by its neighbours where the name alone does not tell.
+"""What a metric is, by its name, by its neighbours where the name alone does not tell, else by its values.
 
 `role_of` looks a name up in the ordered alias table; `assign` sees all series of a log, and decides what one
-name cannot tell: is ``loss_python`` a data set, or a part of the loss?
+name cannot tell: is ``loss_python`` a data set, or a part of the loss? `judged` says which of them a run is
+judged by, and `direction` whether more of it is better.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
 
@@ -16,13 +17,17 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases
+from chronicle.metrics.arithmetic import parts_of, shares
 from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
 _SPELLED = re.compile("|".join(aliases.SPELLED))
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
+SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
+_A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
+_MOST_NAMED = 4  # names that a reason lists
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
 _UNITS = (
@@ -54,14 +59,13 @@ def role_of(metric: str) -> Role:
     if not parts or not re.search(aliases.A_LOSS, name):
         return Role.LOSS
     if role is Role.LOSS and parts & aliases.COMPONENTS:
-        return Role.OTHER
+        return Role.PART_LOSS
     return Role.DATASET_LOSS if parts & aliases.CORPORA else role
 
 
 def names_a_loss(metric: str) -> bool:
     """Whether the name is that of a loss, or of a part of one."""
-    role = role_of(metric)
-    return role in LOSSES or (role is Role.OTHER and is_part(plain(metric)))
+    return role_of(metric) in (*LOSSES, Role.PART_LOSS)
 
 
 def says_nothing(word: str) -> bool:
@@ -96,21 +100,37 @@ def unit_of(metric: str, role: Role) -> str | None:
 
 
 def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] = ()) -> dict[str, Series]:
-    """The series of one log with role, data set and unit set.
+    """The series of one log with role, data set and unit set; as `assign_all` of this one."""
+    return assign_all([series], overrides)[0]
+
+
+def assign_all(
+    logs: Sequence[Mapping[str, Series]], overrides: Sequence[tuple[str, Role]] = ()
+) -> list[dict[str, Series]]:
+    """The series of the logs of one run with role, data set and unit set.
 
     ``overrides`` are (regular expression of the whole name, role); the first that matches wins over
-    the table, and so does a role that the reader gave, because its format says what the metric is.
+    the table, and so does a role that the reader gave, because its format says what the metric is. What the
+    values of one log tell of a name holds for the others, in which it may have too few of them.
 
     Raises:
         UsageError: an override is no regular expression.
     """
-    given: dict[str, Role] = {name: one.role for name, one in series.items() if one.role is not Role.OTHER}
+    told = {name: by.role for series in logs for name, by in by_values(series).items()}
+    return [_assigned(series, told, overrides) for series in logs]
+
+
+def _assigned(
+    series: Mapping[str, Series], told: Mapping[str, Role], overrides: Sequence[tuple[str, Role]]
+) -> dict[str, Series]:
+    given = {name: told[name] for name in series if name in told}
+    given |= {name: one.role for name, one in series.items() if one.role is not Role.OTHER}
     given |= {name: role for name in series if (role := _override(name, overrides)) is not None}
     roles = dict(_by_names(tuple(series), tuple(given.items())))
     for name, one in series.items():
         if roles[name] is Role.STEP_TIME and plain(name) == "time" and _only_grows(one):
             roles[name] = Role.OTHER
-    roles |= dict.fromkeys(_parts_left(series, roles), Role.OTHER)
+    roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= given
     return {
         name: replace(
@@ -123,12 +143,62 @@ def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] =
     }
 
 
+@dataclass(frozen=True)
+class ByValues:
+    """What the values of a series tell where its name does not: its role, and why."""
+
+    role: Role
+    why: str
+
+
+def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
+    """What the values of a log tell of the names that decide nothing: shares sum to one, parts to a total."""
+    open_names, totals = _undecided(tuple(series))
+    undecided = {name: series[name] for name in open_names}
+    found: dict[str, ByValues] = {}
+    for family in shares({name: one for name, one in undecided.items() if role_of(name) is Role.OTHER}):
+        why = f"lies in [0, 1] and sums to one with {_listed(family)}"
+        found |= {name: ByValues(Role.RATIO, why) for name in family}
+    known = {name: one for name, one in series.items() if role_of(name) is Role.PART_LOSS}
+    for total in totals:
+        weights = parts_of(
+            series[total], {n: one for n, one in (undecided | known).items() if n not in found}
+        )
+        mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not known
+        why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
+        role = Role.DATASET_LOSS if mean else Role.PART_LOSS
+        found |= {
+            name: ByValues(role, why)
+            for name in weights
+            if name in undecided and (role is Role.PART_LOSS or role_of(name) is Role.LOSS)
+        }
+    return found
+
+
+@lru_cache(maxsize=16)
+def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of a log that decide nothing, and those that say that they are the whole loss."""
+    losses = [
+        name for name in names if role_of(name) is Role.LOSS and not re.search(aliases.AN_ERROR, plain(name))
+    ]
+    totals = tuple(name for name in losses if not words_of(plain(name)))
+    unknown = [
+        name for name in names if role_of(name) is Role.OTHER or (name in losses and name not in totals)
+    ]
+    return tuple(unknown), totals
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+
+
 @lru_cache(maxsize=16)  # the many files of a run log the same names
 def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
     """The roles that the names of a whole log tell, beside those that are given."""
     known = dict(given)
     told = _phases({name: role_of(name) for name in names} | known)
-    return _grad_norms(_losses(_errors(told, known), known) | known)
+    roles = _objectives(_losses(_errors(told, known), known), known) | known
+    return _whole(roles, Role.GRAD_NORM, Role.OTHER)
 
 
 def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None:
@@ -151,19 +221,44 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     losses = [name for name, role in roles.items() if role is Role.LOSS and name not in given]
     unknown = [name for name in losses if set(words_of(plain(name))) - aliases.COMPONENTS]
     others = [name for name, role in roles.items() if role is Role.OTHER and name not in given]
-    parts = [name for name in others if is_part(plain(name))]
+    parts = [name for name, role in roles.items() if role is Role.PART_LOSS]
     total = len(unknown) < sum(role is Role.LOSS for role in roles.values())
     known = sum(role is Role.DATASET_LOSS for role in roles.values())
     if not parts and len(unknown) + known > 1:
         roles |= dict.fromkeys(unknown, Role.DATASET_LOSS)
     elif total:
-        roles |= dict.fromkeys(unknown, Role.OTHER)
-    if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()):
+        roles |= dict.fromkeys(unknown, Role.PART_LOSS)
+    if not parts:
         by_players = players(set(map(plain, others)))
-        roles |= dict.fromkeys(parts or (n for n in others if plain(n) in by_players), Role.LOSS)
+        parts = [name for name in others if plain(name) in by_players]
+        roles |= dict.fromkeys(parts, Role.PART_LOSS)
+    if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()):
+        roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
     return roles
+
+
+def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
+    """Where a log has a reward, it is what the training is for, and the losses beside it are what it is made
+    with: an agent may get better while they rise. Not where a preference is learned: there the rewards are
+    read off the loss. A bare score is the objective where no losses stand beside it but an agent's."""
+    found = [name for name, role in roles.items() if role is Role.OBJECTIVE and name not in given]
+    if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
+        return dict(roles) | dict.fromkeys(found, Role.SCORE)
+    if not found and Role.OBJECTIVE not in given.values() and _of_an_agent(roles):
+        found = [n for n, role in roles.items() if role is Role.OTHER and plain(n) in aliases.BARE_SCORES]
+    if not found and Role.OBJECTIVE not in given.values():
+        return dict(roles)
+    steering = [n for n, role in roles.items() if role in (Role.LOSS, Role.DATASET_LOSS) and n not in given]
+    roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(found, Role.OBJECTIVE)
+    return _whole(roles, Role.OBJECTIVE, Role.SCORE)
+
+
+def _of_an_agent(roles: Mapping[str, Role]) -> bool:
+    """Whether all losses that are logged, if any, are those of an agent."""
+    losses = [name for name, role in roles.items() if role in (*LOSSES, Role.PART_LOSS)]
+    return all(aliases.OF_AGENTS & set(words_of(plain(name))) for name in losses)
 
 
 def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
@@ -205,7 +300,10 @@ def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list
     That is the first of those logged most often, one that tells a distance before others, an opponent's last.
     """
     losses = [name for name, role in roles.items() if role is Role.LOSS]
-    if any(role_of(name) is not Role.OTHER or plain(name) in ("error", "err") for name in losses):
+    if any(
+        role_of(name) not in (Role.OTHER, Role.PART_LOSS) or plain(name) in ("error", "err")
+        for name in losses
+    ):
         return []
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
@@ -213,11 +311,12 @@ def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list
     return [name for name in losses if name != first]
 
 
-def _grad_norms(roles: Mapping[str, Role]) -> dict[str, Role]:
-    """Of several gradient norms those with the fewest words are the global ones, the others one layer's."""
-    n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is Role.GRAD_NORM}
+def _whole(roles: Mapping[str, Role], whole: Role, part: Role) -> dict[str, Role]:
+    """Of several gradient norms, or objectives, those with the fewest words are the whole, the others a part:
+    one layer's, one agent's."""
+    n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is whole}
     fewest = min(n_words.values(), default=0)
-    return dict(roles) | {name: Role.OTHER for name, n in n_words.items() if n > fewest}
+    return dict(roles) | {name: part for name, n in n_words.items() if n > fewest}
 
 
 def _only_grows(series: Series) -> bool:
@@ -234,12 +333,6 @@ def words_of(name: str) -> list[str]:
     """The words beside "loss" that are not merely another way to say the whole loss."""
     words = re.sub(r"\b(loss|objective) values?\b", "loss", name.replace("cross entropy", "loss")).split()
     return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or re.fullmatch(aliases.A_LOSS, w))]
-
-
-def is_part(name: str) -> bool:
-    """Whether a name is that of a part of a training's loss: `box loss`, `g loss`."""
-    is_loss = re.search(aliases.A_LOSS, name) and not re.search(aliases.EVALUATED, name)
-    return bool(is_loss) and not aliases.COMPONENTS.isdisjoint(words_of(name))
 
 
 def players(names: Collection[str]) -> set[str]:
@@ -270,14 +363,38 @@ def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySer
     A training loss comes before losses by data set, and those before a validation loss. Of several of one
     kind that are about equally long, the one with the shortest name is the total.
     """
-    losses = [s for s in series if s.role in LOSSES and len(s) >= fewest]
-    first = min((LOSSES.index(s.role) for s in losses), default=0)
-    of_kind = [s for s in losses if s.role is LOSSES[first]]
+    return _first(series, LOSSES, fewest)
+
+
+def judged(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
+    """What a run is judged by: a loss, or where none is logged an objective, or a score whose direction is
+    known; None where none has ``fewest`` points. Which way is better, `direction` says."""
+    return _first(
+        [s for s in series if direction(s)], (*LOSSES[:2], Role.OBJECTIVE, LOSSES[2], *SCORES), fewest
+    )
+
+
+def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
+    """What is judged; where nothing is long enough to be judged, what would be."""
+    series = list(series)
+    return judged(series) or judged(series, fewest=1)
+
+
+def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
+    """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest."""
+    found = [s for s in series if s.role in roles and len(s) >= fewest]
+    first = min((roles.index(s.role) for s in found), default=0)
+    of_kind = [s for s in found if s.role is roles[first]]
     enough = _AS_LONG * max(map(len, of_kind), default=0)
     return min((s for s in of_kind if len(s) >= enough), key=lambda s: len(s.metric), default=None)
 
 
-def shown_loss(series: Iterable[AnySeries]) -> AnySeries | None:
-    """The judged loss; where no loss is long enough to be judged, the one that would be."""
-    series = list(series)
-    return judged_loss(series) or judged_loss(series, fewest=1)
+def direction(series: Series) -> int:
+    """-1 where less of a metric is better, 1 where more is, 0 where its role says neither."""
+    if series.role in LOSSES or series.role is Role.PART_LOSS:
+        return -1
+    if series.role is Role.OBJECTIVE:
+        return 1
+    if series.role not in SCORES:
+        return 0
+    return -1 if aliases.BETTER_LOWER & set(plain(series.metric).split()) else 1

@@ -29,6 +29,7 @@ _UNITS = {
 }
 _ROLES: dict[str, str] = {
     Role.LOSS: "training loss",
+    Role.PART_LOSS: "part of the loss",
     Role.DATASET_LOSS: "loss by data set",
     Role.GRAD_NORM: "gradient norm",
     "attempts": "a second attempt",

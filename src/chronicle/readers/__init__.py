@@ -41,7 +41,8 @@ from chronicle.readers.find import (
     scan,
     stored_runs,
 )
-from chronicle.readers.packed import is_packed, named_back, plain_name, told_back, unpacked
+from chronicle.readers.packed import is_packed, named_back, told_back, unpacked
+from chronicle.readers.side_files import told_beside
 from chronicle.readers.text import clean
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import address_of, is_address
@@ -63,6 +64,11 @@ _UNKNOWN = (
     "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
 )
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
+# Stores that only their own package reads, by the folder that they are in.
+_CLOSED = {
+    ".aim": "Remedy: it holds a repository of Aim, which only Aim's own package reads: write its metrics to"
+    " CSV with that (docs/formats.md)"
+}
 _LINK = "Remedy: mend the link or remove it"
 _MOST_NAMED = 5
 
@@ -106,19 +112,16 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
     folder = path.is_dir() and not is_log(path)
     attempts: list[Attempt] = []
     problems = list(plugins()[1])
-    unknown: list[LogError] = []
     files = list(scan(path, is_log).all_logs()) if folder else [path]
     for file, found in zip(files, _chosen(files, only) if only else read_files(files), strict=True):
         if isinstance(found, LogError):
-            name = plain_name(file)
-            document = name.endswith(".json") and name != "trainer_state.json"
-            (unknown if document and isinstance(found, UnknownFormat) else problems).append(found)
+            problems.append(found)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
         attempts += [_named(one, relative + one.name.removeprefix(file.name)) for one in found]
-    if not attempts:  # a .json of an unknown kind is a configuration where a log lies beside it
-        problems += unknown
-    attempts = [replace(one, series=roles.assign(one.series, aliases)) for one in arrange(attempts)]
+    attempts = arrange(attempts, told_beside(path, path if folder else path.parent))
+    assigned = roles.assign_all([one.series for one in attempts], aliases)
+    attempts = [replace(one, series=series) for one, series in zip(attempts, assigned, strict=True)]
     address = address_of(path)
     if address:
         attempts = [_told(one, str(path), address) for one in attempts]
@@ -186,6 +189,9 @@ def _told_problem(problem: LogError, mirror: str, address: str) -> LogError:
 
 def what_to_do(path: Path) -> str:
     """What to do where nothing at a path is a log: look at the texts there, or name a log."""
+    for folder, remedy in _CLOSED.items():
+        if path.name == folder or (path / folder).is_dir():
+            return remedy
     texts = list(islice(scan(path, is_text).all_logs(), _MOST_NAMED + 1)) if path.is_dir() else []
     if not texts:
         return f"Remedy: name a log of a known format ({', '.join(one.NAME for one in all_readers())})"

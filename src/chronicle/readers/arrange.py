@@ -1,4 +1,5 @@
-"""What several logs of one run are to each other: writers of one process, copies of one state, an order."""
+"""What several logs of one run are to each other: writers of one process, copies of one state, an order.
+What files beside them tell becomes facts of those it belongs to."""
 
 from __future__ import annotations
 
@@ -6,17 +7,25 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
+from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Series
 from chronicle.readers.find import WRITERS
+from chronicle.readers.side_files import BY_TIME, Told, home_of
+
+_CREATED = re.compile(r"tfevents\.([0-9]{10})\.")  # Unix seconds, in the name of an event file
+_CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belongs to
 
 
-def arrange(attempts: Sequence[Attempt]) -> list[Attempt]:
+def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Attempt]:
     """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
 
-    Names are paths relative to the folder that was read.
+    ``told`` is what files beside them tell. Names are paths relative to the folder that was read.
     """
+    attempts, asides = _asides(attempts)
+    attempts = _with_facts(attempts, [*told, *asides])
     attempts = sorted(_join_writers(_latest_states(attempts)), key=lambda one: natural(one.name))
     starts = [started(one) for one in attempts]
     if all(map(math.isfinite, starts)):
@@ -28,6 +37,54 @@ def started(attempt: Attempt) -> float:
     """Unix seconds of the first point that has a time; NaN without one."""
     firsts = (float(s.times[0]) for s in attempt.series.values() if len(s))
     return min((time for time in firsts if not math.isnan(time)), default=math.nan)
+
+
+def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[Told]]:
+    """The attempts, and what event files tell that hold hyperparameters and no curve.
+
+    `add_hparams` writes one into a folder of its own, with at most a result of each metric.
+    """
+    kept, asides = list[Attempt](), list[Attempt]()
+    for one in attempts:
+        single = all(len(s) <= 1 for s in one.series.values()) and BY_TIME.fullmatch(_folder(one))
+        is_aside = one.facts.get("format") == "event file" and (not one.series or single)
+        (asides if is_aside else kept).append(one)
+    if not kept:
+        return [one for one in asides if one.series], []
+    told = []
+    for one in asides:
+        results = {tag: float(s.values[-1]) for tag, s in one.series.items() if len(s)}
+        facts = {**one.facts, "summary": results} if results else {**one.facts}
+        folder, at_time = home_of(one.name)
+        told.append(Told(folder, _created(one) if math.isnan(at_time) else at_time, facts))
+    return kept, told
+
+
+def _with_facts(attempts: Sequence[Attempt], told: Iterable[Told]) -> list[Attempt]:
+    """The attempts with what files tell that lie beside them, above or, by time, below.
+
+    What lies nearer wins, and before all what an attempt says of itself.
+    """
+    facts: list[dict[str, Any]] = [{} for _ in attempts]
+    begun = [_begun(one) for one in attempts]
+    for one in told:
+        home = f"{one.folder}/"
+        beside = [k for k, a in enumerate(attempts) if not one.folder or f"{a.name}/".startswith(home)]
+        before = [k for k in beside if begun[k] <= one.at_time + _CLOCKS_S]
+        for k in [max(before, key=begun.__getitem__)] if before else beside:
+            facts[k] |= one.facts
+    return [replace(a, facts={**f, **a.facts}) if f else a for a, f in zip(attempts, facts, strict=True)]
+
+
+def _begun(attempt: Attempt) -> float:
+    """Unix seconds at which the log was made, by its name, else of its first point; NaN without either."""
+    created = _created(attempt)
+    return started(attempt) if math.isnan(created) else created
+
+
+def _created(attempt: Attempt) -> float:
+    found = _CREATED.search(attempt.name)
+    return float(found[1]) if found else math.nan
 
 
 def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
@@ -81,7 +138,7 @@ def _joined(group: list[Attempt]) -> list[Attempt]:
 def _writer_rank(attempt: Attempt) -> int:
     """0 for the folder around the writers, then train/, then the others, which rank equal."""
     name = _folder(attempt).lower()
-    return WRITERS.index(name) // 2 + 1 if name in WRITERS[:2] else 2 if name in WRITERS else 0
+    return 1 if name in OF_TRAINING else 2 if name in WRITERS else 0
 
 
 def _folder(attempt: Attempt) -> str:

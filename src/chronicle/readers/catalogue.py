@@ -50,6 +50,7 @@ class Reader(Protocol):
 
 
 SQLITE_STARTS, PARQUET_STARTS = b"SQLite format 3\0", b"PAR1"
+_KEPT = ("identify_folder", "read_folder", "run_key")
 _FOLDER = ("identify_folder", "read_folder")
 _LAUNCH = (*_FOLDER, "foreign", "run_key")
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
@@ -69,6 +70,11 @@ READERS = cast(
             "trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW, starts=SQLITE_STARTS
         ),
         OnDemand("trackers.trackio", "trackio", hooks=("runs",), starts=SQLITE_STARTS),
+        OnDemand("trackers.offline", "swanlab", (".swanlab",), -1, _KEPT, ("*.swanlab",), starts=b":SWL"),
+        OnDemand("trackers.offline", "neptune", (), -1, _KEPT, ("data-1.log",), starts=b'{"obj"'),
+        OnDemand("trackers.offline", "neptune-scale", (), -1, _KEPT, ("*.sqlite3",), starts=SQLITE_STARTS),
+        OnDemand("trackers.offline", "comet", (), -1, ("run_key",), starts=b"PK"),
+        OnDemand("trackers.offline", "sacred", (), -1, _KEPT, ("metrics.json",), starts=b"{"),
         OnDemand("parquet", "parquet", hooks=("runs",), starts=PARQUET_STARTS),
         *FORMATS,
         OnDemand("console.machine", "machine-log", FALLBACK=2),

@@ -21,6 +21,7 @@ from chronicle.metrics.values import natural
 from chronicle.readers.catalogue import Reader, all_readers
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.packed import plain_name, unpacked
+from chronicle.readers.side_files import BY_TIME, is_side_file
 from chronicle.readers.text import Head, head
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
@@ -33,10 +34,12 @@ NOT_LOGS = frozenset(
 )
 NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 # Folders that are part of the folder they are in, and no runs.
-WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "events"])
+WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "csv"])
+WRAPPERS |= {"events", "vis_data"}
 _PASSED_OVER = NOT_LOGS | NOT_RUNS
+_HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
-WRITERS = ("train", "training", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
+WRITERS = ("train", "training", "learn", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
 _ATTEMPT = re.compile(
     r"(version|v|attempt|try|restart|resume|resumed|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+",
     re.IGNORECASE,
@@ -85,11 +88,21 @@ def is_log(path: Path) -> bool:
         info = path.stat()
         if stat.S_ISDIR(info.st_mode):
             return bool(folder_claims(path))
+        if is_side_file(path):
+            return False
         if stat.S_ISREG(info.st_mode) and ("tfevents" in path.name or path.suffix == ".wandb"):
             return info.st_size > 0
-        return log_like(path) or (stat.S_ISREG(info.st_mode) and _claimed(path))
+        if stat.S_ISREG(info.st_mode) and (not log_like(path) or _may_be_settings(path)):
+            return _claimed(path)
+        return log_like(path)
     except (LogError, OSError):
         return log_like(path)
+
+
+def _may_be_settings(path: Path) -> bool:
+    """Whether the name says as little as that of any JSON document: trainers keep much in such files."""
+    name = plain_name(path)
+    return name.endswith(".json") and name != "trainer_state.json"
 
 
 def _claimed(path: Path) -> bool:
@@ -100,7 +113,8 @@ def _claimed(path: Path) -> bool:
 def is_text(path: Path) -> bool:
     """Whether a file is a text with a number in it, as a log would be, and no program by its name."""
     try:
-        start = head(path) if path.is_file() and may_be_log(path) else b""
+        looked_at = path.is_file() and not is_side_file(path)
+        start = head(path) if looked_at and (_may_be_settings(path) or may_be_log(path)) else b""
     except OSError:
         return False
     return b"\0" not in start and any(byte in start for byte in b"0123456789")
@@ -209,7 +223,7 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         folder.logs.append(path)
         return folder
     for entry in entries:
-        if entry.name.startswith(".") or entry.name in _PASSED_OVER:
+        if _is_hidden(entry.name) or entry.name in _PASSED_OVER:
             continue
         below = Path(entry.path)
         if os.path.isdir(below):
@@ -217,6 +231,11 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         elif wanted(below):
             folder.logs.append(below)
     return folder
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether something in a folder is passed over: it is hidden, and not where a tracker keeps its runs."""
+    return name.startswith(".") and name not in _HIDDEN_STORES
 
 
 def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]]) -> None:
@@ -282,16 +301,19 @@ def _is_part(folder: Folder, *, beside_logs: bool) -> bool:
     """Whether a folder holds an attempt or a writer of the run of the folder around it."""
     name = folder.path.name
     launches = name == "runs" and all(_LAUNCH.fullmatch(below.path.name) for below in folder.folders)
-    return bool(_ATTEMPT.fullmatch(name)) or name.lower() in WRITERS or (beside_logs and launches)
+    beside = beside_logs and (launches or bool(BY_TIME.fullmatch(name)))
+    return bool(_ATTEMPT.fullmatch(name)) or name.lower() in WRITERS or beside
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by first word of their names, if two or more of those name a run."""
+    """The logs of one folder by run: by their key, else by the first word of their names, if two or more of
+    those name a run."""
     by_word: dict[str, list[Path]] = {}
     for log in logs:
-        word = re.split(r"[-_.\s\d]", log.name.lower(), maxsplit=1)[0]
+        key = run_key(log)
+        word = key or re.split(r"[-_.\s\d]", log.name.lower(), maxsplit=1)[0]
         is_part = word in COMPONENTS and names_a_loss(log.stem)
-        common = "tfevents" in log.name or word in _COMMON_WORDS or is_part
+        common = not key and ("tfevents" in log.name or word in _COMMON_WORDS or is_part)
         by_word.setdefault("" if common else word, []).append(log)
     named = [word for word in by_word if word]
     return by_word if len(named) > 1 else {"": logs} if logs else {}

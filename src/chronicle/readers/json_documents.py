@@ -22,7 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers import golden, huggingface, json_lines
 from chronicle.readers.columns import counted_by, counts_steps, is_counter
@@ -41,7 +41,7 @@ _MOST_DIGITS = 16
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
 MAX_DEPTH, MAX_TABLES = 8, 1000
 
-_MOVING = {Role.LOSS, Role.VALIDATION_LOSS, Role.DATASET_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
+_MOVING = {*LOSSES, *SCORES, Role.PART_LOSS, Role.OBJECTIVE}
 
 
 @dataclass(frozen=True)

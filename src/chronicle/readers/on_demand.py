@@ -19,7 +19,9 @@ from chronicle.readers.text import Head
 
 @dataclass(frozen=True)
 class OnDemand:
-    """A module below `chronicle.readers` with what it says of itself; tests hold the one to the other.
+    """A module below `chronicle.readers`, or a row of its table BY_NAME, with what it says of itself.
+
+    Tests hold the one to the other.
 
     ``hooks`` are the optional functions that it has. ``folder_has`` are patterns of names of which a folder
     that is one log holds at least one, and ``starts`` are the bytes that each file begins with (``binary``:
@@ -50,7 +52,8 @@ class OnDemand:
         return self._identify_folder if name == "identify_folder" else getattr(self._module(), name)
 
     def _module(self) -> Any:
-        return import_module(f"chronicle.readers.{self.module}")
+        module = import_module(f"chronicle.readers.{self.module}")
+        return getattr(module, "BY_NAME", {}).get(self.NAME, module)
 
     def _identify_folder(self, path: Path) -> bool:
         has = any(fnmatchcase(name, pattern) for name in _names(path) for pattern in self.folder_has)

@@ -43,7 +43,7 @@ TRAINING = {"train", "training"}
 EVALUATIONS = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 
-_SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
+_SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
 _JUDGED = (*_SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _ASIDE = frozenset(("time", "elapsed", "seconds", "sec", "s", "minutes", "duration", "n", "id", "seed"))
 _VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a column without a name

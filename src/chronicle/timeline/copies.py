@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from chronicle.metrics.roles import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline.courses import (
     PART,
@@ -35,6 +36,7 @@ from chronicle.timeline.courses import (
 _COMMON_SAMPLES = 8  # fewer equal points than this may be chance
 _COMMON_SHARE = 0.6  # of the smaller of the two
 _AGREEING = 0.95  # share of the common points that must be equal
+_EXACT = 1e-4  # relative difference of values of a short log that two loggers rounded
 _NOISE = 0.25  # two seeds differ by their noise; two roundings by much less than this share of it
 _SAME_TIME_S = 60.0  # the clocks of two loggers in one process differ by less
 _FEW = 8  # so many logs are soon looked at one by one
@@ -159,7 +161,8 @@ def shift(a: Course, b: Course) -> int | None:
     several = all(writers) and writers[0] != writers[1]  # ranks of one job, if they log one loss at one time
     apart = int(a.clock.steps[0]) - int(b.clock.steps[0])
     shifts = (0, apart) if abs(apart) == 1 else (0,)
-    return next((by for by in shifts if are_equal(a.clock, _moved(b.clock, by), timed=several)), None)
+    by = next((by for by in shifts if are_equal(a.clock, _moved(b.clock, by), timed=several)), None)
+    return 0 if by is None and not several and are_equal_throughout(a.attempt, b.attempt) else by
 
 
 def _moved(series: Series, by: int) -> Series:
@@ -190,6 +193,24 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     )
 
 
+def are_equal_throughout(a: Attempt, b: Attempt) -> bool:
+    """Whether two short logs have several metrics in common, each with the same values at the same steps: a
+    clock of a few epochs proves nothing, all metrics together do."""
+    both = [(s, b.series[m]) for m, s in a.series.items() if m in b.series and s.role not in SCHEDULES]
+    n_equal = 0
+    for one, other in both:
+        i, j = common(one, other)
+        apart_s = np.abs(one.times[i] - other.times[j])
+        if len(i) < _COMMON_SHARE * min(len(one), len(other)) or (apart_s > _SAME_TIME_S).any():
+            return False
+        if len(i) >= _COMMON_SAMPLES or not np.allclose(
+            one.values[i], other.values[j], rtol=_EXACT, atol=0.0, equal_nan=True
+        ):
+            return False
+        n_equal += len(np.unique(one.values[i]))
+    return len(both) > 1 and n_equal >= _COMMON_SAMPLES
+
+
 def is_part(a: Course, b: Course) -> bool:
     """Whether two logs are parts of one: no metric in common, mostly the same steps, at the same time."""
     if not a.attempt.series.keys().isdisjoint(b.attempt.series):
@@ -207,7 +228,7 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
     new = {
         metric: s
         for metric, s in other.series.items()
-        if metric not in keeper.series and not any(o.role is s.role and are_equal(o, s) for o in own)
+        if metric not in keeper.series and not any(_alike(o, s) and are_equal(o, s) for o in own)
     }
     return replace(
         keeper,
@@ -216,6 +237,11 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
         facts={**other.facts, **keeper.facts},
         faults=(*keeper.faults, *other.faults),
     )
+
+
+def _alike(a: Series, b: Series) -> bool:
+    """Whether two metrics may be one: of one role, or losses, since a file may not say of which phase."""
+    return a.role is b.role or (a.role in LOSSES and b.role in LOSSES)
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:

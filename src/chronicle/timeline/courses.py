@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
 from chronicle.metrics.counters import step_gap
-from chronicle.metrics.roles import shown_loss
+from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Role, Series, Steps
 
@@ -104,7 +104,7 @@ def clock(attempt: Attempt) -> Series | None:
     if not filled:
         return None
     worth = _WORTH * max(map(len, filled))
-    return shown_loss(s for s in filled if len(s) >= worth) or min(
+    return shown_metric(s for s in filled if len(s) >= worth) or min(
         filled, key=lambda s: (s.role in SCHEDULES, -len(s), len(s.metric), s.metric)
     )
 

@@ -20,6 +20,7 @@ from chronicle.model import Attempt, Floats, Role, Series, Steps
 
 _FILLED = 0.5  # share of rows from which on a column is one that every row fills
 _TAIL_SAMPLES = 3  # blank cells at the end of a column that are no news
+_MOST_NAMED = 4  # runs that a message lists
 _SEED_COLUMNS = ("seed", "random_seed")
 _MOST_SEEDS = 1000  # of them in a table; a random number a row is no seed of a training
 _TAKES = (
@@ -34,7 +35,27 @@ def attempts_from(what: Any) -> list[Attempt]:
     Raises:
         UsageError: it is nothing that can be stitched; the message says what is wrong and what is taken.
     """
-    return [one for attempt in _attempts(what) for one in _by_seed(attempt)]
+    return [one for attempt in _of_one_run(_attempts(what)) for one in _by_seed(attempt)]
+
+
+def _of_one_run(attempts: list[Attempt]) -> list[Attempt]:
+    """The attempts, if they do not make one run of a store of several.
+
+    Raises:
+        UsageError: attempts of one file are of several runs.
+    """
+    stated: dict[tuple[str, ...], dict[str, None]] = {}
+    for attempt in attempts:
+        if attempt.sources and (run := attempt.facts.get("run")):
+            stated.setdefault(attempt.sources, {})[str(run)] = None
+    for sources, names in stated.items():
+        if len(names) > 1:
+            named = ", ".join([*map(repr, list(names)[:_MOST_NAMED])]) + (
+                ", ..." if len(names) > _MOST_NAMED else ""
+            )
+            what = f"{sources[0]} holds {len(names)} runs ({named})"
+            raise UsageError(f"{what}: stitch one at a time. chronicle.runs(path) gives each of them")
+    return attempts
 
 
 def _attempts(what: Any) -> list[Attempt]:

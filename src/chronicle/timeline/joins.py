@@ -31,7 +31,7 @@ _CURSORS = {
     Role.TOKENS: ("tokens read", "tokens"),
     Role.EPOCH: ("epochs read", "epochs"),
 }
-_EVERY_PROCESS_DIFFERS = frozenset({"run", "pid", "started_at", "exit_code", "ended", "format"})
+_EVERY_PROCESS_DIFFERS = frozenset({"run", "pid", "started_at", "exit_code", "ended", "format", "summary"})
 _UNITS = {"world_size": "processes", "nodes": "nodes", "gpu_count": "accelerators"}
 
 
@@ -161,6 +161,7 @@ def _cursor(before: Course, after: Course) -> Iterator[Change]:
             strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
             if was is None or any((d < 0).any() or not len(d) for d in strides):
                 continue  # it is no counter
+            strides = [d[d > 0] if (d > 0).any() else d for d in strides]  # whole epochs stay for many points
             if abs(now - was) > max(float(np.median(d)) for d in strides):
                 yield Change(quantity, was, now, new.unit or unit, step)
 

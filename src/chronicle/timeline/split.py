@@ -115,6 +115,8 @@ def _not_growing(steps: Steps) -> int:
 def starts(series: Series) -> list[int]:
     """Rows of the clock at which a new attempt begins (never row 0)."""
     down = falls(series.steps)
+    if launches := _launches(series.steps, down):
+        return launches
     if not len(down) or len(down) > max(2, _SHUFFLED * len(series)):
         return []
     cuts: list[int] = []
@@ -131,7 +133,19 @@ def starts(series: Series) -> list[int]:
             short.append(row)
         top = max(top, int(series.steps[end - 1]))  # between two falls the steps only grow
     cuts = sorted(cuts + short) if len(short) <= _rare(series) else cuts
-    return cuts if len(cuts) <= max(_FEW_CUTS, min(_MANY_CUTS, len(series) / _ROWS_BETWEEN_CUTS)) else []
+    return cuts if len(cuts) <= _most_cuts(series.steps) else []
+
+
+def _most_cuts(steps: Steps) -> float:
+    return max(_FEW_CUTS, min(_MANY_CUTS, len(steps) / _ROWS_BETWEEN_CUTS))
+
+
+def _launches(steps: Steps, down: Index) -> list[int]:
+    """All falls, where each leads back to the very first step and the steps in between grow one by one: a
+    log to which every launch appends, of which some got no further than a few rows. Rows out of order, and
+    ranks that write by turns, fall to other steps."""
+    anew = len(down) and (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
+    return down.tolist() if anew and len(down) <= _most_cuts(steps) else []
 
 
 def _quiet(series: Series, down: Index) -> list[bool]:
@@ -196,15 +210,34 @@ def _belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
         seams = [(ticks.times[c - 1] + ticks.times[c]) / 2 for c in cuts]
         if all(a < b for a, b in pairwise(seams)):
             return np.searchsorted(seams, series.times, side="right")
-    return np.fromiter(_by_own_falls(series.steps, ticks, cuts), np.intp, len(series))
+    pieces = [(int(p.min()), int(p.max())) for p in np.split(ticks.steps, cuts)]
+    habit = _not_growing(series.steps) > 2 * len(cuts)  # equal steps are how this series is logged
+    whole = _whole_runs(series.steps, pieces, habit) if len(series) else None
+    if whole is not None:
+        return whole
+    return np.fromiter(_by_own_falls(series.steps, pieces, step_gap(ticks), habit), np.intp, len(series))
 
 
-def _by_own_falls(steps: Steps, ticks: Series, cuts: list[int]) -> Iterator[int]:
+def _whole_runs(steps: Steps, pieces: list[tuple[int, int]], habit: bool) -> Index | None:
+    """Each stretch of a series in which its own step grows, to the next piece that reaches over all of it: a
+    metric that only the second launch logs is none of the first. None where a stretch has no such piece."""
+    back = steps[1:] < steps[:-1] if habit else steps[1:] <= steps[:-1]
+    begins = [0, *(np.flatnonzero(back) + 1).tolist()]
+    ends = [*begins[1:], len(steps)]
+    homes, k = [], 0
+    for begin, end in zip(begins, ends, strict=True):
+        while k < len(pieces) and not (pieces[k][0] <= steps[begin] and steps[end - 1] <= pieces[k][1]):
+            k += 1
+        if k == len(pieces):
+            return None
+        homes.append(k)
+        k += 1
+    return np.repeat(homes, np.subtract(ends, begins))
+
+
+def _by_own_falls(steps: Steps, pieces: list[tuple[int, int]], gap: float, habit: bool) -> Iterator[int]:
     """Walks a series that has a cadence of its own and no times: on to the next piece where its own step
     goes back, or where the piece at hand never got that far."""
-    pieces = [(int(p.min()), int(p.max())) for p in np.split(ticks.steps, cuts)]
-    gap = step_gap(ticks)
-    habit = _not_growing(steps) > 2 * len(cuts)  # equal steps are how this series is logged
     k, before = 0, None
     for step in steps.tolist():
         back = before is not None and (step < before or (step == before and not habit))

@@ -70,6 +70,27 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(400, 2.5), (800, 2.25)], "epoch": [(400, 0.8), (800, 1.6)]},
         "step",
     ),
+    "a bar that does not wait for the line, in 2.5 epochs": (
+        "hf-console",
+        "  0%|  | 0/5 [00:00<?]\n{'loss': 2.5, 'epoch': 0.5}\n 20%|  | 1/5 [00:01<00:04]\n"
+        "{'loss': 2.25, 'epoch': 1.0}\n 40%|▏ | 2/5 [00:02<00:03]\n 60%|▏ | 3/5 [00:03<00:02]\n"
+        "{'loss': 2.0, 'epoch': 1.5}\n 80%|▏ | 4/5 [00:04<00:01]\n"
+        "{'loss': 1.75, 'epoch': 2.0}\n 80%|▏ | 4/5 [00:04<00:01]\n"
+        "{'loss': 1.5, 'epoch': 2.5}\n100%|▏ | 5/5 [00:05<00:00]\n{'train_runtime': 9.5, 'epoch': 2.5}\n",
+        {"loss": [(1, 2.5), (2, 2.25), (3, 2.0), (4, 1.75), (5, 1.5)],
+         "epoch": [(1, 0.5), (2, 1.0), (3, 1.5), (4, 2.0), (5, 2.5)]},
+        "step",
+    ),
+    "a second launch of another length, after one that was killed": (
+        "hf-console",
+        "  0%|  | 0/9 [00:00<?]\n{'loss': 2.5, 'epoch': 0.5}\n 11%|  | 1/9 [00:01<00:08]\n"
+        "{'loss': 2.25, 'epoch': 1.0}\n 22%|▏ | 2/9 [00:02<00:07]\nTraceback (most recent call last):\n"
+        "  0%|  | 0/20 [00:00<?]\n{'loss': 2.0, 'epoch': 1.0}\n 10%|▏ | 2/20 [00:01<00:09]\n"
+        "{'loss': 1.75, 'epoch': 1.5}\n 15%|▏ | 3/20 [00:01<00:09]\n",
+        {"loss": [(1, 2.5), (2, 2.25), (2, 2.0), (3, 1.75)],
+         "epoch": [(1, 0.5), (2, 1.0), (2, 1.0), (3, 1.5)]},
+        "step",
+    ),
     "a line that tells its step": (
         "hf-console",
         "{'loss': 2.5, 'epoch': 0.1, 'global_step/max_steps': '5/873', 'percentage': '0.1%'}\n"

@@ -88,12 +88,12 @@ def _whose(
     kind = "single" if len(moved) == 1 else "simultaneous" if len(moved) == len(sources) else "several"
     ends = [f.end_step for f, _ in group if f.end_step is not None]
     calm = [e.t for m, e in rises.items() if m not in moved]
-    others, most = max(calm, default=None), f"1 or more of {len(sources)}"
+    others, most = sorted(calm)[-1:], f"1 or more of {len(sources)}"
     end = max(ends) if len(ends) == len(group) else None
     checks = [
         *noted(kind=kind, data_sets=sorted(moved), of=len(sources), height_log=rises[series.metric].height),
         Check("data sets that spike", len(moved), "data sets", most),
-        Check("strongest of the others", others, "standard errors", f"< {least:g}", bool(calm)),
+        *(Check("strongest of the others", t, "standard errors", f"< {least:g}") for t in others),
     ]
     at = At(attempt, series if kind == "single" else None, start, peak, end)
     severity = tallest.severity
@@ -204,13 +204,13 @@ def _explained(
         *noted(ratio=ratio.metric),
         Check("change of the ratio", change, "share", "leaves its level", key="ratio_change_share"),
         *noted(ratio_start_step=start),
-        at_least("loss off its line, or a spike", abs(moved.t), "standard errors", limits.known_t),
         *calm,
     ]
     if shape is not None:
         yield renamed(shape, SKEW, checks, why=WHY)
         return
-    checks = [*checks, *noted(height_log=moved.height)]
+    off = at_least("loss off its line", abs(moved.t), "standard errors", limits.known_t)
+    checks = [*checks, off, *noted(height_log=moved.height)]
     at = At(attempt, loss, start, peak, end)
     confidence = sure(moved.t, limits.known_t)
     yield finding(SKEW, at, checks, severity=0.3, confidence=confidence, runner_up=(FAST, WHY))

@@ -55,7 +55,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.patterns import Trait, having
-from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed
+from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.short_logs import RISES as RISING_KINDS
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
@@ -183,17 +183,19 @@ class Shape:
     def checks(self) -> list[Check]:
         e, limits = self.event, self.limits
         share = e.residual / e.height if e.height > 0 else 0.0
-        back = f"<= {limits.back:g}, at most {limits.back_cap:g} log units; "
-        back += f"or {limits.back_noise:g} noise scales"
+        back, cap, noise = limits.back, limits.back_cap, limits.back_noise
+        within = f"<= {back:g}, at most {cap:g} log units; or {noise:g} noise scales"
+        beyond = f"> {back:g} or {cap:g} log units; and {noise:g} noise scales"
         is_back = self.nearly_back or not self.is_open
+        jump = f">= {limits.jump}", f"< {limits.jump}"
         enough = f">= {limits.cusum:g} or two samples beyond the tail"
         return [
             Check(
                 "height over the trend", e.height, "log units", f">= {limits.rise}", e.height >= limits.rise
             ),
             Check("evidence", e.score, "noise scales", enough),
-            Check("gained in one jump", e.abruptness, "of the height", f">= {limits.jump}", self.is_jump),
-            Check("left of the height", share, "of the height", back, is_back),
+            side("gained in one jump", e.abruptness, "of the height", self.is_jump, jump),
+            side("left of the height", share, "of the height", is_back, (within, beyond)),
         ]
 
     def at(self, peak: int | None) -> At:
@@ -255,7 +257,8 @@ def provisional(
     They are those of a series of attempt ``index``, named by shape alone: context needs the whole log.
     """
     attempt = AttemptView(index, name, Attempt(name, (), {}), {series.metric: series}, None)
-    return [calibrated(f) for f in by_shape(Shape(e, series, attempt, thresholds) for e in events)]
+    shapes = (Shape(e, series, attempt, thresholds) for e in events)
+    return [calibrated(f) for f in by_shape(shapes) if stands(f)]
 
 
 def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
@@ -278,8 +281,9 @@ def _spike(shape: Shape) -> Finding | None:
 
 def _recovered(shape: Shape) -> Finding:
     most, height = shape.limits.fast_steps, shape.event.height
-    limit = f"<= {most:g}, or {shape.limits.fast_samples:g} samples"
-    check = Check("recovery", shape.recovery_steps, "steps", limit, shape.is_fast, "recovery_steps")
+    few = f"{most:g}, or {shape.limits.fast_samples:g} samples"
+    limits = f"<= {few}", f"> {few.replace('or', 'and')}"
+    check = side("recovery", shape.recovery_steps, "steps", shape.is_fast, limits, "recovery_steps")
     if shape.is_fast:
         return shape.finding(
             FAST, 0.1 + 0.1 * height, (SLOW, f"it had taken more than {most:g} steps"), [check]
@@ -290,7 +294,7 @@ def _recovered(shape: Shape) -> Finding:
 def on_its_way(shape: Shape) -> Finding:
     """Still open at the end of the log, but nearly back or clearly falling: slow is all that can be said."""
     since, falling = shape.step(len(shape.series) - 1) - shape.step(shape.event.onset), shape.event.falling
-    check = Check("still coming down", falling, "of the height", "> 0.15", falling > 0.15)
+    check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
     runner_up = (NOT_FULLY, "the level stopped falling before it reached the trend")
     severity = 0.35 + 0.1 * shape.event.height
     return shape.finding(SLOW, severity, runner_up, [check, *noted(since_steps=since)])
@@ -308,14 +312,15 @@ def _divergence(shape: Shape) -> Finding | None:
     gone = shape.lost and not (shape.is_jump and shape.is_step)
     if not shape.is_open or not (e.into_nan or shape.grows or gone):
         return None
-    rise, most, height = e.peak - e.onset, limits.spike_rise, "of the height"
+    rise, most = e.peak - e.onset, limits.spike_rise
+    grown, lost = f"{limits.grown} of the height", f"{limits.lost} of the height"
+    growth = f"> {grown}", f"<= {grown}"
+    spike = f"<= {most:g}, as of a spike", f"> {most:g}, as of a ramp"
     checks = [
-        Check(
-            "grown since it left the trend", e.growth, "log units", f"> {limits.grown} {height}", shape.grows
-        ),
-        Check("left at the end", e.residual, "log units", f">= {limits.lost} {height}", shape.lost),
-        Check("rise", rise, "samples", f"<= {most:g} for a spike", rise <= most),
-        Check("ends in NaN or Inf", float(e.into_nan), "", "yes", e.into_nan),
+        side("grown since it left the trend", e.growth, "log units", shape.grows, growth),
+        side("left at the end", e.residual, "log units", shape.lost, (f">= {lost}", f"< {lost}")),
+        side("rise", rise, "samples", rise <= most, spike),
+        side("ends in NaN or Inf", float(e.into_nan), "", e.into_nan, ("yes", "no")),
     ]
     severity = 0.8 + 0.2 * min(e.residual, 1.0)
     if shape.is_spike and shape.dips:

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.measure import running, scale
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -173,11 +173,12 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     share, apart = len(grid) / len(values), float(np.median(np.diff(grid)))
     few = share < limits.quantised and apart >= limits.grid * float(np.median(np.abs(values)))
     if few or _coarse(values):
-        few_limit = f"< {limits.quantised}"
+        few_limits = f"< {limits.quantised}", f">= {limits.quantised}"
+        bits = f"<= {BITS}", f"> {BITS}"
         checks = [
-            Check("distinct values", share, "of the samples", few_limit, few, "distinct_share"),
+            side("distinct values", share, "of the samples", few, few_limits, "distinct_share"),
             *noted(grid_loss=apart, distinct_values=len(grid)),
-            Check("significant bits of every value", None, "bits", f"<= {BITS}", _coarse(values)),
+            side("significant bits of every value", None, "bits", _coarse(values), bits),
         ]
         at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
         runner_up = ("frozen-metric", "it had shown one value only")

@@ -189,7 +189,7 @@ def still_low(view: View, join: Resume) -> Iterator[Finding]:
     ]
     if not all(c.met for c in needed):
         return
-    jump_seen = Check("jump where new data begin", None, "", "seen", False)
+    jump_seen = Check("jump where new data begin", None, "", "not seen yet")
     checks = [*needed, jump_seen, *noted(after=join.parent.name)]
     at = At(join.attempt, join.loss, join.steps[0], join.steps[0])
     confidence = 0.6 * sure(low.t, limits.join_t)

@@ -30,7 +30,9 @@ lr-not-restored
     Rule: the first values of the attempt differ by 5 % from the earlier attempt's at equal steps (or from the
     extension of its last values). A lower one after a rollback is a team's usual remedy and no finding,
     unless it warms up again.
-    Inside one log: it jumps by 1.3 or more after a pause of ten times the usual step.
+    Inside one log: it jumps by 1.3 or more at a pause of ten times the usual step that no other pause of the
+    log comes near to, and no schedule jumps like that: not down from one constant rate to another one, not by
+    a factor it also jumps by elsewhere, and not up from the end of a finished cycle.
     Blind to: a schedule that differs later only. False alarm: a change that somebody made on purpose.
     Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
 """
@@ -38,12 +40,13 @@ lr-not-restored
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
 from chronicle.classify.measure import Excess, departure, medians, positive, running, sure, wiggle
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, renamed
-from chronicle.classify.resumed import FIRST, LEAST, Resume, learned_before, resumes, seams
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
+from chronicle.classify.resumed import FIRST, LEAST, Resume, jumps_again, learned_before, resumes, seams
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
@@ -71,27 +74,42 @@ def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if min(len(early), len(y)) < 2 * LEAST or start[0] > 0.05 * max(start[-1], steps[-1]):
         return
     soon = start[0] + 2 * LEAST * step_gap(first)
-    if attempt.index and steps[0] > soon:
-        learned = learned_before(view, attempt)
-        times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
-        if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
-            at = At(attempt, attempt.loss, steps[0], steps[0])
-            yield _lost_weights(view, at, None, early[0], learned, y[0])
-            return
+    anew = filter(stands, _from_the_join(view, attempt) if attempt.index and steps[0] > soon else ())
+    if (found := next(anew, None)) is not None:
+        yield found
+        return
     for shape in typed_findings(view, attempt.loss):
-        if shape.pattern not in RISES or shape.start_step <= soon:
-            continue
-        before = y[steps < shape.start_step][-LEAST:]
-        onset = int(np.searchsorted(steps, shape.start_step))
-        learned = float(np.median(before)) if len(before) else np.inf
-        if len(before) < LEAST or _worse_than_new(view, early, y[onset:], learned):
-            continue
-        for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
-            at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
-            if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
-                at = At(attempt, attempt.loss, steps[a], steps[a])
-                yield _lost_weights(view, at, shape, early[0], learned, y[a])
-                break
+        if shape.pattern in RISES and shape.start_step > soon:
+            yield from islice(filter(stands, _from_the_rise(view, attempt, attempt.loss, shape)), 1)
+
+
+def _from_the_join(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """An attempt that knows nothing from its first sample on."""
+    first, loss = view.attempts[0].loss, attempt.loss
+    assert first is not None and loss is not None
+    (start, early), (steps, y) = positive(first), positive(loss)
+    learned = learned_before(view, attempt)
+    times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
+    if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
+        at = At(attempt, loss, steps[0], steps[0])
+        yield _lost_weights(view, at, None, early[0], learned, y[0])
+
+
+def _from_the_rise(view: View, attempt: AttemptView, loss: Series, shape: Finding) -> Iterator[Finding]:
+    """A rise inside one log after which nothing is known: one finding for each sample it may begin at."""
+    first = view.attempts[0].loss
+    assert first is not None
+    (start, early), (steps, y) = positive(first), positive(loss)
+    before = y[steps < shape.start_step][-LEAST:]
+    onset = int(np.searchsorted(steps, shape.start_step))
+    learned = float(np.median(before)) if len(before) else np.inf
+    if len(before) < LEAST or _worse_than_new(view, early, y[onset:], learned):
+        return
+    for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
+        at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
+        if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
+            at = At(attempt, loss, steps[a], steps[a])
+            yield _lost_weights(view, at, shape, early[0], learned, y[a])
 
 
 def clock(attempt: AttemptView, steps: Floats) -> Floats:
@@ -180,17 +198,19 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     t = together if start.t >= limits.joint_t else start.t
     raised = any(f.evidence["lr_factor"] > 1 for f in _not_restored(view, join.attempt))
     least = limits.joint_t if raised else limits.join_t
+    for shape in typed_findings(view, join.loss):
+        late = int(np.searchsorted(join.steps, shape.start_step))
+        soon = at_most("begins after the join", late, "samples", limits.same_time)
+        if shape.pattern in SPIKES and soon.met:
+            why = "it had begun later than a few samples after the join"
+            told = noted(join_height_log=start.height, after=join.parent.name)
+            yield renamed(shape, SPIKE, [soon, *told], why=why)
+            return
     checks = [
         at_least("first samples over the earlier attempt, all joins", t, "standard errors", least),
         at_least("height", start.height, "log units", limits.moved, "join_height_log"),
         *noted(after=join.parent.name),
     ]
-    soon = join.steps[min(int(limits.same_time), len(join.steps) - 1)]
-    for shape in typed_findings(view, join.loss):
-        if shape.pattern in SPIKES and shape.start_step <= soon:
-            why = "it had begun later than a few samples after the join"
-            yield renamed(shape, SPIKE, checks, why=why)
-            return
     if not all(c.met for c in checks):
         return
     back = medians(join.off, LEAST)[1:] < limits.midway * start.height
@@ -232,21 +252,25 @@ def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> 
     gap, limits = step_gap(loss), view.thresholds
     best = max((departure(loss, step, step + m * gap) for m in FIRST), key=lambda e: e.t)
     least = limits.joint_t if factor > 1 else limits.known_t
+    why = "the process had not been another one from there on"
+    for shape in typed_findings(view, loss):
+        away = at_most(
+            "away from where the process took over",
+            abs(shape.start_step - step) / gap,
+            "samples",
+            limits.same_time,
+        )
+        if shape.pattern in RISES and away.met:
+            yield renamed(shape, SPIKE, [away, *noted(join_height_log=best.height)], why=why)
+            return
     checks = [
         at_least("first samples over the line before", best.t, "standard errors", least),
         at_least("height", best.height, "log units", limits.moved, "join_height_log"),
+        *noted(height_log=best.height),
     ]
-    why = "the process had not been another one from there on"
-    for shape in typed_findings(view, loss):
-        if shape.pattern in RISES and abs(shape.start_step - step) <= limits.same_time * gap:
-            yield renamed(shape, SPIKE, checks, why=why)
-            return
-    if all(c.met for c in checks):
-        checks = [*checks, *noted(height_log=best.height)]
-        at = At(attempt, loss, step, step)
-        severity = 0.2 + best.height
-        confidence = sure(best.t, limits.known_t)
-        yield finding(SPIKE, at, checks, severity=severity, confidence=confidence, runner_up=(SHIFT, why))
+    at = At(attempt, loss, step, step)
+    severity, confidence = 0.2 + best.height, sure(best.t, limits.known_t)
+    yield finding(SPIKE, at, checks, severity=severity, confidence=confidence, runner_up=(SHIFT, why))
 
 
 # ---- the schedule ------------------------------------------------------------------------------------
@@ -276,6 +300,8 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     if factor < 1 and not warms and join.kind is JoinKind.ROLLBACK:
         return
+    if any(_goes_on(a.learning_rate, rate) for a in earlier):
+        return
     how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
     confidence = 0.95 if warms else 0.7 if factor > 1 else 0.5
     yield other_rate(view, attempt, rate.steps[0], factor, how, confidence)
@@ -301,6 +327,13 @@ def _covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:
     if old is None or len(old) < 4:
         return False
     return bool(old.steps[0] < rate.steps[0] and old.steps[-1] >= reach_step)
+
+
+def _goes_on(old: Series | None, rate: Series) -> bool:
+    """Whether the jump from one process to the next is one of a schedule that jumps like that elsewhere."""
+    if old is None or not (k := int(np.searchsorted(old.steps, rate.steps[0]))):
+        return False
+    return jumps_again(np.r_[old.values[:k], rate.values], k - 1)
 
 
 def expected_rate(old: Series | None, rate: Series) -> float | None:

@@ -185,11 +185,12 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     calmer = at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root))
     surely = at_least("fall of the noise", calm_t, "standard errors", limits.single_t)
     falls_t = at_least("strongest step down with the batch size", -t, "standard errors", limits.known_t)
-    if not (calmer.met and surely.met) and not falls_t.met:
+    calm_enough = (calmer, surely) if calmer.met and surely.met else ()
+    held = [*calm_enough, *((falls_t,) if falls_t.met else ())]
+    if not held:
         return
     grown = noted(batch_factor=factor, noise_factor=calm, ramps=len(at))
-    checks = [*grown, calmer, surely, falls_t]
-    yield finding(RAMP, At(attempt, loss, at[0], None, at[-1]), checks, severity=0.1, confidence=0.8)
+    yield finding(RAMP, At(attempt, loss, at[0], None, at[-1]), [*grown, *held], severity=0.1, confidence=0.8)
     for step, fall in zip(few, falls, strict=True):
         if any(e.kind is Kind.DROP and _near(loss, e, float(step)) for e in view.events(loss)):
             yield planned_fall(view, attempt, RAMP, float(step), fall, grown)

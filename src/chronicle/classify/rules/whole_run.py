@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from chronicle.classify.measure import positive
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
 from chronicle.classify.rules import repeated_data, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
@@ -66,12 +66,12 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Findi
     if not all(stands_still(view, s) for s in scores):
         return []
     checks = [
-        Check("lowest eighth below the start", gain, "log units", f">= {least}", False, "gained_log"),
+        Check("lowest eighth below the start", gain, "log units", f"< {least}", key="gained_log"),
         at_most("one-sample noise", noise, "log units", view.thresholds.knowing),
         *noted(points_samples=len(y)),
     ]
     if scores:
-        checks.append(Check("scores that moved", 0, "scores", f"1 or more of {len(scores)}", False))
+        checks.append(Check("scores that moved", 0, "scores", f"0 of {len(scores)}"))
     at, confidence = At(attempt, loss, steps[0]), 0.6 + 0.3 * min(1.0, len(y) / 200)
     fell = ("plateau", "the loss had fallen first and then stood still")
     return [finding(FAILED, at, checks, severity=0.9, confidence=confidence, runner_up=fell)]
@@ -161,7 +161,7 @@ def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
     noisy = noise > most
     checks = [
         Check("live findings that worry", 0, "findings", "0"),
-        Check("one-sample noise", noise, "log units", f"> {most} is noisy", noisy, "noise_log"),
+        side("one-sample noise", noise, "log units", noisy, (f"> {most}", f"<= {most}"), "noise_log"),
         Check("points of the loss", points, "samples", f">= {FEWEST}", key="points_samples"),
         *noted(harmless_findings=len(live)),
     ]

@@ -22,7 +22,7 @@ To add a format:
    without an end, and shows every line that is no record to `machine.Faults`. `Line.prefix` takes rank, clock
    and logger off a line. Steps go back as logged: what that means is decided when attempts are stitched.
 
-   A format whose lines are each a step and pairs needs no code: it is a row of `line_formats.LINE_FORMATS`.
+   A format whose lines are each a step and pairs needs no code: it is a row of `line_formats.BY_NAME`.
 2. Its line in FORMATS below. Logs hold lines of several formats (one of Megatron-DeepSpeed has those of
    both), and the first in the list of which a record is found reads the file.
 
@@ -32,9 +32,7 @@ An example with its gold file goes to tests/readers/examples/<name>/, a page to 
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from chronicle.readers.console.chunks import may_be_log, per_version, sample
 from chronicle.readers.on_demand import OnDemand
@@ -50,10 +48,6 @@ class Format(OnDemand):
     @property
     def marks(self) -> tuple[bytes, ...]:
         return tuple(self._module().MARKS)
-
-    def _module(self) -> Any:
-        module = import_module(f"chronicle.readers.{self.module}")
-        return getattr(module, "LINE_FORMATS", {}).get(self.NAME, module)
 
 
 FORMATS = (

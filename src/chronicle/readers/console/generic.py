@@ -10,6 +10,7 @@ all, but a loss is told again and again, the rows are counted.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,10 @@ _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
+_ARGUMENTS = re.compile(
+    r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
+)
+_VALUE = re.compile(r"[-+.\w]*\d[-+.\w]*")
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
@@ -191,15 +196,24 @@ class Course:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt. A name without a known role that came twice at most is left out.
+    """An attempt a launch. A name without a known role that came twice at most is left out.
+
+    Where the line with the arguments of the program, which stands before the first step, comes again with
+    whatever numbers, another launch has begun.
 
     Raises BadLog where no line with a step holds another number.
     """
     plan, log, before = plan_of(path), Log(path), dict[str, Scalar]()
     course = Course(plan.counters, plan.phases, plan.twofold)
     placed = _by_row if plan.by_row else _by_step
+    arguments = ""
     for record, values, step, known in placed(log, course, plan):
-        if not values or not known:
+        text = record.line_pairs[0].prefix.text if record.line_pairs else ""
+        if step is None and not arguments and _ARGUMENTS.search(text):
+            arguments = _VALUE.sub("", text)
+        if step is not None and arguments and _ARGUMENTS.search(text) and _VALUE.sub("", text) == arguments:
+            log.launch(config_facts({name: item.pair.value for name, item in values.items()}))
+        elif not values or not known:
             for line in {item.line.number: item.line for item in record.line_pairs}.values():
                 log.look(line)
         elif step is None:
@@ -211,7 +225,7 @@ def read(path: Path) -> list[Attempt]:
     for name, (points, _) in list(log.rows.columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) is Role.OTHER:
             del log.rows.columns[name]
-    return [log.attempt()]
+    return log.attempts()
 
 
 Placed = tuple[Record, dict[str, LinePair], int | None, bool]

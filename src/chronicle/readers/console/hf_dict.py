@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,64 +28,109 @@ _BAR = re.compile(r"^ *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
 _OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
 _STEPS = ("global_step", "step")  # of trainers that tell it
 _SUMMARY = "train_runtime"
-_ROUNDED = 0.006  # epochs are printed with two decimals
+_ROUNDED = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits: a share of them
 _MOST_BARS = 64
+_ASKED = 64  # lines of a training that are asked how many steps an epoch has
+
+
+@dataclass
+class Row:
+    """A line of a training between two of its bars; ``crowded`` with others that cannot be of one step."""
+
+    line: Line
+    values: dict[str, float]
+    under: str  # the total of the bar that was drawn last
+    before: int = 0
+    after: int = 0
+    crowded: bool = False
+
+    @property
+    def epoch(self) -> float:
+        """As the line says; NaN where it says nothing that can be compared."""
+        epoch = self.values.get("epoch", math.nan)
+        return epoch if 0 < epoch < 1e6 else math.nan
+
+    def fits(self, n: int, steps_per_epoch: float) -> bool:
+        """Whether it was printed at step ``n``, for all that its epoch says."""
+        least, share = _ROUNDED
+        return abs(n / steps_per_epoch - self.epoch) <= max(least, share * self.epoch)
+
+    def step(self, steps_per_epoch: float) -> int:
+        """Its step: that of the bar drawn after it, unless its epoch is that of the bar before it alone. In a
+        crowd no bar stands for all: there the epoch fills in."""
+        if not steps_per_epoch or math.isnan(self.epoch):
+            return self.after
+        fitting = (n for n in (self.after, self.before) if self.fits(n, steps_per_epoch))
+        return next(fitting, round(self.epoch * steps_per_epoch) if self.crowded else self.after)
 
 
 @dataclass
 class Bars:
-    """Lines that wait for their step, and the bars that tell it.
+    """The lines of one training, and the bars that tell their steps.
 
-    The Trainer draws its bar again after it has printed a line. Where a terminal or a buffer has moved
-    things, the bars before and after a line differ: then that one is taken which fits the epoch of the line,
-    and where neither does, the step is reckoned from the epoch.
+    The Trainer draws its bar again after it has printed a line. A terminal or a buffer may have moved things,
+    or kept only some bars; how many steps an epoch has then tells which bar is that of the line.
     """
 
     total: str = ""  # of the training's bar; others are those of evaluations
-    epochs: int = 0  # how many the training has, found out by the bars that fit
-    ended: bool = False
+    end_epoch: float = math.nan  # the epoch at which the training came to its end
+    latest: str = ""  # the total of the last bar, whichever it was
     drawn: dict[str, int] = field(default_factory=dict)  # the last place of a bar by its total
-    waiting: list[tuple[Line, dict[str, float]]] = field(default_factory=list)
+    places: dict[str, set[int]] = field(default_factory=dict)  # and all of them
+    waiting: list[Row] = field(default_factory=list)  # for a bar
+    rows: list[Row] = field(default_factory=list)  # between two bars
 
-    def draw(self, n: int, total: str) -> list[tuple[Line, dict[str, float], int]]:
+    def draw(self, n: int, total: str) -> Iterator[Row]:
+        """Takes a bar; gives the lines of a training that is over by now, which know all bars there are."""
         before = self.drawn.get(total, n)
         if total in self.drawn or len(self.drawn) < _MOST_BARS:
             self.drawn[total] = n
-        if not self.total and any("loss" in values for _, values in self.waiting):
+            self.places.setdefault(total, set()).add(n)
+        self.latest = total
+        losses = [row for row in self.waiting if "loss" in row.values]
+        if self.total not in ("", total) and any(row.under == total for row in losses):
+            yield from self.placed()  # another launch: that one did not say that it ended
+        if losses and not self.total:
             self.total = total
         if total != self.total:
-            return []
-        places = (n, before)
-        crowd = sum("loss" in values for _, values in self.waiting) > 1  # they cannot all be of this step
-        for _, values in self.waiting:
-            fits = (self._epochs_if(values, place) for place in places)
-            self.epochs = self.epochs or next(filter(None, fits), 0)
-        placed = [(line, values, self._step(values, places, crowd)) for line, values in self.waiting]
+            return
+        crowded = len(losses) > 1
+        self.rows += [replace(row, before=before, after=n, crowded=crowded) for row in self.waiting]
         self.waiting = []
-        if self.ended:
-            self.total, self.epochs, self.ended = "", 0, False
-        return placed
+        if not math.isnan(self.end_epoch):
+            yield from self.placed()
 
-    def end(self, epoch: float) -> None:
-        """The training came to its end after so many epochs; another one may follow."""
-        self.ended = True
-        if not self.epochs and 0.5 < epoch < 1e6 and abs(epoch - round(epoch)) <= _ROUNDED:
-            self.epochs = round(epoch)
+    def placed(self) -> Iterator[Row]:
+        """The lines so far, each with its step as ``after``; another training may follow."""
+        steps_per_epoch = self._steps_per_epoch()
+        yield from (replace(row, after=row.step(steps_per_epoch)) for row in self.rows)
+        self.places.pop(self.total, None)
+        self.total, self.end_epoch, self.rows = "", math.nan, []
 
-    def _step(self, values: dict[str, float], places: tuple[int, int], crowd: bool) -> int:
-        epoch = values.get("epoch", math.nan)
-        if not self.epochs or not math.isfinite(epoch) or (places[0] == places[1] and not crowd):
-            return places[0]
-        fitting = (place for place in places if self._epochs_if(values, place) == self.epochs)
-        return next(fitting, round(epoch * int(self.total) / self.epochs))
+    def _steps_per_epoch(self) -> float:
+        """By lines that stand between two drawings of one bar, else by the end of the training, else by the
+        bar beside a line that most lines and bars agree with. 0 where no line names an epoch."""
+        told = [row for row in self.rows if not math.isnan(row.epoch) and "loss" in row.values]
+        sure = [row for row in told if row.after == row.before and not row.crowded and row.after]
+        if sure:
+            last = max(sure, key=lambda row: row.epoch)
+            return last.after / last.epoch
+        places = sorted(self.places.get(self.total, ()))
+        if told and self.end_epoch > 0 and places[-1] == int(self.total):
+            return places[-1] / self.end_epoch
+        asked = told[:: len(told) // _ASKED + 1]
+        maybe = [n / row.epoch for row in asked for n in (row.after, row.before) if n]
 
-    def _epochs_if(self, values: dict[str, float], n: int) -> int:
-        """How many epochs the training has if a line was printed at step ``n``; 0 where no number fits."""
-        epoch, total = values.get("epoch", math.nan), int(self.total)
-        if not n or not total or not 0 < epoch < 1e6:
-            return 0
-        epochs = round(epoch * total / n)
-        return epochs if abs(n * epochs / total - epoch) <= _ROUNDED else 0
+        def agreeing(steps: float) -> int:
+            return sum(row.fits(nearest(places, row.epoch * steps), steps) for row in asked)
+
+        return max(maybe, key=agreeing, default=0.0)
+
+
+def nearest(places: Sequence[int], step: float) -> int:
+    """The place, of one or more in ascending order, that is nearest to a step."""
+    at = bisect_left(places, step)
+    return min(places[max(at - 1, 0) : at + 1], key=lambda place: abs(place - step))
 
 
 def read(path: Path) -> list[Attempt]:
@@ -94,7 +140,7 @@ def read(path: Path) -> list[Attempt]:
     for line, values in _dictionaries(log, bars):
         if _SUMMARY in values:
             log.fact("summary", values)
-            bars.end(values.get("epoch", math.nan))
+            bars.end_epoch = values.get("epoch", 0.0)
             continue
         filtered += values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
         step = next(filter(None, (values.pop(name, None) for name in _STEPS)), None)
@@ -103,10 +149,12 @@ def read(path: Path) -> list[Attempt]:
             log.add(line, int(step), values)
         elif not n_rows and bars.drawn:  # the bar is drawn before the first line, if it is in the log at all
             log.axis = "step"
-            bars.waiting.append((line, values))
+            bars.waiting.append(Row(line, values, bars.latest))
         else:
             n_rows += "loss" in values or not n_rows
             log.add(line, n_rows, values)
+    for row in bars.placed():
+        log.add(row.line, row.after, row.values)
     if bars.waiting:  # no bar came after them: the end is missing
         log.truncated = True
     attempt = log.attempt()
@@ -120,8 +168,8 @@ def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]
     """The dictionaries; bars on the way give the lines that wait for them their step."""
     for line in log.lines(_LINE):
         if bar := _BAR.match(line.text):
-            for waiting, values, step in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
-                log.add(waiting, step, values)
+            for row in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
+                log.add(row.line, row.after, row.values)
         for match in _DICT.finditer(line.text):
             items = _OF.sub(r"'\1': \2", match[1])
             values = numbers(_ITEM.findall(items)) if _EPOCH in items else {}

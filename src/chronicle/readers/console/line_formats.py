@@ -1,4 +1,4 @@
-"""Formats that need little code: a row each in LINE_FORMATS.
+"""Formats that need little code: a row each in BY_NAME.
 
 Most have records that are a step and pairs of a name and a number in one line; one reader, `LineFormat`,
 reads them all. Three have a short reader of their own.
@@ -223,36 +223,41 @@ def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
     return numbers(_FAIRSEQ_EQUALS.findall(line.text))
 
 
-_KERAS_LINE = re.compile(rb"^Epoch \d+/\d+|\d/\d{1,18} (?:\[=|\xe2\x94\x81)")
+_KERAS_LINE = re.compile(rb"^Epoch \d+/\d+|\d/\d{1,18} (?:\[=|\xe2\x94\x81|- \d)|^ ?- \d+m?s ")
 _KERAS_EPOCH = re.compile(r"^Epoch (\d{1,9})/\d+")
-_KERAS_BAR = re.compile(r"(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+) (?P<rest>.*)")
+_KERAS_BAR = re.compile(
+    r"(?:(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+|(?=- \d))|^ ?(?=- \d)) ?(?P<rest>.*)"
+)
 _KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")
 
 
 def _read_keras(path: Path) -> list[Attempt]:
-    """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``.
+    """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the one
+    line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``; one log may hold both.
 
     The last finished bar of an epoch is what the epoch came to; those before it show running means, and one
-    with an ETA was drawn before the epoch was over. The axis counts epochs.
+    with an ETA was drawn before the epoch was over. A bar of other batches, or of less, is that of an
+    evaluation. The axis counts epochs.
     """
     log, epoch = Log(path), 0
     log.axis = "epoch"
-    last: tuple[Line, int, dict[str, float]] | None = None
+    last: tuple[Line, dict[str, float], str | None] | None = None
     for line in log.lines(_KERAS_LINE):
         if begun := _KERAS_EPOCH.match(line.text):
             if last:
-                log.add(*last)
+                log.add(last[0], epoch, last[1])
             last, epoch = None, int(begun[1])
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
             values = numbers(_KERAS_PAIR.findall(bar["rest"]))
-            if values and not bar["rest"].startswith("- ETA"):
-                last = line, epoch, values
+            of_epoch = last is None or (last[2] == bar["total"] and last[1].keys() <= values.keys())
+            if values and of_epoch and not bar["rest"].startswith("- ETA"):
+                last = line, values, bar["total"]
     if last:
-        log.add(*last)
+        log.add(last[0], epoch, last[1])
     return [log.attempt()]
 
 
-LINE_FORMATS: dict[str, LineFormat | OwnFormat] = {
+BY_NAME: dict[str, LineFormat | OwnFormat] = {
     one.NAME: one
     for one in (
         # iteration: 10 / 900 | consumed_tokens: 85.8G | lm_loss: 2.38 | lr: 3e-05 | ...
@@ -360,7 +365,10 @@ LINE_FORMATS: dict[str, LineFormat | OwnFormat] = {
         ),
         OwnFormat(
             "keras-console",
-            MARKS=(rb"\b(\d+)/\1 (?:\[=+\]|(?:\xe2\x94\x81)+) [^\n]{0,300} - \w{0,40}loss: [-\dni]",),
+            MARKS=(
+                rb"\b(\d+)/\1 (?:\[=+\] |(?:\xe2\x94\x81)+ |- \d+m?s)[^\n]{0,300} - \w{0,40}loss: [-\dni]",
+                rb"Epoch \d+/\d+\r?\n ?- \d+m?s[^\n]{0,60} - \w{0,40}loss: [-\dni]",
+            ),
             read=_read_keras,
         ),
     )

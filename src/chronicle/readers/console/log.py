@@ -89,6 +89,9 @@ class Log:
         self._watched = _WATCHING.get()
         if self._watched is not None:
             self._watched.append(self)
+        self._launches: list[tuple[int, dict[str, Any]]] = [
+            (0, {})
+        ]  # first row of each, and facts of its own
         self._unusable: dict[str, Fault] = {}
         self._strange: dict[str, Fault] = {}
         self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
@@ -210,6 +213,27 @@ class Log:
             *self.machine.listed(self.rows.times[-1] if self.rows.times else NAN),
         )
 
+    def launch(self, facts: Mapping[str, Any]) -> None:
+        """What follows was written by another launch, to the same log: an attempt of its own, with facts that
+        take the place of those of the log."""
+        if len(self.rows) > self._launches[-1][0]:
+            self._launches.append((len(self.rows), dict(facts)))
+
+    def attempts(self) -> list[Attempt]:
+        """An attempt a launch, called `log#1`, `log#2` where there are several. What says how the log ends
+        belongs to the last. Raises as `attempt`."""
+        begins, more = zip(*self._launches, strict=True)
+        spans = zip(begins, [*begins[1:], len(self.rows)], strict=True)
+        parts = [self.rows.series(keep=True, among=span) for span in spans] if len(begins) > 1 else []
+        whole, named = self.attempt(), list[Attempt]()
+        for part, facts in zip(parts, more, strict=bool(parts)):
+            if part:
+                name, known = f"{whole.name}#{len(named) + 1}", {**whole.facts, **facts}
+                named.append(replace(whole, name=name, series=part, facts=known))
+        if len(named) < 2:
+            return [whole]
+        return [*(replace(one, faults=(), truncated=False) for one in named[:-1]), named[-1]]
+
     def attempt(self, *, name: str = "", units: Mapping[str, str] | None = None) -> Attempt:
         """All that was read. Raises BadLog where no record holds a number."""
         for metric, fault in self._strange.items():
@@ -266,8 +290,15 @@ class Rows:
             _append(numbers, values)
             _append(at, rows)
 
-    def series(self, units: Mapping[str, str] | None = None, *, keep: bool = False) -> dict[str, Series]:
-        """All metrics, each in the order of the log; roles are given later.
+    def series(
+        self,
+        units: Mapping[str, str] | None = None,
+        *,
+        keep: bool = False,
+        among: tuple[int, int] | None = None,
+    ) -> dict[str, Series]:
+        """All metrics, each in the order of the log; roles are given later. ``among``: the first row to look
+        at, and the one to end before.
 
         The columns are used up, unless they are to be kept.
         """
@@ -277,6 +308,11 @@ class Rows:
         for name in list(self.columns):
             values, at = self.columns[name] if keep else self.columns.pop(name)
             numbers, rows = np.frombuffer(values), np.frombuffer(at, np.int32)
+            if among is not None:
+                inside = (rows >= among[0]) & (rows < among[1])
+                if not inside.any():
+                    continue
+                numbers, rows = numbers[inside], rows[inside]
             order = lines[rows]
             if np.any(order[1:] < order[:-1]):
                 by_line = np.argsort(order, kind="stable")

@@ -3,12 +3,13 @@ hyperparameters and texts as facts.
 
 A damaged record costs itself and is counted; a cut end is the state ``truncated``; steps that go back keep
 both branches, equal steps all their values. Files without a scalar (a job that died, a rank with nothing to
-write, a text log) give no attempt.
+write, a text log) give no attempt, or one without a series, which is facts of the others.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -33,6 +34,8 @@ FALLBACK = -1  # a checksum is beyond doubt: no other reader need be asked
 # Field numbers are those of plugin_data.proto (HParams) and struct.proto.
 _SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
 _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
+_EXACT = 2.0**53  # whole numbers up to here are kept as such, though the format knows floats alone
+_WHOLE = re.compile(r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s")  # tags of all there is
 _SUFFIX = "/text_summary"  # which writers of PyTorch add to a tag
 
 
@@ -42,7 +45,8 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt; none where the file holds no scalar and is not damaged.
+    """One attempt, without series where the file holds hyperparameters alone; none where it holds no scalar
+    either and is not damaged.
 
     Raises BadLog where no record could be read.
     """
@@ -65,10 +69,10 @@ def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSEr
 
 
 def _attempts(log: Log) -> list[Attempt]:
-    if not log.columns:
-        if log.damage:
-            at, what = min(log.damage)
-            raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
+    if not log.columns and log.damage:
+        at, what = min(log.damage)
+        raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
+    if not log.columns and not log.texts:
         return []
     series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns.items()}
     facts, faults = facts_of(log.texts.values()) if log.texts else {}, Faults(log.path)
@@ -87,7 +91,8 @@ def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
             break
         try:
             if text.plugin == "text":
-                config[text.tag.removesuffix(_SUFFIX)] = _value(text.content.decode("utf-8", "replace"))
+                tag, value = text.tag.removesuffix(_SUFFIX), _value(text.content.decode("utf-8", "replace"))
+                config |= value if isinstance(value, dict) and _WHOLE.fullmatch(tag) else {tag: value}
             else:
                 _add_session(text.content, config, facts)
         except ValueError:
@@ -115,16 +120,18 @@ def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar
                 elif (n, k) == (5, FIXED64):
                     facts["started_at"] = float(struct.unpack("<d", v)[0])
         elif (number, kind) == (_SESSION_END, BYTES):
-            status = last_of(value, VARINT).get(1)
-            if status in _ENDED:
-                facts["ended"] = _ENDED[status]
+            ended = last_of(value, VARINT).get(1)
+            timed = any((n, k) == (2, FIXED64) for n, k, _ in fields(value))
+            if ended in _ENDED and timed:  # `add_hparams` says "finished" when the training begins
+                facts["ended"] = _ENDED[ended]
 
 
 def _struct_value(message: bytes) -> Scalar | None:
     """A google.protobuf.Value: a number, a text or a truth; None for anything else."""
     for number, kind, value in fields(message):
         if (number, kind) == (2, FIXED64):
-            return float(struct.unpack("<d", value)[0])
+            (told,) = struct.unpack("<d", value)
+            return int(told) if abs(told) < _EXACT and told.is_integer() else float(told)
         if (number, kind) == (3, BYTES):
             return str(value.decode("utf-8", "replace"))
         if (number, kind) == (4, VARINT):

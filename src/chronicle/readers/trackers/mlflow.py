@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import math
 import os
-from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault, Place, Role, Series
-from chronicle.readers.columns import number
-from chronicle.readers.hyperparameters import config_facts
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.text import Head, Lines, clean, head_lines
-from chronicle.readers.trackers import NOTHING, names_of, without_summary
+from chronicle.readers.trackers import NOTHING, names_of
+from chronicle.readers.trackers.points import PointLog, typed
 from chronicle.readers.trackers.sqlite import Store, opened, tables_of
 
 NAME = "mlflow"
@@ -41,9 +36,13 @@ _ENDED = {"FINISHED": "finished", "FAILED": "crashed", "KILLED": "killed"}
 _ENDED |= {"3": "finished", "4": "crashed", "5": "killed"}
 _TAGS = {
     "mlflow.source.git.commit": "git_commit",
+    "mlflow.source.git.branch": "git_branch",
+    "mlflow.source.git.repoURL": "git_remote",
     "mlflow.source.name": "program",
     "mlflow.runName": "name",
     "mlflow.parentRunId": "parent_run",
+    "mlflow.user": "user",
+    "mlflow.note.content": "notes",
 }
 
 
@@ -69,10 +68,10 @@ def read(path: Path) -> list[Attempt]:
         columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")
         for uuid, key, step, value, time_ms, is_nan in store.rows("metrics", columns):
             if uuid in by_id:
-                by_id[uuid].point(str(key), step, _value(value, is_nan), time_ms)
+                by_id[uuid].point(str(key), step, _value(value, is_nan), _seconds(time_ms))
         for uuid, key, value in store.rows("params", ("run_uuid", "key", "value")):
             if uuid in by_id:
-                by_id[uuid].params[str(key)] = str(value)
+                by_id[uuid].params[str(key)] = typed(str(value))
         attempts = [
             run.attempt(path, f"{path.name}: {run.facts['run']}", store.faults, bool(store.faults))
             for run in by_id.values()
@@ -93,7 +92,12 @@ def read_folder(path: Path) -> list[Attempt]:
     meta, tags = _meta(path), dict(_texts(path / "tags"))
     facts = {"run": meta.get("run_id") or meta.get("run_uuid", "")}
     facts |= _about({**meta, "name": meta.get("run_name", "")}, tags)
-    run, faults, truncated = _Run(facts, params=dict(_texts(path / "params"))), list[Fault](), False
+    if experiment := _meta(path.parent).get("name"):
+        facts["experiment"] = experiment
+    if told := _listed(_datasets_of_folder(path)):
+        facts["dataset"] = told
+    run, faults, truncated = _run(facts), list[Fault](), False
+    run.params |= {key: typed(text) for key, text in _texts(path / "params")}
     for name, file in _files(path / "metrics"):
         try:
             truncated |= _read_metric(run, name, file)
@@ -105,63 +109,10 @@ def read_folder(path: Path) -> list[Attempt]:
     return [attempt]
 
 
-_Points = tuple["array[int]", "array[float]", "array[float]"]  # steps, values, times of a metric
-
-
-@dataclass
-class _Run:
-    """What a store holds of one run."""
-
-    facts: dict[str, Any]
-    metrics: dict[str, _Points] = field(default_factory=dict)
-    params: dict[str, str] = field(default_factory=dict)
-    broken: int = 0
-
-    def point(self, metric: str, step: Any, value: Any, time_ms: Any) -> None:
-        """Takes a point; one that is no number is counted."""
-        if metric.startswith(SYSTEM):
-            return
-        if metric not in self.metrics:
-            self.metrics[metric] = array("q"), array("d"), array("d")
-        steps, values, times = self.metrics[metric]
-        try:
-            value, time_s = float(value), float(time_ms) / 1000
-            steps.append(int(step))  # raises where it has more than 64 bits
-        except (TypeError, ValueError, OverflowError):
-            self.broken += 1
-        else:
-            values.append(value)
-            times.append(time_s)
-
-    def attempt(self, path: Path, name: str, faults: Iterable[Fault], truncated: bool) -> Attempt:
-        """The run as an attempt. On the axis of rows where all steps of a longer metric are equal."""
-        logged = {metric: points for metric, points in self.metrics.items() if points[0]}
-        equal = not any(np.ptp(steps) for steps, _, _ in logged.values())
-        axis = "row" if equal and any(len(steps) > 1 for steps, _, _ in logged.values()) else "step"
-        series = {}
-        for metric, points in logged.items():
-            steps, values, times = map(np.array, points)
-            steps = np.arange(len(steps), dtype=np.int64) if axis == "row" else steps
-            series[metric] = Series(metric, Role.OTHER, steps, values, times)
-        faults = [*faults]
-        if self.broken:
-            faults.append(Fault(Place(str(path)), "point is no number; skipped", self.broken))
-        facts = {**self.facts, **config_facts({key: _typed(text) for key, text in self.params.items()})}
-        attempt = Attempt(name or path.name, (str(path),), series, facts, tuple(faults), truncated, axis)
-        return without_summary(attempt)
-
-
-def _typed(text: str) -> str | int | float:
-    """A parameter, which MLflow keeps as text, as the number that it spells."""
-    value = number(text)
-    if value is None:
-        return text
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else value
-
-
 def _about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
     """Facts of a run: from its row or meta.yaml (name, status, start_time in ms), and from its tags."""
     facts: dict[str, Any] = {_TAGS[key]: value for key, value in tags.items() if key in _TAGS}
+    facts |= {f"tag/{key}": value for key, value in tags.items() if not key.startswith("mlflow.")}
     if run.get("name"):
         facts["name"] = str(run["name"])
     ended = _ENDED.get(str(run.get("status")))
@@ -172,10 +123,11 @@ def _about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
     return facts
 
 
-def _runs(store: Store) -> dict[str, _Run]:
+def _runs(store: Store) -> dict[str, PointLog]:
     tags: dict[str, dict[str, str]] = {}
     for uuid, key, value in store.rows("tags", ("run_uuid", "key", "value")):
         tags.setdefault(uuid, {})[str(key)] = str(value)
+    datasets = _datasets_of(store)
     experiments = dict(store.rows("experiments", ("experiment_id", "name")))
     facts: dict[str, dict[str, Any]] = {}
     for cells in store.rows("runs", _RUN, strict=True):
@@ -187,9 +139,49 @@ def _runs(store: Store) -> dict[str, _Run]:
             about["experiment"] = str(experiments[row["experiment_id"]])
         if row["source_version"]:
             about["git_commit"] = str(row["source_version"])
+        if told := _listed(datasets.get(str(row["run_uuid"]), ())):
+            about["dataset"] = told
         facts[str(row["run_uuid"])] = about
     names = names_of((uuid, about["name"]) for uuid, about in facts.items())
-    return {uuid: _Run({"run": names[uuid, about["name"]], **about}) for uuid, about in facts.items()}
+    return {uuid: _run({"run": names[uuid, about["name"]], **about}) for uuid, about in facts.items()}
+
+
+def _run(facts: dict[str, Any]) -> PointLog:
+    return PointLog(facts, system=SYSTEM)
+
+
+def _seconds(time_ms: Any) -> Any:
+    """Milliseconds, also as a text, in seconds; what is none as it is."""
+    try:
+        return float(time_ms) / 1000
+    except (TypeError, ValueError):
+        return None
+
+
+def _datasets_of(store: Store) -> dict[str, list[tuple[Any, Any]]]:
+    """(name, digest) of the data sets that were logged as inputs, by run."""
+    columns = ("dataset_uuid", "name", "digest")
+    named = {uuid: (name, digest) for uuid, name, digest in store.rows("datasets", columns)}
+    found: dict[str, list[tuple[Any, Any]]] = {}
+    for source, run in store.rows("inputs", ("source_id", "destination_id")):
+        if source in named:
+            found.setdefault(str(run), []).append(named[source])
+    return found
+
+
+def _datasets_of_folder(run: Path) -> Iterator[tuple[str, str]]:
+    """(name, digest) of the inputs of a run in the file store, whose data sets lie beside it."""
+    for name, file in _files(run / "inputs"):
+        if name.endswith("meta.yaml"):
+            source = _meta(file.parent).get("source_id", "")
+            dataset = _meta(run.parent / "datasets" / Path(source).name)
+            yield dataset.get("name", ""), dataset.get("digest", "")
+
+
+def _listed(datasets: Iterable[tuple[Any, Any]]) -> str:
+    """The data sets in one text, each once: name (digest)."""
+    named = dict.fromkeys(f"{name} ({digest})" if digest else str(name) for name, digest in datasets if name)
+    return clean(", ".join(named))[:MAX_TEXT]
 
 
 def _value(value: Any, is_nan: Any) -> Any:
@@ -208,7 +200,7 @@ def _meta(folder: Path) -> dict[str, str]:
     return {key: clean(value.strip().strip("'\"")) for key, _, value in pairs if value}
 
 
-def _read_metric(run: _Run, name: str, file: Path) -> bool:
+def _read_metric(run: PointLog, name: str, file: Path) -> bool:
     """Takes all whole lines, `milliseconds value step`; whether the last one is cut. Raises OSError."""
     lines = Lines(file)
     for line in lines:
@@ -216,7 +208,7 @@ def _read_metric(run: _Run, name: str, file: Path) -> bool:
         if lines.unfinished:
             return True
         if len(cells) >= 3:
-            run.point(name, cells[2], cells[1], cells[0])
+            run.point(name, cells[2], cells[1], _seconds(cells[0]))
         elif cells:
             run.broken += 1
     return False

@@ -94,6 +94,10 @@ def opened(path: Path) -> Iterator[Store]:
             file, mode = stack.enter_context(scratch()) / "copy", "mode=rw"
             shutil.copyfile(path, file)
             shutil.copyfile(wal, file.with_name("copy-wal"))
+        elif cut := _is_cut(path):  # what is missing of a page would be read as zeros, which are values
+            file = stack.enter_context(scratch()) / "copy"
+            shutil.copyfile(path, file)
+            os.truncate(file, path.stat().st_size // cut * cut)
         try:
             connection = stack.enter_context(closing(_connected(file, mode)))
             store = _store(path, connection)
@@ -149,12 +153,13 @@ def _store(path: Path, connection: sqlite3.Connection) -> Store:
     return store
 
 
-def _is_cut(path: Path) -> bool:
-    """Whether the file has fewer pages than its header says; SQLite reads what is missing as zeros."""
+def _is_cut(path: Path) -> int:
+    """The bytes of a page, where the file has fewer pages than its header says; 0 for a whole file."""
     start = head(path)
     page_size, n_pages = int.from_bytes(start[16:18], "big"), int.from_bytes(start[28:32], "big")
     dated = start[24:28] == start[92:96]  # else an old version wrote the header, and did not count
-    return dated and path.stat().st_size < n_pages * (65536 if page_size == 1 else page_size)
+    page_bytes = 65536 if page_size == 1 else page_size
+    return page_bytes if dated and path.stat().st_size < n_pages * page_bytes else 0
 
 
 def _quoted(name: str) -> str:

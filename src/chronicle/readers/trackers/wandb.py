@@ -7,13 +7,10 @@ each launch, all with the same id.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +32,6 @@ LONGEST = 1 << 12  # characters of a line without an end that are kept
 
 _FOLDER = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(?P<id>[\w-]+)", re.ASCII)
 _CLIENTS = frozenset(["files", "logs", "tmp"])  # what the client keeps in the folder of a launch
-_MAX_METADATA = 1 << 24  # bytes
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DROPPED = re.compile(r"Tried to log to step \d+ that is less than the current step (\d+)")
 
@@ -138,8 +134,7 @@ class _Run:
             raise BadLog(str(self.path), what)
         config = {key: value for key, value in self._config.items() if key != "_wandb"}
         faults = [*faults, *self.console.listed()]
-        facts = {**_metadata_facts(self.path), **self.console.machine.facts}
-        facts |= {**self._facts, **config_facts(config)}
+        facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
         attempt = attempt_of(
             self.path,
@@ -179,31 +174,6 @@ class _Run:
 def _seconds(timestamp: bytes) -> float:
     parts = numbers(timestamp, {1: "seconds", 2: "nanos"})
     return parts.get("seconds", 0) + parts.get("nanos", 0) / 1e9
-
-
-def _metadata_facts(path: Path) -> dict[str, Any]:
-    """Facts of `files/wandb-metadata.json`, which older clients wrote instead of an environment record."""
-    file = path.parent / "files" / "wandb-metadata.json"
-    try:
-        too_large = not file.is_file() or file.stat().st_size > _MAX_METADATA
-        metadata = {} if too_large else json.loads(file.read_text("utf-8", "replace"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(metadata, dict):
-        return {}
-    git = metadata["git"] if isinstance(metadata.get("git"), dict) else {}
-    slurm = metadata["slurm"] if isinstance(metadata.get("slurm"), dict) else {}
-    facts = {name: metadata.get(name) for name in ("program", "host", "python")} | {
-        "cuda": metadata.get("cudaVersion") or metadata.get("cuda"),
-        "gpu_type": metadata.get("gpu"),
-        "gpu_count": metadata.get("gpu_count"),
-        "git_remote": git.get("remote"),
-        "git_commit": git.get("commit"),
-    }
-    plain = {key: value for key, value in facts.items() if isinstance(value, str | int | float)}
-    with suppress(KeyError, TypeError, ValueError, OverflowError):
-        plain["started_at"] = datetime.fromisoformat(metadata["startedAt"]).timestamp()
-    return plain | _slurm_facts(slurm)
 
 
 def _slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:

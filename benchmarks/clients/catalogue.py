@@ -1,0 +1,181 @@
+"""The clients: in which environment each runs, what writes its log, and what its log can show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.clients.training import CONFIG, EVENTS, JOINS, LAUNCHES, ROLES
+
+# Packages of each environment, in the order of their installation.
+ENVIRONMENTS = {
+    "torch": (
+        "torch==2.13.0 numpy",
+        "tensorboard tensorboardX",
+        "lightning",
+        "stable-baselines3",
+        "fastai",
+        "mmengine",
+        "ray[tune]",
+    ),
+    "vision": ("torch==2.13.0 numpy", "--no-deps torchvision timm fastai", "pandas matplotlib pillow"),
+    "hf": ("torch==2.13.0 numpy", "tensorboard", "transformers accelerate"),
+    "boost": ("numpy", "xgboost-cpu lightgbm scikit-learn", "catboost", "spacy"),
+    "track": ("numpy", "wandb mlflow", "trackio", "swanlab", "sacred setuptools", "dvclive"),
+    "comet": ("numpy", "comet_ml"),
+    "neptune": ("numpy", "neptune neptune-scale"),
+    "clearml": ("numpy", "clearml"),
+    "aim": ("numpy", "aim"),
+    "keras": ("numpy", "tensorflow-cpu", "tensorboard"),
+}
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client. ``exact`` says how its log keeps values: "float64", "float32" or "printed".
+
+    ``module`` and ``function`` log a launch. ``logs`` are the parts of its folder that are read one by one
+    where they repeat each other ("" for the whole folder).
+    """
+
+    environment: str
+    function: str
+    packages: tuple[str, ...]
+    exact: str = "float64"
+    module: str = "loops"
+    launches: int = len(LAUNCHES)
+    facts: dict[str, Any] = field(default_factory=lambda: dict(CONFIG))
+    roles: dict[str, str] = field(default_factory=lambda: dict(ROLES))
+    joins: tuple[dict[str, Any], ...] = JOINS
+    events: tuple[dict[str, Any], ...] = EVENTS
+    keeps_live_only: bool = False  # a later launch writes over what it overtakes
+    ends_hard: bool = False  # its threads outlive all that they had to do
+
+
+def _loop(environment: str, function: str, *packages: str, **more: Any) -> Client:
+    return Client(environment, function, packages, **more)
+
+
+# One launch, which ends before the NaN; a file without a clock, in which a resume that goes on exactly where
+# the training stopped cannot be seen.
+_ALONE: dict[str, Any] = {"launches": 1, "joins": (), "events": EVENTS[:1]}
+_ONE_FILE: dict[str, Any] = {"joins": JOINS[:1]}
+_PRINTED = {"loss": "loss", "lr": "learning-rate", "grad_norm": "grad-norm", "val_loss": "validation-loss"}
+_FEW = {key: CONFIG[key] for key in ("seed", "dataset")}
+
+
+def _own(environment: str, function: str, *packages: str, **more: Any) -> Client:
+    return Client(environment, function, packages, module="trainers", **more)
+
+
+def _tree(function: str, *packages: str, **more: Any) -> Client:
+    overfitting = {
+        **_ALONE,
+        "events": ({"pattern": "overfitting", "step": 0, "anywhere": True},),
+        "facts": {},
+    }
+    return Client("boost", function, packages, module="boosters", **{**overfitting, **more})
+
+
+_LIGHTNING = {
+    "train_loss": "loss",
+    "grad_norm": "grad-norm",
+    "val_loss": "validation-loss",
+    "lr-SGD": "learning-rate",
+}
+_HF = {
+    "loss": "loss",
+    "grad_norm": "grad-norm",
+    "learning_rate": "learning-rate",
+    "eval_loss": "validation-loss",
+}
+_HF_JOINS = tuple({**one, "from": one["from"] + 1, "to": one["to"] + 1} for one in JOINS)  # they count from 1
+_MMENGINE = {"loss": "loss", "lr": "learning-rate"}
+_BASELINES = {"rollout/ep_rew_mean": "score", "train/loss": "loss"}
+_KERAS: dict[str, Any] = {
+    "facts": {},
+    "roles": {"loss": "loss", "val_loss": "validation-loss"},
+    "joins": ({"kind": "rollback", "from": 23, "to": 20}, {"kind": "resume", "from": 35, "to": 36}),
+    "events": ({"pattern": "spike", "step": 12}, {"pattern": "nan-inf", "step": 45}),
+}
+_KERAS_CSV = {**_KERAS, "joins": _KERAS["joins"][:1]}
+_KERAS_ALONE = {**_KERAS, **_ALONE, "events": _KERAS["events"][:1]}
+_KERAS_CONSOLE = {**_KERAS_CSV, "exact": "printed", "joins": ({"kind": "rollback", "from": 24, "to": 21},)}
+_KERAS_EVENTS = {
+    **_KERAS,
+    "exact": "float32",
+    "roles": {"train/epoch_loss": "loss", "validation/epoch_loss": "validation-loss"},
+}
+_EPOCHS: dict[str, Any] = {
+    "roles": {"train_loss": "loss", "valid_loss": "validation-loss", "eval_loss": "validation-loss"},
+    "facts": {},
+    **_ALONE,
+    "events": (),
+}
+
+CLIENTS = {
+    "plain-prints": _loop(
+        "torch", "plain_prints", "numpy", exact="printed", facts=_FEW, roles=_PRINTED, **_ONE_FILE
+    ),
+    "plain-jsonl": _loop("torch", "json_lines", "numpy", facts={}, **_ONE_FILE),
+    "plain-csv": _loop("torch", "csv_writer", "numpy", facts={}, **_ONE_FILE),
+    "tensorboard": _loop("torch", "tensorboard", "torch", "tensorboard", exact="float32"),
+    "tensorboardX": _loop("torch", "tensorboardx", "tensorboardX", exact="float32", facts={}),
+    "accelerate": _loop("hf", "accelerate", "accelerate", exact="float32"),
+    "wandb": _loop("track", "wandb", "wandb"),
+    "mlflow-files": _loop("track", "mlflow_files", "mlflow"),
+    "mlflow-sqlite": _loop("track", "mlflow_sqlite", "mlflow"),
+    "trackio": _loop("track", "trackio", "trackio"),
+    "aim": _loop("aim", "aim", "aim"),
+    "swanlab": _loop("track", "swanlab", "swanlab"),
+    "comet": _loop("comet", "comet", "comet_ml"),
+    "neptune": _loop("neptune", "neptune", "neptune", **_ALONE),
+    "neptune-scale": _loop("neptune", "neptune_scale", "neptune-scale"),
+    "clearml": _loop("clearml", "clearml", "clearml", ends_hard=True),
+    "sacred": _loop("track", "sacred", "sacred", **_ALONE),
+    "dvclive": _loop("track", "dvclive", "dvclive"),
+    "timm": _loop("vision", "timm_summary", "timm", **_EPOCHS),
+    "lightning-csv": _own("torch", "lightning_csv", "lightning", exact="float32", roles=_LIGHTNING),
+    "lightning-tensorboard": _own(
+        "torch", "lightning_tensorboard", "lightning", exact="float32", roles=_LIGHTNING
+    ),
+    "lightning-both": _own("torch", "lightning_both", "lightning", exact="float32", roles=_LIGHTNING),
+    "hf-state": _own("hf", "hf_state", "transformers", roles=_HF, facts={}, joins=(), keeps_live_only=True),
+    "hf-events": _own(
+        "hf", "hf_events", "transformers", exact="float32", roles=_HF, facts={"seed": 7}, joins=_HF_JOINS
+    ),
+    "hf-console": _own(
+        "hf", "hf_console", "transformers", exact="printed", roles=_HF, facts={}, joins=_HF_JOINS
+    ),
+    "keras-csv": _own("keras", "keras_csv", "keras", "tensorflow-cpu", **_KERAS_CSV),
+    "keras-tensorboard": _own("keras", "keras_tensorboard", "keras", **_KERAS_EVENTS),
+    "keras-history": _own("keras", "keras_history", "keras", **_KERAS_ALONE),
+    "keras-console": _own("keras", "keras_console", "keras", **_KERAS_CONSOLE),
+    "keras-bars": _own("keras", "keras_bars", "keras", **_KERAS_CONSOLE),
+    "fastai": _own("vision", "fastai_csv", "fastai", exact="float32", **_EPOCHS),
+    "ray-tune": _own("torch", "ray_tune", "ray", **_ALONE),
+    "mmengine": _own("torch", "mmengine", "mmengine", facts={}, roles=_MMENGINE, joins=_HF_JOINS),
+    "stable-baselines3": _own(
+        "torch", "baselines", "stable-baselines3", facts={}, roles=_BASELINES, events=()
+    ),
+    "xgboost": _tree(
+        "xgboost", "xgboost-cpu", roles={"train/rmse": "loss", "validation/rmse": "validation-loss"}
+    ),
+    "xgboost-console": _tree(
+        "xgboost_console",
+        "xgboost-cpu",
+        exact="printed",
+        roles={"train-rmse": "loss", "eval-rmse": "validation-loss"},
+    ),
+    "lightgbm": _tree("lightgbm", "lightgbm", roles={"training/l2": "loss", "valid_0/l2": "validation-loss"}),
+    "lightgbm-console": _tree(
+        "lightgbm_console",
+        "lightgbm",
+        exact="printed",
+        roles={"training's l2": "loss", "valid_0's l2": "validation-loss"},
+    ),
+    "catboost": _tree(
+        "catboost", "catboost", roles={"learn/RMSE": "loss", "validation/RMSE": "validation-loss"}
+    ),
+    "spacy": _tree("spacy", "spacy", events=(), roles={}),
+}

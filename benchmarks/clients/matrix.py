@@ -1,0 +1,52 @@
+"""The matrix as text and as a page of the guide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.clients.compare import Row
+from benchmarks.page import markdown, put, replace
+
+PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
+MOST_TOLD = 200  # characters of what is wrong in a cell
+COLUMNS = ("recognised", "values", "roles", "joins", "events", "facts")
+
+
+def told(rows: Sequence[Row]) -> str:
+    """The matrix for a terminal, with what is wrong below each row."""
+    lines = [f"{'client':22}" + "".join(f"{name:>12}" for name in COLUMNS)]
+    for row in rows:
+        cells = [getattr(row, name) for name in COLUMNS]
+        lines.append(f"{row.client:22}" + "".join(f"{cell!s:>12}" for cell in cells))
+        lines += [f"    {n}: {cell.told}" for n, cell in zip(COLUMNS, cells, strict=True) if cell.told]
+    return "\n".join(lines)
+
+
+def written_page(rows: Sequence[Row]) -> None:
+    """Writes the matrix, and what is wrong in it, into docs/clients.md."""
+    head = ("client", "version", *COLUMNS)
+    table = markdown(
+        head, [(row.client, _versions(row), *(str(getattr(row, c)) for c in COLUMNS)) for row in rows]
+    )
+    wrong = [f"- `{row.client}`: {'; '.join(faults)}." for row in rows if (faults := _faults(row))]
+    put("clients", "python -m benchmarks.clients table", table, PAGE)
+    replace("wrong", f"\n{chr(10).join(wrong) or 'Nothing.'}\n\n", PAGE)
+
+
+def _versions(row: Row) -> str:
+    return ", ".join(f"{package} {version}" for package, version in row.versions.items())
+
+
+def _faults(row: Row) -> list[str]:
+    """What is not right in a row, column by column."""
+    cells = [(name, getattr(row, name)) for name in COLUMNS]
+    return [
+        f"{name}: {_plain(cell.told) or f'{cell}'}" for name, cell in cells if str(cell) not in ("yes", "–")
+    ]
+
+
+def _plain(told: str) -> str:
+    """What is told, on one line of Markdown, without the folder of the log."""
+    words = (word for word in told.replace("|", "/").split() if "/logs/" not in word)
+    return " ".join(words)[:MOST_TOLD].rstrip(".")

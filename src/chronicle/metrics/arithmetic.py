@@ -1,0 +1,168 @@
+"""What the values of metrics tell where names do not: shares that sum to one, parts that sum to a total.
+
+Both are equations that hold in every row, but for the rounding of the numbers as they were logged; nothing
+is guessed from how curves look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from chronicle.model import Floats, Series
+
+FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
+_SAMPLED = 512  # rows that are looked at, spread over the log
+_MOST_TERMS = 48  # of one equation
+_ROWS_PER_TERM = 3
+_MOST_DIGITS = 9  # after the point; numbers with more of them are floats, not what somebody printed
+_SINGLE = 2e-6  # relative rounding of a number that was kept in single precision
+_COARSE = 0.1  # of what is told: a coarser rounding would make anything the sum of anything
+_LEAST_SHARE = 1e-4  # of the total, from which on a part is one
+
+
+def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
+    """The groups of metrics that are the shares of a mixture.
+
+    They are logged at the same steps under names that differ in one place, lie in [0, 1], and sum to one in
+    every row. Settings that never change are none.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    inside = {name: one for name, one in series.items() if _in_unit_interval(one)}
+    for family in _families(tuple(inside)):
+        names = [name for name in family if name not in found]
+        for group in _at_equal_steps(names, inside):
+            if len(group) > 1 and _sum_to_one([inside[name] for name in group]):
+                found |= dict.fromkeys(group, group)
+    return list(dict.fromkeys(found.values()))
+
+
+def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
+    """The weights of the metrics whose weighted sum is a total, in every row; {} where it is none of them.
+
+    A single metric is no part: a total is proportional to its copy in another unit.
+    """
+    if len(total) < FEWEST_ROWS:
+        return {}
+    rows = _some_rows(len(total))
+    names = [
+        name
+        for name, one in series.items()
+        if _at_steps_of(total, one) and np.isfinite(one.values[rows]).all()
+    ]
+    whole = total.values[rows]
+    if (
+        not 1 < len(names) <= _MOST_TERMS
+        or len(rows) < _ROWS_PER_TERM * len(names)
+        or not np.isfinite(whole).all()
+    ):
+        return {}
+    terms = np.column_stack([series[name].values[rows] for name in names])
+    alone = [_is_multiple(whole, term) for term in terms.T]
+    names, terms = (
+        [n for n, is_copy in zip(names, alone, strict=True) if not is_copy],
+        terms[:, ~np.array(alone)],
+    )
+    kept = np.arange(len(names))
+    for _ in range(2):  # once with all, once with those that matter
+        if len(kept) < 2:
+            return {}
+        weights = _weights(whole, terms[:, kept])
+        matter = np.mean(np.abs(terms[:, kept] * weights), axis=0) > _LEAST_SHARE * np.mean(np.abs(whole))
+        last, kept = kept, kept[matter]
+    weights = _weights(whole, terms[:, kept])
+    if len(kept) < 2 or len(last) != len(kept) or (weights <= 0).any():
+        return {}
+    if not _are_equal(whole, terms[:, kept], weights):
+        return {}
+    return {names[i]: float(weight) for i, weight in zip(kept, weights, strict=True)}
+
+
+def _are_equal(whole: Floats, terms: Floats, weights: Floats) -> bool:
+    """Whether the sum is the total in every row: as floats, or but for a rounding that is small beside the
+    course of the total."""
+    off = np.abs(whole - terms @ weights)
+    if (off <= _SINGLE * (np.abs(whole) + np.abs(terms) @ weights)).all():
+        return True
+    rounded = _rounding(whole) + sum(w * _rounding(t) for w, t in zip(weights, terms.T, strict=True))
+    return bool((off <= rounded).all() and rounded.max() <= _COARSE * np.std(whole))
+
+
+def _weights(whole: Floats, terms: Floats) -> Floats:
+    """The weights with the least squares of what is left, in units in which all terms are alike."""
+    scale = np.maximum(np.abs(terms).max(axis=0), 1e-300)
+    return np.asarray(np.linalg.lstsq(terms / scale, whole, rcond=1e-10)[0] / scale)
+
+
+def _is_multiple(whole: Floats, term: Floats) -> bool:
+    square = float(term @ term)
+    weight = float(term @ whole) / square if 0 < square < np.inf else 0.0
+    off = np.abs(whole - weight * term)
+    if off.max() > _COARSE * np.abs(whole).max():
+        return False
+    return bool((off <= _rounding(whole) + abs(weight) * _rounding(term)).all())
+
+
+def _rounding(values: Floats) -> Floats:
+    """By how much each number may be off: half of its last digit, and what single precision leaves."""
+    digits = next(
+        (d for d in range(_MOST_DIGITS) if np.array_equal(np.round(values, d), values)), _MOST_DIGITS
+    )
+    return np.asarray(0.51 * 10.0**-digits + _SINGLE * np.abs(values))
+
+
+@lru_cache(maxsize=64)
+def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLED)).astype(np.intp))
+
+
+def _at_steps_of(total: Series, one: Series) -> bool:
+    return one is not total and (one.steps is total.steps or np.array_equal(one.steps, total.steps))
+
+
+def _in_unit_interval(one: Series) -> bool:
+    some = one.values[_some_rows(len(one))] if len(one) >= FEWEST_ROWS else np.empty(0)
+    return bool(len(some) and np.isfinite(some).all() and some.min() >= 0 and some.max() <= 1)
+
+
+def _families(names: Sequence[str]) -> Iterator[list[str]]:
+    """Groups of names that differ in their last part, their last word, their first word, or altogether."""
+    for key in (_but_last_part, _but_last_word, _but_first_word):
+        groups: dict[str, list[str]] = {}
+        for name in names:
+            groups.setdefault(key(name), []).append(name)
+        yield from groups.values()
+
+
+def _but_last_part(name: str) -> str:
+    return re.sub(r"[^/.:]+$", "", name)
+
+
+def _but_last_word(name: str) -> str:
+    return re.sub(r"(?<=[_\W])[^\W_]+$|\d+$", "", name)
+
+
+def _but_first_word(name: str) -> str:
+    return re.sub(r"^[^\W_]+(?=[_\W])", "", name)
+
+
+def _at_equal_steps(names: Sequence[str], series: Mapping[str, Series]) -> Iterator[tuple[str, ...]]:
+    rest = list(names)
+    while rest:
+        first = series[rest[0]]
+        group = [name for name in rest if np.array_equal(series[name].steps, first.steps)]
+        yield tuple(group)
+        rest = [name for name in rest if name not in group]
+
+
+def _sum_to_one(group: Sequence[Series]) -> bool:
+    """Whether the shares sum to one in each row; not where all are constant, or switch from 0 to 1."""
+    rows = _some_rows(len(group[0]))
+    values = np.stack([one.values[rows] for one in group])
+    if np.isin(values, (0.0, 1.0)).all() or (values == values[:, :1]).all():
+        return False
+    off = np.abs(values.sum(axis=0) - 1)
+    return off.max() <= _COARSE and bool((off <= sum(_rounding(row) for row in values)).all())

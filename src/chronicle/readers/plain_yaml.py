@@ -1,0 +1,107 @@
+"""YAML as trainers write their settings: nested mappings, lists and plain values, read without a package.
+
+What is beyond that is text: a tag (`!!python/object:...`) is dropped, an anchor stays as it is written, and a
+line that fits nowhere is passed over. Settings are facts beside a log, so a file is never refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+_DEEPEST = 16  # levels; what lies below is passed over
+_TAG = re.compile(r"^!\S*\s*")
+_COMMENT = re.compile(r"(?:^|\s)#.*$")
+_KEY = re.compile(r"""^(?P<key>"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#\[{"'][^#]*?)\s*:(?:\s+(?P<rest>.*))?$""")
+_NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, ".nan": "nan", ".inf": "inf"}
+
+Line = tuple[int, str]  # indentation, and what follows it
+
+
+def load(text: str) -> Any:
+    """The mapping or list that a document is; {} where it is neither."""
+    lines = [(len(line) - len(line.lstrip(" ")), line.strip()) for line in text.splitlines()]
+    lines = [line for line in lines if line[1] and not line[1].startswith(("#", "---", "...", "%"))]
+    value = _block(lines, 0, lines[0][0], 0)[0] if lines else {}
+    return value if isinstance(value, dict | list) else {}
+
+
+def _block(lines: Sequence[Line], at: int, indent: int, depth: int) -> tuple[Any, int]:
+    """The mapping or list whose entries stand at an indentation, and the line after it."""
+    if _is_item(lines[at][1]):
+        return _items(lines, at, indent, depth)
+    found: dict[str, Any] = {}
+    while at < len(lines) and lines[at][0] >= indent:
+        match = _KEY.match(lines[at][1])
+        if lines[at][0] > indent or match is None or _is_item(lines[at][1]):
+            at += 1  # the rest of a value, or nothing that is known
+            continue
+        rest = _TAG.sub("", match["rest"] or "")
+        found[str(scalar(match["key"]))], at = _value(lines, at + 1, indent, rest, depth)
+    return found, at
+
+
+def _items(lines: Sequence[Line], at: int, indent: int, depth: int) -> tuple[list[Any], int]:
+    found: list[Any] = []
+    while at < len(lines) and (lines[at][0] > indent or (lines[at][0] == indent and _is_item(lines[at][1]))):
+        item = _TAG.sub("", lines[at][1][1:].strip())
+        if lines[at][0] > indent:
+            at += 1
+        elif (_KEY.match(item) or _is_item(item)) and depth < _DEEPEST:
+            inner = indent + 2
+            end = at + 1
+            while end < len(lines) and lines[end][0] > indent:
+                end += 1
+            found.append(_block([(inner, item), *lines[at + 1 : end]], 0, inner, depth + 1)[0])
+            at = end
+        else:
+            value, at = _value(lines, at + 1, indent, item, depth)
+            found.append(value)
+    return found, at
+
+
+def _value(lines: Sequence[Line], at: int, indent: int, rest: str, depth: int) -> tuple[Any, int]:
+    """What a key or a dash is followed by, on its line or below it."""
+    below = at < len(lines) and (lines[at][0] > indent or (lines[at][0] == indent and _is_item(lines[at][1])))
+    if re.fullmatch(r"[|>][-+\d]*", rest):
+        end = at
+        while end < len(lines) and lines[end][0] > indent:
+            end += 1
+        return ("\n" if rest[0] == "|" else " ").join(text for _, text in lines[at:end]), end
+    if rest and not rest.startswith("#"):
+        return scalar(rest), at
+    if below and depth < _DEEPEST:
+        return _block(lines, at, lines[at][0], depth + 1)
+    return None, at
+
+
+def _is_item(text: str) -> bool:
+    return text == "-" or text.startswith("- ")
+
+
+def scalar(text: str) -> Any:
+    """The value that a text on one line is: number, truth, None, list, mapping in JSON, else the text."""
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return text[1:-1].replace("''", "'")
+    if text[:1] in ('"', "[", "{"):
+        return _flow(text)
+    text = _COMMENT.sub("", text).strip()
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if _NUMBER.fullmatch(text):
+        whole = text.lstrip("+-").replace("_", "").isdigit()
+        return int(text) if whole and len(text) < 19 else float(text)
+    return text
+
+
+def _flow(text: str) -> Any:
+    """A quoted text, or a list on one line; a mapping where it is JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        if text[0] != "[" or text[-1] != "]":
+            return text
+    return [scalar(item.strip()) for item in text[1:-1].split(",") if item.strip()]

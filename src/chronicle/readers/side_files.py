@@ -1,0 +1,283 @@
+"""Files beside a log that hold no curve, but say what was run: settings, machine, code, packages.
+
+One table, `SIDE_FILES`, says which names they have and what they hold. Such a file is never taken for a log.
+What it tells becomes facts of the attempts that it lies beside, above or below; what a log says of itself
+wins over it. Names of facts are those that readers give: `host`, `user`, `command`, `git_commit`, ...
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from chronicle.readers.console.machine import canonical
+from chronicle.readers.hyperparameters import MAX_TEXT, Scalar, config_facts
+from chronicle.readers.plain_yaml import load, scalar
+from chronicle.readers.text import clean
+
+MAX_BYTES = 1 << 22  # a larger file is no description of a run
+MAX_FILES = 200  # of one run
+MAX_FOLDERS = 2000
+
+# Folders in the folder of a run that hold only what is said of it.
+ASIDE = (".hydra", "files")
+BY_TIME = re.compile(r"[0-9]{10}\.[0-9]+")  # `add_hparams` makes a folder named by Unix seconds
+
+Facts = dict[str, Scalar]
+
+
+@dataclass(frozen=True)
+class SideFile:
+    """A row of the table: patterns of the name (or of folder and name), who writes it, and what it tells, in
+    words and by its text."""
+
+    names: tuple[str, ...]
+    writer: str
+    tells: str
+    holds: Callable[[str], Facts]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one file tells. ``folder`` is the folder it speaks of, relative to what was read; ``at_time`` is
+    when it was written [Unix s], NaN where that is not known."""
+
+    folder: str
+    at_time: float
+    facts: Mapping[str, Any]
+
+
+def is_side_file(path: Path) -> bool:
+    """Whether a file is one of the table, by its name alone."""
+    return _row(path) is not None
+
+
+def told_beside(path: Path, base: Path) -> list[Told]:
+    """What the side files below a folder tell, or those beside a file; paths relative to ``base``."""
+    found = []
+    for file in _files(path):
+        row = _row(file)
+        facts = _read(file, row.holds) if row else {}
+        if facts:
+            found.append(Told(*home_of(file.relative_to(base).as_posix()), facts))
+    return found
+
+
+def home_of(name: str) -> tuple[str, float]:
+    """The folder that a file speaks of, and when it was written [Unix s]: NaN if its folder does not say."""
+    *folders, _ = name.split("/")
+    times = [float(folder) for folder in folders if BY_TIME.fullmatch(folder)]
+    while folders and (folders[-1] in ASIDE or BY_TIME.fullmatch(folders[-1])):
+        folders.pop()
+    return "/".join(folders), times[-1] if times else math.nan
+
+
+def _row(path: Path) -> SideFile | None:
+    name, in_folder = path.name.lower(), f"{path.parent.name}/{path.name}".lower()
+    exact = _BY_NAME.get(name) or _BY_NAME.get(in_folder)
+    if exact or not path.suffix:
+        return exact
+    return next((row for pattern, row in _BY_PATTERN if fnmatchcase(name, pattern)), None)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The side files below a folder, those above first; of a file those in its folder."""
+    if not path.is_dir():
+        folders: Iterator[Path] = iter([path.parent, *(path.parent / name for name in ASIDE)])
+    else:
+        folders = _folders(path)
+    n_found = 0
+    for folder in folders:
+        for file in sorted(_listed(folder)):
+            if n_found < MAX_FILES and is_side_file(file) and file.is_file():
+                n_found += 1
+                yield file
+
+
+def _folders(path: Path) -> Iterator[Path]:
+    """The folder and those in it; of hidden ones only those of `ASIDE`. Links are not followed."""
+    for n_folders, (folder, below, _) in enumerate(os.walk(path)):
+        below[:] = sorted(name for name in below if name in ASIDE or not name.startswith("."))
+        if n_folders < MAX_FOLDERS:
+            yield Path(folder)
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return [Path(entry.path) for entry in os.scandir(folder)]
+    except OSError:
+        return []
+
+
+def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
+    """What a file tells; {} for one that is damaged, too large or unreadable: facts are no reason to fail."""
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            return {}
+        return {
+            name: value for name, value in holds(file.read_text("utf-8", "replace")).items() if value != ""
+        }
+    except (OSError, ValueError, TypeError, RecursionError):
+        return {}
+
+
+def settings(document: Any) -> Facts:
+    """`config/<name>` of every setting; those of a client that stores each with a description as they are."""
+    return config_facts(_unwrapped(document)) if isinstance(document, Mapping) else {}
+
+
+_WRAPPING = {"desc", "value", "sort", "description", "name", "section", "type"}
+
+
+def _unwrapped(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    if "value" in value and value.keys() <= _WRAPPING:
+        inner = value["value"]
+        return scalar(inner) if "type" in value and isinstance(inner, str) else inner
+    return {
+        key: _unwrapped(inner)
+        for key, inner in value.items()
+        if not str(key).startswith(("_wandb", "wandb_v"))
+    }
+
+
+# A fact, and where a document may tell it: keys joined with "/", the first that is there.
+_PLACES: Mapping[str, tuple[str, ...]] = {
+    "name": ("experiment/name",),
+    "host": ("host/hostname", "runtime/hostname", "hostname", "host"),
+    "user": ("runtime/user", "username", "user", "email"),
+    "os": ("host/os/1", "runtime/os", "os"),
+    "python": ("host/python_version", "runtime/python_version", "python_version", "python"),
+    "program": ("experiment/mainfile", "program", "codePath"),
+    "command": ("runtime/command", "script/entry_point", "meta/command", "command"),
+    "git_commit": ("experiment/repositories/0/commit", "git/commit", "script/version_num", "git_commit"),
+    "git_remote": ("experiment/repositories/0/url", "git/remote", "git/remote_url", "script/repository"),
+    "git_branch": ("git/branch", "script/branch"),
+    "cpu": ("host/cpu", "hardware/cpu/brand"),
+    "gpu_type": ("host/gpus/gpus/0/model", "hardware/accelerators/0/name", "gpu"),
+    "gpu_count": ("gpu_count",),
+    "cuda": ("host/gpus/driver_version", "cudaVersion", "cuda"),
+    "job": ("slurm/job_id",),
+    "nodes": ("slurm/job_nodelist", "slurm/nodelist"),
+    "started_at": ("startedAt", "start_time"),
+    "ended": ("status",),
+}
+_ENDED = {"completed": "finished", "failed": "crashed", "interrupted": "killed", "timeout": "killed"}
+
+
+def surroundings(document: Any) -> Facts:
+    """Where and how a run was started: host, user, program, command, code, accelerators, packages."""
+    facts: Facts = {}
+    for fact, places in _PLACES.items():
+        values = (_at(document, place) for place in places)
+        value = next((v for v in values if isinstance(v, str | int | float) and v != ""), None)
+        if value is not None:
+            facts[fact] = clean(value)[:MAX_TEXT] if isinstance(value, str) else value
+    if isinstance(arguments := _at(document, "args"), list) and "command" not in facts:
+        facts["command"] = " ".join(map(str, [facts.get("program", ""), *arguments])).strip()[:MAX_TEXT]
+    if "nodes" in facts:
+        facts["nodes"] = canonical(str(facts["nodes"]))
+    facts = _with_moments(facts)
+    hyperparameters = _at(document, "hyperparams")
+    if isinstance(hyperparameters, Mapping):  # by section; "General" is what a training connects
+        general = hyperparameters.get("General", {})
+        facts |= settings({**{k: v for k, v in hyperparameters.items() if k != "General"}, **general})
+    packages = _at(document, "experiment/dependencies") or _at(document, "script/requirements/pip")
+    return facts | listed_packages("\n".join(packages) if isinstance(packages, list) else str(packages or ""))
+
+
+def _with_moments(facts: Facts) -> Facts:
+    """The facts with the start in Unix seconds, and how it ended in the words of readers."""
+    started, ended = facts.pop("started_at", None), facts.pop("ended", None)
+    with suppress(ValueError, OverflowError):
+        moment = datetime.fromisoformat(str(started))
+        facts["started_at"] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if str(ended).lower() in _ENDED:
+        facts["ended"] = _ENDED[str(ended).lower()]
+    return facts
+
+
+def _at(document: Any, place: str) -> Any:
+    for key in place.split("/"):
+        if isinstance(document, Mapping):
+            document = document.get(key)
+        elif isinstance(document, list) and key.isdigit() and int(key) < len(document):
+            document = document[int(key)]
+        else:
+            return None
+    return document
+
+
+_FRAMEWORKS: tuple[str, ...] = (
+    "torch",
+    "lightning",
+    "pytorch-lightning",
+    "transformers",
+    "accelerate",
+    "deepspeed",
+    "jax",
+)
+_FRAMEWORKS += ("flax", "tensorflow", "keras", "numpy", "nvidia-nccl-cu12", "flash-attn", "triton")
+_PACKAGE = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)\s*==\s*([\w.+!-]+)\s*$", re.MULTILINE)
+
+
+def listed_packages(text: str) -> Facts:
+    """The fact "packages": `name==version` of each, those that trainings rest on first."""
+    pinned = dict(_PACKAGE.findall(text))
+    first = [name for name in _FRAMEWORKS if name in pinned]
+    names = [*first, *sorted(pinned.keys() - set(first), key=str.lower)]
+    listed = ", ".join(f"{name}=={pinned[name]}" for name in names)
+    return {"packages": clean(listed)[:MAX_TEXT]} if listed else {}
+
+
+def overrides(document: Any) -> Facts:
+    """What a launcher changed on the command line: its list of overrides."""
+    changed = [str(item) for item in document] if isinstance(document, list) else []
+    return {"overrides": clean(" ".join(changed))[:MAX_TEXT]} if changed else {}
+
+
+def nothing(text: str) -> Facts:
+    """Of a file that tells nothing of the run that its log does not."""
+    return {}
+
+
+def _json(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
+    return lambda text: holds(json.loads(text))
+
+
+def _yaml(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
+    return lambda text: holds(load(text))
+
+
+_SETTINGS, _START = "settings", "machine, code, command, packages"
+SIDE_FILES: Sequence[SideFile] = (
+    SideFile(("hparams.yaml", "hparams.yml"), "Lightning, accelerate", _SETTINGS, _yaml(settings)),
+    SideFile(("args.yaml", "opt.yaml", "hyp.yaml"), "ultralytics, timm, YOLOv5", _SETTINGS, _yaml(settings)),
+    SideFile(("config.yaml", "config.yml"), "W&B, SwanLab, LightningCLI, others", _SETTINGS, _yaml(settings)),
+    SideFile((".hydra/config.yaml",), "Hydra", _SETTINGS, _yaml(settings)),
+    SideFile((".hydra/overrides.yaml",), "Hydra", "overrides of the command line", _yaml(overrides)),
+    SideFile((".hydra/hydra.yaml",), "Hydra", "nothing", nothing),
+    SideFile(("params.yaml",), "DVC", _SETTINGS, _yaml(settings)),
+    SideFile(("params.json", "config.json"), "Ray, Sacred, others", _SETTINGS, _json(settings)),
+    SideFile(("args.json", "hparams.json", "training_args.json"), "people", _SETTINGS, _json(settings)),
+    SideFile(("wandb-metadata.json",), "W&B", _START, _json(surroundings)),
+    SideFile(("swanlab-metadata.json",), "SwanLab", _START, _json(surroundings)),
+    SideFile(("run.json",), "Sacred", f"name, end, {_START}", _json(surroundings)),
+    SideFile(("task.json",), "ClearML", f"{_SETTINGS}, {_START}", _json(surroundings)),
+    SideFile(("requirements.txt",), "W&B, SwanLab, people", "packages with a version", listed_packages),
+    SideFile(("experiment_state*.json", "basic-variant-state*.json"), "Ray", "nothing", nothing),
+    SideFile(("searcher-state*.json",), "Ray", "nothing", nothing),
+    SideFile(("wandb-summary.json", "_summary.json"), "W&B, SwanLab", "nothing", nothing),
+)
+_BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
+_BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]

@@ -1,0 +1,440 @@
+"""What clients of trackers keep of a run while there is no server, as rows of one table.
+
+Each keeps messages one behind the other: a point, a parameter, a fact of the run. Only how they are packed
+differs: JSON lines (Neptune, Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or in an
+SQLite database (Neptune's newer client), a document for each kind (Sacred). The clients' packages are not
+needed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from chronicle.errors import BadLog
+from chronicle.model import Attempt
+from chronicle.readers.columns import iso_seconds
+from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
+from chronicle.readers.text import Faults, Head, clean
+from chronicle.readers.trackers import NOTHING
+from chronicle.readers.trackers.points import PointLog, typed
+from chronicle.readers.trackers.sqlite import opened, tables_of
+from chronicle.readers.trackers.wandb_records import Frames
+
+MOST_BYTES = 1 << 32  # that the messages of an archive may unpack to
+LONGEST = 1 << 24  # characters of a message
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Offline:
+    """What one client keeps, in a file of messages.
+
+    ``mine`` says whether a file is one of its own. ``fill`` takes all messages of a file into the log of
+    points and tells whether the file is cut. ``system`` begins the names of what the client measures of the
+    machine. ``key`` finds in the name of the file, or of its folder, what launches of one run share.
+    """
+
+    NAME: str
+    system: str
+    mine: Callable[[Head], bool]
+    fill: Callable[[Path, PointLog, Faults], bool]
+    key: re.Pattern[str]
+    SUFFIXES: tuple[str, ...] = ()
+    FALLBACK: int = -1  # what they begin with is theirs alone, though other readers may know it too
+
+    def identify(self, head: Head) -> bool:
+        """A file of messages of this client."""
+        return self.mine(head)
+
+    def read(self, path: Path) -> list[Attempt]:
+        """The attempt in a file of messages. Raises BadLog where no message holds a point."""
+        log, faults = PointLog({}, self.system), Faults(path)
+        truncated = self.fill(path, log, faults)
+        if key := self.run_key(path):
+            log.facts.setdefault("run", key)
+        attempt = log.attempt(path, path.name, faults.all("more messages are damaged; skipped"), truncated)
+        if not attempt.series:
+            raise BadLog(str(path), NOTHING)
+        return [attempt]
+
+    def run_key(self, path: Path) -> str:
+        """What the names of all launches of a run share; "" for anything else."""
+        found = self.key.fullmatch(path.name)
+        return found["key"] if found else ""
+
+
+@dataclass(frozen=True)
+class OfflineFolder(Offline):
+    """What one client keeps in a folder for each launch: the file of messages and what is beside it.
+
+    ``file`` is the pattern of its name. ``about`` takes what stands beside it.
+    """
+
+    file: str = "*"
+    about: Callable[[Path, PointLog], None] = lambda folder, log: None
+
+    def read(self, path: Path) -> list[Attempt]:
+        """As of any file, with what stands beside it."""
+        (attempt,) = super().read(path)
+        beside = PointLog({}, "")
+        with suppress(OSError):
+            self.about(path.parent, beside)
+        return [replace(attempt, facts={**attempt.facts, **beside.facts, **config_facts(beside.params)})]
+
+    def run_key(self, path: Path) -> str:
+        """As of any file, from the name of the folder, if it holds messages of this client."""
+        folder = path if path.is_dir() else path.parent
+        found = self.key.fullmatch(folder.name)
+        return found["key"] if found and self._file(folder) else ""
+
+    def identify_folder(self, path: Path) -> bool:
+        """A folder with a file of messages, known by its name and content."""
+        return self._file(path) is not None
+
+    def read_folder(self, path: Path) -> list[Attempt]:
+        """The attempt of the file of messages in a folder. Raises as `read`."""
+        file = self._file(path)
+        if file is None:
+            raise BadLog(str(path), f"holds no messages of {self.NAME}. Remedy: name another folder")
+        return [replace(attempt, name=path.name) for attempt in self.read(file)]
+
+    def _file(self, folder: Path) -> Path | None:
+        try:
+            files = sorted(file for file in folder.glob(self.file) if file.is_file())
+            return files[0] if len(files) == 1 and self.mine(Head.of(files[0])) else None
+        except OSError:
+            return None
+
+
+def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
+    """Gives the object on each line to ``take``; whether the last line is cut. Any other line is told."""
+    number = 0
+    while line := file.readline(LONGEST):
+        number += 1
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if isinstance(message, dict):
+            take(message)
+        elif not line.endswith(b"\n") and len(line) < LONGEST:
+            return True
+        else:
+            faults.add("message is no JSON object; skipped", line=number)
+    return False
+
+
+def _object(value: Any) -> Row:
+    return value if isinstance(value, dict) else {}
+
+
+# --- Neptune: {"obj": {"type": "LogFloats", "path": ["train", "loss"], "values": [...]}, ...} ---
+
+_NEPTUNE = b'{"obj": {"type": "'
+_NEPTUNE_FACTS = {"sys/name": "name", "sys/hostname": "host", "sys/custom_run_id": "run"}
+_NEPTUNE_FACTS |= {"source_code/git/commit_id": "git_commit", "source_code/entrypoint": "program"}
+_NEPTUNE_OWN = ("sys/", "source_code/", "monitoring/")
+
+
+def _fill_neptune(path: Path, log: PointLog, faults: Faults) -> bool:
+    with path.open("rb") as file:
+        return _taken(file, partial(_neptune_message, log), faults)
+
+
+def _neptune_message(log: PointLog, message: Row) -> None:
+    operation = _object(message.get("obj"))
+    parts = operation.get("path")
+    name = clean("/".join(map(str, parts))) if isinstance(parts, list) else ""
+    kind, points = str(operation.get("type")), operation.get("values")
+    if kind == "LogFloats":
+        for point in map(_object, points if isinstance(points, list) else []):
+            log.point(name, point.get("step"), point.get("value"), point.get("ts"))
+    elif kind.startswith("Assign") and isinstance(operation.get("value"), str | int | float):
+        value = operation["value"]
+        if name in _NEPTUNE_FACTS:
+            log.facts[_NEPTUNE_FACTS[name]] = value
+        elif not name.startswith(_NEPTUNE_OWN):
+            log.params[name.removeprefix("parameters/")] = value
+
+
+# --- Neptune's newer client: protobuf messages in a database ---
+
+_SNAPSHOT, _STEP, _TIME, _ASSIGN, _APPEND = 0, 1, 2, 4, 8
+_MICRO = 1_000_000  # parts of a step
+
+
+def _is_neptune_database(head: Head) -> bool:
+    columns = tables_of(head.path)
+    return "operation" in columns.get("run_operations", ()) and "run_id" in columns.get("metadata", ())
+
+
+def _fill_neptune_database(path: Path, log: PointLog, faults: Faults) -> bool:
+    with opened(path) as store:
+        for project, run_id in store.rows("metadata", ("project", "run_id")):
+            log.facts |= {"project": str(project), "run": str(run_id)}
+        for kind, operation in store.rows("run_operations", ("operation_type", "operation")):
+            if kind == _SNAPSHOT and isinstance(operation, bytes):
+                try:
+                    _neptune_snapshot(operation, log)
+                except (ValueError, struct.error):
+                    faults.add("operation is no protobuf message; skipped")
+        faults.extend(store.faults)
+    return bool(store.faults)
+
+
+def _neptune_snapshot(operation: bytes, log: PointLog) -> None:
+    step: float | None = None
+    time_s = math.nan
+    for n, kind, value in fields(operation):
+        if (n, kind) == (_STEP, BYTES):
+            parts = last_of(value, VARINT)
+            step = parts.get(1, 0) + parts.get(2, 0) / _MICRO
+        elif (n, kind) == (_TIME, BYTES):
+            time_s = _time(value)
+    for entry in messages(operation, _ASSIGN):
+        name, value = _entry(entry)
+        if isinstance(value, str | int | float) and not name.startswith(_NEPTUNE_OWN):
+            log.params[name] = value
+    for entry in messages(operation, _APPEND):
+        name, value = _entry(entry)
+        log.point(name, step, value, time_s)
+
+
+def _entry(entry: bytes) -> tuple[str, Any]:
+    """The key and the value of an entry of a map: float64, int64, bool or string."""
+    name, value = "", b""
+    for n, kind, content in fields(entry):
+        if (n, kind) == (1, BYTES):
+            name = clean(content.decode("utf-8", "backslashreplace"))
+        elif (n, kind) == (2, BYTES):
+            value = content
+    for n, kind, content in fields(value):
+        if (n, kind) == (1, FIXED64):
+            return name, struct.unpack("<d", content)[0]
+        if kind == VARINT:
+            return name, signed(content)
+        if (n, kind) == (6, BYTES):
+            return name, clean(content.decode("utf-8", "backslashreplace"))
+    return name, None
+
+
+def _time(message: bytes) -> float:
+    """Unix seconds of a protobuf Timestamp."""
+    parts = last_of(message, VARINT)
+    return float(signed(parts.get(1, 0)) + parts.get(2, 0) / 1e9)
+
+
+# --- Comet: an archive of experiment.json and messages.json ---
+
+_COMET_FACTS = {"hostname": "host", "gpu_static_info_list": "gpus", "python_version_verbose": "python"}
+_COMET_OWN, _DURATION = "sys.", "process duration"
+
+
+# A member that is damaged, cut, of another packing, or locked.
+_ZIP_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, RecursionError, RuntimeError)
+
+
+def _is_comet(head: Head) -> bool:
+    if not head.start.startswith(b"PK\x03\x04"):
+        return False
+    try:
+        with zipfile.ZipFile(head.path) as archive:
+            return {"experiment.json", "messages.json"} <= set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, OSError):
+        return False
+
+
+def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            told = _object(json.loads(archive.read("experiment.json")))
+            log.facts |= {"run": str(told.get("offline_id", ""))}
+            log.facts |= {"project": told["project_name"]} if told.get("project_name") else {}
+            if archive.getinfo("messages.json").file_size > MOST_BYTES:
+                raise BadLog(str(path), f"unpacks to more than {MOST_BYTES / 1e9:.1f} GB. Remedy: unpack it")
+            with archive.open("messages.json") as file:
+                return _taken(file, partial(_comet_message, log), faults)
+    except _ZIP_DAMAGE as err:
+        faults.add(f"the archive is damaged ({err}); read up to there")
+        return True
+
+
+def _comet_message(log: PointLog, message: Row) -> None:
+    payload = _object(message.get("payload"))
+    if metric := _object(payload.get("metric")):
+        name, time_ms = clean(str(metric.get("metricName"))), payload.get("local_timestamp")
+        if name != _DURATION and metric.get("metricValue") is not None:
+            time_s = time_ms / 1000 if isinstance(time_ms, int | float) else None
+            log.point(name, metric.get("step"), metric["metricValue"], time_s)
+    elif param := _object(payload.get("param")):
+        value, by_user = param.get("paramValue"), param.get("source") not in ("cli", "auto-logged")
+        if by_user and isinstance(value, str | int | float):
+            log.params[clean(str(param.get("paramName")))] = _plain(value)
+    elif payload.get("key") == "Name":
+        log.facts["name"] = clean(str(payload.get("value")))
+    elif message.get("type") == "system_details":
+        log.facts |= {
+            _COMET_FACTS[k]: v for k, v in payload.items() if k in _COMET_FACTS and isinstance(v, str)
+        }
+
+
+def _plain(value: str | float) -> str | float:
+    return typed(clean(value)) if isinstance(value, str) else value
+
+
+# --- SwanLab: protobuf messages in LevelDB's log format ---
+
+SWANLAB = b":SWL\xd6\xe1\x02"  # identifier, 0xE1D6, version 2
+_START, _SCALAR, _FINISH = 10, 13, 11
+_SWANLAB_RUN = {1: "project", 2: "workspace", 4: "name", 7: "group", 8: "job_type", 10: "run"}
+_SWANLAB_ENDED = {1: "finished", 2: "crashed", 3: "killed"}
+
+
+def _fill_swanlab(path: Path, log: PointLog, faults: Faults) -> bool:
+    with path.open("rb") as file:
+        frames = Frames(file)
+        for record in frames:
+            try:
+                for n, kind, content in fields(record):
+                    if kind == BYTES:
+                        _swanlab_record(n, content, log)
+            except (ValueError, struct.error):
+                faults.add("record is no protobuf message; skipped")
+    for at, what in frames.damage:
+        faults.add(what, byte=at)
+    return frames.truncated or "ended" not in log.facts
+
+
+def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
+    if n == _SCALAR:
+        name, step, time_s, value = "", 0, math.nan, 0.0  # what is zero is not written
+        for field, kind, part in fields(content):
+            if (field, kind) == (1, BYTES):
+                name = clean(part.decode("utf-8", "backslashreplace"))
+            elif (field, kind) == (2, VARINT):
+                step = signed(part)
+            elif (field, kind) == (4, BYTES):
+                time_s = _time(part)
+            elif (field, kind) == (5, BYTES):
+                value = next((struct.unpack("<d", v)[0] for m, k, v in fields(part) if k == FIXED64), 0.0)
+        log.point(name, step, value, time_s)
+    elif n == _START:
+        log.facts |= texts(content, _SWANLAB_RUN)
+    elif n == _FINISH:
+        state = last_of(content, VARINT).get(1, 0)
+        log.facts |= {"ended": _SWANLAB_ENDED[state]} if state in _SWANLAB_ENDED else {}
+
+
+_YAML_NAME, _YAML_VALUE = re.compile(r"(?P<name>[^\s#:][^:]*):\s*"), re.compile(r"  value: (?P<value>\S.*)")
+
+
+def _about_swanlab(folder: Path, log: PointLog) -> None:
+    """The configuration, of which each entry is a name and below it, among others, its value."""
+    name = ""
+    for line in (folder / "files" / "config.yaml").read_text("utf-8", "replace").splitlines():
+        if found := _YAML_NAME.fullmatch(line):
+            name = found["name"]
+        elif found := _YAML_VALUE.fullmatch(line):
+            log.params[clean(name.strip("'\""))] = typed(clean(found["value"].strip("'\"")))
+
+
+# --- Sacred: metrics.json, config.json and run.json in a folder ---
+
+
+_SACRED = re.compile(rb'\{\s*"[^"\n]{1,500}":\s*\{\s*"steps":\s*\[[-\d,.\s]*\]?')
+
+
+def _fill_sacred(path: Path, log: PointLog, faults: Faults) -> bool:
+    for name, columns in _document(path).items():
+        cells = (columns.get(key) for key in ("steps", "values", "timestamps"))
+        for step, value, time in zip(
+            *(cell if isinstance(cell, list) else [] for cell in cells), strict=False
+        ):
+            times = iso_seconds([str(time)])
+            log.point(
+                clean(name), step, _sacred_number(value), math.nan if times is None else float(times[0])
+            )
+    return False
+
+
+def _sacred_number(value: Any) -> Any:
+    """A number, also one of numpy, which is written as an object with its `value`."""
+    return value.get("value") if isinstance(value, dict) else value
+
+
+def _about_sacred(folder: Path, log: PointLog) -> None:
+    log.params |= _document(folder / "config.json")
+    run = _document(folder / "run.json")
+    host, experiment = _object(run.get("host")), _object(run.get("experiment"))
+    ended = {"COMPLETED": "finished", "FAILED": "crashed", "INTERRUPTED": "killed"}.get(
+        str(run.get("status"))
+    )
+    told = {"host": host.get("hostname"), "experiment": experiment.get("name"), "ended": ended}
+    log.facts |= {name: clean(str(value)) for name, value in told.items() if value}
+
+
+def _document(path: Path) -> Row:
+    try:
+        return _object(json.loads(path.read_bytes()))
+    except (ValueError, RecursionError) as err:
+        raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
+
+
+# --- all of them ---
+
+BY_NAME = {
+    one.NAME: one
+    for one in (
+        OfflineFolder(
+            "swanlab",
+            "__swanlab__",
+            lambda head: head.start.startswith(SWANLAB),
+            _fill_swanlab,
+            re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
+            (".swanlab",),
+            file="*.swanlab",
+            about=_about_swanlab,
+        ),
+        OfflineFolder(
+            "neptune",
+            "monitoring/",
+            lambda head: head.start.startswith(_NEPTUNE),
+            _fill_neptune,
+            re.compile(r"run__(?P<key>[^_]+)__.+"),
+            file="data-1.log",
+        ),
+        OfflineFolder(
+            "neptune-scale",
+            "runtime/",
+            _is_neptune_database,
+            _fill_neptune_database,
+            re.compile(r"(?P<key>.+)_\d{16,20}"),
+            file="run_operations.sqlite3",
+        ),
+        Offline(
+            "comet", _COMET_OWN, _is_comet, _fill_comet, re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip")
+        ),
+        OfflineFolder(
+            "sacred",
+            "\0",
+            lambda head: bool(_SACRED.match(head.start)),
+            _fill_sacred,
+            re.compile("(?!)"),
+            file="metrics.json",
+            about=_about_sacred,
+        ),
+    )
+}

@@ -1,0 +1,64 @@
+"""The runs at paths, as Python and the command line get them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.readers.test_stores import project
+from tests.readers.writers import csv_log
+
+import chronicle
+from chronicle.cli.commands import cli
+from chronicle.errors import NothingToRead, UsageError
+
+FALLING = {"loss": [(step, 3.0 - step / 10) for step in range(20)]}
+
+
+def test_a_store_gives_each_of_its_runs_as_the_command_line_does(tmp_path: Path) -> None:
+    store = project(tmp_path / "mine.db", ["a", "b", "c"])
+    found = chronicle.runs(store)
+    assert [run.run_id[:6] for run in found] == ["mine-a", "mine-b", "mine-c"]
+    assert [run.timeline().run_id for run in found] == [run.run_id for run in found]
+    assert [[one.facts["run"] for one in run.timeline().attempts] for run in found] == [["a"], ["b"], ["c"]]
+    said = CliRunner().invoke(cli, ["classify", str(store)]).output
+    assert [line.split()[0] for line in said.splitlines() if line.startswith("mine-")] == [
+        run.run_id for run in found
+    ]
+
+
+def test_several_runs_of_one_store_are_not_stitched(tmp_path: Path) -> None:
+    store = project(tmp_path / "mine.db", ["a", "b", "c", "d", "e"])
+    with pytest.raises(UsageError) as caught:
+        chronicle.stitch(chronicle.read(store))
+    assert str(caught.value) == (
+        f"{store} holds 5 runs ('a', 'b', 'c', 'd', ...): stitch one at a time. "
+        "chronicle.runs(path) gives each of them"
+    )
+    only_a = [one for one in chronicle.read(store) if one.facts["run"] == "a"]
+    assert len(chronicle.stitch(only_a).attempts) == 1
+
+
+def test_a_run_is_read_with_what_its_run_toml_says(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    csv_log(folder / "metrics.csv", FALLING)
+    (folder / "run.toml").write_text('roles = { loss = "grad-norm" }\n')
+    (run,) = chronicle.runs(folder)
+    assert run.run_id == "mine"
+    assert [str(track.role) for track in run.timeline().series.values()] == ["grad-norm"]
+    timeline, diagnosis, problems = run.diagnose()
+    assert (timeline.run_id, diagnosis.verdict, problems) == ("mine", "unexpected", [])
+
+
+def test_several_paths_and_none(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        csv_log(tmp_path / name / "metrics.csv", FALLING)
+    assert [run.run_id for run in chronicle.runs(tmp_path / "one", str(tmp_path / "two"))] == ["one", "two"]
+    (tmp_path / "none").mkdir()
+    with pytest.raises(NothingToRead):
+        chronicle.runs(tmp_path / "none")
+    with pytest.raises(UsageError):
+        chronicle.runs(tmp_path / "nowhere")

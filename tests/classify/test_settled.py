@@ -1,0 +1,119 @@
+"""Running means that begin again, and what only looks like saw teeth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.classify.plain_loops import SCHEDULES, log
+
+from chronicle.classify import classify
+from chronicle.classify.settled import settled
+from chronicle.model import Floats, Role, Series, Steps
+
+EPOCHS, BATCHES = 8, 100
+STEPS = np.arange(EPOCHS * BATCHES)
+EPOCH = STEPS // BATCHES
+ENDS = np.arange(BATCHES - 1, len(STEPS), BATCHES)
+
+
+def samples(seed: int, noise: float = 0.2) -> Floats:
+    """The losses of single batches."""
+    z = np.random.default_rng(seed).standard_normal(len(STEPS))
+    return np.asarray((0.4 + 2 * np.exp(-STEPS / 300)) * np.exp(noise * z))
+
+
+def means(values: Floats, teeth: Steps) -> Floats:
+    """The slow obvious way: of each value the mean of those so far in its tooth."""
+    same = [values[: i + 1][teeth[: i + 1] == teeth[i]] for i in range(len(values))]
+    return np.array([part.mean() for part in same])
+
+
+def series(values: Floats, steps: Steps = STEPS, role: Role = Role.LOSS) -> Series:
+    return Series("x", role, steps, values, np.full(len(steps), np.nan))
+
+
+def kept(values: Floats, steps: Steps = STEPS, **more: Series) -> list[int]:
+    """Indices of the samples that stay."""
+    x = Series("x", Role.LOSS, steps, values, np.arange(len(steps), dtype=float))
+    return [int(k) for k in settled({"x": x, **more})["x"].times]
+
+
+def told(steps: Steps, epoch: Floats) -> Series:
+    return series(np.asarray(epoch, float), steps, Role.EPOCH)
+
+
+EVERY_ROW = told(STEPS, EPOCH)
+AS_IT_GOES = told(STEPS, STEPS / BATCHES)
+AT_THE_END = told(STEPS[ENDS], EPOCH[ENDS] + 1)
+AT_THE_START = told(STEPS[::BATCHES], EPOCH[::BATCHES])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "epoch", [EVERY_ROW, AS_IT_GOES, AT_THE_END, AT_THE_START], ids=["row", "share", "end", "start"]
+)
+def test_of_each_epoch_its_mean_stays(epoch: Series, seed: int) -> None:
+    assert kept(means(samples(seed), EPOCH), epoch=epoch) == ENDS.tolist()
+
+
+@pytest.mark.parametrize("every", [5, 10])
+def test_a_mean_that_is_printed_now_and_then(every: int) -> None:
+    values, some = means(samples(1), EPOCH), slice(every - 1, None, every)
+    ends = np.arange(BATCHES // every - 1, len(STEPS) // every, BATCHES // every)
+    assert kept(values[some], STEPS[some], epoch=told(STEPS[some], EPOCH[some])) == ends.tolist()
+
+
+def test_one_step_that_is_printed_while_its_mean_settles() -> None:
+    teeth = STEPS // 8
+    assert kept(means(samples(2), teeth), teeth) == list(range(7, len(STEPS), 8))
+
+
+def test_rounded_as_a_bar_prints_it() -> None:
+    assert kept(np.round(means(samples(3), EPOCH), 2), epoch=EVERY_ROW) == ENDS.tolist()
+
+
+def test_an_epoch_that_is_not_over_has_not_settled() -> None:
+    cut, values = slice(0, 750), means(samples(0), EPOCH)
+    assert kept(values[cut], STEPS[cut], epoch=told(STEPS[cut], EPOCH[cut])) == ENDS[:7].tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["batches", "moving average", "micro-batches", "harder by epoch", "smooth"])
+def test_samples_stay(kind: str, seed: int) -> None:
+    values, steps = samples(seed), STEPS
+    if kind == "moving average":
+        for i in range(1, len(values)):
+            values[i] = 0.9 * values[i - 1] + 0.1 * values[i]
+    if kind == "micro-batches":
+        steps = STEPS // 8
+    if kind == "harder by epoch":
+        values = values * (1 + 0.5 * (STEPS % BATCHES) / BATCHES)
+    if kind == "smooth":
+        values = samples(seed, 1e-4)
+    epoch = told(steps, EPOCH)
+    assert kept(values, steps, epoch=epoch) == list(range(len(values)))
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, 1e308, 0.0])
+def test_a_mean_that_went_nan_stays_so(odd: float) -> None:
+    values = means(samples(0), EPOCH)
+    for at in (650, 700):
+        values[at : at + 50] = odd
+    assert kept(values, epoch=EVERY_ROW) in (ENDS.tolist(), STEPS.tolist())
+    values[:] = odd
+    assert kept(values, epoch=EVERY_ROW) == STEPS.tolist()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_loop_whose_schedule_begins_again_logs_samples(schedule: str) -> None:
+    attempt = log(SCHEDULES[schedule])
+    loss = attempt.series["loss"]
+    epoch = told(loss.steps, loss.steps // (5 * 60))
+    assert len(settled({**attempt.series, "epoch": epoch})["loss"]) == len(loss)
+
+
+def test_saw_teeth_are_no_sudden_improvements() -> None:
+    running = means(samples(0, 0.3), EPOCH)
+    diagnosis = classify({"loss": (STEPS, running), "epoch": (STEPS, EPOCH)})
+    assert (diagnosis.verdict, diagnosis.patterns) == ("good", ())
+    assert diagnosis.because.startswith("Good so far: nothing stood out in 8 points")

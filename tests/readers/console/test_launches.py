@@ -1,0 +1,64 @@
+"""Several launches in one text log, told by what each of them prints first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chronicle.model import Attempt
+from chronicle.readers import read
+from chronicle.timeline import stitch
+
+ARGUMENTS = "args: seed=7 lr=0.05 dataset=moons\n"
+
+
+def lines(first: int, end: int, end_with: str = "") -> str:
+    rows = (f"[step {n}/90] loss: {2 - n / 100:.3f}, lr: {1e-3 - n * 1e-6:.3e}\n" for n in range(first, end))
+    return "".join(rows) + end_with
+
+
+def steps(attempts: list[Attempt], metric: str) -> dict[str, tuple[int, int, int]]:
+    """Number of points, first and last step of a metric, by attempt."""
+    series = {one.name: one.series[metric].steps.tolist() for one in attempts}
+    return {name: (len(s), s[0], s[-1]) for name, s in series.items()}
+
+
+def log(folder: Path, text: str) -> Path:
+    (folder / "train.log").write_text(text)
+    return folder / "train.log"
+
+
+@pytest.mark.parametrize("clock", ["", "2025-01-02 10:00:0{},500 - INFO - "])
+def test_the_arguments_told_again_begin_another_launch(clock: str, tmp_path: Path) -> None:
+    """Also where the steps only go on, which nothing else in the log shows."""
+    parts = [lines(0, 40), lines(30, 60), lines(60, 90)]
+    attempts = read(
+        log(tmp_path, "".join(clock.format(k) + ARGUMENTS + part for k, part in enumerate(parts)))
+    )
+    told = {"train.log#1": (40, 0, 39), "train.log#2": (30, 30, 59), "train.log#3": (30, 60, 89)}
+    assert steps(attempts, "loss") == steps(attempts, "lr") == told
+    assert [one.facts["config/lr"] for one in attempts] == [0.05] * 3
+    joins = [(join.kind, join.to_step) for join in stitch(attempts).joins]
+    assert joins == [("rollback", 30), ("resume", 60)]
+
+
+def test_what_ends_the_log_is_told_of_the_last_launch(tmp_path: Path) -> None:
+    text = ARGUMENTS + lines(0, 40) + ARGUMENTS + lines(40, 60, "[step 60/90] loss: 1")
+    first, last = read(log(tmp_path, text))
+    assert (first.truncated, last.truncated) == (False, True)
+
+
+def test_a_launch_with_other_arguments_states_its_own(tmp_path: Path) -> None:
+    text = ARGUMENTS + lines(0, 40) + ARGUMENTS.replace("0.05", "0.0125") + lines(40, 90)
+    (join,) = stitch(read(log(tmp_path, text))).joins
+    changes = [(c.quantity, c.before, c.after) for c in join.changes if c.quantity.startswith("config")]
+    assert (join.kind, changes) == ("resume", [("config/lr", 0.05, 0.0125)])
+
+
+@pytest.mark.parametrize(
+    "between", ["Validation: batches=20, size=5000\n", "config saved to out-3/model.yaml\n"]
+)
+def test_other_lines_that_come_again_begin_nothing(between: str, tmp_path: Path) -> None:
+    attempts = read(log(tmp_path, between + ARGUMENTS + lines(0, 40) + between + lines(40, 90)))
+    assert list(steps(attempts, "loss")) == ["train.log"]

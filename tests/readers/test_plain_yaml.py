@@ -1,0 +1,82 @@
+"""YAML as trainers write it, against PyYAML where both know it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chronicle.readers.plain_yaml import load
+
+LIGHTNING = """
+# written by save_hyperparameters
+batch_size: 32
+betas:
+- 0.9
+- 0.95
+model: !!python/object:models.Net
+  width: 16
+  act: null
+optimizer: {"name": "adam", "lr": 0.1}
+layers: [1, 2, 3]
+lr: 5.0e-02
+name: 'it''s: here'
+note: |
+  two
+  lines
+debug: false
+stages:
+- name: first
+  steps: 10
+- name: second
+  steps: 20
+path: /data/set  # where
+"""
+
+
+def test_what_trainers_write() -> None:
+    assert load(LIGHTNING) == {
+        "batch_size": 32,
+        "betas": [0.9, 0.95],
+        "model": {"width": 16, "act": None},
+        "optimizer": {"name": "adam", "lr": 0.1},
+        "layers": [1, 2, 3],
+        "lr": 0.05,
+        "name": "it's: here",
+        "note": "two\nlines",
+        "debug": False,
+        "stages": [{"name": "first", "steps": 10}, {"name": "second", "steps": 20}],
+        "path": "/data/set",
+    }
+
+
+WORDS = st.text("abcdefgXYZ", min_size=1, max_size=8)
+PLAIN = st.one_of(
+    st.integers(-(10**15), 10**15), st.booleans(), st.none(), st.text("XYZ ", min_size=1, max_size=8)
+)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, min_size=1, max_size=4) | st.dictionaries(WORDS, inner, min_size=1),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(WORDS, VALUES, min_size=1))
+def test_it_reads_what_pyyaml_writes(settings: dict[str, Any]) -> None:
+    text = yaml.safe_dump(settings, default_flow_style=False)
+    assert load(text) == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- ", "a", ":", "\t", "a: b: c: [", "- - - -", "a:\n    b\n  c: 1", "%&*", "a: |"]
+)
+def test_nothing_is_refused(text: str) -> None:
+    assert isinstance(load(text), dict | list)
+
+
+def test_deep_nesting_ends(tmp_path: object) -> None:
+    assert load("\n".join(" " * i + "a:" for i in range(5000)))
+    assert load("- " * 5000 + "a")
