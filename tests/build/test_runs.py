@@ -52,6 +52,20 @@ def test_a_run_is_read_with_what_its_run_toml_says(tmp_path: Path) -> None:
     assert (timeline.run_id, diagnosis.verdict, problems) == ("mine", "unexpected", [])
 
 
+def test_files_beside_a_log_are_no_runs_when_all_files_are_named(tmp_path: Path) -> None:
+    csv_log(tmp_path / "metrics.csv", FALLING)
+    (tmp_path / "config.json").write_text('{"lr": 0.1}')
+    (tmp_path / "requirements.txt").write_text("numpy==2.0\n")
+    paths = sorted(map(str, tmp_path.iterdir()))
+    said = CliRunner().invoke(cli, ["classify", *paths])
+    assert (said.exit_code, [run.run_id for run in chronicle.runs(*paths)]) == (0, ["metrics.csv"])
+    with pytest.raises(NothingToRead) as caught:
+        chronicle.runs(paths[0])
+    assert str(caught.value) == (
+        f"{paths[0]}: tells of a run and is no log. Remedy: name the log that it lies beside"
+    )
+
+
 def test_several_paths_and_none(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

@@ -56,6 +56,15 @@ def test_logits_of_small_models_idle_below_a_hundred(end: float) -> None:
     assert patterns(logits(Curve(5), attention_end=end).run()) == set()
 
 
+def test_logits_that_grow_fast_are_told_one_doubling_before_they_are_high() -> None:
+    """What is either of two conditions is no necessary criterion, and both say on which side they lie."""
+    curve = logits(Curve(5))
+    curve.log("max_attention_logit", Role.ATTENTION_LOGIT, 0.5 * 150 ** (np.arange(curve.n) / curve.n))
+    (finding,) = findings(curve.run(), "attention-logit-growth")
+    criteria = [(c.name, c.threshold, c.met) for c in finding.criteria]
+    assert criteria[0] == ("largest logit at the end", "> 50, one doubling away", True)
+
+
 def test_high_logits_that_stand_still_are_no_growth() -> None:
     curve = logits(Curve(5))
     curve.log("max_attention_logit", Role.ATTENTION_LOGIT, 150 + curve.own_noise(3.0))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chronicle.readers.plain_yaml import load
@@ -60,13 +60,14 @@ PLAIN = st.one_of(
 VALUES: st.SearchStrategy[Any] = st.recursive(
     PLAIN,
     lambda inner: st.lists(inner, min_size=1, max_size=4) | st.dictionaries(WORDS, inner, min_size=1),
-    max_leaves=20,
+    max_leaves=10,
 )
 
 
-@given(st.dictionaries(WORDS, VALUES, min_size=1))
-def test_it_reads_what_pyyaml_writes(settings: dict[str, Any]) -> None:
-    text = yaml.safe_dump(settings, default_flow_style=False)
+@settings(max_examples=60)
+@given(st.dictionaries(WORDS, VALUES, min_size=1, max_size=5))
+def test_it_reads_what_pyyaml_writes(written: dict[str, Any]) -> None:
+    text = yaml.safe_dump(written, default_flow_style=False)
     assert load(text) == yaml.safe_load(text)
 
 
@@ -75,6 +76,11 @@ def test_it_reads_what_pyyaml_writes(settings: dict[str, Any]) -> None:
 )
 def test_nothing_is_refused(text: str) -> None:
     assert isinstance(load(text), dict | list)
+
+
+@pytest.mark.parametrize("part", [" ", "a ", ": ", '"', "' ", "- ", "a:\n", "[", "\n", "a\\"])
+def test_a_large_hostile_text_ends(part: str) -> None:
+    assert isinstance(load("a" + part * 50_000 + "b"), dict | list)
 
 
 def test_deep_nesting_ends(tmp_path: object) -> None:

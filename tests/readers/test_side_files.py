@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.readers.writers import csv_log, event_log
+from tests.readers.test_event_files import plugin
+from tests.readers.writers import csv_log, event, event_log, field, frame, summary
 
 from chronicle.build.runs import runs
 from chronicle.build.sources import expand
@@ -223,6 +224,18 @@ def test_settings_go_to_the_launch_that_wrote_them(tmp_path: Path) -> None:
         event_log(tmp_path / "run" / f"events.out.tfevents.{begun}.h.{launch}.0", POINTS, wall_time=begun + 5)
         write(tmp_path / "run" / f"{begun + 50}.25" / "hparams.yml", f"lr: {launch}\n")
     assert [one.facts["config/lr"] for one in read(tmp_path / "run")] == [0, 1]
+
+
+def test_settings_go_to_the_process_that_wrote_them(tmp_path: Path) -> None:
+    """A callback writes the settings into a file of its own, shortly before that of the training."""
+    for launch, begun in enumerate((1_700_000_000, 1_700_000_100)):
+        (tmp_path / "train").mkdir(exist_ok=True)
+        event_log(tmp_path / "train" / f"events.out.tfevents.{begun + 9}.h.7{launch}.1.v2", POINTS)
+        session = field(0x1A, field(0x0A, field(0x0A, b"lr") + field(0x12, b"\x20" + bytes([launch]))))
+        told = summary([("_hparams_/session_start_info", plugin("hparams", session))])
+        file = tmp_path / f"events.out.tfevents.{begun}.h.7{launch}.0.v2"
+        file.write_bytes(frame(event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")) + frame(event(1.7e9, 0, told)))
+    assert [one.facts["config/lr"] for one in read(tmp_path)] == [False, True]
 
 
 def test_results_beside_hyperparameters_are_no_attempt(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ class Run:
         return diagnose(self.folder, self.settings)
 
 
-def runs(*paths: str | Path) -> list[Run]:
-    """The runs at ``paths``: logs, stores, folders of logs, run folders, workspaces, addresses.
+def runs(path: str | Path, *more: str | Path) -> list[Run]:
+    """The runs at these paths: logs, stores, folders of logs, run folders, workspaces, addresses.
 
     A store or a folder of several runs gives each of them, as the commands do.
 
@@ -49,4 +49,4 @@ def runs(*paths: str | Path) -> list[Run]:
     """
     home = Workspace.find(Path.cwd())
     settings = home.config if home else WorkspaceConfig()
-    return [Run(run, settings) for run in expand([local(path) for path in paths])]
+    return [Run(run, settings) for run in expand([local(one) for one in (path, *more)])]

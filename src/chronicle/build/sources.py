@@ -20,6 +20,7 @@ from chronicle.metrics.values import clipped, instant, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, runs_below, runs_of_store, what_to_do
 from chronicle.readers.console.machine import expand as hosts_of
+from chronicle.readers.side_files import is_side_file
 from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import (
@@ -48,11 +49,21 @@ def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
         UsageError: a path that does not exist.
         NothingToRead: no path holds a log.
     """
-    runs = [run for path in paths for run in _runs_at(path, trusted)]
+    runs = [run for path in paths if not _is_aside(path) for run in _runs_at(path, trusted)]
+    if all(map(_is_aside, paths)):
+        named = ", ".join(map(shown, paths))
+        raise NothingToRead(
+            f"{named}: tells of a run and is no log. Remedy: name the log that it lies beside"
+        )
     if not runs:
         folders = [path for path in paths if path.is_dir()] or list(paths)
         raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
     return told_apart(runs)
+
+
+def _is_aside(path: Path) -> bool:
+    """Whether a path is that of a file which is read with the log beside it, as `run/*` names them too."""
+    return is_side_file(path) and path.is_file()
 
 
 def must_exist(path: Path) -> None:

@@ -15,7 +15,8 @@ from chronicle.model import Attempt, Series
 from chronicle.readers.find import WRITERS
 from chronicle.readers.side_files import BY_TIME, Told, home_of
 
-_CREATED = re.compile(r"tfevents\.([0-9]{10})\.")  # Unix seconds, in the name of an event file
+# The name of an event file: Unix seconds, then host and process.
+_EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v2)?$)?")
 _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belongs to
 
 
@@ -56,12 +57,13 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[Told]]:
         results = {tag: float(s.values[-1]) for tag, s in one.series.items() if len(s)}
         facts = {**one.facts, "summary": results} if results else {**one.facts}
         folder, at_time = home_of(one.name)
-        told.append(Told(folder, _created(one) if math.isnan(at_time) else at_time, facts))
+        at_time = _created(one) if math.isnan(at_time) else at_time
+        told.append(Told(folder, at_time, facts, _process(one)))
     return kept, told
 
 
 def _with_facts(attempts: Sequence[Attempt], told: Iterable[Told]) -> list[Attempt]:
-    """The attempts with what files tell that lie beside them, above or, by time, below.
+    """The attempts with what files tell that lie beside them or above, or below: there by process or time.
 
     What lies nearer wins, and before all what an attempt says of itself.
     """
@@ -71,7 +73,8 @@ def _with_facts(attempts: Sequence[Attempt], told: Iterable[Told]) -> list[Attem
         home = f"{one.folder}/"
         beside = [k for k, a in enumerate(attempts) if not one.folder or f"{a.name}/".startswith(home)]
         before = [k for k in beside if begun[k] <= one.at_time + _CLOCKS_S]
-        for k in [max(before, key=begun.__getitem__)] if before else beside:
+        ours = [k for k in beside if one.process and _process(attempts[k]) == one.process]
+        for k in ours or ([max(before, key=begun.__getitem__)] if before else beside):
             facts[k] |= one.facts
     return [replace(a, facts={**f, **a.facts}) if f else a for a, f in zip(attempts, facts, strict=True)]
 
@@ -83,8 +86,13 @@ def _begun(attempt: Attempt) -> float:
 
 
 def _created(attempt: Attempt) -> float:
-    found = _CREATED.search(attempt.name)
+    found = _EVENT_FILE.search(attempt.name)
     return float(found[1]) if found else math.nan
+
+
+def _process(attempt: Attempt) -> str:
+    found = _EVENT_FILE.search(attempt.name)
+    return found[2] or "" if found else ""
 
 
 def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:

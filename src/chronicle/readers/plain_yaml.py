@@ -14,7 +14,7 @@ from typing import Any
 _DEEPEST = 16  # levels; what lies below is passed over
 _TAG = re.compile(r"^!\S*\s*")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
-_KEY = re.compile(r"""^(?P<key>"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#\[{"'][^#]*?)\s*:(?:\s+(?P<rest>.*))?$""")
+_QUOTED_KEY = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*') *:(?: (.*))?$""")
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, ".nan": "nan", ".inf": "inf"}
 
@@ -35,12 +35,12 @@ def _block(lines: Sequence[Line], at: int, indent: int, depth: int) -> tuple[Any
         return _items(lines, at, indent, depth)
     found: dict[str, Any] = {}
     while at < len(lines) and lines[at][0] >= indent:
-        match = _KEY.match(lines[at][1])
-        if lines[at][0] > indent or match is None or _is_item(lines[at][1]):
+        entry = _entry(lines[at][1])
+        if lines[at][0] > indent or entry is None or _is_item(lines[at][1]):
             at += 1  # the rest of a value, or nothing that is known
             continue
-        rest = _TAG.sub("", match["rest"] or "")
-        found[str(scalar(match["key"]))], at = _value(lines, at + 1, indent, rest, depth)
+        rest = _TAG.sub("", entry[1])
+        found[str(scalar(entry[0]))], at = _value(lines, at + 1, indent, rest, depth)
     return found, at
 
 
@@ -50,7 +50,7 @@ def _items(lines: Sequence[Line], at: int, indent: int, depth: int) -> tuple[lis
         item = _TAG.sub("", lines[at][1][1:].strip())
         if lines[at][0] > indent:
             at += 1
-        elif (_KEY.match(item) or _is_item(item)) and depth < _DEEPEST:
+        elif (_entry(item) or _is_item(item)) and depth < _DEEPEST:
             inner = indent + 2
             end = at + 1
             while end < len(lines) and lines[end][0] > indent:
@@ -76,6 +76,17 @@ def _value(lines: Sequence[Line], at: int, indent: int, rest: str, depth: int) -
     if below and depth < _DEEPEST:
         return _block(lines, at, lines[at][0], depth + 1)
     return None, at
+
+
+def _entry(text: str) -> tuple[str, str] | None:
+    """Key and value of a line; None where it has none."""
+    if text[:1] in ('"', "'"):
+        match = _QUOTED_KEY.match(text)
+        return (match[1], (match[2] or "").strip()) if match else None
+    key, colon, rest = text.partition(": ")
+    if not colon:
+        key, colon, rest = (text[:-1], ":", "") if text.endswith(":") else (text, "", "")
+    return (key.strip(), rest.strip()) if colon and key.strip() and key[0] not in "#[{" else None
 
 
 def _is_item(text: str) -> bool:

@@ -49,11 +49,12 @@ class SideFile:
 @dataclass(frozen=True)
 class Told:
     """What one file tells. ``folder`` is the folder it speaks of, relative to what was read; ``at_time`` is
-    when it was written [Unix s], NaN where that is not known."""
+    when it was written [Unix s], NaN where that is not known, and ``process`` by whom, "" likewise."""
 
     folder: str
     at_time: float
     facts: Mapping[str, Any]
+    process: str = ""
 
 
 def is_side_file(path: Path) -> bool:
@@ -126,7 +127,7 @@ def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
         return {
             name: value for name, value in holds(file.read_text("utf-8", "replace")).items() if value != ""
         }
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return {}
 
 
@@ -228,7 +229,7 @@ _FRAMEWORKS: tuple[str, ...] = (
     "jax",
 )
 _FRAMEWORKS += ("flax", "tensorflow", "keras", "numpy", "nvidia-nccl-cu12", "flash-attn", "triton")
-_PACKAGE = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)\s*==\s*([\w.+!-]+)\s*$", re.MULTILINE)
+_PACKAGE = re.compile(r"^[ \t]*([A-Za-z0-9][\w.-]*)[ \t]*==[ \t]*([\w.+!-]+)[ \t\r]*$", re.MULTILINE)
 
 
 def listed_packages(text: str) -> Facts:

@@ -83,9 +83,10 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
     back = np.flatnonzero(power[lowest:] >= power[first - 1] - 1) if first else np.empty(0, int)
     end = steps[lowest + back[0]] if len(back) else None
     last, fallen = float(2.0 ** power[-1]), float(fall.max())
-    checks = [
-        at_least(f"net halvings in {within} samples", fallen, "halvings", need, "halvings"),
-        Check("scale at the end", last, "", ">= 1", not below_one),
+    halved, fast = f"net halvings in {within} samples", (f">= {need:.3g}", f"< {need:.3g}")
+    checks = [  # either will do
+        side(halved, fallen, "halvings", fallen >= need, fast, "halvings"),
+        side("scale at the end", last, "", below_one, ("< 1", ">= 1")),
         *noted(lowest_scale=float(2.0 ** power.min())),
     ]
     at = At(attempt, series, steps[first], steps[lowest], end)
@@ -115,8 +116,9 @@ def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) ->
         return None
     start = leaves(level)
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
+    sizes = f"> {high:g}", f"> {high / 2:g}, one doubling away"
     checks = [
-        Check("largest logit at the end", last, "logit", f"> {high:g}", last > high, "last_logit"),
+        side("largest logit at the end", last, "logit", last > high, sizes, "last_logit"),
         Check("growth over the second half", growth, "factor", f">= {need:g}", key="growth_factor"),
         *noted(doubling_steps=(steps[-1] - steps[start]) / halves),
     ]
