@@ -156,3 +156,24 @@ def test_it_works_for_every_format(example, tmp_path):
         for metric, series in zip(told.metrics, one.series.values(), strict=True):
             assert metric.points == len(series)
             assert metric.first == series.values[0] or math.isnan(metric.first)
+
+
+def test_a_folder_in_which_nothing_is_read(chronicle, tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "notes.txt").write_text("3 things\n")
+    report = examine(Path("runs"))
+    assert report.n_bytes == 9
+    assert report.doubts == (
+        "no file is a log. No reader knows notes.txt. Remedy: `chronicle doctor` on one of them says what it"
+        " lacks",
+    )
+
+
+def test_which_of_several_counters_is_the_axis(chronicle, tmp_path):
+    rows = [{"_step": 2 * i, "iter": 10 * i, "loss": 2.5 - i} for i in range(3)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (attempt,) = examine(Path("a.jsonl")).attempts
+    assert (attempt.axis, attempt.counter) == ("step", "iter")
+    assert "    steps are counted by iter\n" in chronicle("doctor", "a.jsonl").out
+    (told,) = json.loads(chronicle("doctor", "--json", "a.jsonl").out.splitlines()[0])["attempts"]
+    assert told["counter"] == "iter"

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from chronicle.readers import read
-from chronicle.readers.columns import Column, across_epochs, counts_up, steps_per_epoch
+from chronicle.readers.step_axis import Column, across_epochs, counts_up, steps_per_epoch
 
 
 def made(steps: list[int], epochs: list[float]) -> tuple[int | None, list[int]]:
     """(length of an epoch, steps over all epochs) of rows that all have both."""
-    column, has_step = Column(np.array(epochs), np.arange(len(epochs))), np.ones(len(steps), bool)
-    length = steps_per_epoch(np.array(steps), has_step, column)
+    column = Column(np.array(epochs), np.arange(len(epochs)))
+    length = steps_per_epoch(np.array(steps), column)
     if length is None:
         return None, steps
-    return length, across_epochs(np.array(steps), has_step, column, length).tolist()
+    return length, across_epochs(np.array(steps), column, length).tolist()
 
 
 @pytest.mark.parametrize("first_epoch", [0, 1])
@@ -91,6 +91,5 @@ def test_a_resume_from_the_beginning_of_an_epoch_goes_back(tmp_path: Path) -> No
 def test_rows_without_an_epoch_belong_to_the_epoch_before() -> None:
     steps = np.array([1, 2, 3, 1, 2, 3])
     epochs = Column(np.array([0.0, 1.0]), np.array([0, 3]))
-    has_step = np.ones(6, bool)
-    assert steps_per_epoch(steps, has_step, epochs) is None  # no two epochs of rows: the step stays at 1
-    assert across_epochs(steps, has_step, epochs, 3).tolist() == [1, 2, 3, 4, 5, 6]
+    assert steps_per_epoch(steps, epochs) is None  # no two epochs of rows: the step stays at 1
+    assert across_epochs(steps, epochs, 3).tolist() == [1, 2, 3, 4, 5, 6]

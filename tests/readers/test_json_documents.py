@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chronicle.classify import classify
 from chronicle.errors import BadLog, UnknownFormat
 from chronicle.model import Attempt
 from chronicle.readers import golden, json_documents, read
 from chronicle.readers.text import Head
+from chronicle.timeline import stitch
 
 
 def document(tmp_path: Path, content: Any) -> Path:
@@ -98,6 +100,56 @@ def test_columns_are_rows_written_the_other_way(tmp_path: Path) -> None:
     assert attempt.facts["history/name"] == "keras"
 
 
+LOSSES = [5.0, 4.0, 3.5, 3.25, 3.0, 2.75]
+
+
+@pytest.mark.parametrize(
+    ("training", "validation", "metric"),
+    [
+        ("training", "valid_0", "l2"),  # LightGBM
+        ("validation_0", "validation_1", "rmse"),  # XGBoost
+        ("train", "eval", "mlogloss"),
+        ("learn", "validation", "RMSE"),  # CatBoost
+        ("train", "valid", "quux"),  # of a metric of our own
+    ],
+)
+def test_tables_that_count_nothing_are_of_the_same_iterations(
+    training: str, validation: str, metric: str, tmp_path: Path
+) -> None:
+    content = {training: {metric: LOSSES}, validation: {metric: [*reversed(LOSSES)], "auc": LOSSES}}
+    (attempt,) = read(document(tmp_path, content))
+    assert attempt.axis == "row"
+    assert values(attempt) == {
+        f"{training}/{metric}": [*enumerate(LOSSES)],
+        f"{validation}/{metric}": [*enumerate(reversed(LOSSES))],
+        f"{validation}/auc": [*enumerate(LOSSES)],
+    }
+    (alone,) = read(document(tmp_path, {"evals": {validation: {metric: LOSSES}}}))
+    assert values(alone) == {f"evals/{validation}/{metric}": [*enumerate(LOSSES)]}
+
+
+def test_boosting_that_overfits_is_found(tmp_path: Path) -> None:
+    fitted = [5.0 * 0.97**i + 0.01 * (i % 3) for i in range(200)]
+    held_out = [5.0 * 0.97 ** min(i, 60) + 0.02 * max(i - 60, 0) + 0.01 * (i % 3) for i in range(200)]
+    content = {"training": {"l2": fitted}, "valid_0": {"l2": held_out}}
+    timeline = stitch(read(document(tmp_path, content)), run_id="boosting")
+    assert "overfitting" in classify(timeline).patterns
+
+
+def test_shorter_lists_of_a_table(tmp_path: Path) -> None:
+    (attempt,) = read(document(tmp_path, {"loss": [float(9 - i) for i in range(8)], "val_loss": LOSSES[:4]}))
+    assert attempt.series["val_loss"].steps.tolist() == [1, 3, 5, 7]  # once in two rows, at their end
+    (attempt,) = read(document(tmp_path, {"loss": LOSSES, "val_loss": LOSSES[:5], "note": [1, 2]}))
+    assert attempt.series["val_loss"].steps.tolist() == [0, 1, 2, 3, 4]
+    (attempt,) = read(document(tmp_path, {"train": {"loss": [2.5] * 8}, "val": {"loss": [2.5] * 4}}))
+    assert attempt.series["val/loss"].steps.tolist() == [1, 3, 5, 7]
+
+
+def test_a_table_without_a_step_beside_one_as_long_that_has_it(tmp_path: Path) -> None:
+    (attempt,) = read(document(tmp_path, {"train": ROWS, "eval": {"loss": [4.5] * 8}}))
+    assert values(attempt) == {"train/loss": LOSS, "eval/loss": [(10 * i, 4.5) for i in range(8)]}
+
+
 def test_a_column_may_count_the_steps(tmp_path: Path) -> None:
     (attempt,) = read(document(tmp_path, {"step": [5, 10, 15, 20], "loss": [4.0, 3.0, 2.0, 1.0]}))
     assert values(attempt) == {"loss": [(5, 4.0), (10, 3.0), (15, 2.0), (20, 1.0)]}
@@ -135,7 +187,8 @@ def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
     [
         {"lr": 0.1, "layers": [1, 2, 3, 4, 5, 6, 7, 8, 9]},
         {"loss": [1.0, 2.0, 3.0]},
-        {"loss": [1.0, 2.0, 3.0, 4.0], "val_loss": [1.0, 2.0, 3.0, 4.0, 5.0]},
+        {"train": {"ids": [1, 2, 3, 4, 5]}, "test": {"ids": [6, 7, 8, 9]}},
+        {"a": {"x": [1.5, 2.5, 3.5, 4.5]}},
         {"rows": ROWS[:2]},
         {str(i): {"pages": i} for i in range(9)},
         [[i, 2 * i, 0.5] for i in range(9)],

@@ -64,3 +64,36 @@ def test_runs_of_json_lines(tmp_path: Path) -> None:
 def test_a_table_without_rows_has_no_runs(header: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(header)
     assert csv_tables.runs(tmp_path / "t.csv") == []
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "metrics"),
+    [
+        ("metric,variant", ("loss,train", "loss,val"), ["loss/train", "loss/val"]),
+        ("metric,variant", ("train,loss", "val,loss"), ["train/loss", "val/loss"]),
+        ("title,series", ("loss,train", "loss,val"), ["loss/train", "loss/val"]),
+        ("tag,name", ("loss,exp", "lr,exp"), ["loss", "lr"]),  # a name that is always the same
+        ("key,name", ("train,loss", "val,lr"), ["train/loss", "val/lr"]),
+        ("variable,note", ("loss,a", "lr,b"), ["loss", "lr"]),
+        ("series,note", ("loss,a", "lr,b"), ["loss", "lr"]),
+    ],
+)
+def test_whatever_names_the_series_of_a_long_table(
+    header: str, rows: tuple[str, str], metrics: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "t.csv"
+    lines = [f"{step},{row},{step}.{place}\n" for step in (1, 2, 3) for place, row in enumerate(rows)]
+    file.write_text(f"step,{header},value\n" + "".join(lines))
+    (attempt,) = csv_tables.read(file)
+    assert {name: one.values.tolist() for name, one in attempt.series.items()} == {
+        metrics[0]: [1.0, 2.0, 3.0],
+        metrics[1]: [1.1, 2.1, 3.1],
+    }
+    names = header.split(",")
+    records = [dict(zip(["step", *names, "value"], line.strip().split(","), strict=True)) for line in lines]
+    file = tmp_path / "t.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    (same,) = json_lines.read(file)
+    assert {n: s.values.tolist() for n, s in same.series.items()} == {
+        n: s.values.tolist() for n, s in attempt.series.items()
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from pathlib import Path
@@ -18,7 +19,7 @@ from chronicle.metrics.counters import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES, 
 from chronicle.model import Attempt, Role
 from chronicle.readers import read
 from chronicle.readers.columns import Column, column_key, iso_seconds, number, step_rank, unix
-from chronicle.readers.csv_tables import looks_whole
+from chronicle.readers.csv_cells import looks_whole
 
 
 def log(tmp_path: Path, text: str | bytes, name: str = "log.csv") -> Attempt:
@@ -59,7 +60,8 @@ def test_the_page_lists_the_names_in_their_order(part: str, names: list[str]) ->
     ("header", "row", "wins"),
     [
         ("_step,global_step,loss", "{4},{1},2.0", "global_step"),
-        ("_step,train/global_step,loss", "{4},{1},2.0", "_step"),
+        ("_step,train/global_step,loss", "{4},{1},2.0", "train/global_step"),
+        ("epoch,train/global_step,loss", "{4},{1},2.0", "train/global_step"),
         ("epoch,step,loss", "0,{1},2.0", "step"),
         ("step,epoch,loss", "7,{1},2.0", "epoch"),  # a step that never moves counts nothing
         ("train/global_step,epoch,loss", "{1},0,2.0", "train/global_step"),
@@ -74,7 +76,7 @@ def test_the_best_of_several_step_columns(header: str, row: str, wins: str, tmp_
     rows = [row.replace("{1}", str(i)).replace("{4}", str(4 * i)) for i in (1, 2, 3)]
     attempt = log(tmp_path, "\n".join([header, *rows, ""]))
     assert wins not in attempt.series
-    assert [step for step, _ in points(attempt)] == [4, 8, 12] if wins == "_step" else [1, 2, 3]
+    assert [step for step, _ in points(attempt)] == [1, 2, 3]
 
 
 def test_without_a_step_the_rows_are_counted(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_steps_beyond_64_bits_count_nothing(tmp_path: Path) -> None:
 
 def test_a_row_without_a_step_stands_at_the_one_before(tmp_path: Path) -> None:
     attempt = log(tmp_path, "step,loss\n,9.0\n1,2.5\n,2.25\n3,2.0\nnan,1.5\n")
-    assert points(attempt) == [(1, 2.5), (1, 2.25), (3, 2.0), (3, 1.5)]
+    assert points(attempt) == [(1, 9.0), (1, 2.5), (1, 2.25), (3, 2.0), (3, 1.5)]
     assert [fault.what for fault in attempt.faults] == ["step is no whole number; taken from the row before"]
 
 
@@ -254,7 +256,7 @@ def test_a_table_without_numbers_is_told(text: str, told: str, tmp_path: Path) -
 
 
 def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.csv_tables.CHUNK_CELLS", 9)
+    monkeypatch.setattr("chronicle.readers.csv_cells.CHUNK_CELLS", 9)
     rows = [f"{i},{i / 4 if i % 5 else ''},{'x' if i > 7 else i}\n" for i in range(20)]
     attempt = log(tmp_path, "step,loss,odd\n" + "".join(rows))
     assert points(attempt) == [(i, i / 4) for i in range(20) if i % 5]
@@ -437,3 +439,65 @@ def test_reading_is_fast_enough(tmp_path: Path) -> None:
     assert len(log(tmp_path, "step,loss,grad_norm,val_loss,lr\n" + rows).series) == 3
     end = os.times()
     assert end.user + end.system - start.user - start.system < 5.0
+
+
+def test_lines_that_hold_lists_of_objects(tmp_path: Path) -> None:
+    rows = [{"step": i, "loss": 9.0 - i} for i in range(6)]
+    lists = f"{json.dumps(rows[:2])}\n{json.dumps(rows[2:])}\n"
+    assert points(log(tmp_path, lists, "log.jsonl")) == [(i, 9.0 - i) for i in range(6)]
+    assert points(log(tmp_path, lists, "log.txt")) == [(i, 9.0 - i) for i in range(6)]
+    cut = log(tmp_path, lists[:-12], "cut.jsonl")
+    assert (points(cut), cut.truncated) == ([(i, 9.0 - i) for i in range(5)], True)
+    damaged = log(tmp_path, lists.replace('"loss": 8.0}', '"loss": 8.0]'), "damaged.jsonl")
+    assert points(damaged) == [(i, 9.0 - i) for i in (0, 2, 3, 4, 5)]
+    assert [(one.where.rpartition(":")[2], one.what) for one in damaged.faults] == [
+        ("1", "list is damaged; what follows in the line is left out")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("log.jsonl", '{"step": 1, "loss": 2.5, "x": %s}\n{"step": 2, "loss": 2.25, "x": 1}\n'),
+        (
+            "log.json",
+            '{"a": %s, "rows": [' + ", ".join(['{"step": 1, "loss": 2.5}'] * 3) + "]}",
+        ),
+        (
+            "trainer_state.json",
+            '{"x": %s, "log_history": [{"step": 1, "loss": 2.5}, {"step": 2, "loss": 2}]}',
+        ),
+        ("golden.json", '{"loss": {"start_step": 1, "step_interval": 1, "values": {"1": 2.5, "2": %s}}}'),
+        ("log.csv", "step,loss,x\n1,2.5,%s\n2,2.25,1\n"),
+    ],
+)
+def test_a_number_of_thousands_of_digits_costs_nothing_else(name: str, text: str, tmp_path: Path) -> None:
+    attempt = log(tmp_path, text.replace("%s", "7" * 5000), name)
+    assert points(attempt)[0] == (1, 2.5)
+    assert attempt.faults == ()
+    cells = [*attempt.facts.values(), *(value for one in attempt.series.values() for value in one.values)]
+    assert float("inf") in cells
+
+
+@pytest.mark.parametrize(
+    ("before", "header"),
+    [
+        ("# made by a script\n", "step,loss"),
+        ("# a, b\n# c, d\n\n", "step,loss"),
+        ('#{"seed": 7, "env": "x"}\n', "step,loss"),
+        ("", "#step,loss"),
+        ("# what follows,\n", "# step,loss"),
+    ],
+)
+def test_comments_before_a_header(before: str, header: str, tmp_path: Path) -> None:
+    attempt = log(tmp_path, f"{before}{header}\n1,2.5\n2,2.25\n")
+    assert points(attempt) == [(1, 2.5), (2, 2.25)]
+    assert (attempt.facts.get("seed"), attempt.faults) == (7 if "seed" in before else None, ())
+
+
+def test_the_monitor_of_an_environment_counts_its_steps(tmp_path: Path) -> None:
+    comment = '#{"t_start": 1700000000.5, "env_id": "CartPole-v1"}\n'
+    attempt = log(tmp_path, comment + "r,l,t\n20.0,20,0.5\n31.0,31,1.25\n", "monitor.csv")
+    assert points(attempt, "episode reward") == [(20, 20.0), (51, 31.0)]
+    assert points(attempt, "episode length") == [(20, 20.0), (51, 31.0)]
+    assert attempt.facts["env_id"] == "CartPole-v1"

@@ -18,7 +18,7 @@ from tests.readers import tables as generated
 
 from chronicle.errors import LogError
 from chronicle.model import Attempt
-from chronicle.readers import csv_tables, json_lines, text
+from chronicle.readers import csv_cells, csv_tables, json_lines, text
 
 
 def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
@@ -41,16 +41,16 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
 
 def with_care(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line by itself."""
-    monkeypatch.setattr(csv_tables, "PANDAS_FROM", math.inf)
+    monkeypatch.setattr(csv_cells, "PANDAS_FROM", math.inf)
     monkeypatch.setattr(json_lines, "_shapes", lambda records, counts: [])
 
 
 def in_blocks(monkeypatch: pytest.MonkeyPatch, size: int = 1 << 22, first: int = 1) -> None:
     """Lines together that are alike."""
     monkeypatch.undo()
-    monkeypatch.setattr(csv_tables, "PANDAS_FROM", 0)
+    monkeypatch.setattr(csv_cells, "PANDAS_FROM", 0)
     monkeypatch.setattr(text, "FIRST_BYTES", first)
-    for module in (csv_tables, json_lines):
+    for module in (csv_cells, json_lines):
         monkeypatch.setattr(module, "blocks", lambda path, *_: text.blocks(path, size))
 
 
@@ -125,10 +125,10 @@ def test_pandas_is_only_waited_for_where_the_file_is_long(tmp_path: Path) -> Non
     file = tmp_path / "log.csv"
     file.write_text("step,loss\n" + "".join(f"{i},2.5\n" for i in range(20_000)))
     code = (
-        "import sys; from pathlib import Path; from chronicle.readers import csv_tables, read;"
-        "csv_tables.PANDAS_FROM = int(sys.argv[2]); read(Path(sys.argv[1])); print('pandas' in sys.modules)"
+        "import sys; from pathlib import Path; from chronicle.readers import csv_cells, read;"
+        "csv_cells.PANDAS_FROM = int(sys.argv[2]); read(Path(sys.argv[1])); print('pandas' in sys.modules)"
     )
-    for least, imported in ((str(csv_tables.PANDAS_FROM), "False"), ("1", "True")):
+    for least, imported in ((str(csv_cells.PANDAS_FROM), "False"), ("1", "True")):
         command = [sys.executable, "-c", code, str(file), least]
         found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
         assert found.stdout.split() == [imported]
@@ -148,7 +148,7 @@ def test_a_spelled_nan_and_a_text_cost_no_later_block_its_pace(
     rows = [f"{i},{i / 7!r},,{'nan' if i % 3 else i},{'ab'[i % 2]}\n" for i in range(3000)]
     (tmp_path / "log.csv").write_text("step,loss,none,grad_norm,host\n" + "".join(rows))
     in_blocks(monkeypatch, 1 << 12, 1 << 12)
-    monkeypatch.setattr(csv_tables.Table, "_read_lines", only_once(csv_tables.Table._read_lines))
+    monkeypatch.setattr(csv_cells.Table, "_read_lines", only_once(csv_cells.Table._read_lines))
     (attempt,) = csv_tables.read(tmp_path / "log.csv")
     assert attempt.series["loss"].values.tolist() == [i / 7 for i in range(3000)]
     assert [i for i, v in enumerate(attempt.series["grad_norm"].values) if v == v] == [*range(0, 3000, 3)]

@@ -22,13 +22,13 @@ from chronicle.errors import LogError
 from chronicle.metrics.roles import by_values
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
-from chronicle.readers import read_all
+from chronicle.readers import read_all, what_to_do
 from chronicle.readers.catalogue import all_readers
 from chronicle.readers.console.chunks import chunks, sample
 from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
 from chronicle.readers.console.prefixes import split
-from chronicle.readers.find import claims
+from chronicle.readers.find import claims, scan
 from chronicle.readers.packed import unpacked
 from chronicle.readers.text import encoding_of, head
 
@@ -71,10 +71,11 @@ class Metric:
 
 @dataclass(frozen=True)
 class AttemptSummary:
-    """One attempt as it was read."""
+    """One attempt as it was read; ``counter`` is what counts its steps, where it logs several counters."""
 
     name: str
     axis: str
+    counter: str
     truncated: bool
     n_facts: int
     metrics: tuple[Metric, ...]
@@ -116,17 +117,19 @@ def examine(path: Path) -> Report:
     """
     with watched() as logs:
         reading = read_all(path)
+    files = [path] if path.is_file() else filter(Path.is_file, scan(path, Path.is_file).all_logs())
     try:
         content = _content(path, logs)
     except (OSError, LogError):  # why it cannot be read stands among the problems
         content = {"lines": {}}
     return Report(
         path=str(path),
-        n_bytes=path.stat().st_size if path.is_file() else 0,
+        n_bytes=sum(file.stat().st_size for file in files),
         format=", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in reading.attempts)),
         n_readers=len(all_readers()),
         problem="\n".join(map(str, reading.problems)),
-        doubts=tuple(_doubts(reading.attempts)),
+        doubts=tuple(_doubts(reading.attempts))
+        or (() if reading.attempts or reading.problems else (f"no file is a log. {what_to_do(path)}",)),
         attempts=tuple(map(_summary, reading.attempts)),
         faults=tuple(fault for attempt in reading.attempts for fault in attempt.faults),
         **content,
@@ -162,7 +165,9 @@ def _summary(attempt: Attempt) -> AttemptSummary:
             steps, values = (int(s.steps[0]), int(s.steps[-1])), (float(s.values[0]), float(s.values[-1]))
             why = told[name].why if name in told and told[name].role is s.role else ""
             metrics.append(Metric(name, str(s.role), s.unit, len(s), *steps, *values, why))
-    return AttemptSummary(attempt.name, attempt.axis, attempt.truncated, len(attempt.facts), tuple(metrics))
+    counter = str(attempt.facts.get("step_counter", ""))
+    n_facts = len(attempt.facts)
+    return AttemptSummary(attempt.name, attempt.axis, counter, attempt.truncated, n_facts, tuple(metrics))
 
 
 def _encoding(start: bytes) -> dict[str, str]:
@@ -330,6 +335,8 @@ def _attempt_lines(attempt: AttemptSummary) -> Iterator[str]:
     reach = f"{attempt.axis}s {count(min(steps))} – {count(max(steps))}, " if steps else ""
     numbers = f"{plural(len(attempt.metrics), 'metric')}, {plural(attempt.n_facts, 'fact')}"
     yield printable(f"  attempt {attempt.name}: {reach}{numbers}{cut}")
+    if attempt.counter:
+        yield printable(f"    steps are counted by {attempt.counter}")
     listed = attempt.metrics[:MOST_METRICS]
     width = max((len(printable(m.metric)) for m in listed), default=0)
     for m in listed:

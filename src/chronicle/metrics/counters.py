@@ -12,8 +12,8 @@ from chronicle.model import Floats, Series, Steps
 # Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
     "step": "global_step update_step optimizer_step num_updates current_steps train_step training_step step"
-    " steps iteration iterations iter update updates _step total_timesteps timesteps_total timesteps"
-    " timestepssofar",
+    " steps iteration iterations training_iteration iter update updates _step total_timesteps timesteps_total"
+    " timesteps timestepssofar",
     "sample": "samples_count consumed_samples samples",
     "token": "consumed_tokens tokens_seen tokens",
     "epoch": "epoch",

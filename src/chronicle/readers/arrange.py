@@ -9,15 +9,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Series
+from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.readers.columns import counts_steps
 from chronicle.readers.find import WRITERS
 from chronicle.readers.side_files import BY_TIME, Told, home_of
 
 # The name of an event file: Unix seconds, then host and process.
 _EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v2)?$)?")
 _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belongs to
+
+_COUNTER = "step_counter"  # the fact that names one of several counters of a log
+_MOSTLY, _FEWEST = 0.9, 3  # share of the steps of a log that a counter of another one has
 
 
 def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Attempt]:
@@ -26,12 +32,52 @@ def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Atte
     ``told`` is what files beside them tell. Names are paths relative to the folder that was read.
     """
     attempts, asides = _asides(attempts)
-    attempts = _with_facts(attempts, [*told, *asides])
+    attempts = _with_facts(_equated(attempts), [*told, *asides])
     attempts = sorted(_join_writers(_latest_states(attempts)), key=lambda one: natural(one.name))
     starts = [started(one) for one in attempts]
     if all(map(math.isfinite, starts)):
         attempts = [one for _, one in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
     return attempts
+
+
+def _equated(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts, those with several counters on the axis on which the other logs of the run stand.
+
+    A table may count iterations and tell the environment's steps beside them, which its event file counts.
+    """
+    steps = [_all_steps(one) for one in attempts if _COUNTER not in one.facts and one.axis == "step"]
+    return [_on_axis_of(one, steps) if _COUNTER in one.facts and steps else one for one in attempts]
+
+
+def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
+    own = _all_steps(attempt)
+    for name, counter in attempt.series.items():
+        if not counts_steps(name) or np.any(np.diff(counter.steps) <= 0):
+            continue
+        if any(_are_in(steps, counter.values) and not _are_in(steps, own) for steps in others):
+            return _counted_by(attempt, name)
+    return attempt
+
+
+def _are_in(steps: Steps, values: Steps | Floats) -> bool:
+    return len(steps) >= _FEWEST and bool(np.mean(np.isin(steps, values)) >= _MOSTLY)
+
+
+def _all_steps(attempt: Attempt) -> Steps:
+    return np.unique(np.concatenate([np.empty(0, np.int64), *(s.steps for s in attempt.series.values())]))
+
+
+def _counted_by(attempt: Attempt, name: str) -> Attempt:
+    """The attempt with its steps as one of its metrics counts them; what counted them is a metric then."""
+    counter = attempt.series[name]
+    was = str(attempt.facts[_COUNTER]).partition(";")[0]
+    old = replace(counter, metric=was, values=counter.steps.astype(np.float64))
+    series = {metric: one for metric, one in attempt.series.items() if metric != name} | {was: old}
+    moved = {
+        metric: replace(one, steps=np.interp(one.steps, counter.steps, counter.values).astype(np.int64))
+        for metric, one in series.items()
+    }
+    return replace(attempt, series=moved, facts={**attempt.facts, _COUNTER: name})
 
 
 def started(attempt: Attempt) -> float:

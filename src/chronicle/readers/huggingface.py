@@ -7,10 +7,8 @@ of exactly 0.0 the values are kept as logged, and a fault says what they are.
 
 from __future__ import annotations
 
-import json
 import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +16,8 @@ from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import attempt_of
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.text import Head, encoding_of, head
+from chronicle.readers.json_lines import Row, columns_of, flat, whole_entries
+from chronicle.readers.text import Head, encoding_of, from_json, head
 
 NAME = "trainer_state.json"
 SUFFIXES = (".json",)
@@ -28,7 +26,6 @@ SUFFIXES = (".json",)
 CONFIG = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
 
 _HISTORY = '"log_history"'
-_SEPARATORS = re.compile(r"[\s,]*")
 
 
 def identify(head: Head) -> bool:
@@ -72,20 +69,10 @@ def _facts(state: Mapping[str, Any]) -> dict[str, Any]:
 def _parsed(text: str) -> tuple[dict[str, Any], bool]:
     """The object, and whether its end is missing; of a cut one only the whole entries of the log."""
     try:
-        state = json.loads(text)
+        state = from_json(text)
         return (state if isinstance(state, dict) else {}), False
     except (ValueError, RecursionError):
-        return {"log_history": list(_whole_entries(text))}, True
-
-
-def _whole_entries(text: str) -> Iterator[Any]:
-    decode, at = json.JSONDecoder().raw_decode, text.find("[", text.find(_HISTORY)) + 1
-    while at and (start := _SEPARATORS.match(text, at)):
-        try:
-            entry, at = decode(text, start.end())
-        except (ValueError, RecursionError):
-            return
-        yield entry
+        return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
 
 
 def _filtered_nans(path: Path, rows: list[Row]) -> list[Fault]:

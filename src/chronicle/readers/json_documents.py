@@ -2,6 +2,7 @@
 
     {"run_info": {...}, "train_info": {"metrics": [{"step": 250, "train loss": 1.32}, ...]}}     rows
     {"loss": [2.1, 1.7, ...], "val_loss": [2.2, 1.9, ...]}                                       columns
+    {"training": {"l2": [2.1, 1.7, ...]}, "valid_0": {"l2": [2.2, 1.9, ...]}}                    of boosting
     {"loss": {"0": 2.1, "1": 1.7, ...}, ...}                                                     of pandas
     {"1": {"loss": 2.1}, "2": {"loss": 1.7}, ...}                                                rows by step
     [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
@@ -9,8 +10,8 @@
 
 Results of PEFT's method comparison, histories of Keras, and what many training scripts write at their end.
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or 3 that
-count anything beside a loss or a score; or columns of at least 4 numbers, all of one length, one of which is
-a loss or a score.
+count anything beside a loss or a score; or columns of at least 4 numbers, one of which is a loss or a score,
+or which are what a phase measured. Tables that count nothing are of the same iterations: their rows are one.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chronicle.metrics.roles import LOSSES, SCORES, role_of
-from chronicle.model import Attempt, Role
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.roles import role_of
+from chronicle.model import Attempt
 from chronicle.readers import golden, huggingface, json_lines
 from chronicle.readers.columns import counted_by, counts_steps, is_counter
 from chronicle.readers.hyperparameters import leaves, named_facts
-from chronicle.readers.json_lines import Row, columns_of, flat, parsed, whole_document
+from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
 from chronicle.readers.text import Head, clean
 
@@ -41,15 +43,14 @@ _MOST_DIGITS = 16
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
 MAX_DEPTH, MAX_TABLES = 8, 1000
 
-_MOVING = {*LOSSES, *SCORES, Role.PART_LOSS, Role.OBJECTIVE}
-
 
 @dataclass(frozen=True)
 class Table:
-    """Rows found at a path of the document (keys joined with "/")."""
+    """Rows found at a path of the document (keys joined with "/"), and whether they count anything."""
 
     path: str
     rows: list[Row]
+    counted: bool = True
 
 
 def identify(head: Head) -> bool:
@@ -91,9 +92,22 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _rows(document: Any) -> list[Row]:
-    """The rows of all tables."""
+    """The rows of all tables. Those that count nothing run over the same iterations, side by side."""
     found = list(islice(_tables(document), MAX_TABLES))
-    return found[0].rows if len(found) == 1 else [row for table in found for row in _prefixed(table)]
+    if len(found) == 1 and not names_a_phase(found[0].path):
+        return found[0].rows
+    parallel = [table for table in found if not table.counted]
+    counted = [table for table in found if table.counted]
+    if parallel:
+        same = (i for i, one in enumerate(counted) if [*{len(t.rows) for t in parallel}] == [len(one.rows)])
+        beside = next(same, None)
+        own = [] if beside is None else [counted.pop(beside)]
+        rows = list[Row]({} for _ in range(max(len(table.rows) for table in parallel)))
+        for table in own + parallel:
+            for place, row in zip(_places(len(table.rows), len(rows)), _prefixed(table), strict=True):
+                rows[place] |= row
+        counted.append(Table("", rows))
+    return [row for table in counted for row in _prefixed(table)]
 
 
 def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
@@ -102,8 +116,8 @@ def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
         if (rows := _logged_rows(value)) is not None:
             yield Table(path, rows)
     elif isinstance(value, dict) and depth < MAX_DEPTH:
-        if rows := _rows_of_columns(value):
-            yield Table(path, rows)
+        if rows := _rows_of_columns(value, path):
+            yield Table(path, rows, counted=any(map(_counted, rows[0])))
         for key, inner in value.items():
             if isinstance(inner, dict | list):
                 yield from _tables(inner, f"{path}/{clean(key)}".lstrip("/"), depth + 1)
@@ -163,8 +177,8 @@ def _numbered(value: Any) -> dict[int, Any]:
     return {int(key): value[key] for key in sorted(value, key=int)}
 
 
-def _rows_of_columns(value: Mapping[str, Any]) -> list[Row]:
-    """The rows of an object of equally long lists of numbers, or of rows by step; [] where it is none."""
+def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
+    """The rows of an object of lists of numbers, or of rows by step; [] where it is none."""
     by_step = _numbered(value)
     if len(by_step) >= MIN_JUDGED_ROWS and all(isinstance(row, dict) for row in by_step.values()):
         rows = [{"step": step} | dict(flat(row)) for step, row in by_step.items()]
@@ -176,13 +190,38 @@ def _rows_of_columns(value: Mapping[str, Any]) -> list[Row]:
         for key, cells in lists.items()
         if isinstance(cells, list) and len(cells) >= MIN_CELLS and all(map(_is_cell, cells))
     }
-    if len({len(cells) for cells in columns.values()}) != 1 or not any(map(_moves, columns)):
+    if not any(map(_moves, columns)) and not _measures(path, columns):
         return []
-    n_rows = len(next(iter(columns.values())))
+    n_rows = max(map(len, columns.values()))
     index = next((list(cells) for cells in numbered.values() if len(cells) == n_rows), [])
     if index and index != list(range(n_rows)) and not any(map(_counted, columns)):
         columns = {"step": index} | columns
-    return [dict(flat({key: cells[i] for key, cells in columns.items()})) for i in range(n_rows)]
+    rows = list[Row]({} for _ in range(n_rows))
+    for key, cells in columns.items():
+        for place, cell in zip(_places(len(cells), n_rows), cells, strict=True):
+            rows[place] |= flat({key: cell})
+    return rows
+
+
+def _places(n_cells: int, n_rows: int) -> range:
+    """In which rows the cells of a list stand: what is measured once in so many rows at the end of these."""
+    stride = 1 if n_rows % n_cells else n_rows // n_cells
+    return range(stride - 1, stride * n_cells, stride)
+
+
+def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
+    """Whether lists below the name of a phase are measurements: as long as each other, and no whole numbers.
+
+    So boosting tells its metrics, which may have any name: `{"valid_0": {"ndcg@5": [0.5, ...]}}`.
+    """
+    floats = (2 * sum(isinstance(cell, float) for cell in cells) > len(cells) for cells in columns.values())
+    return names_a_phase(path) and len({len(cells) for cells in columns.values()}) == 1 and all(floats)
+
+
+def names_a_phase(path: str) -> bool:
+    """Whether the last part of a path says that it is of the training, or of an evaluation."""
+    words = set(re.split(r"[\W\d_]+", path.rpartition("/")[2].lower()))
+    return bool(words & (OF_TRAINING | OF_EVALUATION))
 
 
 def _is_cell(cell: Any) -> bool:
@@ -190,7 +229,7 @@ def _is_cell(cell: Any) -> bool:
 
 
 def _moves(name: str) -> bool:
-    return role_of(name) in _MOVING
+    return role_of(name) in MOVING
 
 
 def _prefixed(table: Table) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""JSON lines: one object a logged step; nested objects are flattened with "/".
+"""JSON lines: one object a logged step, or a list of several; nested objects are flattened with "/".
 
 Lines without a number (configuration, events) are facts. NaN and Infinity are read as Python writes them,
 numbers in strings (fairseq) as numbers, null as not measured. What other readers of JSON share with this one
@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +20,23 @@ import numpy as np
 import orjson
 
 from chronicle.errors import BadLog
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import Builder, Column, counts_steps, number
+from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, number
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
-from chronicle.readers.text import SMALL_BYTES, Faults, Head, blocks, clean, encoding_of, head, head_lines
+from chronicle.readers.text import (
+    JSON,
+    SMALL_BYTES,
+    Faults,
+    Head,
+    blocks,
+    clean,
+    encoding_of,
+    from_json,
+    head,
+    head_lines,
+)
 
 NAME = "jsonl"
 SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -32,24 +44,29 @@ SUFFIXES = (".jsonl", ".ndjson", ".json")
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
 MOST_EMPTY = 100  # lines before the first that tells something
 MAX_EVENTS, MAX_DEPTH, MAX_LIST = 1000, 8, 16
-_OBJECT, _EMPTY = re.compile(r'\{\s*"'), re.compile(r"\{\s*\}")
+_OBJECT, _EMPTY, _LIST = (re.compile(p) for p in (r'\{\s*"', r"\{\s*\}", r'\[\s*\{\s*"'))
+_SEPARATORS = re.compile(r"[\s,]*")
 _BLANK = " \t\r\n\0"
 
 Row = dict[str, Any]
+# What a training is about: a row of these is one of its log, and no configuration.
+MOVING = {*LOSSES, *SCORES, Role.PART_LOSS, Role.OBJECTIVE}
 
 
 def identify(head: Head) -> bool:
     """The first line that is no empty object is one whole JSON object, with another line below it. A file of
     one line, or whose first line is very long, is JSON lines only if its suffix says so: it may as well be
     any JSON document."""
-    if not "".join(head.lines).lstrip().startswith("{"):
+    if "".join(head.lines).lstrip()[:1] not in ("{", "["):
         return False
     first, second = _begin(head.path)
+    by_suffix = head.path.suffix.lower() in SUFFIXES[:2]
+    if _LIST.match(first):  # of what was logged since the line before
+        return by_suffix or (_LIST.match(second) is not None and bool(next(whole_entries(first), None)))
     if not _OBJECT.match(first) or '"log_history"' in first:
         return False
-    by_suffix = head.path.suffix.lower() in SUFFIXES[:2]
     try:
-        return isinstance(json.loads(first), dict) and (bool(second) or by_suffix)
+        return isinstance(from_json(first), dict) and (bool(second) or by_suffix)
     except (ValueError, RecursionError):
         return by_suffix and (not second or len(first) == LONGEST_FIRST)
 
@@ -57,7 +74,7 @@ def identify(head: Head) -> bool:
 def _begin(path: Path) -> tuple[str, str]:
     """The first two lines that are neither blank nor an empty object; "" where there are none."""
     with path.open(encoding=encoding_of(head(path)), errors="replace") as file:
-        lines = (file.readline(LONGEST_FIRST).strip() for _ in range(MOST_EMPTY))
+        lines = map(str.strip, islice(iter(lambda: file.readline(LONGEST_FIRST), ""), MOST_EMPTY))
         filled = (line for line in lines if line and not _EMPTY.fullmatch(line))
         return next(filled, ""), next(filled, "")
 
@@ -92,8 +109,8 @@ class JsonLog:
         self._early, self._events, self._faults = list[Row](), list[Row](), Faults(path)
         n_lines = 0
         for block in blocks(path, SMALL_BYTES):
-            lines = block.splitlines()
-            self._read(lines, n_lines, unfinished=not block.endswith((b"\n", b"\r")))
+            lines, unfinished = block.splitlines(), not block.endswith((b"\n", b"\r"))
+            self._read(*self._unrolled(lines, n_lines, unfinished=unfinished), unfinished=unfinished)
             n_lines += len(lines)
 
     def attempts(self) -> list[Attempt]:
@@ -120,8 +137,37 @@ class JsonLog:
         every = np.arange(self.n_rows)
         return {name: builder.finished(every) for name, builder in self._builders.items()}
 
-    def _read(self, lines: Sequence[bytes], n_before: int, *, unfinished: bool) -> None:
+    def _unrolled(
+        self, lines: list[bytes], n_before: int, *, unfinished: bool
+    ) -> tuple[list[bytes], Sequence[int]]:
+        """The lines, a list of objects as a line for each of them, and the number of each in the file."""
+        numbers = range(n_before + 1, n_before + len(lines) + 1)
+        if not any(line.startswith(b"[") for line in lines):
+            return lines, numbers
+        objects, places = list[bytes](), list[int]()
+        for place, line in zip(numbers, lines, strict=True):
+            told = self._entries(place, line, unfinished=unfinished and place == numbers[-1])
+            objects += told
+            places += [place] * len(told)
+        return objects, places
+
+    def _entries(self, line_number: int, line: bytes, *, unfinished: bool) -> list[bytes]:
+        """The objects of a list that stands in a line; the line itself where it is none."""
+        if not line.startswith(b"["):
+            return [line]
+        text = line.decode("utf-8", "replace")
+        entries, whole = list(whole_entries(text)), type(_record(line)) is list
+        if not entries or not all(isinstance(entry, dict) for entry in entries):
+            return [line]
+        if not whole and not unfinished:
+            self._faults.add("list is damaged; what follows in the line is left out", line=line_number)
+        self.truncated |= not whole and unfinished
+        return [json.dumps(entry).encode() for entry in entries]
+
+    def _read(self, lines: Sequence[bytes], numbers: Sequence[int], *, unfinished: bool) -> None:
         """Reads the lines of a block: records of one shape together by columns, all others one by one."""
+        if not lines:
+            return
         counts = is_counted if self.n_rows else counts_steps
         shapes = _shapes(_records(lines), counts)
         begins = {shape.lines[0]: shape for shape in shapes}
@@ -134,7 +180,7 @@ class JsonLog:
                 for name in begins[i].columns:  # in the order in which the names come
                     self._builder(name)
             elif i not in alike and not self._line(
-                n_before + i + 1, lines[i], place, unfinished=unfinished and i + 1 == len(lines)
+                numbers[i], lines[i], place, unfinished=unfinished and i + 1 == len(lines)
             ):
                 passed_over.append(i)
         for shape in shapes:
@@ -152,7 +198,7 @@ class JsonLog:
         if not text.strip():
             return False
         try:
-            record = json.loads(text)
+            record = from_json(text)
         except (ValueError, RecursionError):
             self.truncated |= unfinished
             if not unfinished:
@@ -163,7 +209,7 @@ class JsonLog:
             return False
         row = dict(cells_of(record))
         known = {name: value for name, value in row.items() if value is not None}
-        if any(map(counts_steps, known)) or (place and any(map(is_counted, known))):
+        if any(map(counts_steps, known)) or (place and any(map(is_counted, known))) or _measures(known):
             self._add(place, row)
             return True
         if known and not place:
@@ -180,6 +226,12 @@ class JsonLog:
         if name not in self._builders:
             self._builders[name] = Builder(counts_steps(name))
         return self._builders[name]
+
+
+def _measures(row: Row) -> bool:
+    """Whether a line before the first step tells a loss or a score beside what may count."""
+    measured = (name for name, value in row.items() if isinstance(value, float) and role_of(name) in MOVING)
+    return any(map(is_counter, row)) and any(measured)
 
 
 # --- records of one shape ---
@@ -208,7 +260,7 @@ def _records(lines: Sequence[bytes]) -> list[Any]:
 
 
 def _record(line: bytes) -> Any:
-    for loads in (orjson.loads, json.loads):  # the second reads NaN and Infinity
+    for loads in (orjson.loads, from_json):  # the second reads NaN and Infinity
         try:
             return loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
@@ -333,6 +385,17 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
     return {name: builder.finished(every) for name, builder in builders.items()}
 
 
+def whole_entries(text: str, at: int = 0) -> Iterator[Any]:
+    """The entries of the list that begins with the bracket at ``at``, up to where it ends or is cut."""
+    at = at + 1 if text[at : at + 1] == "[" else 0
+    while at and (start := _SEPARATORS.match(text, at)):
+        try:
+            entry, at = JSON.raw_decode(text, start.end())
+        except (ValueError, RecursionError):
+            return
+        yield entry
+
+
 def parsed(path: Path) -> tuple[Any, bool]:
     """The first JSON value of a file, and whether more than blanks stands after it.
 
@@ -341,7 +404,7 @@ def parsed(path: Path) -> tuple[Any, bool]:
         RecursionError: it is nested too deep.
     """
     text = path.read_text(encoding_of(head(path)), errors="replace")
-    value, end = json.JSONDecoder().raw_decode(text, len(text) - len(text.lstrip(_BLANK)))
+    value, end = JSON.raw_decode(text, len(text) - len(text.lstrip(_BLANK)))
     return value, bool(text[end:].strip(_BLANK))
 
 

@@ -21,6 +21,7 @@ from chronicle.readers.columns import Column, column_key, counted_by
 from chronicle.readers.runs_in_table import (
     ID_NAMES,
     METRIC_NAMES,
+    PART_NAMES,
     RUN_NAMES,
     VALUE_NAMES,
     attempts_of,
@@ -40,7 +41,7 @@ MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
 MOST_CELLS, CELLS_A_BYTE = 10_000_000, 100  # a file of few bytes may claim any number of rows
 NUMBERS = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")  # physical types
-TEXTS = {*METRIC_NAMES, *RUN_NAMES, *ID_NAMES, *TIME_NAMES}
+TEXTS = {*METRIC_NAMES, *PART_NAMES, *RUN_NAMES, *ID_NAMES, *TIME_NAMES}
 
 _MISSING = "is Parquet, which needs the package 'pyarrow'. Remedy: pip install 'training-chronicle[parquet]'"
 

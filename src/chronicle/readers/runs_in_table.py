@@ -33,7 +33,8 @@ from chronicle.metrics.roles import names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers.columns import Column, attempt_of, column_key, is_counter, number
 
-METRIC_NAMES = ("metric", "tag", "name", "metric_name", "key", "variable")
+METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
+PART_NAMES = ("variant", "series")  # what a metric of this name is of, or which one of a title
 VALUE_NAMES = ("value", "metric_value", "scalar")
 ID_NAMES, RUN_NAMES = ("run_id", "run_uuid"), ("run", "run_name", "run_id", "run_uuid")
 EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
@@ -100,11 +101,23 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
-    metric, value = (_first(by_key, names) for names in (METRIC_NAMES, VALUE_NAMES))
+    value = _first(by_key, VALUE_NAMES)
     runs = _split(columns, keys) if keys else _exported(columns)
-    if metric and value and columns[metric].is_text and not columns[value].is_text:
-        return {run: _widened(of_run, metric, value) for run, of_run in runs.items()}
+    if value and not columns[value].is_text and (metrics := _metrics(columns, by_key)):
+        return {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
     return by_file(path, columns) if list(runs) == [""] else runs
+
+
+def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
+    """The columns of text that name the metric of a row in a long table, from the whole to its part.
+
+    Of several that may, those are that tell some rows apart.
+    """
+    texts = {key: name for key, name in by_key.items() if columns[name].is_text}
+    wholes = [texts[key] for key in METRIC_NAMES if key in texts]
+    parts = [texts[key] for key in PART_NAMES if key in texts]
+    telling = [name for name in columns if name in wholes and len(set(columns[name].values)) > 1]
+    return (telling or wholes[:1]) + parts
 
 
 def _first(by_key: Mapping[str, str], keys: Sequence[str]) -> str:
@@ -178,13 +191,26 @@ def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Colum
     ]
 
 
-def _widened(columns: Columns, metric: str, value: str) -> dict[str, Column]:
-    """A long table as a wide one: a column for each name in its column ``metric``."""
-    if metric not in columns or value not in columns:
+def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, Column]:
+    """A long table as a wide one: a column for each name in its columns ``metrics``, joined with "/"."""
+    if value not in columns or not any(name in columns for name in metrics):
         return dict(columns)
-    codes, names = _codes(columns[metric], _n_rows(columns))
-    wide = dict(zip(names, _parts(columns[value], codes, len(names)), strict=True))
-    return {name: c for name, c in columns.items() if name not in (metric, value)} | wide
+    n_rows = _n_rows(columns)
+    codes, wide = _codes(_joined([columns[name] for name in metrics if name in columns], n_rows), n_rows)
+    parts = dict(zip(wide, _parts(columns[value], codes, len(wide)), strict=True))
+    return {name: c for name, c in columns.items() if name not in (*metrics, value)} | parts
+
+
+def _joined(texts: Sequence[Column], n_rows: int) -> Column:
+    """The texts of each row joined with "/"."""
+    if len(texts) == 1:
+        return texts[0]
+    names = [""] * n_rows
+    for column in texts:
+        for row, text in zip(column.rows.tolist(), column.values.tolist(), strict=True):
+            names[row] = f"{names[row]}/{text}" if names[row] else str(text)
+    rows = [row for row, name in enumerate(names) if name]
+    return Column(np.array([names[row] for row in rows], object), np.array(rows, np.int64))
 
 
 # --- phases ---

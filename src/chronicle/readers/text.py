@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from chronicle.model import Fault, Place
 
@@ -27,6 +28,7 @@ class Head:
     path: Path
     size: int
     start: bytes
+    known: dict[str, Any] = field(default_factory=dict)  # what readers found out that others ask too
 
     @classmethod
     def of(cls, path: Path) -> Head:
@@ -97,6 +99,26 @@ def numbered(lines: Lines) -> Iterator[Line]:
 def clean(text: str) -> str:
     """The text with lone surrogates, which JSON can spell and no file can hold, written out as escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+MOST_DIGITS = 640  # of a whole number: the least that Python can be set to turn into an integer
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
+
+
+JSON = json.JSONDecoder(parse_int=_whole)
+
+
+def from_json(text: str | bytes) -> Any:
+    """The value of a JSON text; a whole number of more digits than Python takes is a float, or infinite.
+
+    Raises:
+        ValueError: it is none.
+        RecursionError: it is nested too deep.
+    """
+    return JSON.decode(text if isinstance(text, str) else text.decode("utf-8", "surrogatepass"))
 
 
 FIRST_BYTES = 1 << 16  # the first block is small: readers look at it with care, and learn from it

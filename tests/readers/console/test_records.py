@@ -7,6 +7,7 @@ import time
 import pytest
 from tests.readers.console.test_traps import Points, points, read_text
 
+from chronicle.readers import read
 from chronicle.readers.console import generic
 from chronicle.readers.text import Head
 
@@ -204,3 +205,12 @@ def test_a_hostile_line_costs_milliseconds(begin, piece, tmp_path):
     attempt = read_text(tmp_path, text)
     assert time.process_time() - began < 1.0
     assert len(attempt.series["loss"]) == 11
+
+
+def test_a_log_behind_thousands_of_settings_is_found(tmp_path):
+    settings = "".join(f"[05/04 12:00:00] detectron2 INFO: MODEL.X{i}: [0.5, 0.{i}]\n" for i in range(7000))
+    text = "[05/04 12:10:00] d2.utils.events INFO:  eta: 0:12:34  iter: {step}  total_loss: {loss}\n"
+    told = "".join(text.format(step=i, loss=1 + 1 / (i + 1)) for i in range(0, 400, 20))
+    (tmp_path / "log.txt").write_text(settings + told)
+    (attempt,) = read(tmp_path / "log.txt")
+    assert attempt.series["total_loss"].steps.tolist() == [*range(0, 400, 20)]

@@ -315,3 +315,15 @@ def test_what_only_looks_alike_is_not_claimed(text: str, told: str, tmp_path: Pa
     (tmp_path / "notes.txt").write_text(text)
     with pytest.raises(LogError, match=told):
         read(tmp_path / "notes.txt")
+
+
+def test_mlperf_keeps_what_was_told_before_the_first_step(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    told = [
+        mllog("eval_accuracy", "0.25", epoch_num=0),
+        *(mllog("train_loss", f"{i}.5", step=i) for i in (5, 10, 15)),
+    ]
+    log.write_text("".join(told))
+    (attempt,) = read(log)
+    assert attempt.series["eval_accuracy"].steps.tolist() == [5]
+    assert attempt.series["train_loss"].steps.tolist() == [5, 10, 15]

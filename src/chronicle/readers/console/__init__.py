@@ -32,18 +32,23 @@ An example with its gold file goes to tests/readers/examples/<name>/, a page to 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from chronicle.readers.console.chunks import may_be_log, per_version, sample
 from chronicle.readers.on_demand import OnDemand
 from chronicle.readers.text import Head
 
+_FORMAT = "console format"
+
 
 class Format(OnDemand):
     """A format of console text: a module, or a row of the module `line_formats`."""
 
     def identify(self, head: Head) -> bool:
-        return may_be_log(head.path) and format_of(head.path) == self.NAME
+        if _FORMAT not in head.known:
+            head.known[_FORMAT] = format_of(head.path) if may_be_log(head.path) else ""
+        return bool(head.known[_FORMAT] == self.NAME)
 
     @property
     def marks(self) -> tuple[bytes, ...]:
@@ -72,5 +77,10 @@ FORMATS = (
 def format_of(path: Path) -> str:
     """The NAME of the first format of which a text holds a record, "" where it holds none. Raises OSError."""
     text = sample(path)
+    return next((name for name, marks in _all_marks() if any(mark.search(text) for mark in marks)), "")
+
+
+@lru_cache(maxsize=1)
+def _all_marks() -> tuple[tuple[str, tuple[re.Pattern[bytes], ...]], ...]:
     formats = (one for one in FORMATS if isinstance(one, Format))
-    return next((one.NAME for one in formats if any(re.search(mark, text) for mark in one.marks)), "")
+    return tuple((one.NAME, tuple(map(re.compile, one.marks))) for one in formats)

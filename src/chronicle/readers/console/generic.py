@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 from chronicle.metrics.roles import role_of
@@ -23,11 +23,11 @@ from chronicle.readers.console.chunks import may_be_log, per_version, sample
 from chronicle.readers.console.line_records import (
     LOSSES,
     MAYBE,
-    LinePair,
     Record,
     axis_of,
     is_known,
     key_of,
+    may_tell,
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
@@ -43,6 +43,7 @@ _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
+_DIGITS = re.compile(rb"\d+")
 _ARGUMENTS = re.compile(
     r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
 )
@@ -72,11 +73,34 @@ def identify(head: Head) -> bool:
 
 @per_version
 def plan_of(path: Path) -> Plan:
-    """How a log is to be read. Raises OSError."""
+    """How a log is to be read. Raises OSError.
+
+    Where its first lines tell nothing (an environment, a configuration, a list of layers), those at the end
+    of the sample are asked.
+    """
     whole, _, _ = sample(path).rpartition(b"\n")  # what follows may be cut
-    raw = islice(filter(MAYBE.search, whole.split(b"\n")), _MOST_LINES)
+    raw = list(filter(MAYBE.search, whole.split(b"\n")))
+    if not _may_train(raw):
+        return Plan()
+    windows = (raw[:_MOST_LINES], raw[-_MOST_LINES:])[: 1 + (len(raw) > _MOST_LINES)]
+    return next((plan for window in windows if (plan := _plan_of(window)).is_log), Plan())
+
+
+def _may_train(raw: Sequence[bytes]) -> bool:
+    """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
+    seen = set[bytes]()
+    for one in raw if len(raw) >= _FEWEST_EPOCHS else ():
+        shape = _DIGITS.sub(b"0", one)
+        if shape not in seen:
+            seen.add(shape)
+            if may_tell(Line(0, text_of(one)).prefix.text):
+                return True
+    return False
+
+
+def _plan_of(raw: Sequence[bytes]) -> Plan:
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
-    all_records = [record for record in records((line, line.prefix) for line in lines) if record.line_pairs]
+    all_records = [record for record in records(lines) if record.line_pairs]
     candidates: dict[str, tuple[int, list[Pair]]] = {}  # rank and occurrences of what may count
     for record in all_records:
         for rank, pair in dict.fromkeys(record.counters):
@@ -208,18 +232,21 @@ def read(path: Path) -> list[Attempt]:
     placed = _by_row if plan.by_row else _by_step
     arguments = ""
     for record, values, step, known in placed(log, course, plan):
-        text = record.line_pairs[0].prefix.text if record.line_pairs else ""
-        if step is None and not arguments and _ARGUMENTS.search(text):
-            arguments = _VALUE.sub("", text)
-        if step is not None and arguments and _ARGUMENTS.search(text) and _VALUE.sub("", text) == arguments:
-            log.launch(config_facts({name: item.pair.value for name, item in values.items()}))
+        asked = (step is None) is not bool(arguments) and record.line_pairs
+        text = record.line_pairs[0].prefix.text if asked else ""
+        said = _VALUE.sub("", text) if _ARGUMENTS.search(text) else ""
+        if step is None:
+            arguments = arguments or said
+        if step is not None and said and said == arguments:
+            log.launch(config_facts(values))
         elif not values or not known:
-            for line in {item.line.number: item.line for item in record.line_pairs}.values():
+            for line in record.lines:
                 log.look(line)
         elif step is None:
-            before |= {name: item.pair.value for name, item in values.items() if name not in before}
+            before |= {name: value for name, value in values.items() if name not in before}
         else:
-            _add(log, step, values)
+            for line, time, who, numbers in record.by_line(values):
+                log.add(line, step, numbers, time=time, who=who)
     log.axis = "row" if plan.by_row else course.axis
     log.facts |= config_facts(before)
     for name, (points, _) in list(log.rows.columns.items()):
@@ -228,7 +255,7 @@ def read(path: Path) -> list[Attempt]:
     return log.attempts()
 
 
-Placed = tuple[Record, dict[str, LinePair], int | None, bool]
+Placed = tuple[Record, dict[str, float], int | None, bool]
 
 
 def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
@@ -239,18 +266,19 @@ def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
         blocks_count |= record.is_block and own
         if record.open and blocks_count and not own:
             break  # what counts its step is still to come
-        values = record.values(course.counter, plan.phases)
-        known = {name for name in values if own or name in log.rows.columns or is_known(name)}
-        if known and record.is_block:
-            values = {name: item for name, item in values.items() if name in known}
-        yield record, values, step, bool(known)
+        values = record.numbers(course.counter, plan.phases)
+        if record.is_block:
+            known = {n: v for n, v in values.items() if own or n in log.rows.columns or is_known(n)}
+            yield record, known or values, step, bool(known)
+        else:
+            yield record, values, step, own or any(n in log.rows.columns or is_known(n) for n in values)
 
 
 def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
     """As `_by_step` where nothing counts: a name that comes again begins the next row."""
     row, names = 0, set[str]()
     for record in _records(log):
-        values = record.values("", plan.phases)
+        values = record.numbers("", plan.phases)
         known = any(name in log.rows.columns or is_known(name) for name in values)
         if known and names & set(values):
             row, names = row + 1, set()
@@ -259,14 +287,4 @@ def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
 
 
 def _records(log: Log) -> Iterator[Record]:
-    return records((line, line.prefix) for line in log.lines(MAYBE))
-
-
-def _add(log: Log, step: int, values: dict[str, LinePair]) -> None:
-    by_line: dict[int, dict[str, LinePair]] = {}
-    for name, item in values.items():
-        by_line.setdefault(item.line.number, {})[name] = item
-    for items in by_line.values():
-        first = next(iter(items.values()))
-        numbers = {name: item.pair.value for name, item in items.items()}
-        log.add(first.line, step, numbers, time=first.prefix.time, who=first.prefix.who)
+    return records(log.lines(MAYBE))

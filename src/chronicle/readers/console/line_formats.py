@@ -6,7 +6,6 @@ reads them all. Three have a short reader of their own.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from chronicle.readers.console.log import Epochs, Line, Log
 from chronicle.readers.console.pairs import NUMBER, comma_number, numbers
 from chronicle.readers.console.prefixes import NAN, Prefix
 from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.text import from_json
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
@@ -154,7 +154,7 @@ def _dll_record(
 ) -> tuple[list[int], dict[str, float]]:
     """[epoch, iteration], [iteration] or [], and the numbers of a JSON record; one of parameters is kept."""
     try:
-        record = json.loads(text)
+        record = from_json(text)
     except (ValueError, RecursionError):
         if not line.unfinished:
             log.fault(line.number, "record is no JSON; line skipped")
@@ -209,7 +209,7 @@ def _read_fairseq(path: Path) -> list[Attempt]:
 def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
     if match := _FAIRSEQ_JSON.search(line.text):
         try:
-            record: dict[str, Any] = json.loads(match["json"])
+            record: dict[str, Any] = from_json(match["json"])
         except (ValueError, RecursionError):
             log.fault(line.number, "statistics are no JSON; line skipped")
             return {}

@@ -11,7 +11,7 @@ epoch  train_loss  valid_loss  time     a table: rows under a header that names 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
@@ -20,9 +20,10 @@ from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number, step_rank
+from chronicle.readers.console.line_shapes import Reading, Shapes, Told
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair, pairs
-from chronicle.readers.console.prefixes import Prefix
+from chronicle.readers.console.prefixes import Prefix, begin
 from chronicle.readers.runs_in_table import OF_BOTH
 
 _N_NAMED = 2 * len(STEP_NAMES)
@@ -89,6 +90,25 @@ class Record:
             for own in [_names_an_evaluation(name) or (by_name and not is_judged(name))]
         }
 
+    def numbers(self, counter: str, phases: bool) -> dict[str, float]:
+        """The numbers of `values`."""
+        self._items = self.values(counter, phases)
+        return {name: item.pair.value for name, item in self._items.items()}
+
+    def by_line(self, numbers: Mapping[str, float]) -> Iterator[tuple[Line, float, str, Mapping[str, float]]]:
+        """Each line with its clock, its rank, and what of these ``numbers`` stands in it."""
+        lines: dict[int, dict[str, LinePair]] = {}
+        for name in numbers:
+            lines.setdefault(self._items[name].line.number, {})[name] = self._items[name]
+        for items in lines.values():
+            first = next(iter(items.values()))
+            yield first.line, first.prefix.time, first.prefix.who, {name: numbers[name] for name in items}
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines in which something was told."""
+        return list({item.line.number: item.line for item in self.line_pairs}.values())
+
     @property
     def is_block(self) -> bool:
         return len({item.line.number for item in self.line_pairs}) > 1
@@ -104,6 +124,58 @@ class Record:
             return True
         only_a_bar = bool(self.counters) and not named and self.epoch is None
         return any(is_judged(name) and not (only_a_bar and role_of(name) in _SCORES) for name in self.shape)
+
+
+class ShapedRecord(Record):
+    """A record whose line was read by its shape: as any other, but only what is asked for is made."""
+
+    is_block, open = False, False
+
+    def __init__(self, line: Line, reading: Reading) -> None:
+        form, values, ends, self._time = reading
+        self._line, self._form, self._values, self._ends = line, form, values, ends
+        self.shape, self.evaluation = form.names, form.told.evaluation
+        epoch, ranked = form.told.epoch, form.told.ranked
+        self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
+        self.counters = [
+            (rank, Pair(name, value, ends.get(i, 0)))
+            for rank, i, name in ranked
+            if 0 <= (value := values[i]) < 2.0**63 and value == value // 1
+        ]
+
+    @property
+    def pairs(self) -> list[Pair]:  # type: ignore[override]
+        """All pairs, in their order."""
+        told = zip(self.shape, self._values, strict=True)
+        return [Pair(name, value, self._ends.get(i, 0)) for i, (name, value) in enumerate(told)]
+
+    @property
+    def line_pairs(self) -> list[LinePair]:  # type: ignore[override]
+        """All pairs with their line."""
+        told = self._form.told
+        prefix = Prefix(self._line.text[told.at :].strip(), told.who, self._time)
+        return [LinePair(pair, self._line, prefix) for pair in self.pairs]
+
+    def numbers(self, counter: str, phases: bool) -> dict[str, float]:
+        """As `Record.numbers`."""
+        if phases and self.evaluation:
+            return super().numbers(counter, phases)
+        kept = self._form.kept.get(counter)
+        if kept is None:
+            names = [name for name in dict.fromkeys(self.shape) if name not in (counter, "progress")]
+            kept = self._form.kept[counter] = [(name, self.shape.index(name)) for name in names]
+        values = self._values
+        return {name: values[i] for name, i in kept}
+
+    def by_line(self, numbers: Mapping[str, float]) -> Iterator[tuple[Line, float, str, Mapping[str, float]]]:
+        """As `Record.by_line`."""
+        if numbers:
+            yield self._line, self._time, self._form.told.who, numbers
+
+    @property
+    def lines(self) -> list[Line]:
+        """The one line, if something was told in it."""
+        return [self._line]
 
 
 def _evaluation(text: str) -> str:
@@ -202,25 +274,31 @@ class Table:
     """A table that may be under way: the names of its columns, and the row that was read last."""
 
     def __init__(self) -> None:
-        self._names: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
         self._last: list[str] = []
+
+    def would_read(self, text: str) -> bool:
+        """Whether a line is a header or a row; nothing changes."""
+        copy = Table()
+        copy.names, copy._last = self.names, self._last
+        return copy.read(text) is not None
 
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
         bar = _BAR.search(text) if "%" in text else None
         text = text[: bar.start()] if bar else text
         if names := _header(text):
-            self._names = names
+            self.names = names
             return []
-        if not self._names:
+        if not self.names:
             return None
         cells = _bordered(text) or text.split()
-        cells = cells[len(cells) > len(self._names) and cells[0] == "#" :]
-        if len(cells) != len(self._names):
+        cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
+        if len(cells) != len(self.names):
             return None
-        row = [pair for name, cell in zip(self._names, cells, strict=True) if (pair := _cell(name, cell))]
-        of_class = self._names[0].lower() == "class"
-        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self._names[0]):
+        row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := _cell(name, cell))]
+        of_class = self.names[0].lower() == "class"
+        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
             return None
         if (bar and bar[1] != "100") or cells == self._last or (of_class and cells[0] != "all"):
             return []
@@ -261,14 +339,54 @@ def _cell(name: str, cell: str) -> Pair | None:
     return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
 
 
+_NO_LINE, _NO_PREFIX = Line(0, ""), Prefix("")
+
+
+def may_tell(text: str) -> bool:
+    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table."""
+    text = text[:_LONGEST]
+    if _header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
+        return True
+    return any(is_judged(pair.name) or (counts(pair) and pair.name != "progress") for pair in pairs(text))
+
+
 class Gatherer:
     """Gathers the lines of a log, one after the other, into records."""
 
     def __init__(self) -> None:
-        self._block: dict[str, LinePair] = {}
+        self.block: dict[str, LinePair] = {}
         self._group, self._table, self._skip = "", Table(), False
         self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
         self._judged = False
+        self._shapes = Shapes(self._told)
+
+    def shaped(self, line: Line) -> ShapedRecord | None:
+        """A line as a record of its shape; None for one that has to be taken with care."""
+        if line.unfinished or self._skip:
+            return None
+        reading = self._shapes.reading(line.text.encode())
+        if reading is None:
+            return None
+        if not self._judged:
+            self._judged = any(map(is_judged, reading.form.names))
+        return ShapedRecord(line, reading)
+
+    def _told(self, text: str) -> Told | None:
+        """What a line tells that is a record of its own wherever it stands; None for any other."""
+        who, at = begin(text)
+        words = text[at:].strip()[:_LONGEST]
+        if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
+            return None
+        named = [as_bar(pair) for pair in pairs(words)]
+        alone = len(named) == 1 and words.lstrip(_BULLET).startswith(named[0].name)
+        if alone or self._table.would_read(words):
+            return None
+        names = [pair.name for pair in named]
+        epoch = next((i for i, name in enumerate(names) if _last_word(name) == "epoch"), -1)
+        ranks = ((_rank_of_name(name), i, name) for i, name in enumerate(names))
+        ranked = sorted(((rank, i, name) for rank, i, name in ranks if rank is not None), key=itemgetter(0))
+        record = Record([LinePair(pair, _NO_LINE, _NO_PREFIX) for pair in named], words)
+        return Told(named, record.evaluation, who, at, epoch, ranked)
 
     def take(self, line: Line, prefix: Prefix) -> Iterator[Record]:
         """The records that are complete with this line; one without pairs for a line that says nothing."""
@@ -284,7 +402,9 @@ class Gatherer:
         elif (box := _BOX.fullmatch(text)) and (not box[2] or number(box[2]) is not None):
             yield from self._boxed(box[1], box[2], line, prefix)
         else:
-            row = self._table.read(text)
+            names, row = self._table.names, self._table.read(text)
+            if names != self._table.names:
+                self._shapes = Shapes(self._told)
             named = [as_bar(pair) for pair in pairs(text)] if row is None else row
             if len(named) == 1 and row is None and text.lstrip(_BULLET).startswith(named[0].name):
                 yield from self._alone(LinePair(named[0], line, prefix))
@@ -296,9 +416,9 @@ class Gatherer:
                 yield Record(items, text if row is None else "")
 
     def end(self, *, of_log: bool = False) -> Iterator[Record]:
-        if self._block:
-            yield Record(tuple(self._block.values()), open=of_log)
-            self._block = {}
+        if self.block:
+            yield Record(tuple(self.block.values()), open=of_log)
+            self.block = {}
 
     def _boxed(self, name: str, cell: str, line: Line, prefix: Prefix) -> Iterator[Record]:
         value = number(cell)
@@ -315,14 +435,20 @@ class Gatherer:
         return self._first.setdefault(pair.name, not self._judged)
 
     def _alone(self, item: LinePair, *, boxed: bool = False) -> Iterator[Record]:
-        if item.pair.name in self._block or (self._begins(item.pair) and not boxed):
+        if item.pair.name in self.block or (self._begins(item.pair) and not boxed):
             yield from self.end()
-        self._block[item.pair.name] = item
+        self.block[item.pair.name] = item
 
 
-def records(lines: Iterable[tuple[Line, Prefix]]) -> Iterator[Record]:
+def records(lines: Iterable[Line]) -> Iterator[Record]:
     """The records of all lines, in their order."""
     gatherer = Gatherer()
-    for line, prefix in lines:
-        yield from gatherer.take(line, prefix)
+    for line in lines:
+        shaped = gatherer.shaped(line)
+        if shaped is None:
+            yield from gatherer.take(line, line.prefix)
+        elif shaped.shape:
+            if gatherer.block:
+                yield from gatherer.end()
+            yield shaped
     yield from gatherer.end(of_log=True)

@@ -124,12 +124,14 @@ class Log:
         last = len(lines) - 1 if unfinished else -1
         for start in range(0, len(lines), _AT_ONCE):
             some = lines[start : start + _AT_ONCE]
-            worth = self.machine.worth_a_look(b"\n".join(some))
-            for index, raw in enumerate(some, start):
+            told = [search(raw) for raw in some]
+            others = b"\n".join(raw for raw, match in zip(some, told, strict=True) if not match)
+            worth = self.machine.worth_a_look(others)
+            for index, (raw, match) in enumerate(zip(some, told, strict=True), start):
                 number = numbers[index]
                 if reached and number in reached:
                     self.step, self.time = reached[number]
-                if search(raw):
+                if match:
                     if self._watched is not None:
                         self.told_lines.append(number)
                     yield Line(number, text_of(raw), index == last)
@@ -271,8 +273,9 @@ class Rows:
         self.steps.append(step)
         self.lines.append(line)
         self.times.append(time)
+        columns = self.columns
         for name, value in values.items():
-            numbers, rows = self._column(name)
+            numbers, rows = columns.get(name) or self._column(name)
             numbers.append(value)
             rows.append(row)
 

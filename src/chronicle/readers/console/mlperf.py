@@ -2,13 +2,13 @@
 
 What counts the steps is the first of ``step``, ``samples_count`` and ``epoch_num`` that any record of
 statistics has. Other records, and those that count something else, stand at the step that was reached when
-they were printed. A summary of a block carries the step that the block began with: its metrics are called
-``block/...`` and stand at the block's end. Whether ``eval_accuracy`` is a loss depends on the benchmark.
+they were printed, those before the first step at that one. A summary of a block carries the step that the
+block began with: its metrics are called ``block/...`` and stand at the block's end. Whether ``eval_accuracy``
+is a loss depends on the benchmark.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.log import Line, Log
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import clean
+from chronicle.readers.text import clean, from_json
 
 NAME = "mlperf"
 MARKS = (rb':::MLL(?:OG)? (?:\{"|\d{9,11}\.\d+ \w+: \{)',)
@@ -54,6 +54,7 @@ class State:
     before: set[tuple[int | None, str, float]] = field(default_factory=set)  # what the last record said
     began: set[int] = field(default_factory=set)
     parameters: dict[str, Any] = field(default_factory=dict)
+    waiting: list[tuple[Line, dict[str, float], float]] = field(default_factory=list)  # for the first step
 
 
 def read(path: Path) -> list[Attempt]:
@@ -106,7 +107,7 @@ def _record(log: Log, line: Line) -> tuple[str, dict[str, Any]]:
     old = _OLD.search(line.text)
     match = old or _NEW.search(line.text)
     try:
-        record = json.loads(match["json"]) if match else None
+        record = from_json(match["json"]) if match else None
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
@@ -136,8 +137,11 @@ def _point(
         values["lr"] = float(metadata["lr"])
     new = {name: value for name, value in values.items() if (step, name, value) not in state.before}
     state.before = {(step, name, value) for name, value in values.items()}
-    if new and step is not None:
-        log.add(line, step, new, time=seconds)
+    state.waiting += [(line, new, seconds)] if new else []
+    if step is not None:
+        for waiting, said, time in state.waiting:
+            log.add(waiting, step, said, time=time)
+        state.waiting.clear()
 
 
 def _values(key: str, value: Any) -> dict[str, float]:

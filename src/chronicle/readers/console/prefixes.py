@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from chronicle.metrics.counters import UNNAMED_YEAR, has_year
@@ -61,6 +62,12 @@ class Prefix(NamedTuple):
 
 def split(line: str) -> Prefix:
     """The line taken apart. A rank and a clock are those that stand first."""
+    who, at = begin(line)
+    return Prefix(line[at:].strip(), who, time_in(line[:at]))
+
+
+def begin(line: str) -> tuple[str, int]:
+    """Who printed a line ("" unknown), and where its words begin."""
     who, at = "", 0
     for _ in range(_MOST):
         matches = (form.match(line, at) for form in _PREFIX)
@@ -68,13 +75,34 @@ def split(line: str) -> Prefix:
         if match is None or match.end() == at:
             break
         who, at = who or match.groupdict().get("who") or "", match.end()
-    return Prefix(line[at:].strip(), who, time_in(line[:at]))
+    return who, at
 
 
 def time_in(line: str) -> float:
     """Unix seconds of the clock that a line begins with; NaN without one, or without its year."""
-    time = stamp(line).time
+    start = line[:_HEAD]
+    time = NAN if _SINCE_BOOT.match(start) else _clock(start)
     return time if has_year(time) else NAN
+
+
+def _clock(start: str) -> float:
+    match = next((match for form in _CLOCKS if (match := form.search(start))), None)
+    return _seconds(match.groupdict()) if match else NAN
+
+
+def seconds_in(line: str) -> tuple[int, ...] | None:
+    """Where the seconds of the clock that `time_in` reads stand, and their fraction.
+
+    () where there is no clock, None for one of another zone than UTC, or without its year.
+    """
+    start = line[:_HEAD]
+    match = next((match for form in _CLOCKS if (match := form.search(start))), None)
+    if match is None:
+        return ()
+    if not math.isfinite(time_in(line)) or (match.groupdict().get("z") or "Z") not in ("Z", "UTC"):
+        return None
+    last = match.end("s")
+    return (*match.span("s"), *(match.span("f") if match["f"] else (last, last)))
 
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
@@ -146,13 +174,25 @@ def _seconds(groups: Mapping[str, str | None]) -> float:
     day = int(groups["D"] or 0)
     if groups.get("z") is None and month > 12:  # day before month
         month, day = day, month
-    year = int(groups.get("Y") or UNNAMED_YEAR)
-    try:
-        hours, minutes, seconds = (int(groups[part] or 0) for part in "hms")
-        at = datetime(year, month, day, hours, minutes, seconds, tzinfo=UTC)
-    except ValueError:
+    year, seconds = int(groups.get("Y") or UNNAMED_YEAR), int(groups["s"] or 0)
+    minute = _minute(year, month, day, int(groups["h"] or 0), int(groups["m"] or 0))
+    if seconds > 59 or minute is None:
         return math.nan
-    fraction = float(f"0.{groups.get('f') or 0}")
-    zone = re.fullmatch(r"([+-])(\d\d):?(\d\d)", groups.get("z") or "")  # ahead of UTC, as +05:30 or +0530
-    offset_s = 3600.0 * int(zone[2]) + 60.0 * int(zone[3]) if zone else 0.0
-    return at.timestamp() + fraction - (-offset_s if zone and zone[1] == "-" else offset_s)
+    return minute + seconds + float(f"0.{groups.get('f') or 0}") - _offset(groups.get("z") or "")
+
+
+@lru_cache(maxsize=4096)
+def _minute(*parts: int) -> float | None:
+    """Unix seconds at which a minute begins; None where there is no such minute."""
+    try:
+        return datetime(*parts, tzinfo=UTC).timestamp()  # type: ignore[misc, arg-type]
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _offset(zone: str) -> float:
+    """By how many seconds a zone is ahead of UTC, as +05:30 or +0530."""
+    match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", zone)
+    offset_s = 3600.0 * int(match[2]) + 60.0 * int(match[3]) if match else 0.0
+    return -offset_s if match and match[1] == "-" else offset_s

@@ -8,7 +8,6 @@ write, a text log) give no attempt, or one without a series, which is facts of t
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +23,7 @@ from chronicle.readers.events.scalars import MAX_TEXT, Text
 from chronicle.readers.events.tfrecord import is_event_log
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of
-from chronicle.readers.text import Faults, Head
+from chronicle.readers.text import Faults, Head, from_json
 
 NAME = "event file"
 SUFFIXES = (".tfevents",)
@@ -103,7 +102,7 @@ def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
 def _value(text: str) -> Any:
     """A number or a JSON object where the text is one (trainers log their arguments so), else the text."""
     try:
-        value = json.loads(text) if len(text) < MAX_TEXT else text
+        value = from_json(text) if len(text) < MAX_TEXT else text
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, int | float | dict) else text

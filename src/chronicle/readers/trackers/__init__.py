@@ -12,6 +12,7 @@ import numpy as np
 from chronicle.metrics.counters import STEP_NAMES
 from chronicle.model import Attempt, Floats, Series
 from chronicle.readers.columns import Column, step_rank
+from chronicle.readers.step_axis import equated
 
 CLOSING = "train_runtime"
 AXIS = "global_step"
@@ -30,12 +31,13 @@ def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
 
 def on_one_axis(
     columns: Mapping[str, Column], counter: str, declared: Collection[str] = ()
-) -> dict[str, Column]:
-    """The columns with one that counts steps, named AXIS: what was ``declared`` as step metric or is named
-    like an optimizer step, if it grows and is there in half of the rows; else the tracker's ``counter``.
+) -> tuple[dict[str, Column], dict[str, str]]:
+    """The columns with one that counts steps, named AXIS, and the fact which one it is, if there are several.
 
-    Trackers count calls of `log`: one for each micro-batch, evaluation or logged line, whatever the trainer
-    does.
+    It is what was ``declared`` as step metric or is named like an optimizer step, if it grows and is there in
+    half of the rows; else the tracker's ``counter``. Trackers count calls of `log`: one for each micro-batch,
+    evaluation or logged line, whatever the trainer does. Where the trainer's steps are blank for long, the
+    calls tell them.
     """
     half = len(columns[counter].rows) / 2
     ranked = sorted(
@@ -44,7 +46,9 @@ def on_one_axis(
     names = [name for _, _, name in ranked if name != counter]
     best = next((n for n in names if len(columns[n].rows) >= half and _grows(columns[n].values)), counter)
     others = {name: column for name, column in columns.items() if name not in (counter, best, AXIS)}
-    return {AXIS: columns[best], **others}
+    axis = equated(columns, best, [counter] if best != counter else [])
+    told = replace(axis, others=any(name != counter for name in names)).told
+    return {AXIS: axis.column or columns[best], **others}, {"step_counter": told} if told else {}
 
 
 def _rank(name: str, declared: Collection[str]) -> int:

@@ -6,7 +6,6 @@ Each run is an attempt with the fact "run". What Trackio exports as Parquet is a
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import attempt_of, iso_seconds
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.text import Head
+from chronicle.readers.text import Head, from_json
 from chronicle.readers.trackers import NOTHING, names_of, on_one_axis, without_summary
 from chronicle.readers.trackers.sqlite import Store, opened, tables_of
 
@@ -70,12 +69,13 @@ def read(path: Path) -> list[Attempt]:
             # `_Username`, `_Created` and the like are Trackio's own
             config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
             with suppress(BadLog):  # of a run that logged texts and media only
+                on_axis, told = on_one_axis(columns_of(rows[key]), "_step")
                 attempt = attempt_of(
                     path,
                     len(rows[key]),
-                    on_one_axis(columns_of(rows[key]), "_step"),
+                    on_axis,
                     name=f"{path.name}: {name}",
-                    facts={"run": name, "project": path.stem, **config_facts(config)},
+                    facts={"run": name, "project": path.stem, **told, **config_facts(config)},
                     faults=faults,
                     truncated=bool(store.faults),
                 )
@@ -106,7 +106,7 @@ def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
 def _object(text: Any) -> Row | None:
     """The object of a cell, which older versions of Trackio kept as text, newer ones as bytes."""
     try:
-        content = json.loads(text) if isinstance(text, str | bytes) else None
+        content = from_json(text) if isinstance(text, str | bytes) else None
     except (ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None

@@ -11,7 +11,6 @@ with "." as W&B shows them.
 
 from __future__ import annotations
 
-import json
 import struct
 import zlib
 from array import array
@@ -24,7 +23,7 @@ import numpy as np
 from chronicle.readers.columns import Column, number
 from chronicle.readers.hyperparameters import as_float, leaves
 from chronicle.readers.protobuf import BYTES, VARINT, fields, signed
-from chronicle.readers.text import clean
+from chronicle.readers.text import clean, from_json
 
 MAGIC = b":W&B\xe1\xbe\x00"  # identifier, 0xBEE1, version 0
 BLOCK, HEADER = 32768, 7  # bytes
@@ -246,7 +245,7 @@ def named(item: bytes) -> tuple[str, bytes]:
 def parsed(text: bytes) -> Any:
     """The value of a JSON text; None where it is none."""
     try:
-        return json.loads(text)
+        return from_json(text)
     except (ValueError, RecursionError):
         return None
 

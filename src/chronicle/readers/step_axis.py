@@ -1,0 +1,371 @@
+"""Which column of a table counts the steps, and at which step each of its rows stands.
+
+A table may hold several counters: calls of a tracker beside optimizer steps, steps beside epochs. One is the
+axis; the others tell the steps of rows in which it is blank, as far as the rows that have both say how one
+follows from the other. Steps that begin anew in each epoch are counted on over the epochs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.metrics.counters import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.model import Fault, Floats, Place, Steps
+from chronicle.readers.text import clean
+
+MANY = 4  # values of another counter between two steps that are no single evaluation
+MOSTLY = 0.5  # share of the steps of a second name that lie within those of the first
+
+_MOST_NAMES = 1 << 17  # of columns, which are asked for several times each
+_RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
+_RARE_EPOCHS = 0.01  # share of cells of an epoch column that may hold no whole number
+_RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
+_RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
+_CALLS = "_step"  # of a tracker, which counts its calls: any step that the trainer counts goes before
+
+Mask = NDArray[np.bool_]
+
+
+# --- names ---
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def column_key(name: str) -> str:
+    """A column name as it is compared: lower case, blanks, dots and dashes as underscores."""
+    return re.sub(r"[\s.\-]+", "_", name.strip().lower())
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def step_rank(name: str) -> int | None:
+    """How well a name says that the column counts steps (0 is best); None where it does not."""
+    whole, last = column_key(name), column_key(re.split(r"[/.]", name)[-1])
+    if whole in _RANK:
+        return _RANK[whole] + (len(_RANK) if whole == _CALLS else 0)
+    return len(_RANK) + _RANK[last] if last in _RANK and last != "epoch" else None
+
+
+def counts_steps(name: str) -> bool:
+    """Whether a column of this name counts steps, samples, tokens or epochs."""
+    return step_rank(name) is not None
+
+
+def counted_by(name: str) -> str:
+    """What a column of this name counts: step, sample, token or epoch; "" for none that counts."""
+    rank = step_rank(name)
+    return "" if rank is None else STEP_NAMES[rank % len(STEP_NAMES)][1]
+
+
+def is_counter(name: str) -> bool:
+    """Whether a name is that of a column that counts steps, or may be."""
+    return counts_steps(name) or column_key(name) in IN_EPOCH_NAMES + EPOCH_NAMES
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The cells of one column: ``values`` stand in ``rows``; other rows have none. NaN is data.
+
+    ``values`` are int64 where all are whole numbers, float64 where they are numbers, else object (text).
+    """
+
+    values: NDArray[Any]
+    rows: Steps
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells are texts."""
+        return bool(self.values.dtype == object)
+
+    def only(self, rows: Steps) -> Column:
+        """The cells that stand in ``rows``."""
+        return self.where(np.isin(self.rows, rows))
+
+    def where(self, kept: Mask) -> Column:
+        """The cells that are ``kept``."""
+        return self if kept.all() else Column(self.values[kept], self.rows[kept])
+
+
+NO_COLUMN = Column(np.empty(0), np.empty(0, np.int64))
+
+
+# --- which counter ---
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """What counts the steps of a table.
+
+    ``name`` is that of the column ("" where the rows are counted), ``counts`` what it counts, ``column`` its
+    cells and those that other counters gave it, ``placed`` how many rows each of these gave a step, and
+    ``others`` whether another column counts steps too.
+    """
+
+    name: str
+    counts: str
+    column: Column | None = None
+    placed: Mapping[str, int] = field(default_factory=dict)
+    others: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it tells the step of."""
+        return 0 if self.column is None else len(self.column.rows)
+
+    @property
+    def told(self) -> str:
+        """Which counter it is, where a log has several; else ""."""
+        rows = "".join(f"; {n} rows by {clean(name)}" for name, n in self.placed.items())
+        return clean(self.name) + rows if rows or self.others else ""
+
+
+def axis_of(columns: Mapping[str, Column]) -> Axis:
+    """What counts the steps of a table with these columns of numbers.
+
+    A column that may mean other things counts where the values do, and nothing tells more than the epoch.
+    """
+    axis = _axis_by_name(columns)
+    if axis.counts not in ("epoch", "row"):
+        return axis
+    inner = ((IN_EPOCH_NAMES, "step", epochs_of(columns)), (EPOCH_NAMES, "epoch", NO_COLUMN))
+    for names, counted, epochs in inner if axis.counts == "row" else inner[:1]:
+        for name, column in columns.items():
+            may_count = column_key(name) in names and _is_axis(column.values)
+            if may_count and counts_up(column.where(is_whole(column.values)), epochs):
+                return Axis(name, counted, column)
+    return axis
+
+
+def _axis_by_name(columns: Mapping[str, Column]) -> Axis:
+    """As `axis_of`, of the columns that count by their name alone: the best of those that move, or of all.
+
+    Of those that count steps it is one that tells, helped by the others, half of the rows that any does.
+    """
+    named = ((rank, name) for name in columns if (rank := step_rank(name)) is not None)
+    ranked = sorted((counted_by(name) != "step", rank, name) for rank, name in named)
+    whole = [name for _, _, name in ranked if _is_axis(columns[name].values)]
+    moving = [one for one in whole if np.ptp((c := columns[one]).where(is_whole(c.values)).values) > 0]
+    name = next(iter(moving), whole[0] if whole else "")
+    if counted_by(name) != "step" or len(moving) < 2:
+        return Axis(name, counted_by(name) or "row", columns[name] if name else None)
+    candidates = [other for other in moving if counted_by(other) == "step"]
+    filled = [equated(columns, one, [o for o in moving if o != one]) for one in candidates]
+    most = max(axis.n_rows for axis in filled)
+    best = next(axis for axis in filled if 2 * axis.n_rows >= most)
+    return replace(best, others=len(candidates) > 1)
+
+
+def equated(columns: Mapping[str, Column], name: str, others: Sequence[str]) -> Axis:
+    """A counter with a step for rows in which it is blank and one of the ``others`` goes on counting.
+
+    Wherever such a row follows one that has the step, and few follow each other, the row before tells it as
+    well, and no cell is made. Where many do, what both counters say in the rows that have both tells how one
+    follows from the other; where no row has both, counters of steps that run over the same range are one.
+    """
+    column, placed = columns[name], dict[str, int]()
+    axis = column.where(is_whole(column.values))
+    for other in others:
+        counter = columns[other].where(is_whole(columns[other].values))
+        more = _placed(axis, counter, same=counted_by(other) == "step")
+        if len(more.rows):
+            placed[other], axis, column = len(more.rows), _merged(axis, more), _merged(column, more)
+    return Axis(name, counted_by(name), column, placed)
+
+
+def _merged(first: Column, second: Column) -> Column:
+    rows = np.concatenate([first.rows, second.rows])
+    order = np.argsort(rows, kind="stable")
+    return Column(np.concatenate([first.values, second.values])[order], rows[order])
+
+
+def _placed(axis: Column, counter: Column, *, same: bool) -> Column:
+    """Steps of rows that only ``counter`` tells: none where the row before tells as much, or nothing does."""
+    alone = counter.where(~np.isin(counter.rows, axis.rows))
+    if not len(axis.rows) or not len(alone.rows):
+        return NO_COLUMN
+    gap = np.searchsorted(axis.rows, alone.rows)  # rows in one gap between two steps have one number
+    firsts = np.append(True, (np.diff(alone.values) != 0) | (np.diff(gap) > 0))
+    moves = np.bincount(gap[firsts], minlength=len(axis.rows) + 1)[gap] >= MANY
+    told, early = moves | (gap == 0), (gap == 0) & ~moves
+    steps = _translated(axis, counter, alone.values[told].astype(np.float64), same=same)
+    if steps is None:
+        return NO_COLUMN
+    return Column(np.where(early[told], np.minimum(steps, axis.values[0]), steps), alone.rows[told])
+
+
+def _translated(axis: Column, counter: Column, values: Floats, *, same: bool) -> Steps | None:
+    """The steps at which a counter has these values; None where the rows that have both do not tell.
+
+    ``same``: both count steps, so that between two rows a step is taken for as far on as the counter is;
+    an epoch is taken for its end.
+    """
+    if not len(values):
+        return None
+    both = np.intersect1d(axis.rows, counter.rows)
+    at = counter.only(both).values.astype(np.float64)
+    steps = axis.only(both).values.astype(np.float64)
+    if not len(both):  # the same steps under two names
+        low, high = float(axis.values.min()), float(axis.values.max())
+        within = np.mean((values >= low) & (values <= high)) if same and low < high else 0.0
+        return _as_steps(values) if within >= MOSTLY and len(values) >= MANY else None
+    order = np.lexsort((steps, at))
+    at, steps = at[order], steps[order]
+    if at[0] == at[-1] or np.any(np.diff(steps) < 0):
+        return None
+    ends = np.append(np.diff(at) > 0, True)  # the last step of each value
+    at, last = at[ends], steps[ends]
+    slope = (last[-1] - last[0]) / (at[-1] - at[0])
+    if same and len(at) >= MANY and np.array_equal(np.round(last[0] + slope * (at - at[0])), last):
+        return _as_steps(np.round(last[0] + slope * (values - at[0])))
+    if same:
+        return _as_steps(np.interp(values, at, last))
+    before = np.searchsorted(at, values, side="right") - 1
+    return _as_steps(np.where(before < 0, steps[0], last[before]))
+
+
+def _as_steps(values: Floats) -> Steps:
+    return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
+
+
+def _is_axis(values: NDArray[Any]) -> bool:
+    """Whether these are whole numbers that fit 64 bits, a rare wrong one and NaN aside."""
+    if values.dtype == np.int64:
+        return True
+    values = values[~np.isnan(values)]
+    n_whole = int(np.count_nonzero(is_whole(values)))
+    wrong = len(values) - n_whole
+    return n_whole > 0 and wrong <= max(1.0, _RARE * len(values)) and n_whole >= 4 * wrong
+
+
+def is_whole(values: NDArray[Any]) -> Mask:
+    """Which are whole numbers that fit 64 bits."""
+    if values.dtype == np.int64:
+        return np.ones(len(values), bool)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((values == np.floor(values)) & (np.abs(values) < 2.0**63))
+
+
+def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tuple[Fault, ...]]:
+    """Steps of all rows, and what was wrong.
+
+    A row without one stands at the step of the row before it, one before the first at the first.
+    """
+    if column is None:
+        return np.arange(n_rows, dtype=np.int64), ()
+    whole = is_whole(column.values)
+    known, steps = column.rows[whole], column.values[whole].astype(np.int64)
+    latest = np.maximum(np.searchsorted(known, np.arange(n_rows), side="right") - 1, 0)
+    broken = len(whole) - len(known)
+    what = "step is no whole number; taken from the row before"
+    return steps[latest], (Fault(Place(str(path)), what, broken),) if broken else ()
+
+
+# --- epochs ---
+
+
+def epochs_of(columns: Mapping[str, Column]) -> Column:
+    """The column that counts epochs; an empty one where none does."""
+    return next((c for name, c in columns.items() if column_key(name) in EPOCH_NAMES), NO_COLUMN)
+
+
+def epochs_by_row(axis: Axis, steps: Steps, epochs: Column) -> Column:
+    """The epoch of the rows: as it is logged, or how often the steps began anew before each row.
+
+    The latter where none is logged, and where rows of their own tell that an epoch is over.
+    """
+    falls = np.flatnonzero(np.diff(steps) < 0)
+    if not len(epochs.rows):
+        return _passes(steps) if column_key(axis.name) in IN_EPOCH_NAMES else epochs
+    if axis.column is None or axis.counts != "step" or np.isin(epochs.rows, axis.column.rows).any():
+        return epochs
+    told = np.searchsorted(axis.column.rows, epochs.rows)  # before which row with a step each stands
+    begun = np.searchsorted(axis.column.rows, falls + 1)
+    rising = np.all(np.diff(epochs.values) > 0)
+    return _passes(steps) if len(falls) and rising and np.isin(begun, told).all() else epochs
+
+
+def _passes(steps: Steps) -> Column:
+    return Column(np.append(0, np.cumsum(np.diff(steps) < 0)), np.arange(len(steps)))
+
+
+def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
+    """Length of an epoch, where steps begin anew whenever the epoch goes up; None where they go on.
+
+    ``steps`` are by row. The length is the highest step of an epoch, the most frequent of those that are
+    over (a single wrong step moves no other); where steps count from 0, one distance between two logged
+    steps more.
+    """
+    rows, epoch = _whole_epochs(epochs)
+    if len(rows) < 2:
+        return None
+    step, up = steps[rows], np.diff(epoch) > 0
+    begins = np.append(0, np.flatnonzero(up) + 1)
+    highest, lowest = np.maximum.reduceat(step, begins), np.minimum.reduceat(step, begins)
+    if len(begins) < 2 or np.mean(lowest[1:] < highest[:-1]) < _RESTARTING:
+        return None
+    usual, _ = Counter(highest[:-1].tolist()).most_common(1)[0]  # the last epoch may not be over
+    forward = np.diff(step)
+    within = forward[~up & (forward > 0)]
+    interval = int(np.median(within)) if len(within) else 1
+    return int(usual) + (interval if np.median(lowest) <= 0 else 0)
+
+
+def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
+    """The steps of all rows counted over all epochs of ``length`` steps; epochs count from 0 or from 1.
+
+    A row without an epoch belongs to the epoch of the row before it.
+    """
+    rows, epoch = _whole_epochs(epochs)
+    known = np.full(len(steps), -1)
+    known[rows] = np.arange(len(rows))
+    latest = np.maximum(np.maximum.accumulate(known), 0)
+    done = epoch[latest] - min(int(epoch[0]), 1)
+    with np.errstate(over="ignore"):
+        return np.asarray(steps + length * done, np.int64)
+
+
+def counts_up(counter: Column, epochs: Column) -> bool:
+    """Whether the values of a column count: they grow, and begin anew only with an epoch.
+
+    Without epochs they begin anew where they began. A single value may always count.
+    """
+    values = counter.values
+    if len(values) < 2:
+        return len(values) == 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        forward, up = np.diff(values), np.diff(_epoch_at(counter.rows, epochs)) > 0
+    rises, falls, stays = (np.count_nonzero(way & ~up) for way in (forward > 0, forward < 0, forward == 0))
+    if stays >= rises:
+        return False
+    if not len(epochs.rows):
+        begin = values[0] + np.median(forward[forward > 0])
+        return bool(rises >= 2 * falls and np.all(values[1:][forward < 0] <= begin))
+    anew = np.mean(forward[up] <= 0) if up.any() else 0.0
+    by_epoch = anew >= _RESTARTING and np.array_equal(epochs.values, np.floor(epochs.values))
+    return bool(4 * falls <= rises and (anew == 0 or by_epoch))
+
+
+def _epoch_at(rows: Steps, epochs: Column) -> NDArray[Any]:
+    """The epoch of each row, that of the row before where it tells none; all 0 without epochs."""
+    if not len(epochs.rows):
+        return np.zeros(len(rows))
+    latest = np.maximum(np.searchsorted(epochs.rows, rows, side="right") - 1, 0)
+    return np.asarray(np.floor(epochs.values[latest]))
+
+
+def _whole_epochs(epochs: Column) -> tuple[Steps, Steps]:
+    """Rows that have a whole, small epoch, and that epoch; none where others are not rare."""
+    rows, values = epochs.rows, epochs.values
+    with np.errstate(invalid="ignore"):
+        fits = (np.abs(values) < 1 << 31) & (values == np.floor(values))
+    wrong = np.count_nonzero(~fits)
+    if wrong > max(1.0, _RARE_EPOCHS * len(values)) or 4 * wrong > len(values):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    return rows[fits], values[fits].astype(np.int64)

@@ -1,0 +1,124 @@
+"""Lines read by their shape are those read with care: over all examples, and over generated lines."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from tests.readers.gold import EXAMPLES, examples
+
+from chronicle.readers.console.chunks import sample
+from chronicle.readers.console.line_records import Gatherer, Record, ShapedRecord, records
+from chronicle.readers.console.line_shapes import Shapes
+from chronicle.readers.console.log import Line, text_of
+
+TEXTS = [one for one in examples() if sample(EXAMPLES / one)]
+
+SHAPES = (
+    "step {i} | loss: {f4} | lr {e3} | grad_norm {f3}",
+    "2025-04-13 12:{d2}:{s2},{d3} - INFO - Epoch: {i}, step: {i}/40000, train_loss: {f6}, tokens/s: {f1}",
+    "[2025-04-13T12:{d2}:{s2}+05:30] epoch {i} loss={r} val_acc={f2}% top5 {f1} acc@1: {f4}",
+    "Epoch [{i}/40] Batch [{i}/1000] Loss: {f4} Acc: {f2}% Time 0.{d2}s",
+    "[04/13 12:{d2}:{s2}] d2.utils INFO:  eta: {d}:{d2}:{s2}  iter: {i}  total_loss: {f4}  max_mem: {i}M",
+    "Train: {d} [ {i}/1251 ({d}%)]  Loss: {f3} ({f3})  LR: {e3}",
+    "layer{d}.weight loss{d}: {f2} step {i}",
+    "[{d},  {i}] loss: {r}",
+    "Test:  [{i}/100] loss {f3} ({f3}) acc1 {f2}",
+    "step {i} of {i}: loss 1,{d3}.{d} tokens {d},{d3},{d3}",
+    "iteration {r}: loss {f2}",
+    "Ep. {d} : Up. {i} : Sen. {d},{d3} : Cost {f4} : L.r. {e1}",
+    "I0413 12:{d2}:{s2}.{d6} 1234 solver.cpp:{d3}] Iteration {i}, loss = {r}",
+    "step {i} loss nan grad inf",
+    "loss: {r}",
+    "| loss | {f3} |",
+    "epoch  train_loss  valid_loss  time",
+    "{d}      {f4}      {f4}      00:{d2}",
+    "best iteration is:",
+    "[{d}]\tvalid_0's l2: {r}\tvalid_1's l1: -{f3}",
+    "rank{d}: step {i} loss {f2}",
+    "{d}/{d}=0.{d3} step {i} loss {f2}",
+    "step {i} loss {f2} é",
+    "(worker pid={i}) step {i} loss 0.0e+0{d} delta -0.{d3}",
+)
+
+
+def filled(shape: str, random_: random.Random) -> str:
+    """A line of a shape with numbers of all lengths in it."""
+    value = random_.choice([0.0, random_.random(), random_.expovariate(0.1), random_.gauss(0, 1e4)])
+    kinds = {
+        "i": lambda: str(random_.randrange(10 ** random_.randint(1, 6))),
+        "r": lambda: repr(value),
+        **{f"f{n}": lambda n=n: f"{abs(value):.{n}f}" for n in (1, 2, 3, 4, 6)},
+        **{f"e{n}": lambda n=n: f"{abs(value):.{n}e}" for n in (1, 3, 4)},
+        **{f"d{n or ''}": lambda n=n: "".join(random_.choices("0123456789", k=n or 1)) for n in (0, 2, 3, 6)},
+        "s2": lambda: f"{random_.randrange(62):02d}",
+    }
+    for name, made in kinds.items():
+        while "{" + name + "}" in shape:
+            shape = shape.replace("{" + name + "}", made(), 1)
+    return shape
+
+
+def told(found: Iterable[Record]) -> list[tuple[object, ...]]:
+    """All that is read of records which tell something."""
+    return [
+        (
+            record.shape,
+            repr(record.pairs),
+            repr(record.counters),
+            repr(record.epoch),
+            record.evaluation,
+            record.is_block,
+            record.is_training,
+            record.open,
+            [(item.line, item.prefix.who, repr(item.prefix.time)) for item in record.line_pairs],
+            [repr([*record.by_line(record.numbers("step", phases))]) for phases in (False, True)],
+        )
+        for record in found
+        if record.line_pairs
+    ]
+
+
+def both(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Compares the two ways; how many records were read by their shape."""
+    numbered = [Line(number, text, number == len(lines)) for number, text in enumerate(lines, 1)]
+    made = [*records(numbered)]
+    fast = told(made)
+    with monkeypatch.context() as patch:
+        patch.setattr(Gatherer, "shaped", lambda self, line: None)
+        assert fast == told(records(numbered))
+    return sum(isinstance(record, ShapedRecord) for record in made)
+
+
+@pytest.mark.parametrize("example", TEXTS, ids=str)
+def test_examples_are_read_alike(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both([text_of(raw) for raw in sample(EXAMPLES / example).split(b"\n")], monkeypatch)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_lines_of_one_shape_are_read_alike(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    random_ = random.Random(shape)
+    both([filled(shape, random_) for _ in range(120)], monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lines_of_many_shapes_are_read_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random_ = random.Random(seed)
+    shapes = random_.sample(SHAPES, 5)
+    both([filled(random_.choice(shapes), random_) for _ in range(200)], monkeypatch)
+
+
+def test_most_lines_of_a_trainer_are_read_by_their_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    random_ = random.Random(0)
+    for shape in SHAPES[:6]:
+        assert both([filled(shape, random_) for _ in range(2000)], monkeypatch) > 1500
+
+
+def test_what_comes_seldom_is_not_learned() -> None:
+    read: list[str] = []
+    shapes = Shapes(lambda text: read.append(text))  # type: ignore[func-returns-value]
+    for word in "abcdefgh":
+        assert shapes.reading(f"{word}: 1.5".encode()) is None
+    assert read == []

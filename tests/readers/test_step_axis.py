@@ -1,0 +1,137 @@
+"""Several counters in one log: one is the axis, every row is kept, and the log says which one it is."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.readers.writers import event_log
+
+from chronicle.model import Attempt
+from chronicle.readers import read
+from chronicle.readers.step_axis import MANY, Column, axis_of
+
+
+def log(tmp_path: Path, rows: list[dict[str, Any]]) -> Attempt:
+    file = tmp_path / "log.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (attempt,) = read(file)
+    return attempt
+
+
+def steps(attempt: Attempt, metric: str = "loss") -> list[int]:
+    return attempt.series[metric].steps.tolist()  # type: ignore[no-any-return]
+
+
+def test_calls_of_a_tracker_tell_the_rows_in_which_the_step_is_blank(tmp_path: Path) -> None:
+    rows = [{"_step": i, "loss": 9.0 - i, **({"iter": 10 * i} if i % 6 == 0 else {})} for i in range(24)]
+    attempt = log(tmp_path, rows)
+    assert steps(attempt) == [10 * i for i in range(24)]
+    assert attempt.facts["step_counter"] == "iter; 20 rows by _step"
+
+
+def test_a_counter_of_few_rows_is_no_axis(tmp_path: Path) -> None:
+    rows = [{"_step": i, "loss": 9.0 - i, **({"iter": 7 * i * i} if i % 3 == 0 else {})} for i in range(24)]
+    attempt = log(tmp_path, rows)
+    assert (steps(attempt), steps(attempt, "iter")) == ([*range(24)], [*range(0, 24, 3)])
+    assert attempt.facts["step_counter"] == "_step"
+
+
+def test_an_evaluation_between_two_rows_stands_at_the_row_before(tmp_path: Path) -> None:
+    pairs = (
+        ({"_step": 2 * i, "iter": 10 * i, "loss": 1.5}, {"_step": 2 * i + 1, "val_loss": 2.5})
+        for i in (1, 2, 3)
+    )
+    attempt = log(tmp_path, [row for pair in pairs for row in pair])
+    assert (steps(attempt), steps(attempt, "val_loss")) == ([10, 20, 30], [10, 20, 30])
+
+
+def test_evaluations_that_were_written_at_the_end_stand_at_the_ends_of_their_epochs(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"epoch": e, "step": 10 * e + i, "loss": 1.5} for e in range(6) for i in (1, 2, 3)
+    ]
+    rows += [{"epoch": e, "val_loss": 2.5 - e} for e in range(6)]
+    attempt = log(tmp_path, rows)
+    assert steps(attempt, "val_loss") == [3, 13, 23, 33, 43, 53]
+    assert attempt.facts["step_counter"] == "step; 6 rows by epoch"
+
+
+def test_an_evaluation_before_the_training_is_kept(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"epoch": 0, "val_loss": 9.5}]
+    rows += [{"epoch": e, "step": 10 * e + i, "loss": 1.5} for e in range(3) for i in (1, 2, 3)]
+    assert steps(log(tmp_path, rows), "val_loss") == [1]
+
+
+def test_one_count_under_two_names(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"step": i, "loss": 1.5} for i in range(0, 100, 10)]
+    rows += [{"iteration": i, "val_loss": 2.5} for i in range(0, 100, 20)]
+    assert steps(log(tmp_path, rows), "val_loss") == [0, 20, 40, 60, 80]
+
+
+@pytest.mark.parametrize("counter", ["batch", "step"])
+def test_rows_that_tell_the_epoch_alone_end_it(counter: str, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = []
+    for epoch in range(4):
+        rows += [{counter: batch, "loss": 1.5} for batch in (10, 20, 30)]
+        rows.append({"epoch": epoch, "val_loss": 2.5})
+    attempt = log(tmp_path, rows)
+    assert (steps(attempt), steps(attempt, "val_loss")) == ([*range(10, 130, 10)], [30, 60, 90, 120])
+    assert attempt.facts["steps_per_epoch"] == 30
+
+
+def test_a_table_stands_on_the_axis_of_its_event_file(tmp_path: Path) -> None:
+    lines = [f"{i},{2048 * i},{-80.5 + i}\n" for i in range(1, 9)]
+    (tmp_path / "progress.csv").write_text(
+        "time/iterations,time/total_timesteps,rollout/ep_rew_mean\n" + "".join(lines)
+    )
+    points = {"rollout/ep_rew_mean": [(2048 * i, -80.5 + i) for i in range(1, 9)]}
+    event_log(tmp_path / "events.out.tfevents.1.host", points)
+    events, table = read(tmp_path)
+    assert (
+        steps(table, "rollout/ep_rew_mean")
+        == steps(events, "rollout/ep_rew_mean")
+        == [*range(2048, 16385, 2048)]
+    )
+    assert table.series["time/iterations"].values.tolist() == [*range(1, 9)]
+    assert table.facts["step_counter"] == "time/total_timesteps"
+    (tmp_path / "events.out.tfevents.1.host").unlink()
+    (alone,) = read(tmp_path)
+    assert steps(alone, "rollout/ep_rew_mean") == [*range(1, 9)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_are_placed_as_by_looking_up_one_after_the_other(seed: int) -> None:
+    random_ = random.Random(seed)
+    n_rows, per_step, often = 40, random_.randint(1, 5), random_.choice([0.05, 0.2, 0.5])
+    rows = range(n_rows)
+    axis = {row: row // per_step for row in rows if random_.random() < often or row in (0, 1, n_rows - 1)}
+    other = {row: row // 3 for row in rows if random_.random() < 0.8}
+    columns = {
+        name: Column(np.array([*cells.values()]), np.array([*cells]))
+        for name, cells in (("step", axis), ("epoch", other))
+    }
+    made = axis_of(columns)
+    assert made.column is not None
+    placed = dict(zip(made.column.rows.tolist(), made.column.values.tolist(), strict=True))
+    assert placed == (obvious(axis, other) if len(set(other.values())) > 1 else axis)
+
+
+def obvious(axis: dict[int, int], other: dict[int, int]) -> dict[int, int]:
+    both = sorted((other[row], axis[row]) for row in axis if row in other)
+    placed = dict(axis)
+    for row in sorted(set(other) - set(axis)):
+        before, after = (
+            max((r for r in axis if r < row), default=-1),
+            min((r for r in axis if r > row), default=99),
+        )
+        told = [other[r] for r in sorted(other) if before < r < after]
+        changes = 1 + sum(a != b for a, b in pairwise(told))
+        if changes >= MANY and len({b for b, _ in both}) > 1:
+            ends = [step for epoch, step in both if epoch <= other[row]]
+            placed[row] = ends[-1] if ends else both[0][1]
+    return placed
