@@ -201,7 +201,6 @@ def _write(
     redact: Redactor,
 ) -> Entry:
     from chronicle.figures import draw
-    from chronicle.figures.interactive import view_script
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
@@ -219,6 +218,19 @@ def _write(
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
+    (folder / _NAMES).write_text(json.dumps(redact.names), "utf-8", errors="replace")
+    _write_data(folder, timeline, diagnosis, entry, config.tokens_per_step)
+    return entry
+
+
+def _write_data(
+    folder: Path, timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float
+) -> None:
+    """The entry, its points as a table, and as the script of the interactive view."""
+    from chronicle.figures.interactive import view_script
+
+    text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
+    (folder / ENTRY).write_text(text, "utf-8", errors="replace")
     every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
     thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
     frame = replace(timeline, series=thinned).frame()
@@ -226,17 +238,13 @@ def _write(
     script = view_script(
         timeline,
         diagnosis,
-        story.events,
+        entry.events,
         title=entry.title,
         headline=entry.headline,
         facts=(*entry.facts, *entry.costs),
-        tokens_per_step=config.tokens_per_step,
+        tokens_per_step=tokens_per_step,
     )
     (folder / _VIEW).write_text(script, "utf-8", errors="replace")
-    text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
-    (folder / ENTRY).write_text(text, "utf-8", errors="replace")
-    (folder / _NAMES).write_text(json.dumps(redact.names), "utf-8", errors="replace")
-    return entry
 
 
 def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
