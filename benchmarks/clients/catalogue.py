@@ -175,7 +175,7 @@ CLIENTS = {
         roles={"training's l2": "loss", "valid_0's l2": "validation-loss"},
     ),
     "catboost": _tree(
-        "catboost", "catboost", roles={"learn/RMSE": "loss", "validation/RMSE": "validation-loss"}
+        "catboost", "catboost", exact="printed", roles={"learn/RMSE": "loss", "test/RMSE": "validation-loss"}
     ),
     "spacy": _tree("spacy", "spacy", events=(), roles={}),
 }

@@ -2,7 +2,7 @@
 
 Each keeps messages one behind the other: a point, a parameter, a fact of the run. Only how they are packed
 differs: JSON lines (Neptune, Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or in an
-SQLite database (Neptune's newer client), a document for each kind (Sacred). The clients' packages are not
+SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost). The clients' packages are not
 needed.
 """
 
@@ -386,6 +386,35 @@ def _about_sacred(folder: Path, log: PointLog) -> None:
     log.facts |= {name: clean(str(value)) for name, value in told.items() if value}
 
 
+# --- CatBoost: catboost_training.json in the folder of a training, of which all else there is a copy ---
+
+_CATBOOST = re.compile(rb'\{\s*"meta":\s*\{[^{}]*"(?:test_sets|learn_sets|test_metrics|launch_mode)":')
+
+
+def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
+    document = _document(path)
+    meta, rows = _object(document.get("meta")), document.get("iterations")
+    columns = [
+        (part, f"{part}/{_object(metric).get('name')}", place)
+        for kind in ("learn", "test")
+        for part in _texts(meta.get(f"{kind}_sets"))
+        for place, metric in enumerate(_list(meta.get(f"{kind}_metrics")))
+    ]
+    for row in map(_object, _list(rows)):
+        for part, name, place in columns:
+            if place < len(values := _list(row.get(part))):
+                log.point(clean(name), row.get("iteration"), values[place], math.nan)
+    return False
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in _list(value) if isinstance(one, str)]
+
+
 def _document(path: Path) -> Row:
     try:
         return _object(json.loads(path.read_bytes()))
@@ -435,6 +464,14 @@ BY_NAME = {
             re.compile("(?!)"),
             file="metrics.json",
             about=_about_sacred,
+        ),
+        OfflineFolder(
+            "catboost",
+            "\0",
+            lambda head: bool(_CATBOOST.match(head.start)),
+            _fill_catboost,
+            re.compile("(?!)"),
+            file="catboost_training.json",
         ),
     )
 }
