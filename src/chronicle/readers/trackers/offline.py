@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
+from chronicle.readers import plain_yaml
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
@@ -338,17 +339,10 @@ def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
         log.facts |= {"ended": _SWANLAB_ENDED[state]} if state in _SWANLAB_ENDED else {}
 
 
-_YAML_NAME, _YAML_VALUE = re.compile(r"(?P<name>[^\s#:][^:]*):\s*"), re.compile(r"  value: (?P<value>\S.*)")
-
-
 def _about_swanlab(folder: Path, log: PointLog) -> None:
-    """The configuration, of which each entry is a name and below it, among others, its value."""
-    name = ""
-    for line in (folder / "files" / "config.yaml").read_text("utf-8", "replace").splitlines():
-        if found := _YAML_NAME.fullmatch(line):
-            name = found["name"]
-        elif found := _YAML_VALUE.fullmatch(line):
-            log.params[clean(name.strip("'\""))] = typed(clean(found["value"].strip("'\"")))
+    """The configuration, of which each entry has, among others, its value."""
+    config = _object(plain_yaml.load((folder / "files" / "config.yaml").read_text("utf-8", "replace")))
+    log.params |= {clean(name): entry["value"] for name, entry in config.items() if "value" in _object(entry)}
 
 
 # --- Sacred: metrics.json, config.json and run.json in a folder ---
