@@ -92,10 +92,11 @@ def _steps(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tu
         return dict.fromkeys(("points", "steps"), (False, "")) if truth["loss"] else {}
     points = sum(map(len, tracks))
     found = {"points": (points == truth["points"], f"{points} points of the loss, not {truth['points']}")}
-    if truth["first_step"] is not None:
-        ends = min(int(t.steps.min()) for t in tracks), max(int(t.steps.max()) for t in tracks)
-        wanted = int(truth["first_step"]), int(truth["last_step"])
-        found["steps"] = (ends == wanted, f"steps {ends[0]}..{ends[1]}, not {wanted[0]}..{wanted[1]}")
+    if truth["counters"]:
+        ends = [min(int(t.steps.min()) for t in tracks), max(int(t.steps.max()) for t in tracks)]
+        wanted = {name: [int(first), int(last)] for name, (first, last) in truth["counters"].items()}
+        text = " or ".join(f"{first}..{last} ({name})" for name, (first, last) in wanted.items())
+        found["steps"] = (ends in wanted.values(), f"steps {ends[0]}..{ends[1]}, not {text}")
     return found
 
 

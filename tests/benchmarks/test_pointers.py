@@ -28,8 +28,7 @@ TRUTH = {
     "step_column": str | None,
     "loss": list,
     "points": int,
-    "first_step": float | None,
-    "last_step": float | None,
+    "counters": dict,
     "validation": str | None,
     "learning_rate": str | None,
 }
@@ -54,7 +53,7 @@ CSV = "step,loss,val_loss,lr\n" + "".join(
 def pointer(commit: str, log: str = CSV, **changes: Any) -> dict[str, Any]:
     files = [{"path": "logs/a.csv", "bytes": len(log), "sha256": hashlib.sha256(log.encode()).hexdigest()}]
     truth = {"rows": 60, "series": 3, "attempts": 1, "step_column": "step", "loss": ["loss"], "points": 60}
-    truth |= {"first_step": 0.0, "last_step": 59.0, "validation": "val_loss", "learning_rate": "lr"}
+    truth |= {"counters": {"step": [0.0, 59.0]}, "validation": "val_loss", "learning_rate": "lr"}
     label = {"verdict": "good", "verdict_also_ok": [], "required": ["near-perfect|noisy-healthy"]}
     label |= {"allowed": [], "forbidden": ["nan-inf"], "main_series": ["loss"], "events": []}
     label |= {"steps_healthy": 60, "points_main": 60, "reliability": "high", "why": "Falls."}
@@ -191,12 +190,13 @@ def test_the_report_says_what_was_read_right_and_what_was_not(tmp_path: Path) ->
     (tmp_path / "a.csv").write_text(CSV)
     right = report.seen(pointer("0" * 40), tmp_path)
     assert right.outcomes == dict.fromkeys(report.CHECKS, True) and not right.wrong
-    truth = pointer("0" * 40)["truth"] | {"points": 61, "last_step": 60.0, "attempts": 2, "loss": ["Loss"]}
+    truth = pointer("0" * 40)["truth"] | {"points": 61, "attempts": 2, "loss": ["Loss"]}
+    truth |= {"counters": {"step": [0.0, 60.0], "batch": [1.0, 60.0]}}
     wrong = report.seen(pointer("0" * 40, truth=truth | {"learning_rate": "eta"}), tmp_path)
     assert wrong.wrong == (
         "no series eta",
         "60 points of the loss, not 61",
-        "steps 0..59, not 0..60",
+        "steps 0..59, not 0..60 (step) or 1..60 (batch)",
         "eta is lost",
         "1 attempts, not 2",
     )
