@@ -64,12 +64,11 @@ def tracks_of(timelines: Iterable[Timeline], name: str) -> list[Track]:
 
 def seen(pointer: Pointer, folder: Path) -> Seen:
     """What chronicle reads of a pointer, against its truth."""
-    try:
-        with unlabelled(folder) as copy:
+    with unlabelled(folder) as copy:
+        try:
             timelines = [diagnose(run, WorkspaceConfig())[0] for run in expand([copy])]
-    except ChronicleError as err:
-        told = str(err).replace(str(folder), "").splitlines()[0][:160]
-        return Seen(pointer, {"read": False}, (f"not read: {told}",))
+        except ChronicleError as err:
+            return Seen(pointer, {"read": False}, (f"not read: {_short(str(err).replace(str(copy), ''))}",))
     found = {"read": (bool(timelines), "no run")}
     found |= _columns(pointer["truth"], timelines) | _steps(pointer["truth"], timelines)
     found |= _roles(pointer, timelines)
@@ -78,6 +77,11 @@ def seen(pointer: Pointer, folder: Path) -> Seen:
     found["attempts"] = (attempts == wanted, f"{attempts} attempts, not {wanted}")
     outcomes = {check: right for check, (right, _) in found.items()}
     return Seen(pointer, outcomes, tuple(text for right, text in found.values() if not right))
+
+
+def _short(error: str) -> str:
+    """What was wrong, without the place of the copy and without the list of formats."""
+    return re.split(r"\. (?:Known formats|Remedy)", error.splitlines()[0].lstrip("/"))[0]
 
 
 def _columns(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
