@@ -316,7 +316,7 @@ def main() -> int:
     )
     parser.add_argument("--draw", type=Path, metavar="PICTURE", help="draw SERIES into this file")
     parser.add_argument("series", nargs="*", metavar="SERIES")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     series, step, rows = load(given.log, given.line)
     print(f"{rows} rows over {step or 'the row number'}")
     print("\n".join(told(name, points) for name, points in series.items()))
