@@ -29,7 +29,7 @@ from chronicle.build.sources import expand
 from chronicle.classify import VERSION
 from chronicle.cli.commands import predict
 from chronicle.errors import ChronicleError
-from chronicle.metrics.roles import judged_loss
+from chronicle.metrics.roles import judged
 from chronicle.model import Role, Timeline, Track
 from chronicle.score import score_folder, unlabelled
 from chronicle.workspace.config import WorkspaceConfig
@@ -81,7 +81,8 @@ def seen(pointer: Pointer, folder: Path) -> Seen:
 
 def _short(error: str) -> str:
     """What was wrong, without the place of the copy and without the list of formats."""
-    return re.split(r"\. (?:Known formats|Remedy)", error.splitlines()[0].lstrip("/"))[0]
+    first = error.splitlines()[0].removeprefix("no log in . ").lstrip("/")
+    return re.split(r"\. (?:Known formats|Remedy)", first)[0]
 
 
 def _columns(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
@@ -107,9 +108,9 @@ def _steps(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tu
 def _roles(pointer: Pointer, timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
     truth, found = pointer["truth"], {}
     if truth["loss"]:
-        judged = {t.metric for t in (judged_loss(one.series.values()) for one in timelines) if t is not None}
-        right = bool(judged) and {plain(name) for name in judged} <= {plain(name) for name in truth["loss"]}
-        found["judged"] = (right, f"judged {', '.join(sorted(judged)) or 'nothing'}, not {truth['loss'][0]}")
+        names = {t.metric for t in (judged(one.series.values()) for one in timelines) if t is not None}
+        right = bool(names) and {plain(name) for name in names} <= {plain(name) for name in truth["loss"]}
+        found["judged"] = (right, f"judged {', '.join(sorted(names)) or 'nothing'}, not {truth['loss'][0]}")
     for check, name, role in (
         ("validation", truth["validation"], Role.VALIDATION_LOSS),
         ("rate", truth["learning_rate"], Role.LEARNING_RATE),
