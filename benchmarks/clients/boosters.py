@@ -104,7 +104,8 @@ def catboost(log: Path, number: int, record: Record) -> None:
         iterations=ROUNDS, random_seed=CONFIG["seed"], train_dir=str(log / "catboost_info"), verbose=False
     )
     model.fit(x, y, eval_set=(valid_x, valid_y))
-    _record(record, model.get_evals_result())
+    results = model.get_evals_result()
+    _record(record, {"learn": results["learn"], "test": results["validation"]})
 
 
 def spacy(log: Path, number: int, record: Record) -> None:

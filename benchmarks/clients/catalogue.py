@@ -123,8 +123,8 @@ CLIENTS = {
     "tensorboardX": _loop("torch", "tensorboardx", "tensorboardX", exact="float32", facts={}),
     "accelerate": _loop("hf", "accelerate", "accelerate", exact="float32"),
     "wandb": _loop("track", "wandb", "wandb"),
-    "mlflow-files": _loop("track", "mlflow_files", "mlflow"),
-    "mlflow-sqlite": _loop("track", "mlflow_sqlite", "mlflow"),
+    "mlflow-files": _loop("track", "mlflow_files", "mlflow", "mlflow-skinny"),
+    "mlflow-sqlite": _loop("track", "mlflow_sqlite", "mlflow", "mlflow-skinny"),
     "trackio": _loop("track", "trackio", "trackio"),
     "aim": _loop("aim", "aim", "aim"),
     "swanlab": _loop("track", "swanlab", "swanlab"),
@@ -175,7 +175,7 @@ CLIENTS = {
         roles={"training's l2": "loss", "valid_0's l2": "validation-loss"},
     ),
     "catboost": _tree(
-        "catboost", "catboost", roles={"learn/RMSE": "loss", "validation/RMSE": "validation-loss"}
+        "catboost", "catboost", exact="printed", roles={"learn/RMSE": "loss", "test/RMSE": "validation-loss"}
     ),
     "spacy": _tree("spacy", "spacy", events=(), roles={}),
 }

@@ -31,7 +31,8 @@ class Cell:
     def __str__(self) -> str:
         if not self.of:
             return "–"
-        return "yes" if self.right == self.of and not self.told else f"{self.right} of {self.of}"
+        right = "yes" if self.right == self.of else f"{self.right} of {self.of}"
+        return f"{right}, but" if self.told and self.right == self.of else right
 
 
 @dataclass(frozen=True)

@@ -353,3 +353,11 @@ def test_folders_named_after_loggers_and_phases_are_parts_of_one_run(tmp_path: P
         (event_log if events else csv_log)(root / parts[1] / name, LOSS)
         assert [run.run_id for run in runs_below(root)] == [root.name]
     assert list(read(tmp_path / "test")[0].series) == ["learn/loss", "test/loss"]
+
+
+def test_what_catboost_writes_beside_its_document_is_no_attempt_of_its_own(tmp_path: Path) -> None:
+    document = Path(__file__).parent / "examples" / "catboost" / "catboost_training.json"
+    make(tmp_path, "catboost_info/learn_error.tsv", "catboost_info/learn/events.out.tfevents.1")
+    (tmp_path / "catboost_info" / document.name).write_bytes(document.read_bytes())
+    (attempt,) = read(tmp_path)
+    assert (attempt.name, list(attempt.series)) == ("catboost_info", ["learn/Logloss", "test/Logloss"])

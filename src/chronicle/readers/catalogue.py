@@ -75,6 +75,7 @@ READERS = cast(
         OnDemand("trackers.offline", "neptune-scale", (), -1, _KEPT, ("*.sqlite3",), starts=SQLITE_STARTS),
         OnDemand("trackers.offline", "comet", (), -1, ("run_key",), starts=b"PK"),
         OnDemand("trackers.offline", "sacred", (), -1, _KEPT, ("metrics.json",), starts=b"{"),
+        OnDemand("trackers.offline", "catboost", (), -1, _KEPT, ("catboost_training.json",), starts=b"{"),
         OnDemand("parquet", "parquet", hooks=("runs",), starts=PARQUET_STARTS),
         *FORMATS,
         OnDemand("console.machine", "machine-log", FALLBACK=2),

@@ -2,7 +2,7 @@
 
 Each keeps messages one behind the other: a point, a parameter, a fact of the run. Only how they are packed
 differs: JSON lines (Neptune, Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or in an
-SQLite database (Neptune's newer client), a document for each kind (Sacred). The clients' packages are not
+SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost). The clients' packages are not
 needed.
 """
 
@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
+from chronicle.readers import plain_yaml
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
@@ -338,17 +339,10 @@ def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
         log.facts |= {"ended": _SWANLAB_ENDED[state]} if state in _SWANLAB_ENDED else {}
 
 
-_YAML_NAME, _YAML_VALUE = re.compile(r"(?P<name>[^\s#:][^:]*):\s*"), re.compile(r"  value: (?P<value>\S.*)")
-
-
 def _about_swanlab(folder: Path, log: PointLog) -> None:
-    """The configuration, of which each entry is a name and below it, among others, its value."""
-    name = ""
-    for line in (folder / "files" / "config.yaml").read_text("utf-8", "replace").splitlines():
-        if found := _YAML_NAME.fullmatch(line):
-            name = found["name"]
-        elif found := _YAML_VALUE.fullmatch(line):
-            log.params[clean(name.strip("'\""))] = typed(clean(found["value"].strip("'\"")))
+    """The configuration, of which each entry has, among others, its value."""
+    config = _object(plain_yaml.load((folder / "files" / "config.yaml").read_text("utf-8", "replace")))
+    log.params |= {clean(name): entry["value"] for name, entry in config.items() if "value" in _object(entry)}
 
 
 # --- Sacred: metrics.json, config.json and run.json in a folder ---
@@ -384,6 +378,35 @@ def _about_sacred(folder: Path, log: PointLog) -> None:
     )
     told = {"host": host.get("hostname"), "experiment": experiment.get("name"), "ended": ended}
     log.facts |= {name: clean(str(value)) for name, value in told.items() if value}
+
+
+# --- CatBoost: catboost_training.json in the folder of a training, of which all else there is a copy ---
+
+_CATBOOST = re.compile(rb'\{\s*"meta":\s*\{[^{}]*"(?:test_sets|learn_sets|test_metrics|launch_mode)":')
+
+
+def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
+    document = _document(path)
+    meta, rows = _object(document.get("meta")), document.get("iterations")
+    columns = [
+        (part, f"{part}/{_object(metric).get('name')}", place)
+        for kind in ("learn", "test")
+        for part in _texts(meta.get(f"{kind}_sets"))
+        for place, metric in enumerate(_list(meta.get(f"{kind}_metrics")))
+    ]
+    for row in map(_object, _list(rows)):
+        for part, name, place in columns:
+            if place < len(values := _list(row.get(part))):
+                log.point(clean(name), row.get("iteration"), values[place], math.nan)
+    return False
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in _list(value) if isinstance(one, str)]
 
 
 def _document(path: Path) -> Row:
@@ -435,6 +458,14 @@ BY_NAME = {
             re.compile("(?!)"),
             file="metrics.json",
             about=_about_sacred,
+        ),
+        OfflineFolder(
+            "catboost",
+            "\0",
+            lambda head: bool(_CATBOOST.match(head.start)),
+            _fill_catboost,
+            re.compile("(?!)"),
+            file="catboost_training.json",
         ),
     )
 }

@@ -1,0 +1,221 @@
+"""Reads and judges the real logs that exam/pointers.json names, and compares with what was seen by eye.
+
+    python -m benchmarks.pointers --from SNAPSHOTS [--part open|apart] [--write]
+
+Four tables: what the readers got right, by format; the failures, one line each; the score of the classifier;
+how often each pattern occurs. Of the half kept apart only totals are shown, and the look must be written
+into exam/LOOKS.md. --write puts the tables of the open half into exam/README.md.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exam.materialise import materialise
+from exam.pointers import Pointer, chosen
+
+from benchmarks.exam import HEAD, row
+from benchmarks.page import arguments, markdown, replace
+from chronicle.build.produce import diagnose
+from chronicle.build.sources import expand
+from chronicle.classify import VERSION
+from chronicle.cli.commands import predict
+from chronicle.errors import ChronicleError
+from chronicle.metrics.roles import judged
+from chronicle.model import Role, Timeline, Track
+from chronicle.score import score_folder, unlabelled
+from chronicle.workspace.config import WorkspaceConfig
+
+PAGE = Path(__file__).parent.parent / "exam" / "README.md"
+CHECKS = ("read", "series", "points", "steps", "judged", "validation", "rate", "attempts")
+HEALTHY = {"near-perfect", "noisy-healthy"}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One pointer read: each check that applies with its outcome, and what was wrong in words."""
+
+    pointer: Pointer
+    outcomes: dict[str, bool]
+    wrong: tuple[str, ...]
+
+
+# ---- the readers
+
+
+def plain(name: str) -> str:
+    """A name without case and punctuation: readers may tidy names."""
+    return re.sub(r"[^a-z0-9]+", "", name.lower())
+
+
+def tracks_of(timelines: Iterable[Timeline], name: str) -> list[Track]:
+    """The tracks of a metric in all runs that were found."""
+    tracks = [track for timeline in timelines for track in timeline.series.values()]
+    return [t for t in tracks if t.metric == name] or [t for t in tracks if plain(t.metric) == plain(name)]
+
+
+def seen(pointer: Pointer, folder: Path) -> Seen:
+    """What chronicle reads of a pointer, against its truth."""
+    with unlabelled(folder) as copy:
+        try:
+            timelines = [diagnose(run, WorkspaceConfig())[0] for run in expand([copy])]
+        except ChronicleError as err:
+            return Seen(pointer, {"read": False}, (f"not read: {_short(str(err).replace(str(copy), ''))}",))
+    found = {"read": (bool(timelines), "no run")}
+    found |= _columns(pointer["truth"], timelines) | _steps(pointer["truth"], timelines)
+    found |= _roles(pointer, timelines)
+    attempts = sum(len(timeline.attempts) for timeline in timelines)
+    wanted = pointer["truth"]["attempts"]
+    found["attempts"] = (attempts == wanted, f"{attempts} attempts, not {wanted}")
+    outcomes = {check: right for check, (right, _) in found.items()}
+    return Seen(pointer, outcomes, tuple(text for right, text in found.values() if not right))
+
+
+def _short(error: str) -> str:
+    """What was wrong, without the place of the copy and without the list of formats."""
+    first = error.splitlines()[0].removeprefix("no log in . ").lstrip("/")
+    return re.split(r"\. (?:Known formats|Remedy)", first)[0]
+
+
+def _columns(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
+    names = [*truth["loss"], *filter(None, (truth["validation"], truth["learning_rate"]))]
+    lost = [name for name in names if not tracks_of(timelines, name)]
+    return {"series": (not lost, f"no series {', '.join(lost)}")} if names else {}
+
+
+def _steps(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
+    tracks = [track for name in truth["loss"][:1] for track in tracks_of(timelines, name) if len(track)]
+    if not tracks:
+        return dict.fromkeys(("points", "steps"), (False, "")) if truth["loss"] else {}
+    points = sum(map(len, tracks))
+    found = {"points": (points == truth["points"], f"{points} points of the loss, not {truth['points']}")}
+    if truth["counters"]:
+        ends = [min(int(t.steps.min()) for t in tracks), max(int(t.steps.max()) for t in tracks)]
+        wanted = {name: [int(first), int(last)] for name, (first, last) in truth["counters"].items()}
+        text = " or ".join(f"{first}..{last} ({name})" for name, (first, last) in wanted.items())
+        found["steps"] = (ends in wanted.values(), f"steps {ends[0]}..{ends[1]}, not {text}")
+    return found
+
+
+def _roles(pointer: Pointer, timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
+    truth, found = pointer["truth"], {}
+    if truth["loss"]:
+        names = {t.metric for t in (judged(one.series.values()) for one in timelines) if t is not None}
+        right = bool(names) and {plain(name) for name in names} <= {plain(name) for name in truth["loss"]}
+        found["judged"] = (right, f"judged {', '.join(sorted(names)) or 'nothing'}, not {truth['loss'][0]}")
+    for check, name, role in (
+        ("validation", truth["validation"], Role.VALIDATION_LOSS),
+        ("rate", truth["learning_rate"], Role.LEARNING_RATE),
+    ):
+        if name:
+            roles = {track.role.value for track in tracks_of(timelines, name)}
+            found[check] = (roles == {role.value}, f"{name} is {', '.join(sorted(roles)) or 'lost'}")
+    return found
+
+
+def by_format(results: Sequence[Seen]) -> str:
+    """Share read right, one row a format: right / of those to which the check applies."""
+    formats = sorted({(one.pointer["format"]) for one in results})
+    rows = [_shares(name, [one for one in results if one.pointer["format"] == name]) for name in formats]
+    for kind in ("falls", "rises"):
+        some = [one for one in results if one.pointer["objective"] == kind]
+        rows.append(_shares(f"**objective {kind}**", some))
+    rows.append(_shares("**all**", results))
+    return markdown(["format", "pointers", *CHECKS, "all right"], rows)
+
+
+def _shares(name: str, results: Sequence[Seen]) -> list[object]:
+    cells: list[object] = [name, len(results)]
+    for check in CHECKS:
+        having = [one.outcomes[check] for one in results if check in one.outcomes]
+        cells.append(f"{sum(having)}/{len(having)}" if having else "")
+    return [*cells, sum(not one.wrong for one in results)]
+
+
+# ---- the classifier
+
+
+def base_rates(part: str) -> str:
+    """How often each pattern was seen by eye: required in a label, or one of its events."""
+    labels = [pointer["label"] for pointer in chosen(part) if pointer["label"]]
+    names: Counter[str] = Counter()
+    for label in labels:
+        required = {pattern for entry in label["required"] for pattern in entry.split("|")[:1]}
+        names.update({"healthy" if name in HEALTHY else name for name in required | _patterns(label)})
+    rows = [(name, n, *_interval(n, len(labels))) for name, n in names.most_common()]
+    verdicts = Counter(label["verdict"] for label in labels)
+    rows += [(f"verdict {name}", n, *_interval(n, len(labels))) for name, n in verdicts.most_common()]
+    return markdown(["pattern", f"of {len(labels)} labels", "share", "from", "to"], rows)
+
+
+def _patterns(label: dict[str, Any]) -> set[str]:
+    return {event["pattern"] for event in label["events"]}
+
+
+def _interval(n: int, of: int) -> tuple[float, float, float]:
+    """The share, and its 95 % interval by Wilson."""
+    share, z = n / of, 1.96
+    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
+    width = z / (1 + z * z / of) * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return share, middle - width, middle + width
+
+
+def told(results: Sequence[Seen], folder: Path, part: str) -> str:
+    """The report as text; of the half kept apart the totals alone."""
+    score = score_folder(folder, predict).cases
+    day = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}, half: {part}."
+    scores = markdown(HEAD, [row(part, score)])
+    if part == "apart":
+        shares = markdown(["", "pointers", *CHECKS, "all right"], [_shares("**all**", results)])
+        return f"{day}\n\n{shares}\n\n{scores}\n"
+    failed = [
+        f"- `{one.pointer['id']}`: {'; '.join(filter(None, one.wrong))}" for one in results if one.wrong
+    ]
+    missed = [f"- `{r.id}`: {_why(r)}" for r in score if not r.passed]
+    return "\n\n".join(
+        [
+            day,
+            by_format(results),
+            "Not read right:\n\n" + "\n".join(failed),
+            scores,
+            "Read and not passed:\n\n" + "\n".join(missed),
+            f"Base rates, both halves:\n\n{base_rates('all')}\n",
+        ]
+    )
+
+
+def _why(result: Any) -> str:
+    if result.error:
+        return "no answer"
+    verdict = f"{result.verdict} for {result.want}" if not result.verdict_ok else ""
+    missing = f"misses {', '.join(result.missing)}" if result.missing else ""
+    named = f"names {', '.join(result.forbidden)}" if result.forbidden else ""
+    return "; ".join(filter(None, (verdict, missing, named)))
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--from", dest="snapshots", type=Path, required=True, metavar="SNAPSHOTS")
+    parser.add_argument("--part", choices=["open", "apart"], default="open")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        _, missing = materialise(given.snapshots, Path(folder), given.part)
+        there = [one for one in chosen(given.part) if (Path(folder) / one["id"]).is_dir()]
+        text = told([seen(one, Path(folder) / one["id"]) for one in there], Path(folder), given.part)
+    print(text)
+    if missing:
+        print(f"{len(missing)} logs could not be had:\n" + "\n".join(missing))
+    elif given.write and given.part == "open":
+        replace("results", f"\n{text}\n\n", PAGE)
+
+
+if __name__ == "__main__":
+    main()
