@@ -22,10 +22,10 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from chronicle.errors import MissingExtra
+from chronicle.metrics.hosts import expand as hosts_of
+from chronicle.metrics.hosts import fold
 from chronicle.metrics.values import plural
 from chronicle.model import Attempt, Entry, Fault
-from chronicle.readers.console.machine import expand as hosts_of
-from chronicle.readers.console.machine import fold
 from chronicle.workspace.config import Redact
 
 T = TypeVar("T")

@@ -16,10 +16,10 @@ from pathlib import Path
 from chronicle.build.siblings import joined
 from chronicle.errors import ChronicleError, NothingToRead, UsageError
 from chronicle.metrics.counters import has_year, in_year_of
+from chronicle.metrics.hosts import expand as hosts_of
 from chronicle.metrics.values import clipped, instant, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, runs_below, runs_of_store, what_to_do
-from chronicle.readers.console.machine import expand as hosts_of
 from chronicle.readers.side_files import is_side_file
 from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 from chronicle.workspace.confines import Confines

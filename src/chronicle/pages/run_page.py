@@ -50,7 +50,7 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
         "words": words,
         "whole": figure(entry, "whole"),
-        "view": f"assets/view.html#run={words.address(entry.run_id)}",
+        "address": words.address(entry.run_id),
         "key": [event for event in entry.events if event.mark][:KEY],
         "marked": sum(bool(event.mark) for event in entry.events),
         "told": told[:EVENTS],

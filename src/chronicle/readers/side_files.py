@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from chronicle.readers.console.machine import canonical
+from chronicle.metrics.hosts import canonical
 from chronicle.readers.hyperparameters import MAX_TEXT, Scalar, config_facts
 from chronicle.readers.plain_yaml import load, scalar
 from chronicle.readers.text import clean

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
+from chronicle.metrics.hosts import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import attempt_of
-from chronicle.readers.console.machine import Faults, canonical
+from chronicle.readers.console.machine import Faults
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.protobuf import BYTES, VARINT, fields, messages, numbers, texts
 from chronicle.readers.text import Head
