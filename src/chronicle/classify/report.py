@@ -19,13 +19,24 @@ class Rule:
     """The ``patterns`` it may name, and how they are searched for in a run.
 
     ``replaces``: patterns that a finding of this rule takes the place of, where both have the same metric,
-    attempt and start_step (the context explains the shape).
+    attempt and start_step (the context explains the shape). ``covers``: patterns that it takes the place of
+    wherever they begin between its start and its end.
     """
 
     name: str
     patterns: tuple[str, ...]
     search: Callable[[View], Iterable[Finding]]
     replaces: frozenset[str] = frozenset()
+    covers: frozenset[str] = frozenset()
+
+    def explains(self, new: Finding, known: Finding) -> bool:
+        """Whether a finding of this rule takes the place of an earlier one."""
+        if (new.metric, new.attempt) != (known.metric, known.attempt):
+            return False
+        if known.pattern in self.replaces and new.start_step == known.start_step:
+            return True
+        end = math.inf if new.end_step is None else new.end_step
+        return known.pattern in self.covers and new.start_step <= known.start_step <= end
 
     def find(self, view: View) -> Iterator[Finding]:
         """What it finds in a run: never what one of its own criteria speaks against."""
@@ -38,9 +49,12 @@ class Rule:
         patterns: tuple[str, ...],
         search: Callable[[View, AttemptView], Iterable[Finding]],
         replaces: frozenset[str] = frozenset(),
+        covers: frozenset[str] = frozenset(),
     ) -> Rule:
         """A rule that looks at one attempt: it is asked of all of them, in the order of the log."""
-        return cls(name, patterns, lambda view: (f for a in view.attempts for f in search(view, a)), replaces)
+        return cls(
+            name, patterns, lambda view: (f for a in view.attempts for f in search(view, a)), replaces, covers
+        )
 
     @classmethod
     def of_losses(
@@ -49,9 +63,14 @@ class Rule:
         patterns: tuple[str, ...],
         search: Callable[[View, AttemptView, Series], Iterable[Finding]],
         replaces: frozenset[str] = frozenset(),
+        covers: frozenset[str] = frozenset(),
     ) -> Rule:
         return cls.of_attempts(
-            name, patterns, lambda view, a: () if a.loss is None else search(view, a, a.loss), replaces
+            name,
+            patterns,
+            lambda view, a: () if a.loss is None else search(view, a, a.loss),
+            replaces,
+            covers,
         )
 
 

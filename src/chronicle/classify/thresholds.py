@@ -105,8 +105,6 @@ class Thresholds:
 
     # ---- the course of learning
     lasting: float = limit(0.25, "share of the log", "of loss or learning rate; less is a passage")
-    flat_share: float = limit(0.1, "share of the slope before", "learning that goes on at a tenth is none")
-    flat_t: float = limit(6.0, "standard errors", "that a knee is better than a smooth bend")
     overfit_late: float = limit(0.1, "share of the log", "a minimum in its last tenth is the end of learning")
     overfit_few: float = limit(0.15, "log units", "three to five evaluations, each worse than the one before")
     lag: float = limit(5.0, "times the steps that training took", "delay of generalisation (Power et al.)")

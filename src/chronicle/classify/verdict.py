@@ -12,19 +12,20 @@ from chronicle.classify.measure import positive
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged
-from chronicle.classify.rules import RULES, schedule, whole_run
-from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, SHIFT
+from chronicle.classify.rules import RULES, objectives, schedule, whole_run
+from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, SHIFT, SLOW
 from chronicle.classify.view import View
 from chronicle.metrics.roles import MIN_POINTS
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Verdict
 
+SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
 
 def diagnose(view: View) -> Diagnosis:
     """The diagnosis of a run: every rule asked once, the verdict rests on the live course."""
-    findings = collect(view)
+    findings = [weighed(view, f) for f in collect(view)]
     live = [f for f in findings if is_live(view, f)]
     verdict = _judge(view, live)
     if verdict is Verdict.GOOD:
@@ -43,12 +44,7 @@ def collect(view: View) -> list[Finding]:
     findings: list[Finding] = []
     for rule in RULES:
         new = list(rule.find(view))
-        places = {(f.metric, f.attempt, f.start_step) for f in new}
-        findings = [
-            f
-            for f in findings
-            if f.pattern not in rule.replaces or (f.metric, f.attempt, f.start_step) not in places
-        ]
+        findings = [f for f in findings if not any(rule.explains(n, f) for n in new)]
         findings += new
     return [f for f in findings if not schedule.explained_by_restart(view, f)]
 
@@ -93,7 +89,8 @@ def wild(view: View) -> bool:
 def _held_out_learns(view: View) -> bool:
     scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
     losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
-    return any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses)
+    held_out = any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses)
+    return held_out or objectives.rises(view)
 
 
 def rises(values: Floats) -> bool:
@@ -109,11 +106,13 @@ def rises(values: Floats) -> bool:
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
     that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry."""
+    if EXPLAINED in finding.evidence:
+        return Verdict.GOOD
     left = float(finding.evidence.get("residual_log", 0.0))
     too_high = left >= view.thresholds.bad_end
     if finding.pattern == SHIFT and "epoch" in finding.evidence:
         return Verdict.GOOD
-    if finding.pattern == SHIFT and too_high and _lasts(view, finding):
+    if finding.pattern == SHIFT and too_high and _lasts(view, finding, view.thresholds.for_good):
         return Verdict.WORRYING if held_out_stayed(view, finding.start_step, left) else Verdict.BAD
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(finding.evidence.get("end_share", 1.0)) <= view.thresholds.trifle
@@ -121,9 +120,34 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     return BY_ID[finding.pattern].verdict
 
 
-def _lasts(view: View, finding: Finding) -> bool:
+def weighed(view: View, finding: Finding) -> Finding:
+    """The finding with what explains it, if anything does: an explanation takes the weight that a finding has
+    in the verdict. The finding stays, for what is explained can still be seen."""
+    why = explanation(view, finding)
+    return replace(finding, evidence={**finding.evidence, EXPLAINED: why}) if why else finding
+
+
+def explanation(view: View, finding: Finding) -> str:
+    """Why a finding says nothing of how well a run learns; empty where it does.
+
+    Speed: where a loss or an objective is logged that tells, only a drop that goes on for a quarter of the
+    log is worth a worry. Rises that are over: the logged learning rate went up again, or they begin in the
+    first twentieth of the steps, in which nothing has a level.
+    """
+    limits, (first, last) = view.thresholds, span(view)
+    if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
+        return "the run learned as well"
+    if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
+        return ""
+    if schedule.at_restart(view, finding):
+        return "restart of the schedule"
+    start_up = first + limits.settling * (last - first)
+    return "start-up" if finding.start_step <= finding.end_step <= start_up else ""
+
+
+def _lasts(view: View, finding: Finding, share: float) -> bool:
     first, last = span(view)
-    return finding.end_step is None and last - finding.start_step >= view.thresholds.for_good * (last - first)
+    return finding.end_step is None and last - finding.start_step >= share * (last - first)
 
 
 def held_out_stayed(view: View, step: float, left: float) -> bool:
@@ -139,15 +163,16 @@ def held_out_stayed(view: View, step: float, left: float) -> bool:
 
 
 def span(view: View) -> tuple[int, int]:
-    """The first and the last step of a judged loss (0, 0 without one)."""
-    steps = [s.steps for s in (a.loss for a in view.attempts) if s is not None]
+    """The first and the last step of a judged loss or objective (0, 0 without one)."""
+    judged = (s for a in view.attempts for s in (a.loss, a.first(Role.OBJECTIVE)))
+    steps = [s.steps for s in judged if s is not None]
     return min((int(s.min()) for s in steps), default=0), max((int(s.max()) for s in steps), default=0)
 
 
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
     """More fast spikes than a good run has, on one metric; two at least."""
     metrics = {a.loss.metric for a in view.attempts if a.loss is not None}
-    spikes = sum(f.pattern == FAST and f.metric in metrics for f in live)
+    spikes = sum(f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence for f in live)
     first, last = span(view)
     return spikes >= 2 and spikes * 1e4 > view.thresholds.spike_rate * max(last - first, 1)
 

@@ -13,6 +13,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from chronicle.classify.course import reviewed
 from chronicle.classify.detect import Event, detect, engine_for, in_order
 from chronicle.classify.settled import settled
 from chronicle.classify.short_logs import hidden
@@ -110,8 +111,10 @@ class View:
 
     def _events(self, series: Series, sign: float) -> tuple[Event, ...]:
         seen = self._kernel(series, sign)[0]
-        more = hidden(series, self.thresholds, seen) if series.role in LOSSES and sign > 0 else ()
-        return in_order((*seen, *more))
+        if series.role not in LOSSES or sign < 0:
+            return seen
+        more = hidden(series, self.thresholds, seen)
+        return in_order(reviewed(series, (*seen, *more), self.thresholds))
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""

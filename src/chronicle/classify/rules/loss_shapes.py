@@ -4,7 +4,9 @@ spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
     Sees: rises of the loss that are over, or that come down when the log ends.
     Rule: back when a mean is within 15 % of the height (3 % of the loss at most, or 0.8 noise scales) of the
     *extrapolated trend*, not of the old level; dated where the sum of what samples have above that was
-    highest; fast within 150 steps or 10 samples.
+    highest; fast within 150 steps or 10 samples. What is open at the end is asked again: back if the loss is
+    at the level before *and* within what the course before forecasts, two standard deviations of that wide
+    (chronicle/classify/course.py); a rise that gives back what a dip had taken is none.
     Blind to: spikes of one sample below 8 noise scales (20 where every step is logged): they are hard
     batches. False alarm: somebody looks at a batch that was only hard.
     Source: PaLM (2204.02311, 5.1); BLOOM and IDEFICS logs.

@@ -2,9 +2,10 @@
 
 loss-scale-collapse
     Sees: a dynamic loss scale (fp16) that halves again and again.
-    Rule: within 50 samples it falls by 4 halvings net, after the search from its initial value is over; or
-    it ends below one.
-    Blind to: bf16 runs, which have no such series. False alarm: a restart for nothing.
+    Rule: within 50 samples it falls by 4 halvings net, after the search from its initial value is over, and
+    after the first tenth of the log, in which a search may pause; or it ends below one.
+    Blind to: bf16 runs, which have no such series, and a collapse in the first tenth that is survived.
+    False alarm: a restart for nothing.
     Source: OPT 2.5 (healthy at 1 or more), GLM-130B (30 steps before the loss), Megatron's defaults.
 
 attention-logit-growth
@@ -69,6 +70,9 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
     limits = view.thresholds
     need, within = limits.halvings, int(limits.halvings_within)
     begin = search_end(power, int(limits.halvings_end))
+    if len(power) and power[-1] >= 0:
+        settled = steps[0] + START_SHARE * (steps[-1] - steps[0])
+        begin = max(begin, int(np.searchsorted(steps, settled)))
     power, steps = power[begin:], steps[begin:]
     if len(power) < 2:
         return

@@ -243,14 +243,19 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 
 def explained_by_restart(view: View, rise: Finding) -> bool:
-    """Whether a rise of the loss is what a restart of the schedule does."""
+    """Whether a rise of the loss is no more than what a restart of the schedule does."""
+    small = float(rise.evidence.get("height_log", np.inf)) < view.thresholds.spike_height
+    return small and at_restart(view, rise)
+
+
+def at_restart(view: View, rise: Finding) -> bool:
+    """Whether a rise of the loss begins where the learning rate goes up again."""
     attempt = next(iter(view.named(rise.attempt)), None)
     loss = attempt.series.get(rise.metric or "") if attempt is not None else None
     if attempt is None or loss is None or rise.pattern not in BUMPS:
         return False
-    rate, limits = attempt.learning_rate, view.thresholds
-    small = float(rise.evidence.get("height_log", np.inf)) < limits.spike_height
-    return small and rate is not None and _restarts(loss, rate, rise.start_step, limits)
+    rate = attempt.learning_rate
+    return rate is not None and _restarts(loss, rate, rise.start_step, view.thresholds)
 
 
 def _restarts(loss: Series, rate: Series, onset: int, limits: Thresholds) -> bool:

@@ -33,6 +33,7 @@ from functools import cache
 
 import numpy as np
 
+from chronicle.classify.course import came_back
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import log_values, positive, running, scale, sure, tremble
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
@@ -62,8 +63,11 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     limits = view.thresholds
     if any(f.end_step is None for f in typed_findings(view, loss)):
         return
-    turn = risen(view, loss)
+    turn, (steps, y) = risen(view, loss), positive(loss)
     if turn is None:
+        return
+    a = int(np.searchsorted(steps, turn.start))
+    if came_back(steps, y, a, turn.rise, limits) is not None:
         return
     enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
     checks = [

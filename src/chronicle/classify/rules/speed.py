@@ -11,7 +11,8 @@ throughput-drop
 hang
     Sees: a run that stands still and goes on.
     Rule: between two logged points passes 20 times the usual time and five minutes, and no other pause of
-    the attempt is nearly as long (evaluations and checkpoints come again and again).
+    the attempt is nearly as long (evaluations and checkpoints come again and again). The first 8 points of
+    an attempt are its start-up, in which a step compiles and caches fill: no pause is told from that.
     Blind to: a hang that ends the attempt, which looks like any other end. False alarm: one long evaluation.
     Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
 """
@@ -129,7 +130,8 @@ def standstill(
         return
     usual = float(np.median(gaps[ok]))
     least = max(limits.hang_times * usual, limits.hang_s / unit_s) if unit_s else limits.hang_unknown * usual
-    for i in np.flatnonzero(ok & (gaps >= least)):
+    long = np.flatnonzero(ok & (gaps >= least))
+    for i in long[long >= limits.slow_samples]:
         alike = int(np.sum(ok & (gaps >= limits.midway * gaps[i]))) - 1
         if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / np.median(steps[ok]):
             continue
