@@ -76,7 +76,11 @@ def _event_lines(event: Event) -> Iterator[str]:
     shape = LOOKS[event.verdict][0] if event.verdict is not None else ""
     name = f"{shape} {event.patterns[0]}" if event.patterns else event.kind.value
     aside = f"{event.who}: " if event.kind in (EventKind.NOTE, EventKind.DECISION) and event.who else ""
-    yield from _filled(f"{event.mark:>2} {name}: {aside}{event.sentence}", "  ", "     ")
+    when = ""
+    if event.kind is EventKind.FAULT:  # the only one whose sentence does not say when
+        known = [f"step {count(event.step)}"] if event.step is not None else []
+        when = f" ({', '.join([*known, event.time] if event.time else known)})" if known or event.time else ""
+    yield from _filled(f"{event.mark:>2} {name}: {aside}{event.sentence}{when}", "  ", "     ")
 
 
 def _filled(text: str, first: str, rest: str) -> list[str]:
