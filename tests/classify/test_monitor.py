@@ -117,7 +117,7 @@ def test_nothing_logged_is_no_error() -> None:
 
 def in_a_new_process(code: str) -> str:
     """What code prints after numpy has been imported."""
-    command = [sys.executable, "-c", f"import sys, time, numpy\n{code}"]
+    command = [sys.executable, "-c", f"import sys, numpy\n{code}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -128,11 +128,6 @@ def test_importing_it_costs_a_trainer_numpy_and_little_else() -> None:
     assert {m.split(".")[0] for m in loaded} - set(sys.stdlib_module_names) == {"chronicle", "numpy"}
     assert [m for m in ours if m.startswith(("classify.rules", "classify.view", "timeline", "readers"))] == []
     assert len(ours) <= 28 and len(loaded) <= 60  # each costs up to some milliseconds
-
-
-def test_importing_it_takes_less_than_a_fifth_of_a_second() -> None:
-    clock = "start = time.thread_time(); import chronicle.classify; print(time.thread_time() - start)"
-    assert float(in_a_new_process(clock)) <= 0.2
 
 
 def test_the_package_is_its_one_function() -> None:
