@@ -152,6 +152,17 @@ def test_zeros_beside_a_dead_gradient_norm_are_hidden_nan() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "norm", "is_found"),
+    [(2, math.nan, True), (5, math.inf, True), (1, math.nan, False), (5, 0.0, False)],
+)
+def test_a_few_zeros_are_hidden_nan_where_the_gradient_norm_of_each_is_none(rows, norm, is_found) -> None:
+    """What Hugging Face's Trainer writes when it filters NaN, and is stopped a few rows later."""
+    loss, norms = Curve(1).loss[:240].copy(), np.ones(240)
+    loss[-rows:], norms[-rows:] = 0.0, norm
+    assert ("nan-inf" in classify({"loss": loss, "grad_norm": norms}).patterns) is is_found
+
+
 def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
     loss, norm = Curve(1).loss.copy(), np.ones(2000)
     loss[::3] = norm[::3] = math.nan

@@ -32,7 +32,8 @@ nan-inf
     Sees: non-finite values of the loss; exact zeros at its end while the gradient norm is not finite.
     Rule: any NaN or Inf that the loss has alone (a row in which every metric is NaN was never written, unless
     more of them end the log than ever came before); or eight zeros and more at the end, after a loss that was
-    never near zero, with a gradient norm that is NaN, Inf or exactly zero.
+    never near zero, with a gradient norm that is NaN, Inf or exactly zero; or two, if it is NaN or Inf in
+    all of them.
     Blind to: a filter that repeats the last mean instead (see frozen-metric). False alarm: a row left blank
     on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
@@ -70,6 +71,7 @@ SPIKES = having(Trait.SPIKE)
 BUMPS = SPIKES | {SHIFT}
 RISES = BUMPS | having(Trait.DIVERGES)  # what a rise of the loss looks like for want of its context
 ZEROS = 8  # samples of exactly 0.0 at the end of a loss
+FEW_ZEROS = 2  # of these at the end, where the gradient norm of each is NaN or Inf
 BEFORE = 8  # samples whose median is the level before an event
 RECENT = 6  # samples after a peak that have thirds of two: fewer cannot tell whether it still falls
 
@@ -367,24 +369,21 @@ def _nonfinite(shape: Shape) -> Finding | None:
 
 def _hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
     values, norm = series.values, attempt.grad_norm
-    if len(values) < 2 * ZEROS or values[-1] != 0.0:
+    if norm is None or len(values) < 2 * ZEROS or values[-1] != 0.0:
         return None
     start = int(np.flatnonzero(values != 0.0)[-1]) + 1 if (values != 0.0).any() else len(values)
-    zeros = len(values) - start
-    if zeros < ZEROS or norm is None or not (values[:start] > 0).all():
+    zeros, late = len(values) - start, norm.values[norm.steps >= series.steps[min(start, len(values) - 1)]]
+    if not len(late) or not (values[:start] > 0).all():
         return None
-    late = norm.values[norm.steps >= series.steps[start]]
-    dead = float(np.mean(~np.isfinite(late) | (late == 0.0))) if len(late) else 0.0
-    if dead < 0.5:
+    lost = ~np.isfinite(late)
+    need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else ZEROS
+    dead = float(np.mean(lost | (late == 0.0)))
+    if zeros < need or dead < 0.5:
         return None
     checks = [
-        Check("exact zeros at the end", zeros, "samples", f">= {ZEROS}", key="zero_samples"),
+        Check("exact zeros at the end", zeros, "samples", f">= {need}", key="zero_samples"),
         Check(
-            "gradient norm NaN, Inf or zero meanwhile",
-            dead,
-            "share",
-            ">= 0.5",
-            key="dead_grad_norm_share",
+            "gradient norm NaN, Inf or zero meanwhile", dead, "share", ">= 0.5", key="dead_grad_norm_share"
         ),
     ]
     at = At(attempt, series, series.steps[start], series.steps[start])
