@@ -142,8 +142,8 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.OTHER,
-        rf"(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|std|stdev|stddev|var|variance|weights?|coeff?)\b",
-        "best_val_loss, train_loss_std, loss_weight",
+        rf"(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|num|counts?|std|stdev|stddev|var|variance|weights?|coeff?)\b",
+        "best_val_loss, Loss/G/loss/num, train_loss_std, loss_weight",
     ),
     Alias(
         Role.UPDATE_NORM,
