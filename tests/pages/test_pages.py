@@ -84,7 +84,7 @@ hide: [navigation, toc]
 <div>
 <div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words: spike NaN"><select aria-label="Sort"><option value="bad">Worst first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
 <div class="ch-chips"></div>
-<p class="ch-compare" role="status" hidden> <a href="assets/view.html">Compare them</a></p>
+<p class="ch-compare" aria-live="polite" hidden> <a href="assets/view.html">Compare them</a></p>
 <ul class="ch-cards"></ul>
 <button type="button" class="ch-more" hidden>Show more</button>
 </div>

@@ -72,4 +72,7 @@ def test_assets_come_from_both_and_the_workspace_wins(tmp_path: Path) -> None:
         "assets/iframe-worker-local.js",
         "assets/logo.png",
         "assets/tokens.css",
+        "assets/view.css",
+        "assets/view.html",
+        "assets/view.js",
     ]

@@ -257,5 +257,5 @@ def test_what_catboost_writes_five_times_is_one_run() -> None:
     timeline = run.timeline()
     assert (len(timeline.attempts), timeline.doubts) == (1, ())
     losses = {name: str(track.role) for name, track in timeline.series.items() if "loss" in track.role}
-    assert losses == {"learn": "loss", "test": "validation-loss"}
+    assert losses == {"learn/RMSE": "loss", "test/RMSE": "validation-loss"}
     assert [len(timeline.series[name]) for name in losses] == [80, 80]

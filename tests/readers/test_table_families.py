@@ -97,7 +97,7 @@ def test_baselines_count_timesteps_in_columns_of_any_order(tmp_path: Path) -> No
     text = "rollout/ep_rew_mean,time/total_timesteps,train/loss\n12.5,2048,\n14.5,4096,0.5\n"
     attempt = log(tmp_path, text, "progress.csv")
     assert points(attempt, "rollout/ep_rew_mean") == [(2048, 12.5), (4096, 14.5)]
-    assert attempt.series["rollout/ep_rew_mean"].role is Role.SCORE
+    assert attempt.series["rollout/ep_rew_mean"].role is Role.OBJECTIVE
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])
@@ -149,8 +149,14 @@ def test_a_folder_of_dvclive_is_one_attempt(place: str, clock: bool, tmp_path: P
     assert points(attempt, "val/loss") == [(0, 2.75), (1, 2.5)]
     assert attempt.series["val/loss"].role is Role.VALIDATION_LOSS
     assert np.isnan(attempt.series["lr"].times).all() != clock
-    facts = {"format": "csv", "framework": "dvclive", "config/lr": 0.1, "config/optimizer": "adamw"}
-    assert attempt.facts == facts
+    assert attempt.facts == {
+        "format": "csv",
+        "framework": "dvclive",
+        "config/lr": 0.1,
+        "config/optimizer": "adamw",
+        "config/layers": "1",
+        "config/model/width": 8,
+    }
     assert len(runs_below(tmp_path)) == 1
 
 

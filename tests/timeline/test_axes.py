@@ -16,8 +16,9 @@ from chronicle.errors import UsageError
 from chronicle.figures import draw
 from chronicle.figures.scales import time_ticks
 from chronicle.model import Fault, Place
+from chronicle.story import tell
 from chronicle.timeline import on_axis, stitch
-from chronicle.workspace.config import AXES
+from chronicle.workspace.config import AXES, RunConfig
 
 UP, AGAIN = range(1000), range(800, 1600)
 
@@ -105,8 +106,16 @@ def test_findings_and_faults_stand_where_their_steps_stand():
 def test_the_whole_run_is_drawn_over_it_and_zooms_are_not(tmp_path):
     timeline = pair("consumed_samples", 8.0 * np.arange(1000), 8.0 * np.arange(800, 1600))
     told = diagnosis(finding("spike-fast-recovery", 900, 910, name="b"), joins=timeline.joins)
-    whole, zoom, _ = draw(timeline, told, tmp_path, title="T", x=on_axis(timeline, "samples"))
-    assert "over sample 0 to 12\u202f792. 1 Fast-recovering spike at sample 7\u202f200" in whole.alt
+    events = tell(timeline, told, RunConfig(), ()).events
+    whole, zoom, _ = draw(
+        timeline,
+        told,
+        tmp_path,
+        tell(timeline, told, RunConfig(), ()).events,
+        title="T",
+        x=on_axis(timeline, "samples"),
+    )
+    assert "loss over samples 0 to 12\u202f792. 1 Fast-recovering spike: " in whole.alt
     assert whole.caption.endswith("x axis: samples (consumed_samples, as logged).")
     assert "at step 900" in zoom.alt
 

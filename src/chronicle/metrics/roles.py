@@ -182,9 +182,8 @@ def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
         name for name in names if role_of(name) is Role.LOSS and not re.search(aliases.AN_ERROR, plain(name))
     ]
     totals = tuple(name for name in losses if not words_of(plain(name)))
-    unknown = [
-        name for name in names if role_of(name) is Role.OTHER or (name in losses and name not in totals)
-    ]
+    in_part = set(losses) - set(totals)
+    unknown = [name for name in names if role_of(name) is Role.OTHER or name in in_part]
     return tuple(unknown), totals
 
 

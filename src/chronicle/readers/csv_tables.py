@@ -198,7 +198,7 @@ def read_folder(path: Path) -> list[Attempt]:
         truncated |= metric.truncated
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the folder of a training")
-    facts = {"framework": "dvclive", **_parameters(path / PARAMETERS)}
+    facts = {"framework": "dvclive"}
     return [Attempt(path.name, (str(path),), series, facts, tuple(faults), truncated, "step")]
 
 
@@ -218,17 +218,3 @@ def _metric(file: Path) -> Attempt:
     column = next((name for name in reversed(table.names) if not counts_steps(name)), "")
     wanted = {n: c for n, c in table.columns.items() if n == column or n in ("step", "timestamp")}
     return attempt_of(file, table.n_rows, wanted, faults=table.faults, truncated=table.truncated)
-
-
-def _parameters(file: Path) -> dict[str, Any]:
-    """What `log_params` wrote, one name and value a line; lists and nested tables are left out."""
-    lines = head_lines(file) if file.is_file() else []
-    pairs = [line.partition(": ") for line in lines if line[:1].strip() and not line.startswith(("#", "-"))]
-    texts = {
-        f"config/{clean(name.strip(_QUOTES))}": text.strip().strip(_QUOTES)
-        for name, colon, text in pairs
-        if colon
-    }
-    values = {name: number(text) for name, text in texts.items()}
-    known = {n: clean(text) if values[n] is None else values[n] for n, text in texts.items() if text}
-    return dict(list(known.items())[:MOST_PARAMETERS])
