@@ -191,8 +191,8 @@ def test_the_same_columns_in_a_file_of_another_name_are_nothing(tmp_path: Path) 
 
 
 def test_a_file_for_each_of_the_losses_of_one_run(tmp_path: Path) -> None:
-    for name in ("train_loss.csv", "val_loss.csv"):
-        written(tmp_path, name, "".join(f"{2 + 1 / row}\n" for row in range(1, 20)))
+    for name, floor in (("train_loss.csv", 2), ("val_loss.csv", 2.5)):
+        written(tmp_path, name, "".join(f"{floor + 1 / row}\n" for row in range(1, 20)))
     timeline = stitch(read(tmp_path))
     assert (list(timeline.series), timeline.joins, len(runs_below(tmp_path))) == (
         ["train_loss", "val_loss"],

@@ -270,7 +270,7 @@ def test_the_sentence_of_a_hang_which_no_specimen_shows() -> None:
         event.sentence
         for event in tell(timeline, diagnosis, RunConfig(), ()).events
         if "hang" in event.patterns
-    ] == ["Nothing was logged for 15.0 min after step 199."]
+    ] == ["Nothing was logged for 15 min after step 199."]
 
 
 @pytest.mark.slow

@@ -60,8 +60,7 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
     copies: list[Attempt] = []
     for rank, log in enumerate(ranked):
         near = logs.near(log)
-        equal = [k for k in logs.may_equal(near, rank) if kept[k].clock.role is log.clock.role]
-        twins = ((k, by) for k in equal if (by := shift(kept[k], log)) is not None)
+        twins = ((k, by) for k in logs.may_equal(near, rank) if (by := shift(kept[k], log)) is not None)
         twin, by = next(twins, (None, 0))
         home = next((int(k) for k in near if is_part(kept[k], log)), None) if twin is None else twin
         if twin is not None:

@@ -386,7 +386,7 @@ _CATBOOST = re.compile(rb'\{\s*"meta":\s*\{[^{}]*"(?:test_sets|learn_sets|test_m
 
 
 def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
-    document = _document(path)
+    document, is_whole = _first_document(path)
     meta, rows = _object(document.get("meta")), document.get("iterations")
     columns = [
         (part, f"{part}/{_object(metric).get('name')}", place)
@@ -398,7 +398,7 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
         for part, name, place in columns:
             if place < len(values := _list(row.get(part))):
                 log.point(clean(name), row.get("iteration"), values[place], math.nan)
-    return False
+    return not is_whole
 
 
 def _list(value: Any) -> list[Any]:
@@ -410,8 +410,15 @@ def _texts(value: Any) -> list[str]:
 
 
 def _document(path: Path) -> Row:
+    return _first_document(path)[0]
+
+
+def _first_document(path: Path) -> tuple[Row, bool]:
+    """The first JSON document of a file, and whether nothing stands after it."""
     try:
-        return _object(json.loads(path.read_bytes()))
+        text = path.read_bytes().decode("utf-8", "replace").strip()
+        document, end = json.JSONDecoder().raw_decode(text)
+        return _object(document), end == len(text)
     except (ValueError, RecursionError) as err:
         raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
 
