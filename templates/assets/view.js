@@ -215,7 +215,8 @@
     if (run.runs.length > 1 && event.kind !== "finding") return;
     g.fillStyle = g.strokeStyle = run.runs.length > 1 ? token(STYLES[event.run][0]) : event.verdict ? token(event.verdict) : token("dead");
     if (event.kind === "finding" && run.runs.length === 1) {
-      const a = X(Math.max(start, from)), b = X(Math.min(last, to));
+      const a = X(Math.max(start, from)); // one that is not over is marked where it begins: bands to the end would cover each other
+      const b = end === null ? a + (start < from ? 0 : 6) : X(Math.min(last, to));
       if (b - a < .9 * (X(to) - X(from))) { g.globalAlpha = .14; g.fillRect(a, top, Math.max(b - a, 2), bottom - top); }
     } else { g.globalAlpha = .6; g.setLineDash([3, 3]); g.beginPath(); g.moveTo(X(start), top); g.lineTo(X(start), bottom); g.stroke(); g.setLineDash([]); }
     g.globalAlpha = 1;
