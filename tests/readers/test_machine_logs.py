@@ -65,6 +65,7 @@ def test_classify_and_the_entry_tell_of_them(folder: Path, chronicle) -> None:
         "count": 1, "where": entry["faults"][0]["where"],
     }  # fmt: skip
     (page,) = [file.read_text("utf-8") for file in (out / "runs").rglob("*.html")]
+    assert f"{told} on nid003." in page and "08:28" in page
     assert "Slurm job 123 cancelled: node failure" in page
 
 

@@ -43,11 +43,9 @@ DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<
 
 # Of an environment that Gym's Monitor wraps, as in stable-baselines3: a comment, and a row an episode.
 _BEGUN, _EPISODE = "t_start", {"r": "episode reward", "l": "episode length", "t": "elapsed (s)"}
-_QUOTES = "'\""
 
 METRIC_FOLDERS = ("plots/metrics", "plots/scalars", "scalars")
-PARAMETERS = "params.yaml"
-MOST_FILES, MOST_PARAMETERS = 10_000, 1000
+MOST_FILES = 10_000
 
 
 # --- which files are tables ---
