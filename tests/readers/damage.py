@@ -49,7 +49,7 @@ class Damaged:
 
 
 def damaged(content: bytes, seed: int = 0, each: int = 12, long_bytes: int = LONG_BYTES) -> Iterator[Damaged]:
-    """All damaged copies of a log, ``each`` of every kind that has a place; long lines have ``long_bytes``."""
+    """All damaged copies of a log: ``each`` of every kind with a place; long lines have ``long_bytes``."""
     random_ = random.Random(seed)
     for kind in (cut, flipped, zeroed, overwritten):
         yield from (kind(content, random_.randrange(len(content))) for _ in range(each))
