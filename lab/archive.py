@@ -1,8 +1,8 @@
 """A team's archive of thirty runs over three months: `python -m lab.archive FOLDER`.
 
-The curves are those of the lab's trainings, as they stand in runs/; the team, its dates, its machines and its
-notes are made up (lab/archive.toml), and every page of the archive says so. It shows what chronicle is after a
-quarter of use: resumes, faults, decisions, reviews, two people, runs that still train.
+The curves are those of the lab's trainings, as they stand in runs/; the team, its dates, its machines and
+its notes are made up (lab/archive.toml), and every page of the archive says so. It shows what chronicle is
+after a quarter of use: resumes, faults, decisions, reviews, two people.
 """
 
 from __future__ import annotations

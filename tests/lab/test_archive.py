@@ -1,6 +1,7 @@
-"""The archive of a made-up team: thirty runs, three months, two people, and nothing that pretends to be real."""
+"""The archive of a made-up team: thirty runs, three months, two people, and all of it said to be made up."""
 
 from datetime import date
+from itertools import pairwise
 
 import pytest
 from lab.archive import SAYS, make
@@ -43,7 +44,7 @@ def test_an_attempt_begins_after_the_one_before(runs):
     attempts = chronicle.runs(run.folder)[0].timeline().attempts
     spans = [(s.times.min(), s.times.max()) for a in attempts for m, s in a.series.items() if m == "lm loss"]
     assert len(spans) == 4
-    assert all(later[0] - earlier[1] == 2700 for earlier, later in zip(spans, spans[1:], strict=False))
+    assert all(later[0] - earlier[1] == 2700 for earlier, later in pairwise(spans))
 
 
 def test_an_archive_is_made_once(tmp_path, runs):
