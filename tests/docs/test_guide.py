@@ -57,6 +57,7 @@ def test_what_the_first_snippet_writes_is_understood(tmp_path: Path) -> None:
     log = scope["Log"](tmp_path)
     for step in range(20):
         log(step, loss=2.0 - step / 20, grad_norm=0.3, lr=1e-3, batch_size=8)
+    log.file.close()
     (attempt,) = chronicle.read(tmp_path)
     roles = {name: series.role for name, series in attempt.series.items()}
     assert roles["loss"] is Role.LOSS and roles["grad_norm"] is Role.GRAD_NORM

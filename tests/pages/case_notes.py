@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chronicle.model import Note
 from chronicle.pages import load_cases
-from chronicle.workspace.folders import line_of
+from chronicle.workspace.notes import line_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = load_cases([ROOT / "gallery"])

@@ -14,7 +14,7 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.errors import ConfigError
 from chronicle.pages import load_cases, pages
 from chronicle.pages.words import cited
-from chronicle.workspace.folders import read_notes
+from chronicle.workspace.notes import read_notes
 
 CASE = """---
 id: demo
