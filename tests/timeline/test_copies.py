@@ -58,6 +58,20 @@ def test_a_training_of_five_epochs_in_two_formats_is_judged_once():
     assert stitch([both[1], Attempt("other", ("other",), other)]).copies == ()
 
 
+def test_a_short_log_that_ends_in_nan_is_a_copy_however_it_was_rounded():
+    """Twelve steps of which the loss of five is NaN: every digit in a file, four decimals on a console."""
+    rng = np.random.default_rng(4)
+    values = {name: rng.random(12) / 50 for name in ("loss", "grad_norm", "data_time")}
+    values["loss"][7:] = values["grad_norm"][7:] = np.nan
+    whole = assign({name: series(name, range(12), v) for name, v in values.items()})
+    printed = assign({name: series(name, range(12), np.round(v, 4)) for name, v in values.items()})
+    both = [Attempt(name, (name,), those) for name, those in (("scalars.json", whole), ("log", printed))]
+    assert [c.name for c in stitch(both).copies] == ["scalars.json"]
+    values["data_time"][3] += 0.001
+    other = assign({name: series(name, range(12), v) for name, v in values.items()})
+    assert stitch([both[1], Attempt("other", ("other",), other)]).copies == ()
+
+
 def test_metrics_in_files_of_their_own_are_one_attempt():
     logs = [
         Attempt(n, (n,), stitch({n: (UP, course(UP, k))}).attempts[0].series)

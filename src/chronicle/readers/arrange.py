@@ -17,6 +17,7 @@ from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.readers.columns import counts_steps
 from chronicle.readers.find import WRITERS
 from chronicle.readers.side_files import BY_TIME, Told, home_of
+from chronicle.readers.step_axis import MANY
 
 # The name of an event file: Unix seconds, then host and process.
 _EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v2)?$)?")
@@ -24,6 +25,8 @@ _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belon
 
 _COUNTER = "step_counter"  # the fact that names one of several counters of a log
 _MOSTLY, _FEWEST = 0.9, 3  # share of the steps of a log that a counter of another one has
+_FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how evenly
+_MOST_NAMED = 3  # series of another counter
 
 
 def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Attempt]:
@@ -33,7 +36,8 @@ def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Atte
     """
     attempts, asides = _asides(attempts)
     attempts = _with_facts(_equated(attempts), [*told, *asides])
-    attempts = sorted(_join_writers(_latest_states(attempts)), key=lambda one: natural(one.name))
+    attempts = [_on_one_counter(one) for one in _join_writers(_latest_states(attempts))]
+    attempts = sorted(attempts, key=lambda one: natural(one.name))
     starts = [started(one) for one in attempts]
     if all(map(math.isfinite, starts)):
         attempts = [one for _, one in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
@@ -78,6 +82,59 @@ def _counted_by(attempt: Attempt, name: str) -> Attempt:
         for metric, one in series.items()
     }
     return replace(attempt, series=moved, facts={**attempt.facts, _COUNTER: name})
+
+
+def _on_one_counter(attempt: Attempt) -> Attempt:
+    """The attempt of event files with all its series on one counter, that of the longest of them.
+
+    A series that counts something else (epochs beside steps, batches beside epochs) stands at the step that
+    the counter had reached when it was written, an epoch at its end.
+    """
+    if attempt.facts.get("format") != "event file":
+        return attempt
+    alike: dict[tuple[int, ...], list[Series]] = {}  # series with one length, first and last step
+    for series in attempt.series.values():
+        if len(series):
+            alike.setdefault((len(series), int(series.steps[0]), int(series.steps[-1])), []).append(series)
+    axis, *_ = max(alike.values(), key=lambda group: (len(group[0]), len(group)), default=[None])
+    if axis is None or len(alike) < 2 or not (np.diff(axis.times) >= 0).all():
+        return attempt
+    others = [one for group in alike.values() if _counts_other(axis, group[0]) for one in group]
+    if not others:
+        return attempt
+    moved = {one.metric: replace(one, steps=_reached_at(axis, one)) for one in others}
+    rows = "".join(f"; {len(one)} rows by {one.metric}" for one in others[:_MOST_NAMED])
+    facts = {_COUNTER: f"{axis.metric}{rows}", **attempt.facts}
+    return replace(attempt, series=attempt.series | moved, facts=facts)
+
+
+def _counts_other(axis: Series, other: Series) -> bool:
+    """Whether the steps of two series of one process are those of two counters: at equal times one of them
+    is far behind, and by the same factor throughout."""
+    if not np.isfinite(other.times).all():
+        return False
+    before, after = _around(axis, other)
+    slack = 2 * np.median(np.abs(np.diff(axis.steps)))
+    outside = (other.steps < before - slack) | (other.steps > after + slack)
+    begun = other.times >= axis.times[0]
+    steps, reached = other.steps[begun].astype(np.float64), before[begun].astype(np.float64)
+    if np.mean(outside) < _MOSTLY or len(steps) < MANY or not np.ptp(steps) or not np.ptp(reached):
+        return False
+    factor = np.ptp(reached) / np.ptp(steps)
+    return max(factor, 1 / factor) >= _FACTOR and np.corrcoef(steps, reached)[0, 1] >= _LINEAR
+
+
+def _reached_at(axis: Series, other: Series) -> Steps:
+    """The steps of the counter when the points of another series were written: of a slower one, as epochs
+    are, the last step before them, of a faster one the next, which is logged when that is over."""
+    before, after = _around(axis, other)
+    return before if np.ptp(other.steps) < np.ptp(before) else after
+
+
+def _around(axis: Series, other: Series) -> tuple[Steps, Steps]:
+    """The steps of a series just before and just after the points of another one were written."""
+    at = np.searchsorted(axis.times, other.times, side="right")
+    return axis.steps[np.maximum(at - 1, 0)], axis.steps[np.minimum(at, len(axis) - 1)]
 
 
 def started(attempt: Attempt) -> float:
@@ -163,7 +220,7 @@ def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Event files in train/, validation/, ... are writers of one process: one attempt, tags with the folder.
 
     A file of the first writer (train/, or the folder around) is an attempt; those of the others belong to
-    the attempt that ran when they were begun.
+    the attempt of their process, else to the one that ran when they were begun.
     """
     events = [one for one in attempts if one.facts.get("format") == "event file"]
     rest = [one for one in attempts if one.facts.get("format") != "event file"]
@@ -181,11 +238,12 @@ def _joined(group: list[Attempt]) -> list[Attempt]:
     others = [one for one in group if ranks[id(one)] != first]
     if not others:
         return group
-    leaders = sorted((one for one in group if ranks[id(one)] == first), key=started)
+    leaders = sorted((one for one in group if ranks[id(one)] == first), key=_begun)
     followers: dict[int, list[Attempt]] = {}
     for one in others:
-        running = [i for i, leader in enumerate(leaders) if started(leader) <= started(one)]
-        followers.setdefault(running[-1] if running else 0, []).append(one)
+        ours = [i for i, leader in enumerate(leaders) if _process(leader) == _process(one) != ""]
+        running = [i for i in ours or range(len(leaders)) if _begun(leaders[i]) <= _begun(one)]
+        followers.setdefault((running or ours[:1] or [0])[-1], []).append(one)
     return [_one_of(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
 
 
