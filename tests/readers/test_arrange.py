@@ -6,8 +6,9 @@ from pathlib import Path
 
 from tests.readers.writers import event, frame, simple, summary
 
-from chronicle.model import Attempt
+from chronicle.model import Attempt, Role
 from chronicle.readers import read
+from chronicle.timeline import stitch
 
 Point = tuple[float, int, str, float]  # Unix seconds, step, tag, value
 
@@ -71,3 +72,37 @@ def test_a_writer_belongs_to_its_process_though_it_writes_first(tmp_path: Path) 
         {"train/epoch_loss": [0, 1, 2, 3, 4], "validation/epoch_loss": [0, 1, 2, 3, 4]},
         {"train/epoch_loss": [5, 6, 7, 8, 9], "validation/epoch_loss": [5, 6, 7, 8, 9]},
     ]
+
+
+def monitor(file: Path, begun: float, rows: list[tuple[int, float]]) -> None:
+    """What Gym's Monitor writes of each episode: reward, length, seconds since the environment was made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f'#{{"t_start": {begun}, "env_id": "CartPole-v1"}}', "r,l,t"]
+    lines += [f"{length}.0,{length},{at}" for length, at in rows]
+    file.write_text("\n".join(lines) + "\n")
+
+
+def test_environments_are_one_series_of_episodes_in_the_order_in_which_they_end(tmp_path: Path) -> None:
+    monitor(tmp_path / "0.monitor.csv", 1e9, [(20, 2.0), (30, 6.0)])
+    monitor(tmp_path / "1.monitor.csv", 1e9 + 1, [(10, 0.5), (25, 3.0)])
+    (attempt,) = read(tmp_path)
+    reward = attempt.series["episode reward"]
+    assert (reward.steps.tolist(), reward.values.tolist()) == ([10, 30, 55, 85], [10, 20, 25, 30])
+    assert (reward.role, attempt.sources) == (
+        Role.OBJECTIVE,
+        (str(tmp_path / "0.monitor.csv"), str(tmp_path / "1.monitor.csv")),
+    )
+
+
+def test_episodes_stand_at_the_steps_of_the_log_in_their_folder(tmp_path: Path) -> None:
+    """A second launch counts on from step 4000, and its environments count from nothing."""
+    reward = [(1e9 + 10 * k, 4000 + 128 * k, "rollout/ep_rew_mean", 20.0 + k) for k in range(1, 11)]
+    events(tmp_path / "events.out.tfevents.1000000003.vm.7.0", reward)
+    monitor(tmp_path / "0.monitor.csv", 1e9, [(20, 15.0), (30, 30.0), (40, 95.0)])
+    timeline = stitch(read(tmp_path))
+    assert {name: (track.steps.tolist()[-3:], track.role) for name, track in timeline.series.items()} == {
+        "rollout/ep_rew_mean": ([5024, 5152, 5280], Role.OBJECTIVE),
+        "episode reward": ([4192, 4384, 5216], Role.SCORE),
+        "episode length": ([4192, 4384, 5216], Role.OTHER),
+        "elapsed (s)": ([4192, 4384, 5216], Role.OTHER),
+    }

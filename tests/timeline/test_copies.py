@@ -30,6 +30,16 @@ def test_one_run_in_two_formats_is_judged_once():
     assert timeline.attempts[0].sources == ("events", "table.csv")
 
 
+def test_a_log_without_times_has_those_of_its_copy():
+    """A table of every digit is kept before the event file that tells when its rows were written."""
+    more = {"m": series("grad_norm", UP, np.arange(1000.0), None)}
+    table, events = log("table.csv", UP, start=None, **more), log("events", UP, start=0)
+    timeline = stitch([table, events])
+    assert [c.name for c in timeline.copies] == ["events"]
+    np.testing.assert_array_equal(timeline.series["loss"].times, events.series["loss"].times)
+    assert np.isnan(timeline.series["grad_norm"].times).all()
+
+
 def test_seeds_and_frozen_losses_are_no_copies():
     smooth = [log(n, UP, start=None) for n in "ab"]
     for seed, attempt in enumerate(smooth):

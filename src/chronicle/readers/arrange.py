@@ -13,8 +13,9 @@ import numpy as np
 
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.columns import counts_steps
+from chronicle.readers.csv_tables import LENGTH, REWARD
 from chronicle.readers.find import WRITERS
 from chronicle.readers.side_files import BY_TIME, Told, home_of
 from chronicle.readers.step_axis import MANY
@@ -25,6 +26,7 @@ _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belon
 
 _COUNTER = "step_counter"  # the fact that names one of several counters of a log
 _MOSTLY, _FEWEST = 0.9, 3  # share of the steps of a log that a counter of another one has
+_CELLS = ("values", "times")  # of a series
 _FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how evenly
 _MOST_NAMED = 3  # series of another counter
 
@@ -36,7 +38,7 @@ def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Atte
     """
     attempts, asides = _asides(attempts)
     attempts = _with_facts(_equated(attempts), [*told, *asides])
-    attempts = [_on_one_counter(one) for one in _join_writers(_latest_states(attempts))]
+    attempts = [_on_one_counter(one) for one in _join_writers(_latest_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda one: natural(one.name))
     starts = [started(one) for one in attempts]
     if all(map(math.isfinite, starts)):
@@ -113,7 +115,7 @@ def _counts_other(axis: Series, other: Series) -> bool:
     is far behind, and by the same factor throughout."""
     if not np.isfinite(other.times).all():
         return False
-    before, after = _around(axis, other)
+    before, after = _beside(axis, other)
     slack = 2 * np.median(np.abs(np.diff(axis.steps)))
     outside = (other.steps < before - slack) | (other.steps > after + slack)
     begun = other.times >= axis.times[0]
@@ -127,14 +129,51 @@ def _counts_other(axis: Series, other: Series) -> bool:
 def _reached_at(axis: Series, other: Series) -> Steps:
     """The steps of the counter when the points of another series were written: of a slower one, as epochs
     are, the last step before them, of a faster one the next, which is logged when that is over."""
-    before, after = _around(axis, other)
+    before, after = _beside(axis, other)
     return before if np.ptp(other.steps) < np.ptp(before) else after
 
 
-def _around(axis: Series, other: Series) -> tuple[Steps, Steps]:
+def _beside(axis: Series, other: Series) -> tuple[Steps, Steps]:
     """The steps of a series just before and just after the points of another one were written."""
     at = np.searchsorted(axis.times, other.times, side="right")
     return axis.steps[np.maximum(at - 1, 0)], axis.steps[np.minimum(at, len(axis) - 1)]
+
+
+def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts, what the environments of one training tell of their episodes as one: at the steps of the
+    log in their folder that was begun with them, if it has times, and judged no more, as that log is."""
+    by_folder: dict[str, list[Attempt]] = {}
+    for one in attempts:
+        if one.series.keys() >= {REWARD, LENGTH} and "started_at" in one.facts:
+            by_folder.setdefault(_around(one), []).append(one)
+    rest = [one for one in attempts if all(one is not e for ones in by_folder.values() for e in ones)]
+    found = []
+    for folder, ones in by_folder.items():
+        episodes = _episodes(ones)
+        beside = [one for one in rest if _around(one) == folder and math.isfinite(started(one))]
+        if beside:
+            log = min(beside, key=lambda one: abs(_begun(one) - _begun(episodes)))
+            axis = max(log.series.values(), key=len)
+            steps = np.interp(episodes.series[LENGTH].times, axis.times, axis.steps).astype(np.int64)
+            placed = {metric: replace(one, steps=steps) for metric, one in episodes.series.items()}
+            placed[REWARD] = replace(placed[REWARD], role=Role.SCORE)
+            episodes = replace(episodes, series=placed)
+        found.append(episodes)
+    return rest + found
+
+
+def _episodes(ones: Sequence[Attempt]) -> Attempt:
+    """The episodes of all environments in the order in which they ended, at the steps of all of them."""
+    parts = [one.series for one in ones]
+    order = np.argsort(np.concatenate([series[LENGTH].times for series in parts]), kind="stable")
+    columns = {
+        metric: [np.concatenate([getattr(series[metric], of) for series in parts])[order] for of in _CELLS]
+        for metric in parts[0]
+        if all(metric in series and len(series[metric]) == len(series[LENGTH]) for series in parts)
+    }
+    steps = np.cumsum(columns[LENGTH][0]).astype(np.int64)
+    series = {m: Series(m, Role.OTHER, steps, values, times) for m, (values, times) in columns.items()}
+    return replace(_one_of(ones[0], ones[1:]), series=series)
 
 
 def started(attempt: Attempt) -> float:
@@ -255,7 +294,12 @@ def _writer_rank(attempt: Attempt) -> int:
 
 def _folder(attempt: Attempt) -> str:
     """The name of the folder that the log of an attempt lies in; "" for that which was read."""
-    return attempt.name.rpartition("/")[0].rpartition("/")[2]
+    return _around(attempt).rpartition("/")[2]
+
+
+def _around(attempt: Attempt) -> str:
+    """The folder that the log of an attempt lies in, relative to that which was read."""
+    return attempt.name.rpartition("/")[0]
 
 
 def _one_of(leader: Attempt, followers: Sequence[Attempt]) -> Attempt:

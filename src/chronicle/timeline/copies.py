@@ -227,20 +227,32 @@ def is_part(a: Course, b: Course) -> bool:
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
-    """The keeper with the series that only the other log has, whatever they are called there."""
+    """The keeper with the series that only the other log has, whatever they are called there, and with the
+    times of those that both have, where it has none."""
     own = list(keeper.series.values())
     new = {
         metric: s
         for metric, s in other.series.items()
         if metric not in keeper.series and not any(_alike(o, s) and are_equal(o, s) for o in own)
     }
+    timed = {m: _timed(s, other.series[m]) for m, s in keeper.series.items() if m in other.series}
     return replace(
         keeper,
-        series={**keeper.series, **new},
+        series={**keeper.series, **timed, **new},
         sources=tuple(dict.fromkeys((*keeper.sources, *other.sources))),
         facts={**other.facts, **keeper.facts},
         faults=(*keeper.faults, *other.faults),
     )
+
+
+def _timed(own: Series, other: Series) -> Series:
+    """A series, if it has no times with those that another one has at the same steps."""
+    if np.isfinite(own.times).any() or not np.isfinite(other.times).any():
+        return own
+    i, j = common(own, other)
+    times = np.full(len(own), np.nan)
+    times[i] = other.times[j]
+    return replace(own, times=times)
 
 
 def _alike(a: Series, b: Series) -> bool:
