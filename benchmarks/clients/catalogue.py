@@ -138,7 +138,7 @@ CLIENTS = {
     "neptune-scale": _loop("neptune", "neptune_scale", "neptune-scale"),
     "clearml": _loop("clearml", "clearml", "clearml", ends_hard=True),
     "sacred": _loop("track", "sacred", "sacred", **_ALONE),
-    "dvclive": _loop("track", "dvclive", "dvclive"),
+    "dvclive": _loop("track", "dvclive", "dvclive", **_ONE_FILE),
     "timm": _loop("vision", "timm_summary", "timm", **_EPOCHS),
     "lightning-csv": _own("torch", "lightning_csv", "lightning", exact="float32", roles=_LIGHTNING),
     "lightning-tensorboard": _own(
