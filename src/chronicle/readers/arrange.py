@@ -107,7 +107,7 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
     moved = {one.metric: replace(one, steps=_reached_at(axis, one)) for one in others}
     rows = "".join(f"; {len(one)} rows by {one.metric}" for one in others[:_MOST_NAMED])
     facts = {_COUNTER: f"{axis.metric}{rows}", **attempt.facts}
-    return replace(attempt, series=attempt.series | moved, facts=facts)
+    return replace(attempt, series={**attempt.series, **moved}, facts=facts)
 
 
 def _counts_other(axis: Series, other: Series) -> bool:
@@ -123,7 +123,8 @@ def _counts_other(axis: Series, other: Series) -> bool:
     if np.mean(outside) < _MOSTLY or len(steps) < MANY or not np.ptp(steps) or not np.ptp(reached):
         return False
     factor = np.ptp(reached) / np.ptp(steps)
-    return max(factor, 1 / factor) >= _FACTOR and np.corrcoef(steps, reached)[0, 1] >= _LINEAR
+    even = float(np.corrcoef(steps, reached)[0, 1])
+    return bool(max(factor, 1 / factor) >= _FACTOR and even >= _LINEAR)
 
 
 def _reached_at(axis: Series, other: Series) -> Steps:
