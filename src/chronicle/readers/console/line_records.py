@@ -64,7 +64,8 @@ class Record:
         self.line_pairs, self.open = line_pairs, open
         self.pairs = [item.pair for item in line_pairs]
         self.shape = tuple(pair.name for pair in self.pairs)
-        self.epoch = next((pair for pair in self.pairs if _last_word(pair.name) == "epoch"), None)
+        at = _epoch_at(self.shape)
+        self.epoch = self.pairs[at] if at >= 0 else None
         ranked = [(rank, pair) for pair in self.pairs if (rank := rank_of(pair)) is not None]
         self.counters = sorted(ranked, key=itemgetter(0)) if len(ranked) > 1 else ranked
         metric = next((pair.name for pair in self.pairs if not counts(pair)), "")
@@ -112,6 +113,11 @@ class Record:
     @property
     def is_block(self) -> bool:
         return len({item.line.number for item in self.line_pairs}) > 1
+
+    @property
+    def tells_training(self) -> bool:
+        """Whether it holds a metric that trainings are judged by, and of the training itself."""
+        return not self.evaluation and any(is_judged(n) and not _names_an_evaluation(n) for n in self.shape)
 
     @property
     def is_training(self) -> bool:
@@ -198,6 +204,15 @@ def is_judged(name: str) -> bool:
     return "loss" in name.lower() or role_of(name) in _JUDGED
 
 
+@lru_cache(maxsize=4096)
+def _epoch_at(names: tuple[str, ...]) -> int:
+    """The place of what counts epochs, or of episodes in which other names count steps; -1 for none."""
+    words = [_last_word(name) for name in names]
+    n_counters = sum(_rank_of_name(name) is not None for name in names)
+    outer = ("epoch", "episode")[: 1 + (n_counters > 1)]
+    return next((words.index(word) for word in outer if word in words), -1)
+
+
 def rank_of(pair: Pair) -> int | None:
     """How well a pair counts steps (0 is best); None where it does not. Epochs are not asked here."""
     whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
@@ -242,8 +257,8 @@ def as_bar(pair: Pair) -> Pair:
 
 
 def key_of(pair: Pair) -> str:
-    """The name of a counter; bars without a name are told apart by what they count up to."""
-    return f"progress/{pair.of}" if pair.name == "progress" else pair.name
+    """The name of a counter, without its case; bars without a name are told apart by what they count up to."""
+    return f"progress/{pair.of}" if pair.name == "progress" else pair.name.lower()
 
 
 @lru_cache(maxsize=4096)
@@ -382,11 +397,10 @@ class Gatherer:
         if alone or self._table.would_read(words):
             return None
         names = [pair.name for pair in named]
-        epoch = next((i for i, name in enumerate(names) if _last_word(name) == "epoch"), -1)
         ranks = ((_rank_of_name(name), i, name) for i, name in enumerate(names))
         ranked = sorted(((rank, i, name) for rank, i, name in ranks if rank is not None), key=itemgetter(0))
         record = Record([LinePair(pair, _NO_LINE, _NO_PREFIX) for pair in named], words)
-        return Told(named, record.evaluation, who, at, epoch, ranked)
+        return Told(named, record.evaluation, who, at, _epoch_at(record.shape), ranked)
 
     def take(self, line: Line, prefix: Prefix) -> Iterator[Record]:
         """The records that are complete with this line; one without pairs for a line that says nothing."""
