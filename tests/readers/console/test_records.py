@@ -75,6 +75,22 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "a table of numpy's savetxt, whose names are parted by commas": (
+        "# step, loss, grad_norm\n" + repeated("{i}.0e+00 {loss} 0.5\n"),
+        {"loss": LOSS, "grad_norm": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
+    "DeepXDE's loss.dat, which names groups of columns": (
+        "# step, loss_train, loss_test, metrics_test\n" + repeated("{i} {loss} 0.25 4.625 0.25 0.75\n"),
+        {
+            "loss_train/1": LOSS,
+            "loss_train/2": steps(*STEPS, first=0.25, by=0),
+            "loss_test/1": steps(*STEPS, first=4.625, by=0),
+            "loss_test/2": steps(*STEPS, first=0.25, by=0),
+            "metrics_test": steps(*STEPS, first=0.75, by=0),
+        },
+        "step",
+    ),
     "a table with borders": (
         "┃ step ┃ loss ┃ lr ┃\n" + repeated("│ {i} │ {loss} │ 1 │\n"),
         {"loss": LOSS, "lr": steps(*STEPS, first=1.0, by=0)},

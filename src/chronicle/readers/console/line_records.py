@@ -10,6 +10,7 @@ epoch  train_loss  valid_loss  time     a table: rows under a header that names 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -257,7 +258,7 @@ def as_bar(pair: Pair) -> Pair:
 
 
 def key_of(pair: Pair) -> str:
-    """The name of a counter, without its case; bars without a name are told apart by what they count up to."""
+    """The name of a counter without its case; bars without a name are told apart by what they count up to."""
     return f"progress/{pair.of}" if pair.name == "progress" else pair.name.lower()
 
 
@@ -282,6 +283,7 @@ _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b"
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
+_OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
 _MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
 
 
@@ -309,6 +311,8 @@ class Table:
             return None
         cells = _bordered(text) or text.split()
         cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
+        if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
+            self.names = _spread(cells)
         if len(cells) != len(self.names):
             return None
         row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := _cell(name, cell))]
@@ -335,6 +339,8 @@ def _header(text: str) -> tuple[str, ...]:
         return ()
     cells = _bordered(text) or _GAP.split(text.strip())
     names = cells if len(cells) > 1 else text.split()
+    if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows that blanks part
+        names = [name.strip() for name in text[2:].split(",")]
     names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
     if not 2 <= len(names) <= _MOST_COLUMNS:
@@ -342,6 +348,25 @@ def _header(text: str) -> tuple[str, ...]:
     if not all(_COLUMN.fullmatch(name) and number(name) is None for name in names):
         return ()
     return tuple(names) if any(map(_counts, names[:2])) or names[0].lower() == "class" else ()
+
+
+def _spread(cells: Sequence[str]) -> tuple[str, ...]:
+    """The names of the cells of DeepXDE's `loss.dat`, of which the header names groups alone.
+
+    A loss of the test stands for each of the training, and metrics behind them: how many losses there are is
+    what brings the ones nearest to the others in the first row, where those of boundaries are the same.
+    """
+    values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
+
+    def apart(n: int) -> float:
+        return (
+            sum(abs(math.log(one / two)) for one, two in zip(values[:n], values[n : 2 * n], strict=True)) / n
+        )
+
+    n_losses = min(range(1, len(values) // 2 + 1), key=apart)
+    sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
+    groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
+    return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
 
 
 def _counts(name: str) -> bool:
