@@ -1,8 +1,8 @@
 """The compiled kernel for all tests of the classifier: with it a run is judged ten times faster.
 
 test_kernel.py holds it to the plain one, bit by bit. It is compiled once on a machine, by the first of the
-processes that share the tests; the others, and later sessions, read it from numba's cache on disk. A
-`Monitor` takes the plain one unless it is told otherwise.
+processes that share the tests; the others, and later sessions, read it from numba's cache on disk.
+A `Monitor` takes the plain one unless it is told otherwise.
 """
 
 from __future__ import annotations
