@@ -1,5 +1,6 @@
 # make site   sets everything up, builds the reference gallery from runs/, and says where to open it
 # make test   sets everything up and runs all tests, on all cores
+# make long   the same with every member of the long families, of which make test takes some
 # make quick  the tests that take less than a second each
 # Needs Python 3.11 or newer, make and a C library. Both may be called again at once: nothing is installed twice.
 
@@ -9,13 +10,16 @@ SITE := .venv/.ready-site
 TEST := .venv/.ready-test
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: site test quick check browser clean
+.PHONY: site test long quick check browser clean
 
 site: $(SITE)
 	$(BIN)/chronicle build
 
 test: $(TEST) check browser
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+long: export CHRONICLE_LONG = 1
+long: test
 
 quick: $(TEST)
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow and not browser"

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.depth import LONG, firsts
 from tests.readers.damage import damaged, is_text
 from tests.readers.gold import EXAMPLES, examples
 
@@ -14,8 +15,9 @@ from chronicle.model import Attempt
 from chronicle.readers import Reading, read_all
 
 ALL = [EXAMPLES / example for example in examples()]
-NAMES = [f"{example.parts[0]}/{example.name[:24]}" for example in examples()]
 FIRST = {file.parent: file for file in reversed(ALL)}  # of each format
+TAKEN = firsts(ALL, [file.parent for file in ALL])
+EACH = 4 if LONG else 1  # places of each kind of damage
 LONG_BYTES, LINE_BYTES = 2_500_000, 100_000  # of a line: in the first example of a format, in the others
 GROWTH_KB = 125_000  # of the memory while copies of a few kilobytes, or with such a line, are read
 _STATUS = Path("/proc/self/status")
@@ -55,7 +57,7 @@ def forget_the_peak() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", ALL, ids=NAMES)
+@pytest.mark.parametrize("example", TAKEN, ids=lambda file: f"{file.parent.name}/{file.name[:24]}")
 def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path) -> None:
     content, file = example.read_bytes(), tmp_path / example.name
     told = functools.cache(lambda part: points(reading_of(part, file).attempts))
@@ -63,7 +65,7 @@ def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path
     is_first = FIRST[example.parent] == example
     forget_the_peak()
     before_kb = memory_kb("VmRSS")
-    for one in damaged(content, each=4, long_bytes=LONG_BYTES if is_first else LINE_BYTES):
+    for one in damaged(content, each=EACH, long_bytes=LONG_BYTES if is_first else LINE_BYTES):
         reading = reading_of(one.content, file)
         begun = one.name.startswith("cut")  # an event file without a whole record is a log that has begun
         assert reading.attempts or reading.problems or begun, one.name

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.depth import examples as deep
+from tests.depth import few
 from tests.readers.gold import EXAMPLES, examples
 from tests.work import in_proportion
 
@@ -36,7 +38,7 @@ def lines_of(reader) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS, ids=NAMES)
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=deep(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_lines_with_other_numbers_and_words(reader, data, tmp_path: Path) -> None:
     random_ = data.draw(st.randoms(use_true_random=False))
@@ -69,10 +71,14 @@ BEGINNINGS = {
 }
 
 
+JUNK = ("a", "A ", "1", "1,", "=", "'a': ", "{'", "| a ", "[", "epoch': ")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BEGINNINGS)
 def test_work_grows_with_the_length_of_a_line_and_not_with_its_square(name: str, tmp_path: Path) -> None:
     (reader,) = [reader for reader in FORMATS if name == reader.NAME]
-    for junk in ("a", "A ", "1", "1,", "=", "'a': ", "{'", "| a ", "[", "epoch': "):
+    for junk in few(JUNK, 3):
         assert in_proportion(of_line(reader, tmp_path, BEGINNINGS[name], junk), 100_000), junk
 
 
@@ -93,5 +99,5 @@ def of_line(reader, folder: Path, beginning: str, junk: str) -> Callable[[int], 
 @pytest.mark.parametrize("reader", READERS, ids=NAMES)
 def test_one_long_line_costs_no_square_of_its_length(reader, tmp_path: Path) -> None:
     lines = lines_of(reader)
-    for line in random.Random(0).sample(lines, min(4, len(lines))):
+    for line in few(random.Random(0).sample(lines, min(4, len(lines))), 1):
         assert in_proportion(of_line(reader, tmp_path, "", line + " "), 100_000), line

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from tests.depth import few
 from tests.readers.gold import EXAMPLES, examples
 
 from chronicle.readers.console.chunks import sample
@@ -103,16 +104,17 @@ def test_lines_of_one_shape_are_read_alike(shape: str, monkeypatch: pytest.Monke
     both([filled(shape, random_) for _ in range(120)], monkeypatch)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 4))
 def test_lines_of_many_shapes_are_read_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random_ = random.Random(seed)
     shapes = random_.sample(SHAPES, 5)
     both([filled(random_.choice(shapes), random_) for _ in range(200)], monkeypatch)
 
 
+@pytest.mark.slow
 def test_most_lines_of_a_trainer_are_read_by_their_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     random_ = random.Random(0)
-    for shape in SHAPES[:6]:
+    for shape in few(SHAPES[:6], 2):
         assert both([filled(shape, random_) for _ in range(2000)], monkeypatch) > 1500
 
 

@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
+from tests.depth import few
 from tests.work import in_proportion
 
 from chronicle.errors import BadLog
@@ -25,7 +26,8 @@ PIECES = (
 LENGTH = 60_000
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", few(PIECES, 9))
 def test_a_line_of_one_piece_again_and_again_costs_no_square_of_its_length(
     piece: str, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.depth import few
 from tests.readers.console.test_traps import Points, points, read_text
 from tests.work import in_proportion
 
@@ -273,7 +274,7 @@ HOSTILE = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("begin, piece", HOSTILE, ids=str)
+@pytest.mark.parametrize("begin, piece", few(HOSTILE, 5), ids=str)
 def test_a_hostile_line_costs_no_square_of_its_length(begin, piece, tmp_path):
     def read_with(length):
         line = begin + piece * (length // len(piece))
@@ -283,6 +284,7 @@ def test_a_hostile_line_costs_no_square_of_its_length(begin, piece, tmp_path):
     assert in_proportion(read_with, 500_000)
 
 
+@pytest.mark.slow
 def test_a_log_behind_thousands_of_settings_is_found(tmp_path):
     settings = "".join(f"[05/04 12:00:00] detectron2 INFO: MODEL.X{i}: [0.5, 0.{i}]\n" for i in range(7000))
     text = "[05/04 12:10:00] d2.utils.events INFO:  eta: 0:12:34  iter: {step}  total_loss: {loss}\n"
