@@ -144,7 +144,7 @@ def _bars_of(all_records: Iterable[Record]) -> set[str]:
         own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
         latest = own[-1] if own else latest
         if record.is_training and latest and (own or record.tells_training):
-            bars.add(latest)
+            bars.update(own or [latest])
     return bars
 
 
@@ -210,9 +210,13 @@ class Course:
 
     def __init__(self, known: frozenset[str], phases: bool, twofold: frozenset[str]) -> None:
         self.counter, self.axis = "", "step"
-        self.last: int | None = None
         self._known, self._phases, self._twofold = known, phases, twofold
         self._rank = _NO_RANK
+        self.launch()
+
+    def launch(self) -> None:
+        """Begins anew: what another launch tells before its first step is none of the launch before it."""
+        self.last: int | None = None
         self._epoch, self._epochs, self._passes = 0.0, Epochs(), False
         self._count = Pair("", -1.0)
 
@@ -255,7 +259,8 @@ class Course:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a launch. A name without a known role that came twice at most is left out.
+    """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
+    reward or return, which an agent is told again and again.
 
     Where the line with the arguments of the program, which stands before the first step, comes again with
     whatever numbers, another launch has begun.
@@ -274,6 +279,7 @@ def read(path: Path) -> list[Attempt]:
             arguments = arguments or said
         if step is not None and said and said == arguments:
             log.launch(config_facts(values))
+            course.launch()
         elif not values or not known:
             for line in record.lines:
                 log.look(line)
@@ -285,7 +291,7 @@ def read(path: Path) -> list[Attempt]:
     log.axis = "row" if plan.by_row else course.axis
     log.facts |= config_facts(before)
     for name, (points, _) in list(log.rows.columns.items()):
-        if len(points) < _FEWEST_POINTS and role_of(name) is Role.OTHER:
+        if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
     return log.attempts()
 

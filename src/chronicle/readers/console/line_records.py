@@ -28,6 +28,7 @@ from chronicle.readers.console.prefixes import Prefix, begin
 from chronicle.readers.runs_in_table import OF_BOTH
 
 _N_NAMED = 2 * len(STEP_NAMES)
+_EPOCHS = ("epoch", "ep")
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
 _NO_COUNT = set(
     re.findall(
@@ -208,7 +209,7 @@ def is_judged(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _epoch_at(names: tuple[str, ...]) -> int:
     """The place of what counts epochs, or of episodes in which other names count steps; -1 for none."""
-    words = [_last_word(name) for name in names]
+    words = ["epoch" if _counts_epochs(name) else _last_word(name) for name in names]
     n_counters = sum(_rank_of_name(name) is not None for name in names)
     outer = ("epoch", "episode")[: 1 + (n_counters > 1)]
     return next((words.index(word) for word in outer if word in words), -1)
@@ -224,7 +225,7 @@ def rank_of(pair: Pair) -> int | None:
 def _rank_of_name(name: str) -> int | None:
     name = re.sub(r"\(\w*\)$", "", name)
     rank, words = step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
-    if words[-1] == "epoch":
+    if words[-1] in _EPOCHS:
         return None
     if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
         rank = step_rank(words[-1]) if " " in name else None
@@ -247,7 +248,7 @@ def axis_of(rank: int) -> str:
 
 def counts(pair: Pair) -> bool:
     """Whether a pair counts steps or epochs."""
-    return rank_of(pair) is not None or _last_word(pair.name) == "epoch"
+    return rank_of(pair) is not None or _counts_epochs(pair.name)
 
 
 def as_bar(pair: Pair) -> Pair:
@@ -260,6 +261,10 @@ def as_bar(pair: Pair) -> Pair:
 def key_of(pair: Pair) -> str:
     """The name of a counter without its case; bars without a name are told apart by what they count up to."""
     return f"progress/{pair.of}" if pair.name == "progress" else pair.name.lower()
+
+
+def _counts_epochs(name: str) -> bool:
+    return _last_word(name) in _EPOCHS
 
 
 @lru_cache(maxsize=4096)
