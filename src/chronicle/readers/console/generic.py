@@ -105,8 +105,9 @@ def _plan_of(raw: Sequence[bytes]) -> Plan:
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
     twofold = frozenset(key for key, told in counters.items() if _is_twofold(told))
-    if _repeats(all_records, Course(frozenset(counters), phases, twofold)):
-        return Plan(True, frozenset(counters), phases=phases, twofold=twofold)
+    plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold)
+    if _repeats(all_records, Course(plan)):
+        return plan
     uncounted = not counters and not any(record.epoch for record in all_records)
     return Plan(uncounted and _tells_losses(training), by_row=True, phases=phases)
 
@@ -203,14 +204,14 @@ def _grows(steps: list[int]) -> bool:
 class Course:
     """Where a log is: the step of each of its records, given in their order.
 
-    Only what counts in several records of the log (``known``, as `key_of` has it) is taken for a counter.
-    Where ``phases`` are told apart, an evaluation stands where the training is. ``twofold`` counters tell
-    the epoch and the batch in it (``Batch 3/100``, where no batch is the last).
+    Only the counters of the ``plan`` count. Where phases are told apart, an evaluation stands where the
+    training is; a twofold counter tells the epoch and the batch in it (``Batch 3/100``, where no batch is
+    the last).
     """
 
-    def __init__(self, known: frozenset[str], phases: bool, twofold: frozenset[str]) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"
-        self._known, self._phases, self._twofold = known, phases, twofold
+        self._plan = plan
         self._rank = _NO_RANK
         self.launch()
 
@@ -222,10 +223,10 @@ class Course:
 
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether it holds what counts in this log."""
-        evaluation, epoch = self._phases and bool(record.evaluation), record.epoch
+        evaluation, epoch = self._plan.phases and bool(record.evaluation), record.epoch
         if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
             self._epoch, self._passes = epoch.value, False
-        known = [(rank, pair) for rank, pair in record.counters if key_of(pair) in self._known]
+        known = [(rank, pair) for rank, pair in record.counters if key_of(pair) in self._plan.counters]
         own = [
             (rank, pair)
             for rank, pair in known
@@ -234,7 +235,7 @@ class Course:
         if own:
             self._rank, pair = own[0]
             self.counter, self.axis = pair.name, axis_of(self._rank)
-            if key_of(pair) in self._twofold:
+            if key_of(pair) in self._plan.twofold:
                 self._epoch, pair = pair.value, Pair(pair.name, pair.of)
             self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
             self._count = pair
@@ -268,7 +269,7 @@ def read(path: Path) -> list[Attempt]:
     Raises BadLog where no line with a step holds another number.
     """
     plan, log, before = plan_of(path), Log(path), dict[str, Scalar]()
-    course = Course(plan.counters, plan.phases, plan.twofold)
+    course = Course(plan)
     placed = _by_row if plan.by_row else _by_step
     arguments = ""
     for record, values, step, known in placed(log, course, plan):

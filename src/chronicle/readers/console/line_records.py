@@ -25,7 +25,7 @@ from chronicle.readers.console.line_shapes import Reading, Shapes, Told
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair, pairs
 from chronicle.readers.console.prefixes import Prefix, begin
-from chronicle.readers.runs_in_table import OF_BOTH
+from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 _N_NAMED = 2 * len(STEP_NAMES)
 _EPOCHS = ("epoch", "ep")
@@ -85,12 +85,12 @@ class Record:
         if not word:
             return named
         # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
-        by_name = any(map(_names_an_evaluation, named))
+        by_name = any(map(names_an_evaluation, named))
         return {
             name if own or role_of(name) in OF_BOTH else f"{word}/{name}": item
             for name, item in named.items()
             if not counts(item.pair)
-            for own in [_names_an_evaluation(name) or (by_name and not is_judged(name))]
+            for own in [names_an_evaluation(name) or (by_name and not is_judged(name))]
         }
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
@@ -119,7 +119,7 @@ class Record:
     @property
     def tells_training(self) -> bool:
         """Whether it holds a metric that trainings are judged by, and of the training itself."""
-        return not self.evaluation and any(is_judged(n) and not _names_an_evaluation(n) for n in self.shape)
+        return not self.evaluation and any(is_judged(n) and not names_an_evaluation(n) for n in self.shape)
 
     @property
     def is_training(self) -> bool:
@@ -193,11 +193,6 @@ def _evaluation(text: str) -> str:
         return ""
     ing = (match["ing"] or "").lower()
     return {"evalu": "eval"}.get(ing, ing) or match[0].lower()
-
-
-@lru_cache(maxsize=4096)
-def _names_an_evaluation(name: str) -> bool:
-    return bool(_EVALUATION.search(re.sub(r"[_/.-]", " ", name)))
 
 
 @lru_cache(maxsize=4096)
