@@ -460,10 +460,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Figure:
-    """One drawn figure: files by theme and width, with their size in CSS pixels.
+    """One drawn figure: files by width, each for both themes, with their size in CSS pixels.
 
-    ``name`` is "whole", "finding-1", ...; ``files`` maps "light", "dark", "light-narrow", "dark-narrow"
-    (or "any" for a thumbnail) to (path relative to the entry's folder, width_px, height_px).
+    ``name`` is "whole", "finding-1", ...; ``files`` maps "wide" and "narrow" (or "any" for a thumbnail) to
+    (path relative to the entry's folder, width_px, height_px). An SVG shows a theme as ``FILE#only-dark``.
     """
 
     name: str

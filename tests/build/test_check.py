@@ -29,7 +29,7 @@ def git(folder, *arguments):
 def test_what_is_damaged_is_told_and_made_again(chronicle, built):
     assert chronicle("check").out == f"all is whole in {built}\n"
     entry, site = built / "build" / "entries" / "a", built / "build" / "site"
-    figure = entry / "whole-dark.webp"
+    figure = entry / "whole-wide.svg"
     whole, times = figure.read_bytes(), (figure.stat().st_atime_ns, figure.stat().st_mtime_ns)
     figure.write_bytes(bytes(len(whole)))
     os.utime(figure, ns=times)  # as a disk does that loses bits

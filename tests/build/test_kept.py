@@ -56,7 +56,7 @@ def kept(product: Product) -> Product:
 
 
 def test_a_halved_figure_is_made_again(kept: Product) -> None:
-    figure = next(kept.folder.glob("*.webp"))
+    figure = next(kept.folder.glob("*.svg"))
     whole = figure.read_bytes()
     figure.write_bytes(whole[: len(whole) // 2])
     assert damaged(kept.folder) == [figure.name]
@@ -66,7 +66,7 @@ def test_a_halved_figure_is_made_again(kept: Product) -> None:
 
 
 def test_a_cut_table_a_changed_verdict_and_a_lost_file_are_made_again(kept: Product) -> None:
-    for spoil in ("series.csv", "entry.json", "whole-light.webp"):
+    for spoil in ("series.csv", "entry.json", "whole-wide.svg"):
         produce(kept)
         file = kept.folder / spoil
         times = file.stat().st_atime_ns, file.stat().st_mtime_ns
@@ -164,7 +164,7 @@ def test_one_event_file_that_a_reader_of_many_fails_on_costs_that_one(
 
 def test_a_full_disk_is_no_defect_of_a_run(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: object, **options: object) -> None:
-        raise OSError(28, "No space left on device", "whole-light.webp")
+        raise OSError(28, "No space left on device", "whole-wide.svg")
 
     monkeypatch.setattr("chronicle.figures.draw", full)
     with pytest.raises(OSError, match="No space left on device"):
