@@ -16,7 +16,7 @@ import numpy as np
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.panels import segments
 from chronicle.figures.scales import Pane, Window
-from chronicle.figures.sheet import CAPITAL, SMALL_PX, Sheet
+from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet
 from chronicle.figures.style import literal, on, text_px
 from chronicle.metrics.values import fault_words
 from chronicle.model import Fault, Finding, Join, Timeline, Verdict
@@ -33,7 +33,7 @@ _LONG_PX = 72  # a longer band has its badge at the left end
 _FILL_SHARE = 0.8  # a finding about nearly all of the run gets a cap and no fill
 _DEEPEST = 2  # tints of one verdict over each other; more are mud
 _MOVED_PX = 2  # a badge this far from its place has a leader
-_BADGE_ROW_PX, _CAP_LANE_PX, _CAP_PX, _MOST_LANES = 22, 4.5, 3.5, 3
+_BADGE_ROW_PX, _CAP_LANE_PX, _CAP_PX, _MOST_LANES = 24, 4.5, 3.5, 3
 _TINT = 0.13
 _DOTTED = (1, 2.2)
 
@@ -129,14 +129,14 @@ class FindingMarks:
         top, sheet = panes[0], panes[0].sheet
         for pane in panes:
             for fill in self.fills:
-                x = pane.left + np.array([fill.left_px, fill.right_px, fill.right_px, fill.left_px])
-                y = [pane.top, pane.top, pane.foot, pane.foot]
-                sheet.area(x, y, fill.verdict, 1, alpha=round(_TINT * fill.depth, 2))
+                left, right = pane.left + fill.left_px, pane.left + fill.right_px
+                tint = round(_TINT * fill.depth, 2)
+                sheet.box(left, pane.top, right, pane.foot, fill.verdict, 1, alpha=tint)
         for band in self.bands:
-            x, y = [top.left + band.left_px, top.left + band.right_px], band.cap(top)
-            sheet.line(x, [y, y], band.verdict, 6, _CAP_PX)
+            left, right, cap = top.left + band.left_px, top.left + band.right_px, band.cap(top)
+            sheet.line([left, right], [cap, cap], band.verdict, 6, _CAP_PX)
             if band.open:
-                sheet.area(x[1] + np.array([-3, 4, -3]), [y - 4, y, y + 4], band.verdict, 6)
+                sheet.area([right - 3, right + 4, right - 3], [cap - 4, cap, cap + 4], band.verdict, 6)
         band_of = {str(band.number): band for band in self.bands}
         for badge in self.badges:
             band, x = band_of[badge.text], top.left + badge.at_px
@@ -282,15 +282,18 @@ class JoinMarks:
         for pane in panes:
             pane.uprights(self.lines, 1, 2.5, dash=_DOTTED)
 
+    def boxes(self, pane: Pane) -> list[Box]:
+        """What the letters cover at the foot of a pane."""
+        return [(pane.left + mark.at_px - 9, pane.foot - 18 - 17 * mark.row, 18, 18) for mark in self.letters]
+
     def paint_letters(self, pane: Pane) -> None:
         for mark in self.letters:
             x, y = pane.left + mark.at_px, pane.foot - 9 - 17 * mark.row
             size_px = 10 if len(mark.text) == 1 else 8.5
             half = 7 if len(mark.text) == 1 else 7.5
-            box = x + np.array([-1, 1, 1, -1]) * half, y + np.array([-1, -1, 1, 1]) * 7
-            pane.sheet.area(*box, "ink2", 9)
-            style = {"anchor": "middle", "bold": True}
-            pane.sheet.write(mark.text, x, y + CAPITAL * size_px, "page", size_px=size_px, **style)
+            pane.sheet.box(x - half, y - 7, x + half, y + 7, "ink2", 9)
+            place = mark.text, x, y + CAPITAL * size_px, "page"
+            pane.sheet.write(*place, anchor="middle", size_px=size_px, bold=True)
 
 
 @dataclass(frozen=True)
@@ -415,12 +418,12 @@ class AttemptStrip:
             for first, last, is_live in bar.spans:
                 left, right = pane.x(np.array([first, last])).tolist()
                 right = max(right, left + _NARROWEST_BAR_PX)
-                box = [left, right, right, left], [y - half, y - half, y + half, y + half]
                 if is_live:
-                    sheet.area(*box, "live", 1)
+                    sheet.box(left, y - half, right, y + half, "live", 1)
                 else:  # a thick line of short dashes is a hatching
                     sheet.line([left, right], [y, y], "dead", 1, 2 * half, dash=(0.5 / half, 2 / half))
-                    sheet.line(*([*side, side[0]] for side in box), "dead", 1)
+                    around = [y - half, y - half, y + half, y + half, y - half]
+                    sheet.line([left, right, right, left, left], around, "dead", 1)
             if row == 0 or (bar.attempt + 1) % every == 0:
                 place = pane.left - 10, y + CAPITAL * SMALL_PX
                 sheet.write(str(bar.attempt + 1), *place, anchor="end", size_px=SMALL_PX)
@@ -430,6 +433,6 @@ class AttemptStrip:
                 # Down from the end of what was discarded, back, and down to the step that was resumed from.
                 start, end = pane.x(np.array([join.from_step, join.to_step], np.float64)).tolist()
                 middle, tip, size = before + 0.5 * row_px, after - half, min(3, row_px / 6)
-                y = [before + half, middle, middle, tip - size]
-                sheet.line([start, start, end, end], y, "ink2", 5, 1.2)
+                down = [before + half, middle, middle, tip - size]
+                sheet.line([start, start, end, end], down, "ink2", 5, 1.2)
                 sheet.area([end - size, end + size, end], [tip - 2 * size, tip - 2 * size, tip], "ink2", 6)

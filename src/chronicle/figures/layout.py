@@ -190,7 +190,8 @@ class Plan:
         panes: list[Pane] = []
         for curves in self.curves:
             pane = Pane(sheet, LEFT_PX, top, curves.height, self.window, curves.scale)
-            curves.paint(pane, 5 if panes else self.findings.lift)
+            taken = self.joins.boxes(pane) if curves is self.curves[-1] else ()
+            curves.paint(pane, 5 if panes else self.findings.lift, taken)
             panes.append(pane)
             top += curves.height + GAP_PX
         self.findings.paint(panes)

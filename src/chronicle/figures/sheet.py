@@ -19,6 +19,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D, Bbox
+from numpy.typing import NDArray
 from PIL import Image
 
 from chronicle.figures.style import DARK, FONT, LIGHT, Tokens, text_px
@@ -120,13 +121,18 @@ class Sheet:
         self.width, self.height = width, height
         self._items: list[Ink | Words] = []
         if ground:
-            self.area([0, width, width, 0], [0, 0, height, height], "page", -1)
+            self.box(0, 0, width, height, "page", -1)
 
     def line(self, x: Places, y: Places, token: str, z: float, px: float = 1, **style: object) -> None:
         self._add(z, token, x, y, px, **style)
 
     def area(self, x: Places, y: Places, token: str, z: float, **style: object) -> None:
         self._add(z, token, x, y, 0, **style)
+
+    def box(
+        self, left: float, top: float, right: float, foot: float, token: str, z: float, alpha: float = 1
+    ) -> None:
+        self.area([left, right, right, left], [top, top, foot, foot], token, z, alpha=alpha)
 
     def dots(self, x: Places, y: Places, token: str, z: float, px: float, **style: object) -> None:
         self._add(z, token, x, y, px, dots=True, **style)
@@ -181,7 +187,7 @@ class Sheet:
         pen = _Pen(self, scale, tokens)
         for item in self._ordered():
             item.paint(pen)
-        image = Image.fromarray(np.asarray(pen.renderer.buffer_rgba())).convert("RGB")
+        image = Image.fromarray(pen.pixels()).convert("RGB")
         data = io.BytesIO()
         image.quantize(_COLOURS, dither=Image.Dither.NONE).save(data, "png", compress_level=9)
         return data.getvalue()
@@ -192,12 +198,12 @@ class _Pen:
 
     def __init__(self, sheet: Sheet, scale: float, tokens: Tokens) -> None:
         self._width, self._height = round(sheet.width * scale), round(sheet.height * scale)
-        self.renderer = RendererAgg(self._width, self._height, 72)
+        self._renderer = RendererAgg(self._width, self._height, 72)  # type: ignore[no-untyped-call]
         self._scale, self._tokens = scale, tokens
 
     def draw(self, path: Path, token: str, px: float, ink: Ink | None = None) -> None:
         scale = self._scale
-        gc = self.renderer.new_gc()
+        gc = self._renderer.new_gc()
         gc.set_foreground(self._tokens[token])
         gc.set_linewidth(px * scale)
         gc.set_joinstyle("round")
@@ -209,7 +215,10 @@ class _Pen:
                 left, top, width, height = (scale * length for length in ink.within)
                 gc.set_clip_rectangle(Bbox.from_bounds(left, self._height - top - height, width, height))
         place = Affine2D().scale(scale, -scale).translate(0, self._height)
-        self.renderer.draw_path(gc, path, place, None if px else gc.get_rgb())
+        self._renderer.draw_path(gc, path, place, None if px else gc.get_rgb())  # type: ignore[no-untyped-call]
+
+    def pixels(self) -> NDArray[np.uint8]:
+        return np.asarray(self._renderer.buffer_rgba())  # type: ignore[no-untyped-call]
 
 
 def _rules(tokens: Sequence[str], light: Tokens, dark: Tokens) -> str:
@@ -244,9 +253,8 @@ def _tenths(number: int) -> str:
 
 def _data(path: Path, dots: bool) -> str:
     """The path in tenths of a pixel, each point told by its way from the last one."""
-    points = np.rint(10 * path.vertices).astype(np.int64).tolist()
-    codes: Sequence[int] = path.codes.tolist()
-    return "".join(_steps(points, codes, dots))
+    points = np.rint(10 * np.asarray(path.vertices, np.float64)).astype(np.int64)
+    return "".join(_steps(points.tolist(), np.asarray(path.codes).tolist(), dots))
 
 
 def _steps(points: Sequence[tuple[int, int]], codes: Sequence[int], dots: bool) -> Iterator[str]:

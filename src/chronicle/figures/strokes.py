@@ -54,10 +54,10 @@ class Stroke:
         x, mid = pane.x(self.x), pane.y(self.mid)
         if self.low is not None and self.high is not None:
             low, high = pane.y(self.low), pane.y(self.high)
-            if self.live:
-                around = zip(*(_outline(x[a:b], low[a:b], high[a:b]) for a, b in _unbroken(low)), strict=True)
-                for across, down in [map(np.concatenate, around)] if np.isfinite(low).any() else ():
-                    sheet.area(across, down, token, z - 0.2, alpha=0.30, within=pane.box)
+            shades = [_outline(x[a:b], low[a:b], high[a:b]) for a, b in _unbroken(low)]
+            if self.live and shades:
+                across, down = np.concatenate(shades, axis=1)
+                sheet.area(across, down, token, z - 0.2, alpha=0.30, within=pane.box)
             tall = self.tall
             ends = np.column_stack([low[tall], high[tall], np.full(tall.sum(), np.nan)]).ravel()
             sheet.line(np.repeat(x[tall], 3), ends, token, z - 0.1, 1.1, within=pane.box)
@@ -74,19 +74,20 @@ def _unbroken(values: Floats) -> Iterator[tuple[int, int]]:
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
-def _outline(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Along the lower edge and back along the upper one, and the pen lifted."""
-    return np.concatenate([x, x[::-1], [np.nan]]), np.concatenate([low, high[::-1], [np.nan]])
+def _outline(x: Floats, low: Floats, high: Floats) -> Floats:
+    """Along the lower edge and back along the upper one, then the pen is lifted: float64[2, n]."""
+    gap = [np.nan]
+    return np.stack([np.concatenate([x, x[::-1], gap]), np.concatenate([low, high[::-1], gap])])
 
 
 class Room:
     """What words of a pane may not cover: the curves, by pixel column, and the words that stand already."""
 
-    def __init__(self, pane: Pane, strokes: Sequence[Stroke]) -> None:
+    def __init__(self, pane: Pane, strokes: Sequence[Stroke], taken: Sequence[Box] = ()) -> None:
         self._pane = pane
         self._columns = np.arange(round(pane.window.width) + 1) + pane.left
         self._curves = [span for stroke in strokes for span in self._spans(stroke)]
-        self._taken: list[Box] = []
+        self._taken = list(taken)
 
     def _spans(self, stroke: Stroke) -> Iterator[tuple[Floats, Floats]]:
         """Upper and lower end of a curve in each column; NaN where it is not."""
@@ -148,19 +149,16 @@ class Clip:
 
     def paint(self, pane: Pane, room: Room) -> None:
         """A triangle on the frame at the true step, and beside it the true value, where it covers least."""
-        x, y, way = self.at(pane), pane.top if self.above else pane.foot, 1 if self.above else -1
-        base = y + 3.5 * way
-        pane.sheet.area([x - 4, x, x + 4], [base, y - 3.5 * way, base], self.token, 8)
+        x = float(pane.x(np.array([self.x]))[0])
+        y, way = (pane.top, 1) if self.above else (pane.foot, -1)
+        pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
         width = label_px(true_value(self.value))
         lows = [y + way * (2 + row * (ROW_PX - 1)) for row in range(4)]
         tops = [low if self.above else low - ROW_PX for low in lows]
-        sides = [[x + 6, x - 6 - width]] + [[x + 6, x - 6 - width, x - width / 2]] * 3
-        boxes = [(left, top, width, ROW_PX) for top, lefts in zip(tops, sides, strict=True) for left in lefts]
+        lefts = x + 6, x + 18, x - 6 - width, x - 18 - width
+        boxes = [(left, top, width, ROW_PX) for top in tops for left in lefts]
         if box := room.place(boxes, 900):
             pane.sheet.label(true_value(self.value), box, self.token)
-
-    def at(self, pane: Pane) -> float:
-        return float(pane.x(np.array([self.x]))[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +201,12 @@ class Curves:
             scale = scale.with_headroom()
         return cls(panel, scale, strokes(panel, scale, window), clips(panel, scale, window), gaps, height)
 
-    def paint(self, pane: Pane, lift_px: float) -> None:
-        """Paints curves, y axis and, so far above the frame, the label."""
+    def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
+        """Paints curves, y axis and, so far above the frame, the label; no word covers what is ``taken``."""
         panel, scale = self.panel, self.scale
         for stroke in self.strokes:
             stroke.paint(pane)
-        room = Room(pane, self.strokes)
+        room = Room(pane, self.strokes, taken)
         if self.missing:
             self.missing.paint(pane, room)
         for clip in self.clips:
@@ -226,14 +224,17 @@ class Curves:
         own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
         if not own:
             return
+        last = max(own, key=lambda s: float(s.x[np.isfinite(s.mid)][-1]))
+        known = np.isfinite(last.mid)
+        end, level = float(pane.x(last.x[known])[-1]), float(pane.y(last.mid[known])[-1])
         alone, width = Room(pane, own), label_px(line.name)
-        end = max(float(pane.x(s.x[np.isfinite(s.mid)])[-1]) for s in own)
         boxes = []
         for left in np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist():
             top, foot = alone.along(left, width)
             boxes += [(left, top - ROW_PX - 2, width, ROW_PX), (left, foot + 2, width, ROW_PX)]
-        known = [box for box in boxes if not math.isnan(box[1])]
-        if box := room.place(known or [(pane.left + 4, pane.top, width, ROW_PX)]):
+        boxes.append((end + 6, level - ROW_PX / 2, width, ROW_PX))  # of a line that ends early
+        there = [box for box in boxes if not math.isnan(box[1])]
+        if box := room.place(sorted(there, key=lambda box: abs(box[1] + ROW_PX / 2 - level) // ROW_PX)):
             pane.sheet.label(line.name, box, line.token)
 
 
