@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH, Empty, Plan, Scene, scene, thumb, whole, zoom
+from chronicle.figures.layout import (
+    SHARE_HEIGHT,
+    SHARE_SCALE,
+    SHARE_WIDTH,
+    THUMB_HEIGHT,
+    THUMB_WIDTH,
+    Empty,
+    Plan,
+    Scene,
+    scene,
+    share,
+    thumb,
+    whole,
+    zoom,
+)
 from chronicle.figures.style import NARROW, THUMBNAIL, WIDE, literal
 from chronicle.metrics.values import plural
 from chronicle.model import Diagnosis, Event, Figure, Timeline
@@ -42,7 +56,8 @@ def draw(
     single steps, and stays over them.
 
     Returns:
-        "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb".
+        "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a
+        PNG for the cards that other sites make of a link.
         A run without any value has only a "whole", which says so.
     """
     run = scene(timeline, diagnosis)
@@ -53,7 +68,13 @@ def draw(
     told = {event.mark: event for event in events if event.patterns}
     figures = [_whole(over or run, folder, title, told, x), *_zooms(run, folder, told)]
     (folder / "thumb.svg").write_bytes(thumb(run).svg(THUMBNAIL, THUMBNAIL))
-    return (*figures, Figure("thumb", {"any": ("thumb.svg", THUMB_WIDTH, THUMB_HEIGHT)}, alt=""))
+    (folder / "share.png").write_bytes(share(over or run).paint().png(SHARE_SCALE))
+    pixels = SHARE_SCALE * SHARE_WIDTH, SHARE_SCALE * SHARE_HEIGHT
+    return (
+        *figures,
+        Figure("thumb", {"any": ("thumb.svg", THUMB_WIDTH, THUMB_HEIGHT)}, alt=""),
+        Figure("share", {"any": ("share.png", *pixels)}, figures[0].alt),
+    )
 
 
 def _whole(run: Scene, folder: Path, title: str, told: Told, x: OnAxis | None) -> Figure:

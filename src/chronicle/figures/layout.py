@@ -156,6 +156,7 @@ _LABEL_ROW_PX = 24  # room for the words above a panel
 _STRIP_GAP_PX = GAP_PX - 4
 THUMB_WIDTH, THUMB_HEIGHT = 320, 160
 _THUMB_COLUMNS = 300
+SHARE_WIDTH, SHARE_HEIGHT, SHARE_SCALE = 600, 315, 2  # what other sites ask for is 1200 x 630 pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +227,21 @@ def whole(run: Scene, width: float) -> Plan:
         for panel, height in zip(run.panels, heights, strict=True)
     ]
     return _plan(run, width, (run.first - pad, run.last + pad), panels, attempts=True)
+
+
+def share(run: Scene) -> Plan:
+    """The first panel with its findings, as other sites show it beside a link to the page."""
+    pad = PAD * (run.last - run.first) or 2
+    first = run.panels[0]
+    scale, ends = (
+        body_scale(first.segments(), first.role, run.peaks(first)),
+        (run.first - pad, run.last + pad),
+    )
+
+    def plan(height: float) -> Plan:
+        return _plan(run, SHARE_WIDTH, ends, [(first, scale, height)], attempts=False)
+
+    return plan(SHARE_HEIGHT - plan(0).height)
 
 
 def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
