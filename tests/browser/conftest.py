@@ -85,7 +85,7 @@ def figures(entries: list[Entry]) -> Iterator[tuple[str, bytes]]:
     for entry in entries:
         folder = f"runs/{entry.run_id}/"
         yield folder + "entry.json", b"{}"
-        yield folder + "series.csv", b"step\n"
+        yield folder + "series.csv.gz", b"step\n"
         for figure in entry.figures:
             for path, width, height in figure.files.values():
                 yield folder + path, Sheet(width, height).svg()

@@ -156,7 +156,7 @@ hide: [navigation]
 <div class="ch-wrap" data-search-exclude><table class="ch-table stack"><tbody>
 <tr><th scope="row">Permalink</th><td><code>runs/demo-rollback/index.html</code></td></tr>
 <tr><th scope="row">Citation</th><td>chronicle, “A rollback with a lower learning rate”, run <code>demo-rollback</code></td></tr>
-<tr><th scope="row">Data</th><td><a href="series.csv">series.csv</a> · <a href="entry.json">entry.json</a></td></tr>
+<tr><th scope="row">Data</th><td><a href="series.csv.gz">series.csv.gz</a> · <a href="entry.json">entry.json</a></td></tr>
 <tr><th scope="row">Source</th><td><a href="https://example.org/log" rel="noopener noreferrer">https://example.org/log</a></td></tr>
 <tr><th scope="row">Licence</th><td>CC0-1.0</td></tr>
 <tr><th scope="row">Judged by</th><td>classifier 1</td></tr>
