@@ -406,6 +406,7 @@ class EventKind(StrEnum):
     FAULT = "fault"
     NOTE = "note"
     DECISION = "decision"
+    REVIEW = "review"
     END = "end"
 
 
@@ -479,7 +480,7 @@ class Entry:
     schema: str
     run_id: str
     title: str
-    verdict: Verdict
+    verdict: Verdict  # of the last review; without one that of the diagnosis
     badge: str  # the verdict, or "cannot tell" where nothing could be judged
     headline: str
     story: tuple[str, ...]  # paragraphs: what happened in sequence, what decides, what is open

@@ -12,6 +12,7 @@ from pathlib import Path
 from chronicle.pages import lists
 from chronicle.pages.chronology import chronology, events_js, markdown
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
+from chronicle.pages.reviews import reviews
 from chronicle.pages.run_page import runs
 from chronicle.pages.words import renderer
 
@@ -27,7 +28,7 @@ __all__ = [
     "pages",
 ]
 
-PAGE_KINDS = (lists.home, lists.browse, chronology, runs, lists.patterns, lists.unreadable)
+PAGE_KINDS = (lists.home, lists.browse, chronology, runs, lists.patterns, reviews, lists.unreadable)
 
 
 def pages(site: SiteData) -> Iterator[Page]:

@@ -16,9 +16,11 @@ from chronicle.model import VERDICTS, Entry, EventKind, Figure, Verdict
 from chronicle.pages import schematic
 from chronicle.pages.chronology import NEWS, rows_of
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
+from chronicle.pages.reviews import has_reviews
 from chronicle.pages.sketches import SHAPES
 from chronicle.pages.words import Html, address, plain
 from chronicle.story import card as told
+from chronicle.workspace.notes import last_review
 
 CALM = having(Trait.CALM)
 ALIKE = 4  # cards of similar runs on a page
@@ -74,13 +76,14 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
         "urgent": len(urgent),
         "news": rows_of(site)[:NEWS],
         "columns": columns(site),
+        "reviewed": has_reviews(site),
     }
     yield Page("index.md", render("home.md.j2", values))
 
 
 def needs_attention(entry: Entry) -> bool:
-    """Whether a run is not plainly good and nobody has written down a decision on it."""
-    decided = any(event.kind is EventKind.DECISION for event in entry.events)
+    """Whether a run is not plainly good and nobody has written down a decision on it, or reviewed it."""
+    decided = last_review(entry.notes) or any(e.kind is EventKind.DECISION for e in entry.events)
     return entry.verdict is not Verdict.GOOD and not decided
 
 

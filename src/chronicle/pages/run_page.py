@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.classify.restarts import lettered, restart
-from chronicle.model import Entry, Event, EventKind, Figure, Finding, Verdict
+from chronicle.model import Entry, Event, Figure, Finding, Verdict
 from chronicle.pages import words
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
 from chronicle.pages.lists import card, figure, similar
 from chronicle.pages.words import slug
 from chronicle.story import gravest
+from chronicle.workspace.notes import last_review
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
 ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
-_NOTES = (EventKind.NOTE, EventKind.DECISION)
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
         "words": words,
         "whole": figure(entry, "whole"),
+        "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
         "address": words.address(entry.run_id),
         "key": [event for event in entry.events if event.mark][:KEY],
         "marked": sum(bool(event.mark) for event in entry.events),
