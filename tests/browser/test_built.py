@@ -70,7 +70,7 @@ def test_one_thumbnail_serves_both_themes(opened: Opened) -> None:
     for scheme, seen in colours.items():
         page.emulate_media(color_scheme=scheme)
         seen |= set(
-            page.evaluate("[...document.querySelectorAll('path')].map(p => getComputedStyle(p).color)")
+            page.evaluate("[...document.querySelectorAll('g path')].map(p => getComputedStyle(p).color)")
         )
     assert colours["light"] == colours["dark"] <= {"rgb(59, 125, 191)", "rgb(128, 128, 128)"}
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgba(0, 0, 0, 0)"

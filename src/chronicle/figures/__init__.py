@@ -9,21 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from chronicle.figures.layout import (
-    SHARE_HEIGHT,
-    SHARE_SCALE,
-    SHARE_WIDTH,
-    THUMB_HEIGHT,
-    THUMB_WIDTH,
-    Empty,
-    Plan,
-    Scene,
-    scene,
-    share,
-    thumb,
-    whole,
-    zoom,
-)
+from chronicle.figures.layout import Empty, Plan, Scene, scene, share, thumb, whole, zoom
 from chronicle.figures.style import NARROW, THUMBNAIL, WIDE, literal
 from chronicle.metrics.values import plural
 from chronicle.model import Diagnosis, Event, Figure, Timeline
@@ -67,14 +53,15 @@ def draw(
     over = scene(timeline, diagnosis, x) if x is not None else None
     told = {event.mark: event for event in events if event.patterns}
     figures = [_whole(over or run, folder, title, told, x), *_zooms(run, folder, told)]
-    (folder / "thumb.svg").write_bytes(thumb(run).svg(THUMBNAIL, THUMBNAIL))
-    (folder / "share.png").write_bytes(share(over or run).paint().png(SHARE_SCALE))
-    pixels = SHARE_SCALE * SHARE_WIDTH, SHARE_SCALE * SHARE_HEIGHT
-    return (
-        *figures,
-        Figure("thumb", {"any": ("thumb.svg", THUMB_WIDTH, THUMB_HEIGHT)}, alt=""),
-        Figure("share", {"any": ("share.png", *pixels)}, figures[0].alt),
-    )
+    small, shared = thumb(run), share(over or run).paint()
+    (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
+    (folder / "share.png").write_bytes(shared.png(2))
+    for name, file, width, height, alt in (
+        ("thumb", "thumb.svg", small.width, small.height, ""),
+        ("share", "share.png", 2 * shared.width, 2 * shared.height, figures[0].alt),
+    ):
+        figures.append(Figure(name, {"any": (file, int(width), int(height))}, alt))
+    return tuple(figures)
 
 
 def _whole(run: Scene, folder: Path, title: str, told: Told, x: OnAxis | None) -> Figure:

@@ -156,7 +156,7 @@ _LABEL_ROW_PX = 24  # room for the words above a panel
 _STRIP_GAP_PX = GAP_PX - 4
 THUMB_WIDTH, THUMB_HEIGHT = 320, 160
 _THUMB_COLUMNS = 300
-SHARE_WIDTH, SHARE_HEIGHT, SHARE_SCALE = 600, 315, 2  # what other sites ask for is 1200 x 630 pixels
+SHARE_WIDTH, SHARE_HEIGHT = 600, 315  # of what other sites show, with two pixels to each of ours
 
 
 @dataclass(frozen=True, eq=False)

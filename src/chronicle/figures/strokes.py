@@ -84,58 +84,61 @@ class Room:
     """What words of a pane may not cover: the curves, by pixel column, and the words that stand already."""
 
     def __init__(self, pane: Pane, strokes: Sequence[Stroke], taken: Sequence[Box] = ()) -> None:
-        self._pane = pane
-        self._columns = np.arange(round(pane.window.width) + 1) + pane.left
-        self._curves = [span for stroke in strokes for span in self._spans(stroke)]
-        self._taken = list(taken)
+        self._pane, self._taken = pane, list(taken)
+        shape = len(strokes), round(pane.window.width) + 2
+        self._tops, self._feet = np.full(shape, np.inf), np.full(shape, -np.inf)  # no curve, nothing covered
+        for stroke, tops, feet in zip(strokes, self._tops, self._feet, strict=True):
+            self._fill(stroke, tops, feet)
 
-    def _spans(self, stroke: Stroke) -> Iterator[tuple[Floats, Floats]]:
-        """Upper and lower end of a curve in each column; NaN where it is not."""
-        x = self._pane.x(stroke.x)
-        high, low = (stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low))
+    def _fill(self, stroke: Stroke, tops: Floats, feet: Floats) -> None:
+        """The upper and the lower end of a curve in each column that it passes."""
+        x = self._pane.x(stroke.x) - self._pane.left
+        edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
         for a, b in _unbroken(stroke.mid):
-            upper, lower = (
-                np.interp(self._columns, x[a:b], self._pane.y(edge[a:b]), np.nan, np.nan)
-                for edge in (high, low)
-            )
+            first, last = max(0, int(x[a])), min(len(tops), int(x[b - 1]) + 2)
+            columns = np.arange(first, last)
+            ends = [self._pane.y(edge[a:b]) for edge in edges]
+            for extreme, place, y in ((np.minimum, tops, ends[0]), (np.maximum, feet, ends[1])):
+                extreme.at(place, np.clip(x[a:b].astype(int), 0, len(tops) - 1), y)
+            high, low = (np.interp(columns, x[a:b], y) for y in ends)
             # A steep line covers what is between two columns too.
-            yield np.fmin(upper, np.append(lower[1:], np.nan)), np.fmax(lower, np.append(upper[1:], np.nan))
+            top, foot = np.append(low[1:], np.inf), np.append(high[1:], -np.inf)
+            tops[first:last] = np.minimum(tops[first:last], np.minimum(high, top))
+            feet[first:last] = np.maximum(feet[first:last], np.maximum(low, foot))
 
-    def _rows(self, left: float, width: float) -> slice:
-        first = round(left - self._pane.left)
-        return slice(max(first, 0), max(first + round(width) + 1, 0))
+    def _over(self, left: float, width: float) -> tuple[Floats, Floats]:
+        first = max(0, round(left - self._pane.left))
+        columns = slice(first, first + round(width) + 1)
+        return self._tops[:, columns], self._feet[:, columns]
 
     def along(self, left: float, width: float) -> tuple[float, float]:
-        """The highest and the lowest place of all curves over a stretch; NaN without a curve."""
-        rows = self._rows(left, width)
-        tops = [np.nanmin(up[rows]) for up, _ in self._curves if np.isfinite(up[rows]).any()]
-        feet = [np.nanmax(down[rows]) for _, down in self._curves if np.isfinite(down[rows]).any()]
-        return float(min(tops, default=np.nan)), float(max(feet, default=np.nan))
+        """The highest and the lowest place of all curves over a stretch; infinite without a curve."""
+        tops, feet = self._over(left, width)
+        return float(tops.min(initial=np.inf)), float(feet.max(initial=-np.inf))
 
-    def covered(self, box: Box) -> float:
+    def covered(self, box: Box) -> int:
         """Columns in which a curve passes a box; a thousand more for words, or an edge, that it meets."""
         left, top, width, height = box
-        pane, rows = self._pane, self._rows(left, width)
-        inside = left >= pane.left - 1 and left + width <= pane.right + RIGHT_PX
-        inside &= top >= pane.top - 1 and top + height <= pane.foot + 1
-        met = 0 if inside else 1000
-        for up, down in self._curves:
-            met += int(np.count_nonzero((up[rows] < top + height) & (down[rows] > top)))
-        for x, y, w, h in self._taken:
-            met += 1000 * (x < left + width and left < x + w and y < top + height and top < y + h)
-        return met
+        pane, (tops, feet) = self._pane, self._over(left, width)
+        inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
+        inside &= pane.top - 1 <= top <= pane.foot + 1 - height
+        words = [
+            x < left + width and left < x + w and y < top + height and top < y + h
+            for x, y, w, h in self._taken
+        ]
+        met = np.count_nonzero((tops < top + height) & (feet > top))
+        return int(met) + 1000 * (sum(words) + (not inside))
 
     def take(self, box: Box) -> None:
         self._taken.append(box)
 
     def place(self, boxes: Sequence[Box], most: float = math.inf) -> Box | None:
         """The box that covers least, the first of equals, which is taken then; None if each covers more."""
-        covered = [self.covered(box) for box in boxes]
-        best = int(np.argmin(covered)) if covered else 0
-        if not covered or covered[best] > most:
+        best = min(boxes, key=self.covered)
+        if self.covered(best) > most:
             return None
-        self.take(boxes[best])
-        return boxes[best]
+        self.take(best)
+        return best
 
 
 @dataclass(frozen=True)
@@ -177,9 +180,9 @@ class Missing:
         width = label_px(self.word)
         room.take((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
         level, below = y - ROW_PX / 2, y + 6
-        lefts = [(x[0] - 8 - width, level), (x[-1] + 8, level), (x[0] - 3, below), (x[0] - 8 - width, below)]
-        box = room.place([(left, top, width, ROW_PX) for left, top in lefts])
-        if box:
+        ends = x[0] - 8 - width, x[-1] + 8, x[0] - 3
+        boxes = [(left, top, width, ROW_PX) for top in (level, below) for left in ends]
+        if box := room.place(boxes):
             pane.sheet.label(self.word, box, "bad")
 
 
@@ -232,9 +235,10 @@ class Curves:
         for left in np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist():
             top, foot = alone.along(left, width)
             boxes += [(left, top - ROW_PX - 2, width, ROW_PX), (left, foot + 2, width, ROW_PX)]
-        boxes.append((end + 6, level - ROW_PX / 2, width, ROW_PX))  # of a line that ends early
-        there = [box for box in boxes if not math.isnan(box[1])]
-        if box := room.place(sorted(there, key=lambda box: abs(box[1] + ROW_PX / 2 - level) // ROW_PX)):
+        there = [box for box in boxes if math.isfinite(box[1])]
+        there.sort(key=lambda box: abs(box[1] + ROW_PX / 2 - level) // ROW_PX)
+        beside = end + 6, level - ROW_PX / 2, width, ROW_PX  # if all of the line is shorter than its name
+        if box := room.place([*there, beside]):
             pane.sheet.label(line.name, box, line.token)
 
 
