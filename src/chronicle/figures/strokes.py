@@ -95,7 +95,7 @@ class Room:
         x = self._pane.x(stroke.x) - self._pane.left
         edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
         for a, b in _unbroken(stroke.mid):
-            first, last = max(0, int(x[a])), min(len(tops), int(x[b - 1]) + 2)
+            first, last = max(0, int(x[a])), max(0, min(len(tops), int(x[b - 1]) + 2))
             columns = np.arange(first, last)
             ends = [self._pane.y(edge[a:b]) for edge in edges]
             for extreme, place, y in ((np.minimum, tops, ends[0]), (np.maximum, feet, ends[1])):
