@@ -117,7 +117,7 @@ def test_forty_findings_of_every_pattern_are_drawn():
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(
     values=st.lists(st.floats(allow_subnormal=True), min_size=1, max_size=80),
     first=st.integers(-(2**40), 2**40),

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,19 +182,27 @@ def explain(run: Path, finding: str) -> None:
     """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
 
     Each finding with its sentence, its criteria (what was measured, against what, met or not), its evidence,
-    and the pattern it would be otherwise. FINDING is its number or id, or a pattern: also one not found.
+    the pattern it would be otherwise, and its likely causes in the order that this run's evidence gives
+    them. FINDING is its number or id, or a pattern: also one not found.
     """
     from chronicle.cli import terminal
     from chronicle.cli.terminal import explain as explanation
+    from chronicle.pages import load_gallery
     from chronicle.story import tell
+    from chronicle.workspace.folders import Workspace
 
+    folders = (Workspace.find(Path.cwd()) or Workspace(Path.cwd())).galleries
+    told = find_spec("yaml") is not None  # the pages need [site]
+    pages = {page.id: page for page in load_gallery(folders)} if told else {}
     unreadable = False
     for one, timeline, diagnosis, problems in _diagnosed(_named(run)):
         if timeline is not None and diagnosis is not None:
             story = tell(timeline, diagnosis, one.folder.config, one.folder.notes)
-            lines = (one.run_id, *explanation(diagnosis, story, finding))
+            lines = (one.run_id, *explanation(diagnosis, story, finding, pages))
             click.echo("\n".join(map(terminal.printable, lines)))
         unreadable |= terminal.complain(*problems)
+    if not told:
+        click.echo("Likely causes are on the pages of patterns: pip install 'chronicle[site]'", err=True)
     sys.exit(int(unreadable))
 
 

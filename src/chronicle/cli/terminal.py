@@ -6,8 +6,9 @@ import difflib
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
@@ -31,7 +32,8 @@ from chronicle.model import (
     Timeline,
     Verdict,
 )
-from chronicle.pages import words
+from chronicle.pages import PatternPage, words
+from chronicle.pages.advice import Advice, advice
 from chronicle.story import CANNOT_TELL, SAID, Story, card
 
 if TYPE_CHECKING:
@@ -180,10 +182,15 @@ def printable(text: str) -> str:
 
 
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
+_NO_PAGES: Mapping[str, PatternPage] = MappingProxyType({})
 
 
-def explain(diagnosis: Diagnosis, story: Story, which: str = "") -> Iterator[str]:
+def explain(
+    diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] = _NO_PAGES
+) -> Iterator[str]:
     """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
+
+    ``pages`` are those of the gallery by id, which name the causes.
 
     Raises:
         UsageError: there is no such event; the message names those there are.
@@ -199,6 +206,10 @@ def explain(diagnosis: Diagnosis, story: Story, which: str = "") -> Iterator[str
     by_id = {finding.id: finding for finding in diagnosis.findings}
     for event in chosen:
         yield from _explained(event, [by_id[part] for part in event.parts])
+        page = pages.get(event.patterns[0])
+        if page is not None and page.verdict is not Verdict.GOOD:
+            yield from _advised(advice(event, page))
+        yield ""
     if not which:
         yield from story.paragraphs
         for item in diagnosis.not_assessed:
@@ -213,7 +224,19 @@ def _explained(event: Event, parts: Sequence[Finding]) -> Iterator[str]:
         yield f"   shortly before: {'; '.join(event.causes)}"
     for finding in parts:
         yield from _finding(finding)
-    yield ""
+
+
+def _advised(given: Advice) -> Iterator[str]:
+    """The causes of an event as this run's evidence ranks them, what decides, and what to do now."""
+    yield "   likely causes, by what this run shows:"
+    for number, one in enumerate(given.causes, 1):
+        said = (("for", one.speaks_for), ("against", one.against), ("not logged", one.not_logged))
+        shown = "; ".join(f"{word}: {', '.join(phrases)}" for word, phrases in said if phrases)
+        yield f"     {number} {one.cause.cause} ({one.cause.evidence}){f'. {shown}' if shown else ''}"
+    if given.check:
+        yield f"   to tell 1 from 2: {given.check}"
+    for step in given.page.now[:3]:
+        yield f"   now: {step}"
 
 
 def _finding(finding: Finding) -> Iterator[str]:

@@ -9,7 +9,8 @@ from chronicle.classify.patterns import PATTERNS
 from chronicle.classify.restarts import lettered, restart
 from chronicle.model import Entry, Event, Figure, Finding, Verdict
 from chronicle.pages import words
-from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
+from chronicle.pages.advice import Advice, advice
+from chronicle.pages.gallery import Page, Render, SiteData
 from chronicle.pages.lists import card, figure, similar
 from chronicle.pages.words import slug
 from chronicle.story import gravest
@@ -102,8 +103,11 @@ def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
     ]
 
 
-def _helpful(site: SiteData, entry: Entry) -> list[PatternPage]:
-    """The pattern pages whose causes and remedies a run's page quotes: those of its gravest events."""
-    order = [p for event in gravest(entry.events, entry.verdict) for p in event.patterns]
-    pages = [site.page_of[pattern] for pattern in dict.fromkeys(order) if pattern in site.page_of]
-    return [page for page in pages if page.verdict is not Verdict.GOOD and page.causes][:CAUSES]
+def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
+    """What pattern pages advise on the gravest events, one of each pattern, by the run's own evidence."""
+    first: dict[str, Event] = {}
+    for event in gravest(entry.events, entry.verdict):
+        for pattern in event.patterns:
+            first.setdefault(pattern, event)
+    told = [advice(event, site.page_of[p]) for p, event in first.items() if p in site.page_of]
+    return [one for one in told if one.page.verdict is not Verdict.GOOD and one.causes][:CAUSES]

@@ -23,6 +23,7 @@ from chronicle.story.changes import changes
 from chronicle.story.grouping import RISES, Happening, happenings
 from chronicle.story.measured import Ground
 from chronicle.story.sentences import told
+from chronicle.story.signs import signs
 from chronicle.timeline.endings import endings
 from chronicle.workspace.notes import REVIEWS
 
@@ -58,6 +59,7 @@ def events(ground: Ground, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     found = [_found(ground, one) for one in happenings(ground.timeline, ground.diagnosis)]
     placed = [clock.placed(event) for event in _with_ids([*plain, *found])]
     placed = [_with_causes(ground, event, placed) for event in placed]
+    placed = [replace(event, signs=signs(ground, event, placed)) for event in placed]
     placed, said = _with_notes(ground, placed, notes)
     return tuple(sorted([*placed, *(clock.placed(event) for event in said)], key=_order(ground)))
 
