@@ -463,10 +463,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Figure:
-    """One drawn figure: files by theme and width, with their size in CSS pixels.
+    """One drawn figure, for both themes: "whole", "finding-1", ...
 
-    ``name`` is "whole", "finding-1", ...; ``files`` maps "light", "dark", "light-narrow", "dark-narrow"
-    (or "any" for a thumbnail) to (path relative to the entry's folder, width_px, height_px).
+    ``files`` maps "wide" and "narrow", or "any", to (path in the entry's folder, width_px, height_px).
     """
 
     name: str
