@@ -10,6 +10,7 @@ out/                      the site
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -18,16 +19,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import build_site, write_bytes, write_tree
+from chronicle.build.engines import write_bytes, write_tree
+from chronicle.build.made import Made, Stamps, make_site, recalled, stamps
 from chronicle.build.produce import Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
-from chronicle.build.site import claim, clear, put_in_place
+from chronicle.build.site import claim
 from chronicle.build.sources import only_machines, remedy, runs_told_of
-from chronicle.build.store import newest
+from chronicle.build.store import ENTRY, code_sha256, newest
 from chronicle.build.workers import in_processes
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Entry
-from chronicle.pages import SiteData, assets, load_gallery, pages
+from chronicle.pages import PatternPage, SiteData, assets, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.confines import links_below, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped
@@ -128,19 +130,22 @@ def build(
             raise MissingExtra("chronicle build", "site", package)
     claim(where.out)
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
-        report, docs = _pages(workspace, runs, where, jobs, progress)
-        made = where.root / "build" / "next"
-        clear(made, where.out)
-        name, config = engine or workspace.config.engine, where.root / "mkdocs.yml"
-        printed = build_site(name, config, made, strict=strict, epoch=newest(runs))
-        put_in_place(made, where.out, docs)
+        before = recalled(where.root)
+        report, parts = _pages(workspace, runs, where, before, jobs, progress)
+        made_of = Made(engine or workspace.config.engine, strict, newest(runs), parts=parts)
+        printed = make_site(where.root, where.out, before, made_of)
     return replace(report, engine_said=printed)
 
 
 def _pages(
-    workspace: Workspace, runs: Sequence[RunFolder], where: Places, jobs: int | None, progress: Progress
-) -> tuple[Report, Path]:
-    """What the site is made of: all entries, and the folder of all pages."""
+    workspace: Workspace,
+    runs: Sequence[RunFolder],
+    where: Places,
+    before: Made,
+    jobs: int | None,
+    progress: Progress,
+) -> tuple[Report, dict[str, str]]:
+    """Makes what the site is made of, all entries and all pages; also what single pages were made of."""
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
     for link in (*links_below(store), *links_below(docs)):  # nothing is written or removed through one
         link.unlink()
@@ -152,9 +157,28 @@ def _pages(
             remove(folder)
     report = Report(tuple(outcomes), where.out, "")
     galleries = load_gallery(workspace.galleries)
-    data = SiteData(report.entries, galleries, report.unreadable, config.title, workspace.templates)
-    write_tree(docs, _site_files(data, outcomes))
-    return report, docs
+    standing, shared = stamps(docs), _shared(config.title, galleries, workspace.templates)
+    kept = {o.run_id: o.files.get(ENTRY) for o in outcomes}
+    data = SiteData(
+        report.entries,
+        galleries,
+        report.unreadable,
+        config.title,
+        workspace.templates,
+        known={run_id: f"{row[2]} {shared}" for run_id, row in kept.items() if row},
+        standing={
+            path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)
+        },
+    )
+    parts: dict[str, str] = {}
+    write_tree(docs, _site_files(data, outcomes, standing, parts))
+    return report, parts
+
+
+def _shared(title: str, galleries: Sequence[PatternPage], templates: Sequence[Path]) -> str:
+    """A hash over all that the page of a run is made of, beside entries."""
+    texts = [file.read_bytes() for folder in templates for file in sorted(folder.glob("*.j2"))]
+    return hashlib.sha256(repr((code_sha256(), title, galleries, texts)).encode()).hexdigest()
 
 
 def make_entries(
@@ -222,11 +246,19 @@ def with_machines(
     return [remade.get(o.run_id, o) for o in left]
 
 
-def _site_files(data: SiteData, outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str | bytes | Path]]:
-    yield from ((page.path, page.text) for page in pages(data))
+def _site_files(
+    data: SiteData, outcomes: Sequence[Outcome], standing: Stamps, parts: dict[str, str]
+) -> Iterator[tuple[str, str | bytes | Path | None]]:
+    """All files of build/docs; None stands for the content of one that is ``standing`` there as it should."""
+    for page in pages(data):
+        if page.made_of:
+            parts[page.path] = page.made_of
+        yield page.path, page.text
     yield from assets(data)
     for outcome in outcomes:
-        yield from ((f"runs/{outcome.run_id}/{file}", outcome.folder / file) for file in outcome.files)
+        for name, row in outcome.files.items():
+            path = f"runs/{outcome.run_id}/{name}"
+            yield path, None if row and standing.get(path) == row[:2] else outcome.folder / name
     guide = shipped("docs")
-    for page in sorted([*guide.rglob("*.md"), *guide.rglob("*.webp")]):
-        yield f"guide/{page.relative_to(guide).as_posix()}", page
+    for file in sorted([*guide.rglob("*.md"), *guide.rglob("*.webp")]):
+        yield f"guide/{file.relative_to(guide).as_posix()}", file

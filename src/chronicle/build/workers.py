@@ -29,6 +29,8 @@ _WATCHED = (
     "import os, runpy, sys, threading\n"
     "threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()\n"
     "sys.argv[:] = sys.argv[1:]\n"
+    "is_file = sys.argv[0].endswith('.py')\n"
+    "runpy.run_path(sys.argv[0], run_name='__main__') if is_file else "
     "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 )
 
@@ -36,9 +38,12 @@ _WATCHED = (
 def run_module(
     module: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path
 ) -> tuple[int, str]:
-    """Runs ``python -m module`` in ``folder``; its exit code, and all that it printed. Raises OSError."""
+    """Runs ``python -m module``, or a file, in ``folder``; its exit code, and all it printed. Raises OSError.
+
+    Nothing is imported from ``folder``, which may be that of a stranger.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-c", _WATCHED, module, *arguments],
+        [sys.executable, "-P", "-c", _WATCHED, module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
