@@ -29,7 +29,7 @@ from chronicle.build.store import ENTRY, code_sha256, newest
 from chronicle.build.workers import in_processes
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Entry
-from chronicle.pages import PatternPage, SiteData, assets, load_gallery, pages
+from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.confines import links_below, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped
@@ -156,15 +156,16 @@ def _pages(
         if folder.name not in current:  # its logs were removed, so its pages go too
             remove(folder)
     report = Report(tuple(outcomes), where.out, "")
-    galleries = load_gallery(workspace.galleries)
-    standing, shared = stamps(docs), _shared(config.title, galleries, workspace.templates)
+    patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
+    standing, shared = stamps(docs), _shared(config.title, patterns, cases, workspace.templates)
     kept = {o.run_id: o.files.get(ENTRY) for o in outcomes}
     data = SiteData(
         report.entries,
-        galleries,
+        patterns,
         report.unreadable,
         config.title,
         workspace.templates,
+        cases,
         known={run_id: f"{row[2]} {shared}" for run_id, row in kept.items() if row},
         standing={
             path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)
@@ -175,10 +176,10 @@ def _pages(
     return report, parts
 
 
-def _shared(title: str, galleries: Sequence[PatternPage], templates: Sequence[Path]) -> str:
+def _shared(title: str, patterns: object, cases: object, templates: Sequence[Path]) -> str:
     """A hash over all that the page of a run is made of, beside entries."""
     texts = [file.read_bytes() for folder in templates for file in sorted(folder.glob("*.j2"))]
-    return hashlib.sha256(repr((code_sha256(), title, galleries, texts)).encode()).hexdigest()
+    return hashlib.sha256(repr((code_sha256(), title, patterns, cases, texts)).encode()).hexdigest()
 
 
 def make_entries(
