@@ -26,7 +26,7 @@ from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.site import claim
 from chronicle.build.sources import only_machines, remedy, runs_told_of
 from chronicle.build.store import ENTRY, code_sha256, newest
-from chronicle.build.workers import in_processes
+from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
@@ -111,6 +111,7 @@ def build(
     engine: str | None = None,
     strict: bool = False,
     jobs: int | None = None,
+    dask: str = "",
     progress: Progress = lambda outcome, total: None,
     say: Say = lambda text: None,
 ) -> Report:
@@ -118,6 +119,7 @@ def build(
 
     Engine and number of workers are those of chronicle.toml where they are not given. One build at a time is
     at work in a workspace: ``say`` is told who is waited for. Until the last step the site is as it was.
+    ``dask`` is the address of a scheduler whose workers read the runs instead of processes.
 
     Raises:
         MissingExtra: the packages of a site are not installed.
@@ -131,7 +133,7 @@ def build(
     claim(where.out)
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = recalled(where.root)
-        report, parts = _pages(workspace, runs, where, before, jobs, progress)
+        report, parts = _pages(workspace, runs, where, before, jobs, dask, progress)
         made_of = Made(engine or workspace.config.engine, strict, newest(runs), parts=parts)
         printed = make_site(where.root, where.out, before, made_of)
     return replace(report, engine_said=printed)
@@ -143,13 +145,14 @@ def _pages(
     where: Places,
     before: Made,
     jobs: int | None,
+    dask: str,
     progress: Progress,
 ) -> tuple[Report, dict[str, str]]:
     """Makes what the site is made of, all entries and all pages; also what single pages were made of."""
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
     for link in (*links_below(store), *links_below(docs)):  # nothing is written or removed through one
         link.unlink()
-    outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress)
+    outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
     for folder in store.iterdir() if store.is_dir() else []:
@@ -183,20 +186,29 @@ def _shared(title: str, patterns: object, cases: object, templates: Sequence[Pat
 
 
 def make_entries(
-    runs: Sequence[RunFolder], config: WorkspaceConfig, store: Path, jobs: int, progress: Progress
+    runs: Sequence[RunFolder],
+    config: WorkspaceConfig,
+    store: Path,
+    jobs: int,
+    progress: Progress,
+    dask: str = "",
 ) -> list[Outcome]:
     """The map step: the outcome of every run, in the order given; runs are independent of each other."""
     products = [Product(run, config, store / run.run_id) for run in runs]
     outcomes = {p.run.run_id: outcome for p in products if (outcome := p.cached()) is not None}
     for outcome in outcomes.values():
         progress(outcome, len(runs))
-    for outcome in _produced([p for p in products if p.run.run_id not in outcomes], jobs):
+    for outcome in _produced([p for p in products if p.run.run_id not in outcomes], jobs, dask):
         outcomes[outcome.run_id] = outcome
         progress(outcome, len(runs))
     return [outcomes[run.run_id] for run in runs]
 
 
-def _produced(products: list[Product], jobs: int) -> Iterator[Outcome]:
+def _produced(products: list[Product], jobs: int, dask: str) -> Iterator[Outcome]:
+    if dask and products:
+        with closing(on_cluster(produce, [p.anywhere() for p in products], dask, _lost)) as outcomes:
+            yield from outcomes
+        return
     workers = min(jobs or os.cpu_count() or 1, len(products))
     if workers <= 1 or len(products) <= _FEW:
         yield from map(produce, products)

@@ -56,6 +56,12 @@ class Product:
     config: WorkspaceConfig
     folder: Path
 
+    def anywhere(self) -> Product:
+        """The same for a process that works in another folder."""
+        run = self.run
+        logs, beside = (tuple(log.absolute() for log in logs) for logs in (run.logs, run.beside))
+        return replace(self, run=replace(run, logs=logs, beside=beside), folder=self.folder.absolute())
+
     def key(self) -> str:
         config = self.config
         shared = (config.roles, config.units, config.thresholds, config.false_alarms, config.x, config.redact)
