@@ -107,6 +107,7 @@ def _pages_are_apart(config: Any) -> bool:
     return (
         plain_theme
         and not config.hooks
+        and not config.extra_templates
         and not config.use_directory_urls
         and config.plugins.keys() - {"chronicle"} <= _PLUGINS
         and all(map(_reads_its_page_alone, extensions))
