@@ -36,6 +36,7 @@ class NotInParts(Exception):
     """The pages of a site depend on each other."""
 
 
+LISTED = "changed.json"  # beside the site that is made: the pages that an engine is asked for
 PART = str(Path(__file__).with_name("part.py"))  # run as a file: it needs no other of ours
 _REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?:: '(.*?)')?")  # of a traceback
 
@@ -69,7 +70,7 @@ def build_site(
         if changed is None:
             code, printed = run_module(row.module, command, environment, config.parent)
         else:
-            listed = made.with_name("changed.json")
+            listed = made.with_name(LISTED)
             write_bytes(listed, json.dumps(sorted(changed)).encode("utf-8", "surrogateescape"))
             part = [row.module, str(listed), *command]
             code, printed = run_module(PART, part, environment, config.parent)

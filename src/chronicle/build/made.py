@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import ENGINES, NotInParts, build_site, write_bytes
+from chronicle.build.engines import ENGINES, LISTED, NotInParts, build_site, write_bytes
 from chronicle.build.site import clear, put_in_place
 from chronicle.build.store import code_sha256
 from chronicle.workspace.locks import remove
@@ -75,6 +75,7 @@ def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
     """
     made, docs, memory, config = (root / name for name in ("build/next", "build/docs", MEMORY, "mkdocs.yml"))
     clear(made, out)
+    made.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
     now = now._replace(key=_engine_key(now, config), docs=stamps(docs))
     changed = _changed(before.docs, now.docs, docs)
     same = before.key == now.key

@@ -88,7 +88,7 @@ def in_processes(
 def on_cluster(
     work: Callable[[T], R], items: Sequence[T], address: str, lost: Callable[[T], R]
 ) -> Generator[R, None, None]:
-    """``work`` of each item on the dask cluster whose scheduler is at ``address``, in the order of their ends.
+    """``work`` of each item on the dask cluster of the scheduler at ``address``, in the order of their ends.
 
     Its workers have this package, and the files at the same paths. What a worker that was killed had begun is
     begun again on another one; ``lost`` stands for an item that has killed several.
