@@ -134,12 +134,5 @@ def test_no_page_quotes_a_training_of_ours_without_its_name() -> None:
         *("our small run", "our own small run", "our simulated run", "our small model", "model of ours"),
         *("we trained", "we kicked"),
     )
-        "our small run",
-        "our own small run",
-        "our simulated run",
-        "model of ours",
-        "we trained",
-        "we kicked",
-    )
     bad = [p.name for p in pages for words in nameless if words in p.read_text("utf-8").lower()]
     assert bad == []
