@@ -429,9 +429,8 @@ class Event:
     ``end_step`` count what the log counts (None: not known, or not over); ``time`` is ISO 8601, of a day
     alone where no more is known, or empty. ``verdict`` and ``patterns`` are those of a finding, ``parts``
     the ids of all findings that saw it, ``live`` is False on a branch that was discarded. ``causes`` are what
-    this run shows shortly before it, the nearest first, and ``signs`` what the log says of its surroundings
-    (`chronicle.story.signs`; a sign that nobody can tell is absent). ``of`` is the event that a note speaks
-    of, ``who`` its author, or the host of a fault.
+    this run shows shortly before it, the nearest first, ``signs`` what is true around it (absent: nobody can
+    tell; `chronicle.story.signs`). ``of`` is the event of a note, ``who`` its author, or the host of a fault.
     """
 
     id: str
