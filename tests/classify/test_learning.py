@@ -149,6 +149,34 @@ def test_generalisation_long_after_training_is_grokking(points: int) -> None:
     assert finding.metric == "val_acc" and finding.evidence["delay_times"] >= 5
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_generalised_at_once_hides_no_late_generalisation(seed: int) -> None:
+    """A third of the held-out answers are easy; the training loss is thrown up again and again."""
+    x, r = np.arange(120) / 120, np.random.default_rng(seed)
+    late = 0.33 + 0.1 * x + 0.56 / (1 + np.exp(-(x - 0.7) / 0.04))
+    columns = {
+        "train_loss": np.where(x < 0.01, 4.6, 1e-6)
+        * np.exp(2 * r.standard_normal(120) + 8 * (r.random(120) < 0.1)),
+        "train_acc": np.where(x < 0.01, 0.01, 1.0),
+        "test_acc": np.where(x < 0.01, 0.01, late + 0.003 * r.standard_normal(120)),
+    }
+    steps = 100 * np.arange(120)
+    found = [
+        f for f in classify({m: (steps, v) for m, v in columns.items()}).findings if f.pattern == "grokking"
+    ]
+    assert [f.metric for f in found] == ["test_acc"] and 5500 <= found[0].start_step <= 9000
+
+
+def test_a_held_out_loss_that_is_only_rough_since_training_is_done_does_not_grok() -> None:
+    held = [0.049, 0.039, 0.076, 0.037, 0.035, 0.028, 0.027, 0.0268, 0.0259, 0.0258]
+    steps, later = np.arange(9, 540, 10), np.arange(53, 540, 54)
+    loss = np.where(steps < 30, 0.6, 0.02) * np.exp(
+        0.2 * np.random.default_rng(0).standard_normal(len(steps))
+    )
+    told = classify({"train_loss": (steps, loss), "val_loss": (later, np.array(held[: len(later)]))})
+    assert "grokking" not in told.patterns
+
+
 @pytest.mark.parametrize("late", [0.06, 0.15])
 def test_held_out_scores_that_follow_training_are_learning(late: float) -> None:
     x = np.arange(400) / 400

@@ -52,6 +52,11 @@ class AttemptView:
         return judged_loss(self.series.values())
 
     @cached_property
+    def objective(self) -> Series | None:
+        """What is judged where no loss is: the reward or return of an agent."""
+        return self.first(Role.OBJECTIVE) if self.loss is None else None
+
+    @cached_property
     def dataset_losses(self) -> list[Series]:
         """Losses by data set, logged at least a fifth as often as the judged loss, without that one."""
         if self.loss is None:

@@ -73,7 +73,7 @@ OTHERS = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATION_LOS
 
 
 def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    told = list(idle(view, attempt, loss) or unmoved(view, attempt, loss))
+    told = idle(view, attempt, loss) or unmoved(view, attempt, loss)
     contest = None if told else course_of(view, loss)
     if contest is not None:
         tries = (at_chance, waits, stops)
@@ -215,7 +215,7 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
         return []
     start = float(rate.steps[works[-1] + 1])
     rest = y[steps >= start]
-    if len(rest) < LEAST:
+    if len(rest) < LEAST or fall_of(y) >= CONVERGED:
         return []
     lasts = (steps[-1] - start) / (steps[-1] - steps[0])
     fall = fallen(rest, rest[: len(rest) // 2], rest[len(rest) // 2 :], limits)

@@ -14,9 +14,9 @@ failed-run
 
 near-perfect, noisy-healthy
     Sees: runs in which nothing worrying was found on the live course.
-    Rule: at least 16 points of a loss, and no live finding but fast spikes (at most one in 10,000 steps),
-    drops that the schedule explains, and properties of the log; one-sample noise above 5 % is noisy-healthy,
-    else near-perfect.
+    Rule: at least 16 points of a loss (or of an agent's objective), and no live finding but fast spikes (at
+    most one in 10,000 steps), drops that the schedule explains, and properties of the log; one-sample noise
+    above 5 % is noisy-healthy, else near-perfect.
     Blind to: a model that is worse than its loss: evaluations are needed (see not_assessed).
     False alarm: a bad run is called good: so every doubt of another rule comes first.
     Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
@@ -149,9 +149,10 @@ def _dies(view: View, loss: Series) -> bool:
     return ends_in_nan or risen or slow_changes.risen(view, loss) is not None
 
 
-def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
-    """One finding for a run without live trouble; ``live`` are the findings on the run's course."""
-    judged = [(a, a.loss) for a in view.attempts if a.loss is not None and a.live_until is not None]
+def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
+    """One finding for a run without trouble; ``harmless`` are the findings on its live course."""
+    live_on = [a for a in view.attempts if a.live_until is not None]
+    judged = [(a, s) for a in live_on for s in (a.loss, a.objective) if s is not None]
     points = sum(len(loss) for _, loss in judged)
     if points < FEWEST:
         return
@@ -162,8 +163,8 @@ def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
     checks = [
         Check("live findings that worry", 0, "findings", "0"),
         side("one-sample noise", noise, "log units", noisy, (f"> {most}", f"<= {most}"), "noise_log"),
-        Check("points of the loss", points, "samples", f">= {FEWEST}", key="points_samples"),
-        *noted(harmless_findings=len(live)),
+        Check("points of what is judged", points, "samples", f">= {FEWEST}", key="points_samples"),
+        *noted(harmless_findings=len(harmless)),
     ]
     at = At(attempt if len(judged) == 1 else None, loss, start, None, end)
     confidence = 0.5 + 0.5 * min(1.0, points / 1000)
