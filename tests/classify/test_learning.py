@@ -14,7 +14,7 @@ from chronicle.classify import classify
 from chronicle.classify.rules.learning import turned_up
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
-from chronicle.model import Floats, Role, Series, Steps
+from chronicle.model import Role, Series
 from chronicle.timeline import stitch
 
 
@@ -36,20 +36,6 @@ def test_converging_smoothly_is_none(decay: float, kind: str) -> None:
 def test_standing_still_at_a_learning_rate_that_has_come_down_is_none() -> None:
     curve = learning_rate(Curve(2).flat(0.5), drops=(0.5,), gain=0)
     assert "plateau" not in patterns(curve.run())
-
-
-def test_a_loss_that_gains_nothing_while_the_steps_double_has_stopped_learning() -> None:
-    calm = 11.09 + 1e-3 * np.random.default_rng(0).standard_normal(40)
-    steps = np.linspace(50, 200, 40).astype(int)
-
-    def said(loss: Floats, steps: Steps) -> tuple[str, ...]:
-        return classify({"loss": (steps, loss)}).patterns
-
-    assert said(calm, steps) == ("plateau",)
-    assert said(calm, steps + 1000) == ("near-perfect",)  # too short a stretch to have gained anything
-    assert said(calm * (steps / 50.0) ** -0.05, steps) == ("near-perfect",)
-    wild = calm * np.exp(0.1 * np.random.default_rng(1).standard_normal(40))
-    assert said(wild, steps) == ("noisy-healthy",)  # some batches are known better than others
 
 
 @pytest.mark.parametrize("every", [20, 60, 150])

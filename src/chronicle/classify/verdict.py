@@ -17,7 +17,7 @@ from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, RISES, SHIFT, 
 from chronicle.classify.view import View
 from chronicle.metrics.roles import MIN_POINTS, opposes
 from chronicle.metrics.values import count, plural
-from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Verdict
+from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
@@ -89,18 +89,10 @@ def wild(view: View) -> bool:
 def _held_out_learns(view: View) -> bool:
     scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
     losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
-    held_out = any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses)
+    held_out = any(whole_run.rises(s.values) for s in scores) or any(
+        whole_run.rises(-s.values) for s in losses
+    )
     return held_out or objectives.rises(view)
-
-
-def rises(values: Floats) -> bool:
-    """Whether four values or more end near the best, which is above the first by three times what neighbours
-    differ by (median)."""
-    v = values[np.isfinite(values)]
-    if len(v) < 4:
-        return False
-    gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
-    return last >= 0.9 * gain > 0 and gain >= 3 * float(np.median(np.abs(np.diff(v[len(v) // 2 :]))))
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:

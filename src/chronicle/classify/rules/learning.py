@@ -15,8 +15,8 @@ grokking
     Rule: the held-out score (where no scores are logged, the loss) is at half or less when the training one
     is saturated, and a quarter of the rest of its way comes after five times as many steps or more, and after
     a twentieth of the log. For a single loss: the kernel's drop took less than 3 % of the steps so far,
-    gained five times what the same time before had gained, begins after the first tenth of the log, in steps
-    and in points, and reaches a level where fewer than a tenth of the samples before had been.
+    gained five times what the same time before had gained, and begins after the first tenth of the log, in
+    steps and in points.
     Blind to: slow generalisation. False alarm: a finding that people would like to be true.
     Source: Power et al. 2201.02177; the sudden fall of a Llama-2 run.
 """
@@ -173,7 +173,7 @@ def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def abrupt(view: View, loss: Series, drop: Event) -> bool:
     """Whether it took 3 % of all steps so far (or 8 samples as they were logged before it), after the first
-    tenth of the log, gained five times what as many steps before had gained, and is no lull.
+    tenth of the log, and gained five times what as many steps before had gained.
 
     Rows may be dense first and sparse later: a tenth of the points can be a thousandth of the steps.
     """
@@ -183,20 +183,11 @@ def abrupt(view: View, loss: Series, drop: Event) -> bool:
     a = int(np.searchsorted(steps, start))
     if a < max(LEAST, EARLY * len(steps)) or start - steps[0] < EARLY * (steps[-1] - steps[0]):
         return False
-    if lull(y, a, abs(drop.height)):
-        return False
     gap = float(np.median(np.diff(steps[max(a - 32, 0) : a + 1])))
     quick = lasted <= max(view.thresholds.sudden * start, 8 * gap)
     before = int(np.searchsorted(steps, start - lasted))
     gained = float(np.median(y[max(before - 4, 0) : before + 1]) - np.median(y[a - 4 : a]))
     return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
-
-
-def lull(y: Floats, a: int, height: float) -> bool:
-    """Whether a tenth of the samples before a fall were nearer to the level after it than to that before: a
-    loss of two levels that stays on the lower one for a while."""
-    before = y[max(a - 4 * LEAST, 0) : a]
-    return float(np.quantile(before, EARLY)) < float(np.median(before)) - 0.5 * height
 
 
 def lasts(loss: Series, drop: Event) -> bool:
