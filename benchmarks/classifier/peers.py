@@ -2,9 +2,9 @@
 
     python -m benchmarks.classifier.peers NAME=DIR … [--write]
 
-Every rule judges the loss that chronicle judges, with its published defaults. What it flags in a row, at most 8
-samples apart, is one word of it. A word counts as an event by its place alone: no name is asked of a rule that
-has none. Events and false alarms are counted as `chronicle score` does, and for chronicle in the same way.
+Every rule judges the loss that chronicle judges, with its published defaults. What it flags in a row, at
+most 8 samples apart, is one word of it. A word counts as an event by its place alone: no name is asked of a
+rule that has none. Events and false alarms are counted as `chronicle score` does, for chronicle as well.
 """
 
 from __future__ import annotations

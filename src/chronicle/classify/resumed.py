@@ -28,6 +28,9 @@ LEAST = 8  # [samples] on either side of a join
 FIRST = (4, 8, 16, 32)  # [samples] of a later attempt that are held against an earlier one
 PARENTS = 24  # earlier attempts that are compared: nobody resumes from further back
 STARTS_S = 2.0  # [s] a process needs to start: interpreter, packages, checkpoint
+LEAST_JUMP = 0.05  # [log units] schedules move by less between two logged points
+SAME_FACTOR = 0.001  # [log units] by which a rate moves that stays, or moves by one factor twice
+CYCLE_END = 0.1  # share of its highest rate at which a cycle is over; WSD and cosines end at 0 to a tenth
 AS_SURE = 2.0  # [times] errors, or noise scales, of lines of which none is better than the other
 
 
@@ -149,7 +152,7 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
 
     The clock shows a pause of ten times the usual, in which a process can start and which no other pause of
     the log comes near to: those of evaluations and checkpoints come again. And the learning rate jumps there
-    by 1.3 or more, but not beside it, as no schedule does.
+    by 1.3 or more, but not beside it, as no schedule does: see `planned`.
     """
     rate = attempt.learning_rate
     if rate is None or len(rate) < 4 * LEAST or not np.isfinite(rate.times).all():
@@ -165,10 +168,40 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
         if LEAST <= i < len(jump) - LEAST and max(jump[i - 1], jump[i + 1]) < least / 4
     ]
     usual = max(np.delete(pause, at), default=0.0)
-    taken_over = (i for i in at if usual < limits.midway * pause[i])
+    taken_over = (i for i in at if usual < limits.midway * pause[i] and not planned(v, i))
     return [(float(rate.steps[i + 1]), float(v[i + 1] / v[i])) for i in taken_over]
 
 
+def planned(rates: Floats, i: int) -> bool:
+    """Whether a schedule jumps as the rate does after sample ``i``.
+
+    Down from one constant rate to another one (milestones, plateaus), as it jumps elsewhere too, or up after
+    it had come down to nearly nothing: the end of a cycle, while a process that begins its schedule anew does
+    so anywhere.
+    """
+    with np.errstate(invalid="ignore"):
+        moved = np.diff(np.log(rates))
+        beside = np.r_[moved[max(i - LEAST, 0) : i], moved[i + 1 : i + 1 + LEAST]]
+        cut = moved[i] < 0 and bool((np.abs(beside) <= SAME_FACTOR).all())
+        finished = moved[i] > 0 and rates[i] <= CYCLE_END * np.nanmax(rates[: i + 1])
+    return bool(cut or finished) or jumps_again(rates, i)
+
+
+def jumps_again(rates: Floats, i: int) -> bool:
+    """Whether the rate jumps elsewhere as after sample ``i``: by the same factor, or up to the same rate from
+    where it did not rise."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        level = np.log(rates)
+        moved = np.diff(level)
+        again = np.abs(moved - moved[i]) <= SAME_FACTOR
+        if moved[i] > 0:
+            from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR
+            as_high = np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR
+            again |= from_rest & as_high & (moved > moved[i] / 4)
+    return bool(abs(moved[i]) > LEAST_JUMP and np.count_nonzero(again) > 1)
+
+
+# what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
 DISTURBANCES = having(Trait.UNDOABLE)
 
 Disturbances = dict[str | None, list[Finding]]  # by the name of their attempt

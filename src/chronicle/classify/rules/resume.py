@@ -30,8 +30,9 @@ lr-not-restored
     Rule: the first values of the attempt differ by 5 % from the earlier attempt's at equal steps (or from the
     extension of its last values). A lower one after a rollback is a team's usual remedy and no finding,
     unless it warms up again.
-    Inside one log: it jumps by 1.3 or more, but not beside it, at a pause of ten times the usual step that no
-    other pause of the log comes near to.
+    Inside one log: it jumps by 1.3 or more at a pause of ten times the usual step that no other pause of the
+    log comes near to, and no schedule jumps like that: not down from one constant rate to another one, not by
+    a factor it also jumps by elsewhere, and not up from the end of a finished cycle.
     Blind to: a schedule that differs later only. False alarm: a change that somebody made on purpose.
     Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
 """
@@ -45,7 +46,7 @@ import numpy as np
 
 from chronicle.classify.measure import Excess, departure, medians, positive, running, sure, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
-from chronicle.classify.resumed import FIRST, LEAST, Resume, learned_before, resumes, seams
+from chronicle.classify.resumed import FIRST, LEAST, Resume, jumps_again, learned_before, resumes, seams
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
@@ -299,6 +300,8 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     if factor < 1 and not warms and join.kind is JoinKind.ROLLBACK:
         return
+    if any(_goes_on(a.learning_rate, rate) for a in earlier):
+        return
     how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
     confidence = 0.95 if warms else 0.7 if factor > 1 else 0.5
     yield other_rate(view, attempt, rate.steps[0], factor, how, confidence)
@@ -324,6 +327,13 @@ def _covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:
     if old is None or len(old) < 4:
         return False
     return bool(old.steps[0] < rate.steps[0] and old.steps[-1] >= reach_step)
+
+
+def _goes_on(old: Series | None, rate: Series) -> bool:
+    """Whether the jump from one process to the next is one of a schedule that jumps like that elsewhere."""
+    if old is None or not (k := int(np.searchsorted(old.steps, rate.steps[0]))):
+        return False
+    return jumps_again(np.r_[old.values[:k], rate.values], k - 1)
 
 
 def expected_rate(old: Series | None, rate: Series) -> float | None:

@@ -4,7 +4,7 @@ throughput-drop
     Sees: a lasting fall of the throughput, or rise of the time a step takes.
     Rule: the kernel, turned over, sees it leave its level; from half way down until half way back (median of
     8 samples, of how slow it was until then) it is 3 % off the median before, for 50 steps and 8 samples or
-    more.
+    more. A change of the batch size explains it.
     Blind to: a run that is slow from its first step. False alarm: a node is searched for nothing.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
 
@@ -26,7 +26,7 @@ import numpy as np
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import medians, positive
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
 
 LEAST = 32  # [samples] for a level of the speed
@@ -68,7 +68,8 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
         at_least("lasted", lasts, "steps", limits.slow_steps, "slow_steps"),
         at_least("lasted", b - a, "samples", limits.slow_samples),
     ]
-    if all(c.met for c in checks):
+    around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
+    if all(c.met for c in checks) and not _batch_changed(attempt, *around, limits.slower):
         end = steps[b] if b < len(steps) else None
         checks = [*checks, *noted(lost_steps=share * lasts)]
         at = At(attempt, series, steps[a], steps[a + int(np.argmax(sign * y[a:b]))], end)
@@ -99,6 +100,11 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
     not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
     first = int(not_yet[-1]) + 1 if len(not_yet) else 0
     return first + int(np.argmax(slower[first:] >= half))
+
+
+def _batch_changed(attempt: AttemptView, before: float, after: float, share: float) -> bool:
+    sizes = attempt.first(Role.BATCH_SIZE)
+    return sizes is not None and not np.isclose(value_at(sizes, before), value_at(sizes, after), rtol=share)
 
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
