@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.curves import Curve
+from tests.depth import examples, few
 
 from chronicle.classify import kernel
 from chronicle.classify.detect import Detector, Event, Kind
@@ -77,7 +78,7 @@ def bits(events: Iterable[Event]) -> list[tuple[str, ...]]:
     return [tuple(x.hex() if isinstance(x, float) else str(x) for x in vars(e).values()) for e in events]
 
 
-@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("name", few(CURVES, 9))
 def test_batch_is_stream(name: str) -> None:
     detector = Detector(DEFAULTS)
     streamed = [e for v in CURVES[name] for e in detector.update(v)] + detector.finish()
@@ -91,7 +92,7 @@ def test_compiled_is_plain(name: str, sign: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("name", few(CURVES, 9))
 def test_a_copy_taken_anywhere_goes_on_the_same(name: str) -> None:
     values = CURVES[name]
     for cut in (len(values) // 3, len(values) * 2 // 3):
@@ -111,7 +112,7 @@ BACK_BEFORE_THE_PEAK = [
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=120))
 @example(BACK_BEFORE_THE_PEAK)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_nothing_raises_and_every_event_lies_in_the_series(values: list[float]) -> None:
     for e in judged(np.array(values)):
         assert 0 <= e.onset < len(values)
@@ -119,7 +120,7 @@ def test_nothing_raises_and_every_event_lies_in_the_series(values: list[float]) 
         assert all(not isinstance(x, float) or math.isfinite(x) for x in vars(e).values())
 
 
-@pytest.mark.parametrize("factor", [1e-6, 0.37, 42.0, 1e9])
+@pytest.mark.parametrize("factor", few([1e-6, 0.37, 42.0, 1e9], 2))
 @pytest.mark.parametrize("name", ["fast spikes", "slow spike", "shift", "diverges", "improves", "bimodal"])
 def test_the_unit_of_a_positive_loss_does_not_matter(name: str, factor: float) -> None:
     one, other = judged(CURVES[name]), judged(CURVES[name] * factor)

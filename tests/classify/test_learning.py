@@ -9,6 +9,7 @@ import pytest
 from tests.classify.asking import KINDS, diagnosis, findings, patterns
 from tests.curves import Curve
 from tests.curves.series import learning_rate, validation
+from tests.depth import few
 
 from chronicle.classify import classify
 from chronicle.classify.rules.learning import turned_up
@@ -27,9 +28,9 @@ def test_learning_that_stops_is_a_plateau(kind: str, at: float) -> None:
 
 
 @pytest.mark.parametrize("decay", [0.2, 0.4, 0.8, 1.5])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 2))
 def test_converging_smoothly_is_none(decay: float, kind: str) -> None:
-    for seed in range(3):
+    for seed in few(range(3), 2):
         assert patterns(Curve(seed, decay=decay, **KINDS[kind]).run()) == set()
 
 
@@ -50,7 +51,7 @@ def test_validation_that_turns_while_training_goes_on(every: int, at: float) -> 
 @pytest.mark.parametrize("every", [20, 150, 300])
 @pytest.mark.parametrize("noise", [0.004, 0.03])
 def test_noisy_validation_does_not_overfit(every: int, noise: float) -> None:
-    for seed in range(4):
+    for seed in few(range(4), 2):
         assert patterns(validation(Curve(seed), every=every, noise=noise).run()) == set()
 
 

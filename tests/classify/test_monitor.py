@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tests.curves import Curve
 from tests.curves.series import datasets, grad_norm, learning_rate
+from tests.depth import few
 
 from chronicle.classify import DEFAULTS, Monitor, classify
 from chronicle.classify.detect import detect
@@ -153,8 +154,8 @@ def watched_alone(name: str) -> tuple[Series, list[Finding], Monitor]:
     return loss, said_by(monitor, loss, 0, len(loss)), monitor
 
 
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.505, 0.72, 1.0])
+@pytest.mark.parametrize("name", few(RUNS, 3))
+@pytest.mark.parametrize("share", few([0.0, 0.01, 0.505, 0.72, 1.0], 3))
 def test_a_checkpoint_in_the_middle_changes_nothing(name: str, share: float) -> None:
     loss, said, straight = watched_alone(name)
     cut = int(share * len(loss))
@@ -175,7 +176,7 @@ def test_a_state_says_what_it_is_not() -> None:
     assert str(err.value) == "the state was made with other thresholds. Remedy: give them to Monitor()"
 
 
-@pytest.mark.parametrize("name", ["healthy", "spikes", "diverges", "ends in nan"])
+@pytest.mark.parametrize("name", few(["healthy", "spikes", "diverges", "ends in nan"], 2))
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_rewind_is_what_two_logs_of_two_processes_say(name: str, kept: bool) -> None:
     """The run goes to sample 1,500, back to the checkpoint of step 1,000, and on with other noise."""
@@ -211,7 +212,7 @@ def test_a_rewind_goes_back() -> None:
         monitor.rewind(6)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", few(RUNS, 4))
 def test_a_finding_keeps_its_id_from_the_first_word_to_the_last(name: str) -> None:
     diagnosis, said, _ = watched(RUNS[name])
     ids = [f.id for f in diagnosis.findings]

@@ -14,6 +14,7 @@ from benchmarks.classifier.judging import judged
 from benchmarks.curves import Curve, Run
 from benchmarks.curves.cases import Case, contexts, shaped
 from benchmarks.curves.kinds import SCALED, SHAPES, Kind
+from tests.depth import few
 
 from chronicle.classify import Monitor, classify
 from chronicle.classify.patterns import BY_ID
@@ -25,9 +26,10 @@ from chronicle.timeline import stitch
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 CASES = [*filter(None, (shaped(kind, "plain", 20.0, 1) for kind in SHAPES)), *contexts([1])]
 RUNS = {case.kind: case.run for case in CASES} | {"noisy": Curve(1, noise=0.08).run()}
-HEIGHTS = (3.0, 8.0, 20.0, 50.0)
+HEIGHTS = few((3.0, 8.0, 20.0, 50.0), 2)
 
 each_run = pytest.mark.parametrize("name", RUNS)
+some_runs = pytest.mark.parametrize("name", few(RUNS, 10))
 
 
 def diagnosed(attempts: Sequence[Attempt]) -> Diagnosis:
@@ -70,7 +72,7 @@ def test_what_the_context_explains_is_not_said_twice(name: str) -> None:
         assert not {s for s in said if s[0] in earlier and s[1:] in explained}
 
 
-@each_run
+@some_runs
 @pytest.mark.parametrize("factor", [1 / 64, 32.0])
 def test_the_unit_of_the_losses_does_not_matter(name: str, factor: float) -> None:
     """A power of two: quantised values stay so."""
@@ -115,7 +117,7 @@ def watched(attempts: Sequence[Attempt], saved_every: int) -> tuple[list[Finding
     return said, monitor.finish()
 
 
-@each_run
+@some_runs
 def test_the_stream_says_what_the_batch_says_wherever_it_was_interrupted(name: str) -> None:
     attempts: list[Attempt] = []
     for a in RUNS[name].attempts:  # those that a monitor can tell apart: it knows of no resume but a rewind
@@ -128,7 +130,7 @@ def test_the_stream_says_what_the_batch_says_wherever_it_was_interrupted(name: s
     assert straight[1] == classify(stitch(logs, **several))
 
 
-@each_run
+@some_runs
 @pytest.mark.parametrize("odd", ["nan", "inf", "one sample"])
 def test_an_odd_end_of_any_series_never_raises(name: str, odd: str) -> None:
     """The second half of the losses, then of all other series, is odd."""

@@ -18,6 +18,7 @@ from tests.curves.runs import (
     training,
 )
 from tests.curves.series import validation
+from tests.depth import few
 
 from chronicle.classify import classify
 from chronicle.classify.resumed import resumes
@@ -29,14 +30,14 @@ from chronicle.timeline import stitch
 KINDS = {"plain": {}, "noisy": {"noise": 0.05}, "autocorrelated": {"rho": 0.6}, "sparse": {"every": 20}}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("make", [clean, rollback], ids=["restarts", "rollback"])
 def test_exact_resumes_leave_no_trace(kind: str, make: object) -> None:
     for seed in (1, 5):
         assert patterns(make(seed, **KINDS[kind])) == set()  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("height", [8, 25])
 def test_a_spike_at_every_resume(kind: str, height: float) -> None:
     run = resume_spikes(3, height, **KINDS[kind])
@@ -74,7 +75,7 @@ def test_the_parent_is_the_attempt_that_the_first_samples_fit() -> None:
 # ---- repeated data ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("overlap", [True, False], ids=["rollback", "resume"])
 def test_the_end_of_every_replay_is_seen(kind: str, overlap: bool) -> None:
     run = repeat_data(3, 2, 9, overlap=overlap, **KINDS[kind])
@@ -112,7 +113,7 @@ def test_a_jump_that_validation_follows_is_a_shift_of_the_model() -> None:
 # ---- new weights -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("one_file", [True, False], ids=["one log", "two logs"])
 def test_new_weights_in_the_middle_of_a_run(kind: str, one_file: bool) -> None:
     for seed in (1, 2):

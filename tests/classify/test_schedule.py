@@ -8,11 +8,12 @@ from tests.classify.asking import KINDS, diagnosis, findings, near, patterns
 from tests.curves import Curve, Run
 from tests.curves.runs import lr_not_restored, training, with_schedule
 from tests.curves.series import batch_size, epochs, learning_rate
+from tests.depth import few
 
 from chronicle.classify import classify
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("gain", [8, 30])
 def test_a_fall_with_the_learning_rate_is_explained_by_it(kind: str, gain: float) -> None:
     run = learning_rate(Curve(3, **KINDS[kind]), drops=(0.4, 0.7), gain=gain).run()
@@ -38,7 +39,7 @@ def test_a_linear_decay_that_bends_the_loss_down() -> None:
     assert patterns(curve.run()) == {"lr-decay-drop"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("gain", [0, 25])
 def test_a_batch_that_grows_explains_calm_and_steps(kind: str, gain: float) -> None:
     run = batch_size(Curve(4, **KINDS[kind]), gain=gain).run()
@@ -54,7 +55,7 @@ def test_a_batch_size_that_changes_nothing_in_the_loss_is_no_finding() -> None:
     assert patterns(curve.run()) == set()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 2))
 def test_a_step_down_at_an_epoch_edge_is_a_shift_and_no_miracle(kind: str) -> None:
     run = epochs(Curve(6, **KINDS[kind]), 3, gain=15).run()
     assert patterns(run) == {"level-shift"}

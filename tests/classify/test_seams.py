@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.classify.plain_loops import BASE, BATCHES, SCHEDULES, STEPS, log
+from tests.depth import few
 
 from chronicle.classify import classify
 from chronicle.classify.resumed import seams
@@ -22,7 +23,7 @@ def places(attempt: Attempt) -> list[float]:
     return [step for step, _ in seams(seen, DEFAULTS)]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("schedule", few(SCHEDULES, 4))
 def test_evaluations_at_the_end_of_epochs_are_no_joins(schedule: str) -> None:
     attempt = log(SCHEDULES[schedule])
     assert places(attempt) == []
@@ -59,7 +60,7 @@ def test_no_process_starts_within_half_a_second() -> None:
 
 
 @pytest.mark.parametrize("schedule", ["cosine", "linear"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 1))
 def test_a_process_that_began_its_schedule_anew_is_one(schedule: str, seed: int) -> None:
     """It evaluates after each epoch, and after the tenth it is launched again, from its checkpoint but not
     with its rate."""
