@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import examples
 from tests.timeline.timeline_logs import HOUR, log
 
 from chronicle.classify import classify
@@ -65,7 +66,7 @@ def test_a_second_rollback_is_judged_by_the_attempt_that_held_the_step(back_to):
     assert ("inside_pattern" in said[1]) is (back_to > 2450)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15, 5))
 @given(st.integers(1, 2999))
 def test_inside_and_margin_are_never_both_said(to_step):
     (said,) = evidence(

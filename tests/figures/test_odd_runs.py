@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import examples
 from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
 from chronicle.classify.patterns import PATTERNS
@@ -117,7 +118,7 @@ def test_forty_findings_of_every_pattern_are_drawn():
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@settings(max_examples=examples(12, 5))
 @given(
     values=st.lists(st.floats(allow_subnormal=True), min_size=1, max_size=80),
     first=st.integers(-(2**40), 2**40),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import LONG, examples
 from tests.readers.damage import damaged
 from tests.readers.gold import text
 from tests.readers.writers import event, event_log, field, frame, simple, summary, varint
@@ -186,7 +187,7 @@ def typed(points: dict[str, list[tuple[float, int, float]]]) -> dict[str, bytes]
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(record, max_size=12))
 def test_the_kernel_is_the_slow_parser(
     tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes]
@@ -200,7 +201,7 @@ def test_the_kernel_is_the_slow_parser(
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(record, min_size=1, max_size=6), st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=3))))
 def test_what_is_no_event_is_read_as_by_the_slow_parser(
     tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes], changes: list[tuple[float, bytes]]
@@ -529,7 +530,7 @@ def test_parts_of_a_file_are_read_as_the_whole(
     nested = event(1.7e9, 1, summary([("loss", simple(1)), ("bulk", field(0x22, inside))]))
     content = write(tmp_path / "whole.tfevents", [*healthy(20), nested, *healthy(5)]).read_bytes()
     file = tmp_path / "x.tfevents"
-    for one in damaged(content, each=6):
+    for one in damaged(content, each=6 if LONG else 1):
         file.write_bytes(one.content)
         readings = []
         for batch_bytes in (1 << 23, size):

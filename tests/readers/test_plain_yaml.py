@@ -8,6 +8,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import examples
 
 from chronicle.readers.plain_yaml import load
 
@@ -64,7 +65,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.dictionaries(WORDS, VALUES, min_size=1, max_size=5))
 def test_it_reads_what_pyyaml_writes(written: dict[str, Any]) -> None:
     text = yaml.safe_dump(written, default_flow_style=False)

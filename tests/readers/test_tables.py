@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import examples
 from tests.docs.docs_text import DOCS, between
 from tests.readers.writers import csv_log, json_log, trainer_log
 
@@ -426,7 +427,7 @@ course = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.dictionaries(metric, course, min_size=1, max_size=4))
 @pytest.mark.parametrize(
     ("write", "name"),

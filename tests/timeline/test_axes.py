@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import examples
 from tests.figures.runs import diagnosis, finding
 from tests.timeline.test_timeline_laws import RUNS
 from tests.timeline.timeline_logs import HOUR, log, series
@@ -150,7 +151,7 @@ def test_cumulated_batches_are_those_of_a_slow_twin(gaps, data):
     assert places(on_axis(timeline, "samples").timeline)[0] == slow_places(steps, sizes, steps[0] * sizes[0])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(RUNS, st.sampled_from(AXES))
 def test_no_point_is_lost_and_none_overtakes_another(attempts, axis):
     timeline = stitch(attempts)

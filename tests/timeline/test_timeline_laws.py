@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import examples
 from tests.timeline.timeline_logs import HOUR, log, series
 
 from chronicle.model import Attempt, JoinKind, Timeline
@@ -163,7 +164,7 @@ def test_what_is_made_of_a_timeline_never_fails(attempts):
 
 
 @pytest.mark.slow
-@settings(max_examples=25)  # pandas is imported by the first example
+@settings(max_examples=examples(25))  # pandas is imported by the first example
 @given(WILD)
 def test_frame_has_every_point(attempts):
     timeline = stitch(attempts)
