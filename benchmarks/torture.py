@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -278,11 +278,11 @@ def killed_adds_and_notes(torture: Torture, most: int) -> Tally:
     return tally
 
 
-def refusals(torture: Torture, most: int) -> Tally:
+def refusals(torture: Torture, most: int, kinds: Iterable[str] = REFUSALS) -> Tally:
     """Operations that the system refuses: one line with a remedy, the site whole, the next build as ever."""
     tally = Tally()
     n = torture.operations_of_a_build()
-    for number, (kind, at) in enumerate((kind, at) for at in spread_over(n, most) for kind in REFUSALS):
+    for number, (kind, at) in enumerate((kind, at) for at in spread_over(n, most) for kind in kinds):
         before, after = torture.turn(number)
         code, said = torture.run("build", "-q", "--jobs", "1", dying=(at, REFUSALS[kind]))
         tally.done += 1

@@ -1,4 +1,4 @@
-"""How deep a run of the tests goes: `make test` takes some members of each long family, `make long` takes all.
+"""How deep a run of the tests goes: `make test` takes some members of a long family, `make long` takes all.
 
 The assertion is the same in both. A short run says at its end how many members it left to the long one.
 """
@@ -14,7 +14,7 @@ LONG = os.environ.get("CHRONICLE_LONG", "") not in ("", "0")
 EXAMPLES = 100 if LONG else 15  # that hypothesis tries, where a test names no number
 
 T = TypeVar("T")
-left: dict[str, int] = {}  # members left to the long run, by the place in the code and the test that ran there
+left: dict[str, int] = {}  # members left to the long run, by the place in the code and the test there
 
 
 def few(members: Iterable[T], short: int) -> list[T]:

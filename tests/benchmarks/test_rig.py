@@ -14,6 +14,7 @@ from benchmarks.classifier.rates import Count
 from benchmarks.curves.cases import contexts, shaped
 from benchmarks.curves.kinds import SHAPES
 from tests.curves import Curve
+from tests.depth import few
 
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.model import Diagnosis, Role, Series, Verdict
@@ -203,7 +204,7 @@ BARS = {"loss only": 0.06, "every 10th point": 0.1, "rounded to bfloat16": 0.06,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("copy", degraded.COPIES)
+@pytest.mark.parametrize("copy", few(degraded.COPIES, 2))
 def test_a_run_that_is_logged_worse_does_not_get_another_grave_word(copy: str) -> None:
     """Of real runs the share stands in docs/classifier-measured.md; it is not zero, and must not grow."""
     mine = [a for a in generated_answers() if a.copy == copy]

@@ -6,20 +6,23 @@ from pathlib import Path
 
 import pytest
 from benchmarks import torture
+from tests.depth import few
 
 
 @pytest.mark.slow
 def test_no_promise_is_broken(tmp_path: Path) -> None:
     """One after the other in one workspace, as in the long torture: its sites are built from nothing once."""
+    kills, rounds, dying = len(few(range(3), 1)), len(few(range(1), 0)), len(few(range(2), 1))
+    kinds = few(torture.REFUSALS, 1)
     place = torture.Torture(tmp_path, 2)
     tallies = [
-        torture.kills_by_operation(place, 3),
-        torture.refusals(place, 1),
-        torture.at_once(place, 1, builds=2),
-        torture.killed_adds_and_notes(place, 2),
+        torture.kills_by_operation(place, kills),
+        torture.refusals(place, 1, kinds),
+        torture.at_once(place, rounds, builds=2),
+        torture.killed_adds_and_notes(place, dying),
     ]
     assert [tally.broken for tally in tallies] == [[], [], [], []]
-    assert [tally.done for tally in tallies] == [3, 3, 2, 4]
+    assert [tally.done for tally in tallies] == [kills, len(kinds), 2 * rounds, 2 * dying]
 
 
 def test_a_broken_promise_is_noted() -> None:
