@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 from click import unstyle
+from tests.depth import few
 from tests.pages.samples import site
 from tests.story.told_specimens import NAMES, Specimen, specimen
 
@@ -23,7 +24,7 @@ from chronicle.pages.lists import card
 from chronicle.story import deciding
 
 pytestmark = pytest.mark.slow
-each = pytest.mark.parametrize("name", NAMES)
+each = pytest.mark.parametrize("name", few(NAMES, 14))
 
 
 def numbers(text: str) -> set[str]:
