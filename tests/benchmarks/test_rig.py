@@ -13,6 +13,7 @@ from benchmarks.classifier.confidences import Said
 from benchmarks.classifier.rates import Count
 from benchmarks.curves.cases import contexts, shaped
 from benchmarks.curves.kinds import SHAPES
+from tests.classify.conftest import compiled_kernel  # noqa: F401: a run is judged ten times faster
 from tests.curves import Curve
 from tests.depth import few
 
@@ -193,9 +194,8 @@ def test_another_grave_word_is_one_that_neither_the_whole_log_nor_the_label_know
 def generated_answers() -> tuple[degraded.Answer, ...]:
     cases = [shaped(kind, "every 10th", min(20.0, kind.most), 5) for kind in SHAPES] + [*contexts([5])]
     found: list[degraded.Answer] = []
-    for case in cases:
-        if case is not None:
-            found += degraded.answers(case.kind, stitch(case.attempts), case.label)
+    for case in few([case for case in cases if case is not None], 20):
+        found += degraded.answers(case.kind, stitch(case.attempts), case.label)
     return tuple(found)
 
 
