@@ -13,7 +13,7 @@ from benchmarks.classifier.confidences import Said
 from benchmarks.classifier.rates import Count
 from benchmarks.curves.cases import contexts, shaped
 from benchmarks.curves.kinds import SHAPES
-from tests.classify.conftest import compiled_kernel  # noqa: F401: a run is judged ten times faster
+from tests.classify.conftest import compiled_kernel  # noqa: F401 (a run is judged ten times faster)
 from tests.curves import Curve
 from tests.depth import few
 

@@ -13,7 +13,7 @@ from tests.depth import few
 def test_no_promise_is_broken(tmp_path: Path) -> None:
     """One after the other in one workspace, as in the long torture: its sites are built from nothing once."""
     kills, rounds, dying = len(few(range(3), 1)), len(few(range(1), 0)), len(few(range(2), 1))
-    kinds = few(torture.REFUSALS, 1)
+    kinds = few(torture.REFUSALS, 0)
     place = torture.Torture(tmp_path, 2)
     tallies = [
         torture.kills_by_operation(place, kills),
