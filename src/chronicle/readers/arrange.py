@@ -13,7 +13,7 @@ import numpy as np
 
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.model import Attempt, Fault, Floats, Place, Series, Steps
 from chronicle.readers.columns import counts_steps
 from chronicle.readers.find import WRITERS
 from chronicle.readers.side_files import BY_TIME, Told, home_of
@@ -22,6 +22,8 @@ from chronicle.readers.side_files import BY_TIME, Told, home_of
 _EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v2)?$)?")
 _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belongs to
 
+_OF_MONITOR = {"t_start", "env_id"}  # facts that Gym's Monitor writes
+_LEFT_OUT = "tells of one environment what the log beside it tells of all; left out. Read it alone to see it"
 _COUNTER = "step_counter"  # the fact that names one of several counters of a log
 _MOSTLY, _FEWEST = 0.9, 3  # share of the steps of a log that a counter of another one has
 
@@ -31,13 +33,29 @@ def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Atte
 
     ``told`` is what files beside them tell. Names are paths relative to the folder that was read.
     """
-    attempts, asides = _asides(attempts)
+    attempts, asides = _asides(_without_environments(attempts))
     attempts = _with_facts(_equated(attempts), [*told, *asides])
     attempts = sorted(_join_writers(_latest_states(attempts)), key=lambda one: natural(one.name))
     starts = [started(one) for one in attempts]
     if all(map(math.isfinite, starts)):
         attempts = [one for _, one in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
     return attempts
+
+
+def _without_environments(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts without the `n.monitor.csv` of single environments beside the log of their trainer.
+
+    They count the steps of their own environment alone, and the trainer's log tells the mean of all.
+    """
+    folders = [one.name.rpartition("/")[0] for one in attempts]
+    alone = [one.facts.keys() >= _OF_MONITOR for one in attempts]
+    trainers = {folder: k for k, folder in enumerate(folders) if not alone[k]}
+    kept = list(attempts)
+    for k, one in enumerate(attempts):
+        if alone[k] and (leader := trainers.get(folders[k])) is not None:
+            faults = (*kept[leader].faults, Fault(Place(one.sources[0]), _LEFT_OUT))
+            kept[leader] = replace(kept[leader], faults=faults)
+    return [one for k, one in enumerate(kept) if not alone[k] or folders[k] not in trainers]
 
 
 def _equated(attempts: Sequence[Attempt]) -> list[Attempt]:
