@@ -114,7 +114,7 @@ def test_forty_findings_of_every_pattern_are_drawn(tmp_path):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(st.floats(allow_subnormal=True), min_size=1, max_size=80),
     first=st.integers(-(2**40), 2**40),
