@@ -369,6 +369,11 @@ def rank(name: str) -> int:
     return 2 if words & aliases.OPPONENTS else 0 if words & aliases.DISTANCES else 1
 
 
+def opposes(metric: str) -> bool:
+    """Whether a metric is the loss of an opponent, which rises where the other player learns."""
+    return rank(plain(metric)) == 2
+
+
 AnySeries = TypeVar("AnySeries", bound=Series)
 
 

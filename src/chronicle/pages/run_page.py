@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.classify.restarts import lettered, restart
@@ -11,7 +12,7 @@ from chronicle.model import Entry, Event, Figure, Finding, Verdict
 from chronicle.pages import words
 from chronicle.pages.advice import Advice, advice
 from chronicle.pages.gallery import Page, Render, SiteData
-from chronicle.pages.lists import card, figure, similar
+from chronicle.pages.lists import Card, card, figure, similar
 from chronicle.pages.words import slug
 from chronicle.story import gravest
 from chronicle.workspace.notes import last_review
@@ -31,12 +32,17 @@ class Told:
 
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
-    """One page a run."""
+    """One page a run: made of its entry, and of cards of runs like it."""
     for entry in site.entries:
-        yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
+        path, alike = f"runs/{slug(entry.run_id)}/index.md", [card(other) for other in similar(site, entry)]
+        known = site.known.get(entry.run_id)
+        made_of = sha256(f"{known}{alike}".encode("utf-8", "surrogatepass")).hexdigest() if known else ""
+        stands = made_of and site.standing.get(path) == made_of
+        text = None if stands else render("run.md.j2", _values(site, entry, alike))
+        yield Page(path, text, made_of)
 
 
-def _values(site: SiteData, entry: Entry) -> dict[str, object]:
+def _values(site: SiteData, entry: Entry, alike: list[Card]) -> dict[str, object]:
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
@@ -64,7 +70,7 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "unassessed": _unassessed(site, entry),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": _helpful(site, entry),
-        "similar": [card(other) for other in similar(site, entry)],
+        "similar": alike,
         "rows": ROWS,
     }
 

@@ -223,7 +223,7 @@ def _joined(texts: Sequence[Column], n_rows: int) -> Column:
 
 def by_phase(columns: Columns) -> dict[str, Column]:
     """The columns, what was measured in an evaluation in columns of its own; all as they are where no column
-    of text names phases."""
+    of text names phases. A word that names none, as damage makes them, is kept as a phase of its own."""
     name = next((name for name, column in columns.items() if _names_phases(name, column)), None)
     others = {key: column for key, column in columns.items() if key != name}
     if name is None:
@@ -232,6 +232,7 @@ def by_phase(columns: Columns) -> dict[str, Column]:
     rows = {word: columns[name].rows[words == word] for word in dict.fromkeys(words.tolist())}
     training = np.concatenate([rows[word] for word in rows if word in OF_TRAINING])
     evaluated = {word: of_word for word, of_word in rows.items() if word in OF_EVALUATION}
+    aside = {word: of_word for word, of_word in rows.items() if word not in OF_TRAINING}
     with_epochs = any(column_key(key) == "epoch" for key in others)
     told_apart: dict[str, Column] = {}
     for key, column in others.items():
@@ -242,7 +243,7 @@ def by_phase(columns: Columns) -> dict[str, Column]:
             told_apart[key] = column
         else:
             parts = {key: column.only(training)}
-            parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in evaluated.items()}
+            parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in aside.items()}
             told_apart |= {metric: part for metric, part in parts.items() if len(part.rows)}
     return told_apart
 
@@ -250,8 +251,9 @@ def by_phase(columns: Columns) -> dict[str, Column]:
 def _names_phases(name: str, column: Column) -> bool:
     if column_key(name) not in PHASE_NAMES or not column.is_text:
         return False
-    words = {str(word).strip().lower() for word in column.values}
-    return bool(words & OF_TRAINING and words & OF_EVALUATION) and words <= OF_TRAINING | OF_EVALUATION
+    words = Counter(str(word).strip().lower() for word in column.values)
+    n_known = sum(n for word, n in words.items() if word in OF_TRAINING | OF_EVALUATION)
+    return bool(words.keys() & OF_TRAINING and words.keys() & OF_EVALUATION) and 2 * n_known > words.total()
 
 
 @lru_cache(maxsize=4096)

@@ -44,6 +44,22 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "epoch",
     ),
+    "a header of which one blank parts two names": (
+        repeated(
+            "  Epoch   gpu_mem       box    labels\n  {i}/10     3.21G   {loss}        25: 100%|####| 4/4\n"
+            "  Class     Images     mAP@.5 mAP@.5:.95: 100%|####| 4/4\n"
+            "    all        128      0.5      0.25\n"
+        ),
+        {
+            "gpu_mem": steps(*STEPS, first=3.21, by=0),
+            "box": LOSS,
+            "labels": steps(*STEPS, first=25, by=0),
+            "Images": steps(*STEPS, first=128, by=0),
+            "mAP@.5": steps(*STEPS, first=0.5, by=0),
+            "mAP@.5:.95": steps(*STEPS, first=0.25, by=0),
+        },
+        "epoch",
+    ),
     "a dictionary over several lines": (
         repeated("{{'grad': 1.5,\n 'loss': {loss},\n 'step': {i}}}\n"),
         {"loss": LOSS, "grad": steps(*STEPS, first=1.5, by=0)},

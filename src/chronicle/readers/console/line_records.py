@@ -292,12 +292,13 @@ class Table:
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] = ()
+        self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
         self._last: list[str] = []
 
     def would_read(self, text: str) -> bool:
         """Whether a line is a header or a row; nothing changes."""
         copy = Table()
-        copy.names, copy._last = self.names, self._last
+        copy.names, copy._words, copy._last = self.names, self._words, self._last
         return copy.read(text) is not None
 
     def read(self, text: str) -> list[Pair] | None:
@@ -305,7 +306,7 @@ class Table:
         bar = _BAR.search(text) if "%" in text else None
         text = text[: bar.start()] if bar else text
         if names := _header(text):
-            self.names = names
+            self.names, self._words = names, tuple(text.split())
             return []
         if not self.names:
             return None
@@ -313,6 +314,8 @@ class Table:
         cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
         if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
             self.names = _spread(cells)
+        if len(cells) == len(self._words) and not _BORDERS.search(text):
+            self.names = self._words
         if len(cells) != len(self.names):
             return None
         row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := _cell(name, cell))]
