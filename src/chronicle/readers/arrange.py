@@ -51,6 +51,8 @@ def _equated(attempts: Sequence[Attempt]) -> list[Attempt]:
 
     A table may count iterations and tell the environment's steps beside them, which its event file counts.
     """
+    if not any(_COUNTER in one.facts for one in attempts):
+        return list(attempts)
     steps = [_all_steps(one) for one in attempts if _COUNTER not in one.facts and one.axis == "step"]
     return [_on_axis_of(one, steps) if _COUNTER in one.facts and steps else one for one in attempts]
 
@@ -70,7 +72,8 @@ def _are_in(steps: Steps, values: Steps | Floats) -> bool:
 
 
 def _all_steps(attempt: Attempt) -> Steps:
-    return np.unique(np.concatenate([np.empty(0, np.int64), *(s.steps for s in attempt.series.values())]))
+    columns = {id(s.steps): s.steps for s in attempt.series.values()}  # metrics of the same rows share theirs
+    return np.unique(np.concatenate([np.empty(0, np.int64), *columns.values()]))
 
 
 def _counted_by(attempt: Attempt, name: str) -> Attempt:
