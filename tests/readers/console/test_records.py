@@ -47,7 +47,8 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     "a header of which one blank parts two names": (
         repeated(
             "  Epoch   gpu_mem       box    labels\n  {i}/10     3.21G   {loss}        25: 100%|####| 4/4\n"
-            "  Class     Images     mAP@.5 mAP@.5:.95: 100%|####| 4/4\n    all        128      0.5      0.25\n"
+            "  Class     Images     mAP@.5 mAP@.5:.95: 100%|####| 4/4\n"
+            "    all        128      0.5      0.25\n"
         ),
         {
             "gpu_mem": steps(*STEPS, first=3.21, by=0),
