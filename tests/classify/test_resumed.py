@@ -72,7 +72,7 @@ def slow_resumes(view: View, attempt: AttemptView) -> list[tuple[str, float, flo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 2**32))
 def test_the_joins_are_those_that_a_look_at_each_pair_finds(kind: str, seed: int) -> None:
     view = run(kind, 12, seed)

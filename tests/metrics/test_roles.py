@@ -11,6 +11,7 @@ import pytest
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import ALIASES, Alias
 from chronicle.metrics.roles import (
+    _role_of,
     assign,
     assign_all,
     by_values,
@@ -114,6 +115,15 @@ def test_the_names_a_row_quotes_have_its_role(alias: Alias) -> None:
     assert {name: role_of(name) for name in alias.seen.split(", ")} == dict.fromkeys(
         alias.seen.split(", "), alias.role
     )
+
+
+@pytest.mark.parametrize("number", ["1", "7", "50", "2048"])
+def test_the_number_of_a_layer_tells_no_role(number: str) -> None:
+    """What is remembered of a name with another number is what the table says of this one."""
+    seen = [name for name, _ in CASES]
+    for name in {re.sub(r"\d+", number, n) for n in seen} | {f"{n}/{number}" for n in seen}:
+        role_of(re.sub(rf"\b{number}\b", "0", name))
+        assert role_of(name) is _role_of.__wrapped__(plain(name)), name
 
 
 def test_spelling_does_not_matter() -> None:
@@ -272,6 +282,12 @@ learn/RMSE: loss, test/RMSE: validation-loss
 time_this_iter_s: step-time, num_env_steps_sampled_per_second: other, loss: loss
 loss: loss, loss_q0: part-loss, loss_q1: part-loss, loss_q2: part-loss, loss_q3: part-loss
 loss: loss, loss_pde: part-loss, loss_bc: part-loss, loss_data: part-loss
+train/CE loss: loss, train/PPL: other, throughput/total tokens: tokens, throughput/device/TPS: throughput
+g_losses: loss, d_losses: part-loss, mse: other
+train_ppl: loss, moe_aux_loss: part-loss
+train: other, train_loss: loss
+loss: part-loss, reward signal mean: score, mean 100 episode reward: objective
+avg loss so far: loss, val loss: validation-loss
 """
 
 
@@ -289,8 +305,9 @@ def test_of_several_gradient_norms_the_layers_are_none() -> None:
 
 
 def test_time_that_only_grows_is_no_step_time() -> None:
-    assert roles(log("time", values=(1.0, 2.0, 3.0))) == {"time": "other"}
-    assert roles(log("time", values=(0.4, 0.5, 0.4))) == {"time": "step-time"}
+    for name in ("time", "seconds"):
+        assert roles(log(name, values=(1.0, 2.0, 3.0))) == {name: "other"}
+        assert roles(log(name, values=(0.4, 0.5, 0.4))) == {name: "step-time"}
 
 
 def test_an_override_wins_and_the_first_of_two() -> None:

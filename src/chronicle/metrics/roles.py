@@ -22,12 +22,17 @@ from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
 _SPELLED = re.compile("|".join(aliases.SPELLED))
+_A_NUMBER = re.compile(r"\b\d+\b")
+_HUMP, _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])"), re.compile(r"[^\W_]+")
+_ITS_VALUE, _A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
+_CLOCKS = ("time", "seconds")  # of a step, or since the start
 _MOST_NAMED = 4  # names that a reason lists
+_MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
 _UNITS = (
@@ -39,24 +44,29 @@ _UNITS = (
 )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_NAMES)
 def plain(metric: str) -> str:
     """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", metric).lower()
+    words = _HUMP.sub(" ", metric).lower()
     for spelled, word in aliases.SPELLED.items() if _SPELLED.search(words) else ():
         words = re.sub(spelled, f" {word} ", words)
-    return " ".join(re.findall(r"[^\W_]+", words))
+    return " ".join(_WORD.findall(words))
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def role_of(metric: str) -> Role:
+    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown name."""
+    return _role_of(_A_NUMBER.sub("0", plain(metric)))
 
 
 @lru_cache(maxsize=4096)
-def role_of(metric: str) -> Role:
-    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown name."""
-    name = plain(metric)
+def _role_of(name: str) -> Role:
+    """As `role_of`, of a plain name with one number in place of all: layers, heads and experts are alike."""
     role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
     parts = set(words_of(name))
-    if not parts or not re.search(aliases.A_LOSS, name):
+    if not parts or not _A_LOSS.search(name):
         return Role.LOSS
     if role is Role.LOSS and parts & aliases.COMPONENTS:
         return Role.PART_LOSS
@@ -128,7 +138,7 @@ def _assigned(
     given |= {name: role for name in series if (role := _override(name, overrides)) is not None}
     roles = dict(_by_names(tuple(series), tuple(given.items())))
     for name, one in series.items():
-        if roles[name] is Role.STEP_TIME and plain(name) == "time" and _only_grows(one):
+        if roles[name] is Role.STEP_TIME and plain(name) in _CLOCKS and _only_grows(one):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= given
@@ -249,6 +259,10 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
         found = [n for n, role in roles.items() if role is Role.OTHER and plain(n) in aliases.BARE_SCORES]
     if not found and Role.OBJECTIVE not in given.values():
         return dict(roles)
+    whole = [name for name in found if aliases.OF_EPISODES & set(plain(name).split())]
+    if whole:  # what an episode came to, not what a step or a part of it was worth
+        roles = dict(roles) | dict.fromkeys(found, Role.SCORE)
+        found = whole
     steering = [n for n, role in roles.items() if role in (Role.LOSS, Role.DATASET_LOSS) and n not in given]
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(found, Role.OBJECTIVE)
     return _whole(roles, Role.OBJECTIVE, Role.SCORE)
@@ -268,7 +282,7 @@ def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}
-    if ours and theirs and Role.LOSS in others:
+    if ours and Role.LOSS in others:
         return dict(roles) | {name: Role.OTHER for name in ours | theirs if "loss" not in plain(name)}
     if not ours or not theirs or not others.isdisjoint(LOSSES):
         return dict(roles)
@@ -284,6 +298,8 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     judged = [name for name, role in roles.items() if role in (Role.LOSS, Role.VALIDATION_LOSS)]
     errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name)) and name not in given]
     beside = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
+    parts = [name for name, role in roles.items() if role is Role.PART_LOSS]
+    beside |= {Role.LOSS for name in parts if aliases.STANDING & set(words_of(plain(name)))}
     if beside == {Role.VALIDATION_LOSS}:
         kept = [name for name in errors if aliases.OF_TRAINING & set(plain(name).split())]
     else:
@@ -330,8 +346,8 @@ _TOLD_APART = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"idt
 
 def words_of(name: str) -> list[str]:
     """The words beside "loss" that are not merely another way to say the whole loss."""
-    words = re.sub(r"\b(loss|objective) values?\b", "loss", name.replace("cross entropy", "loss")).split()
-    return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or re.fullmatch(aliases.A_LOSS, w))]
+    words = _ITS_VALUE.sub("loss", name.replace("cross entropy", "loss")).split()
+    return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or _A_LOSS.fullmatch(w))]
 
 
 def players(names: Collection[str]) -> set[str]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from chronicle.pages import lists
 from chronicle.pages.chronology import chronology, events_js, markdown
-from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
+from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
+from chronicle.pages.reviews import reviews
 from chronicle.pages.run_page import runs
 from chronicle.pages.words import renderer
 
@@ -22,12 +23,15 @@ __all__ = [
     "SiteData",
     "assets",
     "load",
+    "load_cases",
     "load_gallery",
     "markdown",
     "pages",
 ]
 
-PAGE_KINDS = (lists.home, lists.browse, chronology, runs, lists.patterns, lists.unreadable)
+PAGE_KINDS = (
+    lists.home, lists.browse, chronology, runs, lists.patterns, lists.cases, reviews, lists.unreadable,
+)  # fmt: skip
 
 
 def pages(site: SiteData) -> Iterator[Page]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 
 from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped
+from chronicle.metrics.values import clipped, moment
 from chronicle.model import Entry, Event, EventKind
 from chronicle.pages.gallery import Page, Render, SiteData
 from chronicle.pages.words import address, hour, plain
+from chronicle.story import SAID
 
 NEWS = 6  # rows on Home
 LISTED = 150  # rows of the list for browsers without scripts
 _LONGEST = 400  # characters of a sentence
 _QUIET = having(Trait.CALM | Trait.PROPERTY)
-_SAID = (EventKind.NOTE, EventKind.DECISION)
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Row:
     @property
     def said(self) -> bool:
         """Whether somebody said it."""
-        return self.event.kind in _SAID
+        return self.event.kind in SAID
 
     @property
     def kind(self) -> str:
         """What the filter calls it: a note by what it is, everything else by its kind."""
-        return self.event.title.lower() if self.said else self.event.kind.value
+        return self.event.title.lower() if self.event.kind is EventKind.NOTE else self.event.kind.value
 
 
 def rows_of(site: SiteData) -> list[Row]:
@@ -61,7 +61,7 @@ def rows(entries: Iterable[Entry]) -> list[Row]:
     """The rows of entries, newest first, those without a date last."""
     found = [row for entry in entries for row in _rows(entry)]
     dated = [row for row in found if row.time]
-    dated.sort(key=lambda row: _moment(row.time), reverse=True)
+    dated.sort(key=lambda row: moment(row.time), reverse=True)
     return dated + [row for row in found if not row.time]
 
 
@@ -76,14 +76,6 @@ def _rows(entry: Entry) -> Iterator[Row]:
     folder = f"runs/{address(entry.run_id)}/index.html"
     for event in reversed(dated):
         yield Row(event.time, entry.run_id, entry.title or entry.run_id, f"{folder}#{event.id}", event)
-
-
-def _moment(time: str) -> float:
-    try:
-        moment = datetime.fromisoformat(time)
-    except ValueError:
-        return 0.0
-    return moment.timestamp() if moment.tzinfo else moment.replace(tzinfo=UTC).timestamp()
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
@@ -118,10 +110,10 @@ def month_words(month: str) -> str:
 def day_words(day: str) -> str:
     """``2026-11-05`` as ``5 November``."""
     try:
-        moment = datetime.fromisoformat(day)
+        date = datetime.fromisoformat(day)
     except ValueError:
         return ""
-    return f"{moment.day} {moment:%B}"
+    return f"{date.day} {date:%B}"
 
 
 def events_js(site: SiteData) -> str:

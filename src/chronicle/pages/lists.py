@@ -1,4 +1,4 @@
-"""Pages that list runs: home, Browse, patterns, unreadable logs; and a run as a card."""
+"""Pages that list runs: home, Browse, patterns, cases, unreadable logs; and a run as a card."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from chronicle.model import VERDICTS, Entry, EventKind, Figure, Verdict
 from chronicle.pages import schematic
 from chronicle.pages.chronology import NEWS, rows_of
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
+from chronicle.pages.reviews import has_reviews
 from chronicle.pages.sketches import SHAPES
 from chronicle.pages.words import Html, address, plain
 from chronicle.story import card as told
+from chronicle.workspace.notes import last_review
 
 CALM = having(Trait.CALM)
 ALIKE = 4  # cards of similar runs on a page
@@ -27,7 +29,7 @@ CARDS = 8  # cards of other runs on a pattern's page
 ATTENTION = 5  # rows under "Needs attention"
 LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
-_LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|docs)/(?=[\w.-]+)")
+_LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 
 
 @dataclass(frozen=True)
@@ -74,13 +76,14 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
         "urgent": len(urgent),
         "news": rows_of(site)[:NEWS],
         "columns": columns(site),
+        "reviewed": has_reviews(site),
     }
     yield Page("index.md", render("home.md.j2", values))
 
 
 def needs_attention(entry: Entry) -> bool:
-    """Whether a run is not plainly good and nobody has written down a decision on it."""
-    decided = any(event.kind is EventKind.DECISION for event in entry.events)
+    """Whether a run is not plainly good and nobody has written down a decision on it, or reviewed it."""
+    decided = last_review(entry.notes) or any(e.kind is EventKind.DECISION for e in entry.events)
     return entry.verdict is not Verdict.GOOD and not decided
 
 
@@ -104,6 +107,18 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     yield Page("patterns/index.md", render("patterns.md.j2", values))
     for page in site.patterns:
         yield Page(f"patterns/{page.id}.md", render("pattern.md.j2", _pattern_values(site, page)))
+
+
+def cases(site: SiteData, render: Render) -> Iterator[Page]:
+    """cases/: the shelf of public logbooks, and one page each; only where there are some."""
+    if not site.cases:
+        return
+    yield Page("cases/index.md", render("cases.md.j2", {"base": "../", "cases": site.cases}))
+    for case in site.cases:
+        runs = [card(site.entry_of[run_id]) for run_id in case.runs if run_id in site.entry_of]
+        body = Html(_linked(case.body, "../patterns/"))
+        values = {"base": "../", "site": site, "case": case, "body": body, "runs": runs}
+        yield Page(f"cases/{case.id}.md", render("case.md.j2", values))
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
@@ -225,13 +240,11 @@ def _row(entry: Entry) -> list[object]:
 def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
     showing: Sequence[Entry] = site.showing.get(page.id, ())
     others = [entry for entry in showing if entry.run_id not in page.specimens]
-    # Links between gallery files, or to docs/, as they must be on the pages made from them.
-    body = _LINK.sub(lambda link: "../guide/" if link[1] == "docs" else "", page.body)
     return {
         "base": "../",
         "site": site,
         "page": page,
-        "body": Html(body),
+        "body": Html(_linked(page.body, "")),
         "drawing": drawing("main", page.id),
         "alike": [(drawing("small", other.pattern), other) for other in page.lookalikes],
         "own_drawing": drawing("small", page.id),
@@ -240,6 +253,12 @@ def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
         "runs": len(showing),
         "findings": sum(f.pattern == page.id for e in showing for f in e.diagnosis.findings),
     }
+
+
+def _linked(body: str, patterns: str) -> str:
+    """Text with its links between files of the gallery, or to docs/, as the page made from it needs them."""
+    places = {"docs": "../guide/", "cases": "../cases/"}
+    return _LINK.sub(lambda link: places.get(link[1], patterns), body)
 
 
 def _caption(text: str) -> str:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.classify.restarts import lettered, restart
-from chronicle.model import Entry, Event, EventKind, Figure, Finding, Verdict
+from chronicle.model import Entry, Event, Figure, Finding, Verdict
 from chronicle.pages import words
-from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
-from chronicle.pages.lists import card, figure, similar
+from chronicle.pages.advice import Advice, advice
+from chronicle.pages.gallery import Page, Render, SiteData
+from chronicle.pages.lists import Card, card, figure, similar
 from chronicle.pages.words import slug
 from chronicle.story import gravest
+from chronicle.workspace.notes import last_review
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
 ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
-_NOTES = (EventKind.NOTE, EventKind.DECISION)
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,17 @@ class Told:
 
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
-    """One page a run."""
+    """One page a run: made of its entry, and of cards of runs like it."""
     for entry in site.entries:
-        yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
+        path, alike = f"runs/{slug(entry.run_id)}/index.md", [card(other) for other in similar(site, entry)]
+        known = site.known.get(entry.run_id)
+        made_of = sha256(f"{known}{alike}".encode("utf-8", "surrogatepass")).hexdigest() if known else ""
+        stands = made_of and site.standing.get(path) == made_of
+        text = None if stands else render("run.md.j2", _values(site, entry, alike))
+        yield Page(path, text, made_of)
 
 
-def _values(site: SiteData, entry: Entry) -> dict[str, object]:
+def _values(site: SiteData, entry: Entry, alike: list[Card]) -> dict[str, object]:
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
@@ -50,6 +57,7 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
         "words": words,
         "whole": figure(entry, "whole"),
+        "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
         "address": words.address(entry.run_id),
         "key": [event for event in entry.events if event.mark][:KEY],
         "marked": sum(bool(event.mark) for event in entry.events),
@@ -62,7 +70,7 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "unassessed": _unassessed(site, entry),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": _helpful(site, entry),
-        "similar": [card(other) for other in similar(site, entry)],
+        "similar": alike,
         "rows": ROWS,
     }
 
@@ -101,8 +109,11 @@ def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
     ]
 
 
-def _helpful(site: SiteData, entry: Entry) -> list[PatternPage]:
-    """The pattern pages whose causes and remedies a run's page quotes: those of its gravest events."""
-    order = [p for event in gravest(entry.events, entry.verdict) for p in event.patterns]
-    pages = [site.page_of[pattern] for pattern in dict.fromkeys(order) if pattern in site.page_of]
-    return [page for page in pages if page.verdict is not Verdict.GOOD and page.causes][:CAUSES]
+def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
+    """What pattern pages advise on the gravest events, one of each pattern, by the run's own evidence."""
+    first: dict[str, Event] = {}
+    for event in gravest(entry.events, entry.verdict):
+        for pattern in event.patterns:
+            first.setdefault(pattern, event)
+    told = [advice(event, site.page_of[p]) for p, event in first.items() if p in site.page_of]
+    return [one for one in told if one.page.verdict is not Verdict.GOOD and one.causes][:CAUSES]

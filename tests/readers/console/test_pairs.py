@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from tests.readers.console.test_traps import points, read_text
+from tests.work import in_proportion
 
 from chronicle.readers.console import generic
 from chronicle.readers.console.line_formats import short_number
@@ -91,16 +91,14 @@ def test_pairs_of_a_line(line):
 @pytest.mark.parametrize(
     "piece", ["a-", "a ", "a: ", "(a", "1/", "nan", "a.1", "a(b", "1,111", "loss: 4.98, ", " "]
 )
-def test_a_hostile_line_costs_milliseconds(piece):
-    began = time.process_time()
-    pairs(piece * (1_000_000 // len(piece)))
-    assert time.process_time() - began < 2.0  # a square of the length would take minutes
+def test_a_hostile_line_costs_no_square_of_its_length(piece):
+    assert in_proportion(lambda length: pairs(piece * (length // len(piece))), 1_000_000)
 
 
 def test_steps_that_begin_again_in_each_epoch_go_on():
     course = Epochs()
     told = [(0, 0), (0, 10), (0, 20), (1, 0), (1, 10), (2, 0), (1, 5), (3, 40)]
-    assert [course.step(*one) for one in told] == [0, 10, 20, 21, 31, 32, 26, 61]
+    assert [course.step(*one) for one in told] == [0, 10, 20, 30, 40, 50, 35, 70]
 
 
 def test_the_length_of_an_epoch_counts_where_it_is_told():
@@ -136,8 +134,8 @@ COUNTED = {
     "[{i}]\ttrain-x:0.5\tloss:{loss:.2f}": list(range(12)),
     "[{e}/9][{b}/40]\tloss: {loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
     "({e}/9) ({b}/40) loss {loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
-    "[{e}, {b:5}] loss: {loss:.2f}": [i // 4 * 31 + i % 4 * 10 for i in range(12)],
-    "Epoch: {e}/9\n     Instance: {b}; loss: {loss:.2f}": [i // 4 * 31 + i % 4 * 10 for i in range(12)],
+    "[{e}, {b:5}] loss: {loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
+    "Epoch: {e}/9\n     Instance: {b}; loss: {loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
     "I0101 12:00:00.000000  123 solver.cpp:228] Iteration {i}, loss = {loss:.2f}": list(range(12)),
     "2023-11-09T18:26:52.318Z\tn1:0\tolmo.train:550\tINFO\t[step={i}/73]\n    loss={loss:.2f}": list(
         range(12)
