@@ -3,7 +3,7 @@
 mkdocs and what grew from it have ``--dirty``. That goes by times of files, gives pages that it did not read
 no title in the navigation, and writes a search index of the changed pages only. A plug-in of this one process
 mends the three, so that the site is the one that a whole build makes. Where mkdocs.yml names anything by
-which one page may depend on another, the process ends with `WHOLE`, and all pages are asked for.
+which one page may depend on another, the process ends with `NEVER`, and all pages are asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-WHOLE = 75  # exit code: this site cannot be made in parts
+NEVER, NOT_NOW = 75, 76  # exit codes: this site cannot be made in parts, or not with these changes
 _PLUGINS = {"search", "offline", "material/search", "material/offline"}
 _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 
@@ -53,7 +53,7 @@ class ChangedPages:
 
     def on_pre_build(self, *, config: Any) -> None:
         if not _pages_are_apart(config):
-            sys.exit(WHOLE)
+            sys.exit(NEVER)
         self.index = Path(config.site_dir) / "search" / "search_index.json"
         self.before = _documents(self.index)
 
@@ -66,7 +66,7 @@ class ChangedPages:
     def on_nav(self, nav: Any, *, config: Any, files: Any) -> None:
         untitled = [page.file for page in nav.pages if page.title is None]
         if any(file.src_uri in self.changed for file in untitled):  # every page shows its title
-            sys.exit(WHOLE)
+            sys.exit(NOT_NOW)
         for file in (*untitled, *(page.file for page in nav.pages if page.is_homepage)):
             file.is_modified = partial(bool, True)
         for file in filter(_is_rendered, files.documentation_pages()):
