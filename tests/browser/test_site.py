@@ -182,24 +182,41 @@ def test_the_keyboard_reaches_every_facet_and_keeps_its_place(opened: Opened) ->
 @pytest.mark.parametrize("path", ["index.html", "runs/calm/index.html"])
 def test_search_finds_a_run_and_a_pattern_without_a_network(opened: Opened, path: str) -> None:
     page = opened.go(path)
-    for words, found in [
-        ("calm run", "Calm run calm"),
-        ("memorisation step", "Repeated data after a resume"),
-    ]:
-        page.locator(".md-search__input").clear()
-        page.locator(".md-search__input").press_sequentially(words)
-        result = page.locator(".md-search-result__item", has_text=found).first
-        expect(result).to_be_visible(timeout=20_000)
-    result.locator("a").first.click()
+    assert page.evaluate("typeof window.chronicleSearch") == "undefined"  # no page carries what nobody asks
+    page.keyboard.press("/")
+    box, found = page.get_by_role("searchbox", name="Search"), page.locator(".ch-found li a")
+    box.fill("calm run")
+    expect(found.first).to_have_text(re.compile("^Calm run calm"))
+    box.fill("memorisation step")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".ch-found a:focus")).to_have_count(1)
+    page.get_by_role("heading", name="Patterns", exact=True).wait_for()
+    page.locator(".ch-found h2:text-is('Patterns') + ul a").first.click()
     page.wait_for_url(re.compile(r"repeat-data\.html"))
 
 
 @pytest.mark.slow
-def test_search_shows_a_hostile_title_as_text(opened: Opened) -> None:
+def test_search_shows_a_hostile_title_as_text_and_escape_closes_it(opened: Opened) -> None:
     page = opened.go("index.html")
-    page.locator(".md-search__input").press_sequentially("onmouseover")
-    expect(page.locator(".md-search-result__item").first).to_contain_text("<img src=x", timeout=20_000)
-    assert page.locator(".md-search-result img").count() == 0
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("searchbox", name="Search").fill("onmouseover")
+    expect(page.locator(".ch-found li").first).to_contain_text("<img src=x")
+    assert page.locator(".ch-found img").count() == 0
+    page.keyboard.press("Escape")
+    assert page.locator("dialog:visible").count() == 0
+
+
+@pytest.mark.slow
+def test_every_place_of_the_guide_that_search_knows_exists(opened: Opened) -> None:
+    page = opened.go("index.html")
+    page.evaluate("window.chronicleAsk('loss')")
+    wrong = []
+    for href, *_ in page.evaluate("window.chronicleGuide"):
+        file, _, anchor = href.partition("#")
+        text = (opened.root / file).read_text("utf-8")
+        if anchor and f'id="{anchor}"' not in text:
+            wrong.append(href)
+    assert wrong == []
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ hide: [navigation, toc]
 </ul>
 <p class="ch-small"><a href="unreadable.html">1 log could not be read</a></p>
 </div>
-<a class="ch-poster" data-search-exclude href="runs/demo-rollback/index.html" aria-label="A rollback with a lower learning rate: the page of the run"><figure class="ch-fig">
+<a class="ch-poster" href="runs/demo-rollback/index.html" aria-label="A rollback with a lower learning rate: the page of the run"><figure class="ch-fig">
 <picture class="ch-light"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-light-narrow.webp" width="344" height="260"><img src="runs/demo-rollback/whole-light.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <picture class="ch-dark"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-dark-narrow.webp" width="344" height="260"><img src="runs/demo-rollback/whole-dark.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
@@ -42,21 +42,21 @@ hide: [navigation, toc]
 <span class="ch-small">A rollback with a lower learning rate. The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897.</span></a>
 </div>
 
-## Needs attention { #attention data-search-exclude }
+## Needs attention { #attention }
 
 <p>Nothing: every run is good, or somebody has written down a decision on it.</p>
 
-## News { #news data-search-exclude }
+## News { #news }
 
-<ol class="ch-log timed" data-search-exclude>
+<ol class="ch-log timed">
 <li class="said"><span class="ch-when">2026-11-18</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
 <li><span class="ch-when">2026-11-18</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
 </ol>
-<p class="ch-small" data-search-exclude><a href="chronicle.html">The whole chronicle</a></p>
+<p class="ch-small"><a href="chronicle.html">The whole chronicle</a></p>
 
-## Patterns { #patterns data-search-exclude }
+## Patterns { #patterns }
 
-<section data-search-exclude>
+<section>
 <div class="ch-quad">
 <div><h3 data-v="good"><span class="ch-verdict" data-v="good">good</span></h3><ul>
 <li><a href="patterns/spike-fast-recovery.html">Fast-recovering spike</a><a class="ch-count" href="browse.html#pattern=spike-fast-recovery" aria-label="Fast-recovering spike: 1 run">1</a></li>
@@ -79,7 +79,7 @@ hide: [navigation, toc]
 ---
 # Browse the runs
 
-<section id="browse" class="ch-browse" data-search-exclude>
+<section id="browse" class="ch-browse">
 <details><summary>Filters</summary><form class="ch-facets" aria-label="Filters"></form></details>
 <div>
 <div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words: spike NaN"><select aria-label="Sort"><option value="bad">Worst first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
@@ -89,7 +89,7 @@ hide: [navigation, toc]
 <button type="button" class="ch-more" hidden>Show more</button>
 </div>
 </section>
-<section class="ch-plain" data-search-exclude>
+<section class="ch-plain">
 <h2 data-v="bad"><span class="ch-verdict" data-v="bad">bad</span></h2>
 <ul>
 <li><a href="runs/demo-rollback/index.html">A rollback with a lower learning rate</a>: 2.26 → 4.17 nats/token at step 58\u202f897</li>
@@ -110,7 +110,7 @@ hide: [navigation, toc]
 
 <p class="ch-lead">What a training curve can do, by what it asks of you. The number is how many runs here show it.</p>
 
-<section data-search-exclude>
+<section>
 <div class="ch-quad">
 <div><h2 data-v="good"><span class="ch-verdict" data-v="good">good</span></h2><ul>
 <li><a href="../patterns/spike-fast-recovery.html">Fast-recovering spike</a><a class="ch-count" href="../browse.html#pattern=spike-fast-recovery" aria-label="Fast-recovering spike: 1 run">1</a><p>A peak.</p></li>
@@ -131,18 +131,18 @@ PATTERN = """\
 title: "Spike, not fully recovered"
 hide: [navigation]
 ---
-<p class="ch-crumb" data-search-exclude><a href="index.html">Patterns</a> / bad / <code>spike-no-full-recovery</code></p>
+<p class="ch-crumb"><a href="index.html">Patterns</a> / bad / <code>spike-no-full-recovery</code></p>
 
 <div markdown="1">
 
-# Spike, not fully recovered { #pattern data-search-exclude }
+# Spike, not fully recovered { #pattern }
 
 </div>
 
 <div class="ch-tags"><span class="ch-verdict big" data-v="bad">bad</span> <span class="ch-tag">also called: lasting spike</span></div>
 <p class="ch-lead">It came down, but not to where it was. Look at the trend, not at the level.</p>
 
-<div data-v="bad" data-search-exclude><svg/><svg/></div>
+<div data-v="bad"><svg/><svg/></div>
 
 ## How to read it
 
@@ -150,13 +150,13 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 
 ## How chronicle decides
 
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Criterion</th><th>Threshold</th><th>Needs</th></tr></thead><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Criterion</th><th>Threshold</th><th>Needs</th></tr></thead><tbody>
 <tr><th scope="row">Left at the end</th><td data-k="threshold">≥ 6 scales</td><td data-k="needs">training loss</td></tr>
 </tbody></table></div>
 
 ## What looks like it
 
-<ul class="ch-alike" data-search-exclude>
+<ul class="ch-alike">
 <li data-v="bad" class="this"><svg/><h3><span class="ch-verdict" data-v="bad">bad</span><br>Spike, not fully recovered</h3><p>This pattern.</p></li>
 <li data-v="good"><svg/><h3><span class="ch-verdict" data-v="good">good</span><br><a href="spike-fast-recovery.html">Fast-recovering spike</a></h3><p>It is back at the trend.</p></li>
 <li data-v="good"><h3><span class="ch-verdict" data-v="good">good</span><br>Change of data</h3><p>It has no peak.</p></li>
@@ -164,7 +164,7 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 
 ## Likely causes
 
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>How to tell</th></tr></thead><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>How to tell</th></tr></thead><tbody>
 <tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td>Look at the batches before it.</td></tr>
 </tbody></table></div>
 
@@ -191,7 +191,7 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 
 ## Specimens
 
-<ul class="ch-cards" data-search-exclude>
+<ul class="ch-cards">
 <li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 106\u202f080 points</span></a></li>
 </ul>
 
@@ -209,7 +209,6 @@ UNREADABLE = """\
 ---
 title: Unreadable logs
 hide: [navigation, toc]
-search: {exclude: true}
 ---
 # Unreadable logs
 
@@ -235,7 +234,7 @@ hide: [navigation, toc]
 
 <p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more.</p>
 
-<section id="happened" data-search-exclude>
+<section id="happened">
 <div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words"><select aria-label="Kind"></select><select aria-label="Person"></select><select aria-label="Run"></select><span role="status" aria-live="polite"></span></div>
 <div class="ch-days">
 <div class="ch-month"><h2>November 2026</h2>
@@ -363,7 +362,7 @@ def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
 @pytest.mark.slow
 def test_home_shows_a_real_run_before_an_illustration() -> None:
     shown = healthy("toy", about={"synthetic": True}), healthy("real")
-    assert 'class="ch-poster" data-search-exclude href="runs/real/' in made(site(shown))["index.md"]
+    assert 'class="ch-poster" href="runs/real/' in made(site(shown))["index.md"]
 
 
 def test_plain_lists_go_on_over_pages_of_their_own() -> None:
@@ -373,7 +372,6 @@ def test_plain_lists_go_on_over_pages_of_their_own() -> None:
     found = [run for page in lists for run in re.findall(r'<li><a href="runs/([^/]+)/', page)]
     assert sorted(found) == [entry.run_id for entry in many(2 * LISTED + 1)]
     assert '<b>list 2</b> <a href="browse-3.html">list 3</a>' in lists[1]
-    assert "search: {exclude: true}" in lists[1]
 
 
 @pytest.mark.slow
@@ -390,7 +388,7 @@ def test_a_pattern_of_a_teams_own_is_a_pattern() -> None:
     runs = [healthy(diagnosis=replace(healthy().diagnosis, patterns=("our-own",)))]
     data = made(replace(small(), patterns=(own, LOST), entries=runs))
     assert "<h1" not in data["patterns/our-own.md"]
-    assert "# Our own { #pattern data-search-exclude }" in data["patterns/our-own.md"]
+    assert "# Our own { #pattern }" in data["patterns/our-own.md"]
     assert '<a class="ch-tag" href="../../patterns/our-own.html">Our own</a>' in data["runs/calm/index.md"]
 
 

@@ -12,8 +12,11 @@ from pathlib import Path
 from chronicle.pages import lists
 from chronicle.pages.chronology import chronology, events_js, markdown
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
+from chronicle.pages.home import home
 from chronicle.pages.run_page import runs
+from chronicle.pages.search import guide_js, search_js
 from chronicle.pages.words import renderer
+from chronicle.workspace.folders import shipped
 
 __all__ = [
     "PAGE_KINDS",
@@ -27,7 +30,7 @@ __all__ = [
     "pages",
 ]
 
-PAGE_KINDS = (lists.home, lists.browse, chronology, runs, lists.patterns, lists.unreadable)
+PAGE_KINDS = (home, lists.browse, chronology, runs, lists.patterns, lists.unreadable)
 
 
 def pages(site: SiteData) -> Iterator[Page]:
@@ -48,6 +51,8 @@ def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     yield "assets/tokens.css", css()
     yield "assets/entries.js", lists.entries_js(site)
     yield "assets/events.js", events_js(site)
+    yield "assets/search-runs.js", search_js(site)
+    yield "assets/search-guide.js", guide_js(site, shipped("docs"))
     files: dict[str, Path] = {}
     for folder in reversed(site.templates):
         files |= {path.name: path for path in (folder / "assets").glob("*") if path.is_file()}

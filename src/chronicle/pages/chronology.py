@@ -15,7 +15,6 @@ from chronicle.model import Entry, Event, EventKind
 from chronicle.pages.gallery import Page, Render, SiteData
 from chronicle.pages.words import address, hour, plain
 
-NEWS = 6  # rows on Home
 LISTED = 150  # rows of the list for browsers without scripts
 _LONGEST = 400  # characters of a sentence
 _QUIET = having(Trait.CALM | Trait.PROPERTY)
@@ -44,12 +43,17 @@ class Row:
     @property
     def said(self) -> bool:
         """Whether somebody said it."""
-        return self.event.kind in _SAID
+        return bool(said(self.event))
 
     @property
     def kind(self) -> str:
         """What the filter calls it: a note by what it is, everything else by its kind."""
-        return self.event.title.lower() if self.said else self.event.kind.value
+        return said(self.event) or self.event.kind.value
+
+
+def said(event: Event) -> str:
+    """What kind of note an event is, ``decision``; empty where nobody said it."""
+    return event.title.lower() if event.kind in _SAID else ""
 
 
 def rows_of(site: SiteData) -> list[Row]:
@@ -61,7 +65,7 @@ def rows(entries: Iterable[Entry]) -> list[Row]:
     """The rows of entries, newest first, those without a date last."""
     found = [row for entry in entries for row in _rows(entry)]
     dated = [row for row in found if row.time]
-    dated.sort(key=lambda row: _moment(row.time), reverse=True)
+    dated.sort(key=lambda row: moment_s(row.time), reverse=True)
     return dated + [row for row in found if not row.time]
 
 
@@ -78,7 +82,8 @@ def _rows(entry: Entry) -> Iterator[Row]:
         yield Row(event.time, entry.run_id, entry.title or entry.run_id, f"{folder}#{event.id}", event)
 
 
-def _moment(time: str) -> float:
+def moment_s(time: str) -> float:
+    """Unix seconds of a time as logged; 0 where it is none."""
     try:
         moment = datetime.fromisoformat(time)
     except ValueError:

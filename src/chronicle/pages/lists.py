@@ -1,4 +1,4 @@
-"""Pages that list runs: home, Browse, patterns, unreadable logs; and a run as a card."""
+"""Pages that list runs: Browse, patterns, unreadable logs; and a run as a card."""
 
 from __future__ import annotations
 
@@ -10,21 +10,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, plural
-from chronicle.model import VERDICTS, Entry, EventKind, Figure, Verdict
+from chronicle.model import VERDICTS, Entry, Figure, Verdict
 from chronicle.pages import schematic
-from chronicle.pages.chronology import NEWS, rows_of
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
 from chronicle.pages.sketches import SHAPES
 from chronicle.pages.words import Html, address, plain
 from chronicle.story import card as told
 
-CALM = having(Trait.CALM)
 ALIKE = 4  # cards of similar runs on a page
 LOOKED = 60
 CARDS = 8  # cards of other runs on a pattern's page
-ATTENTION = 5  # rows under "Needs attention"
 LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|docs)/(?=[\w.-]+)")
@@ -53,37 +49,6 @@ class Item:
     runs: int
 
 
-def home(site: SiteData, render: Render) -> Iterator[Page]:
-    """index.md: how many runs of each verdict, one real figure, what needs attention, all patterns."""
-    tally = Counter(entry.verdict for entry in site.entries)
-    shown = hero(site)
-    urgent = [entry for entry in site.entries if needs_attention(entry)]
-
-    def urgency(entry: Entry) -> tuple[int, str]:  # of equally grave runs the latest first
-        return entry.verdict.rank, max((str(row.get("ended") or "") for row in entry.attempts), default="")
-
-    values = {
-        "base": "",
-        "site": site,
-        "tally": [(verdict, tally[verdict]) for verdict in VERDICTS],
-        "hero": shown,
-        "hero_card": card(shown) if shown else None,
-        "figure": figure(shown, "whole") if shown else None,
-        "folder": f"runs/{address(shown.run_id)}/" if shown else "",
-        "attention": [card(entry) for entry in sorted(urgent, key=urgency, reverse=True)[:ATTENTION]],
-        "urgent": len(urgent),
-        "news": rows_of(site)[:NEWS],
-        "columns": columns(site),
-    }
-    yield Page("index.md", render("home.md.j2", values))
-
-
-def needs_attention(entry: Entry) -> bool:
-    """Whether a run is not plainly good and nobody has written down a decision on it."""
-    decided = any(event.kind is EventKind.DECISION for event in entry.events)
-    return entry.verdict is not Verdict.GOOD and not decided
-
-
 def browse(site: SiteData, render: Render) -> Iterator[Page]:
     """browse.md: cards with facets, and plain lists where scripts do not run, on as many pages as needed."""
     ranked = _worst_first(site)
@@ -100,7 +65,7 @@ def browse(site: SiteData, render: Render) -> Iterator[Page]:
 
 def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
-    values = {"base": "../", "columns": columns(site)}
+    values = {"base": "../", "columns": columns(site, seen=True), "unseen": columns(site, seen=False)}
     yield Page("patterns/index.md", render("patterns.md.j2", values))
     for page in site.patterns:
         yield Page(f"patterns/{page.id}.md", render("pattern.md.j2", _pattern_values(site, page)))
@@ -174,24 +139,13 @@ def similar(site: SiteData, entry: Entry) -> list[Entry]:
     return [site.entry_of[run_id] for run_id in sorted(score, key=likeness, reverse=True)[:ALIKE]]
 
 
-def hero(site: SiteData) -> Entry | None:
-    """The run whose figure stands on top: real, with something to see in it, ended well, and long."""
-
-    def rank(entry: Entry) -> tuple[bool, bool, bool, int]:
-        synthetic = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
-        eventful = any(f.end_step is not None and f.pattern not in CALM for f in entry.diagnosis.findings)
-        last_step = max((int(row.get("last_step") or 0) for row in entry.attempts), default=0)
-        return not synthetic, eventful, entry.verdict is Verdict.GOOD, last_step
-
-    return max((entry for entry in site.entries if figure(entry, "whole")), key=rank, default=None)
-
-
-def columns(site: SiteData) -> list[tuple[Verdict, list[Item]]]:
-    """Patterns by verdict, the most frequent first."""
+def columns(site: SiteData, *, seen: bool) -> list[tuple[Verdict, list[Item]]]:
+    """Patterns that runs show, by verdict, the most frequent first; or those that none does."""
     items: dict[Verdict, list[Item]] = {verdict: [] for verdict in VERDICTS}
     for page in site.patterns:
         gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
-        items[page.verdict].append(Item(page.id, f"patterns/{page.id}.html", page.title, gist, runs))
+        if bool(runs) is seen:
+            items[page.verdict].append(Item(page.id, f"patterns/{page.id}.html", page.title, gist, runs))
     return [(verdict, sorted(listed, key=lambda item: -item.runs)) for verdict, listed in items.items()]
 
 
