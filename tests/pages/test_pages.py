@@ -12,9 +12,8 @@ import pytest
 from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, site, small
 
 from chronicle.classify.patterns import PATTERNS
-from chronicle.model import Verdict
 from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.lists import LISTED, browse, needs_attention
+from chronicle.pages.lists import LISTED, browse
 from chronicle.pages.words import renderer
 
 HOME = """\
@@ -28,9 +27,7 @@ hide: [navigation, toc]
 <p class="ch-lead">What happened in 2 training runs: every spike, divergence, restart and surprise, named, drawn and kept.</p>
 <ul class="ch-tally">
 <li><a href="browse.html#verdict=good"><b>1</b> <span class="ch-verdict" data-v="good">good</span></a></li>
-<li><a href="browse.html#verdict=worrying"><b>0</b> <span class="ch-verdict" data-v="worrying">worrying</span></a></li>
 <li><a href="browse.html#verdict=bad"><b>1</b> <span class="ch-verdict" data-v="bad">bad</span></a></li>
-<li><a href="browse.html#verdict=unexpected"><b>0</b> <span class="ch-verdict" data-v="unexpected">unexpected</span></a></li>
 </ul>
 <p class="ch-small"><a href="unreadable.html">1 log could not be read</a></p>
 </div>
@@ -44,13 +41,14 @@ hide: [navigation, toc]
 
 ## Needs attention { #attention }
 
-<p>Nothing: every run is good, or somebody has written down a decision on it.</p>
+<p>Nothing: of every run that is bad or worrying somebody has written down a decision or a review.</p>
 
-## News { #news }
+## The week up to 18 November 2026 { #news }
 
+<p class="ch-small" role="status" id="new"></p>
 <ol class="ch-log timed">
-<li class="said"><span class="ch-when">2026-11-18</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
-<li><span class="ch-when">2026-11-18</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
+<li class="said" data-time="2026-11-18T22:41+01:00"><span class="ch-when">2026-11-18</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
+<li data-time="2026-11-18T19:02:00Z"><span class="ch-when">2026-11-18</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
 </ol>
 <p class="ch-small"><a href="chronicle.html">The whole chronicle</a></p>
 
@@ -70,7 +68,9 @@ hide: [navigation, toc]
 </ul></div>
 </div>
 
+
 </section>
+<script src="assets/home.js" defer></script>
 """
 BROWSE = """\
 ---
@@ -123,6 +123,7 @@ hide: [navigation, toc]
 <div><h2 data-v="unexpected"><span class="ch-verdict" data-v="unexpected">unexpected</span></h2><ul>
 </ul></div>
 </div>
+
 
 </section>
 """
@@ -241,8 +242,8 @@ hide: [navigation, toc]
 <div>
 <h3>18 November</h3>
 <ol class="ch-log timed">
-<li class="said"><span class="ch-when">22:41+01:00</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
-<li><span class="ch-when">19:02Z</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
+<li class="said" data-time="2026-11-18T22:41+01:00"><span class="ch-when">22:41+01:00</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
+<li data-time="2026-11-18T19:02:00Z"><span class="ch-when">19:02Z</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
 </ol>
 </div>
 </div>
@@ -335,34 +336,6 @@ def test_an_empty_site_says_how_to_begin() -> None:
     assert "<code>chronicle add LOG</code>" in empty["index.md"]
     assert "ch-poster" not in empty["index.md"]
     assert "<p>No run yet.</p>" in empty["browse.md"]
-
-
-def test_only_good_runs_need_no_attention() -> None:
-    assert "<p>Nothing: every run is good, or" in made(small(healthy()))["index.md"]
-
-
-@pytest.mark.slow
-def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
-    def ended(run_id: str, verdict: Verdict, when: str) -> object:
-        row = {**healthy().attempts[0], "ended": when}
-        return healthy(run_id, verdict=verdict, attempts=(row,))
-
-    runs = [
-        ended("old-bad", Verdict.BAD, "2026-01-01T00:00:00Z"),
-        ended("worry", Verdict.WORRYING, "2026-03-01T00:00:00Z"),
-        ended("new-bad", Verdict.BAD, "2026-02-01T00:00:00Z"),
-        healthy("fine"),
-    ]
-    assert needs_attention(replace(rollback(), events=rollback().events[:4]))
-    assert not needs_attention(rollback())  # a decision is written down
-    rows = made(site(runs))["index.md"].split("ch-rows")[1].split("</ul>")[0]
-    assert re.findall(r'class="ch-row" href="runs/([a-z-]+)/', rows) == ["new-bad", "old-bad", "worry"]
-
-
-@pytest.mark.slow
-def test_home_shows_a_real_run_before_an_illustration() -> None:
-    shown = healthy("toy", about={"synthetic": True}), healthy("real")
-    assert 'class="ch-poster" href="runs/real/' in made(site(shown))["index.md"]
 
 
 def test_plain_lists_go_on_over_pages_of_their_own() -> None:

@@ -99,12 +99,20 @@ def _end(entry: Entry) -> Event | None:
 
 
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
-    """The newest runs of each project, and how many it has; the project with the newest run first."""
+    """The newest runs of each project, and how many it has; the project with the newest run first.
+
+    Projects of a single run share the last shelf, which has no name.
+    """
+    number = Counter(str(entry.about.get("project", "")) for entry in entries)
     of: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: -moment_s(last_time(entry))):
-        of.setdefault(str(entry.about.get("project") or "no project"), []).append(entry)
-    return [(name, len(runs), [card(run) for run in runs[:ON_A_SHELF]]) for name, runs in of.items()][
-        :SHELVES
+        project = str(entry.about.get("project", ""))
+        of.setdefault(project if number[project] > 1 else "", []).append(entry)
+    named = [project for project in of if project][:SHELVES]
+    return [
+        (project, len(of[project]), [card(run) for run in of[project][:ON_A_SHELF]])
+        for project in [*named, ""]
+        if project in of
     ]
 
 
