@@ -157,4 +157,9 @@
     const typing = event.target.closest("input, textarea, select, dialog, [contenteditable]");
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); open(); }
   });
+
+  /* What scrolls sideways, as a wide table does, is reached by the keyboard too. */
+  addEventListener("load", () => document.querySelectorAll(".md-typeset__scrollwrap, .ch-wrap").forEach(part => {
+    if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
+  }));
 })();

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -15,6 +18,8 @@ KINDS = [
     "index.html",
     "browse.html",
     "chronicle.html",
+    "experiments.html",
+    "404.html",
     "patterns/index.html",
     "patterns/repeat-data.html",
     "patterns/attention-logit-growth.html",
@@ -27,6 +32,7 @@ KINDS = [
 ]
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
 DARK = {"color_scheme": "dark"}
+CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {value: {writeText: t => window.copied = t}})"
 NO_SCRIPT = {"java_script_enabled": False}
 
 
@@ -267,12 +273,65 @@ def test_a_hostile_run_is_only_text(opened: Opened) -> None:
 
 
 @pytest.mark.slow
-def test_links_of_a_run_page_lead_somewhere(opened: Opened) -> None:
+def test_every_link_and_anchor_of_the_site_leads_somewhere(built: Path) -> None:
+    pages = {path: path.read_text("utf-8") for path in built.rglob("*.html")}
+    ids = {path: set(re.findall(r'\sid="([^"]+)"', text)) for path, text in pages.items()}
+    wrong, seen = [], 0
+    for path, text in pages.items():
+        for link in re.findall(r'\s(?:href|src)="([^"]+)"', text):
+            address = urlsplit(html.unescape(link))
+            if address.scheme or address.netloc:
+                continue
+            seen += 1
+            target = (path.parent / unquote(address.path)).resolve() if address.path else path
+            known = target in ids and _leads(target, unquote(address.fragment), ids[target])
+            if not known and (target in ids or not target.exists()):
+                wrong.append((path.name, link))
+    assert seen > 5_000
+    assert wrong == []
+
+
+def _leads(target: Path, fragment: str, ids: set[str]) -> bool:
+    """Whether a fragment is an id of the page, or the state of one that scripts read, as ``verdict=bad``."""
+    is_state = target.name in ("browse.html", "chronicle.html", "view.html") and "=" in fragment
+    return not fragment or is_state or fragment in ids
+
+
+@pytest.mark.slow
+def test_an_event_is_copied_as_markdown(opened: Opened) -> None:
     page = opened.go("runs/demo-rollback/index.html")
-    links = page.locator(".md-content a[href]").evaluate_all("e => e.map(a => a.href)")
-    local = {link.split("#")[0].removeprefix("file://") for link in links if link.startswith("file:")}
-    assert len(local) > 10
-    assert [link for link in local if not (opened.root / link).exists()] == []
+    page.evaluate(
+        "Object.defineProperty(navigator, 'clipboard', {value: {writeText: t => window.copied = t}})"
+    )
+    page.locator("#rise-a1-59000").get_by_role("button", name="copy as Markdown").click()
+    page.locator("#rise-a1-59000").get_by_text("copied", exact=True).wait_for()
+    link = page.url.split("#")[0] + "#rise-a1-59000"
+    assert page.evaluate("window.copied") == (
+        f"**[Spike, not fully recovered]({link})** (A rollback with a lower learning rate, "
+        "2026-11-18 19:02Z, 10 h after the start): The loss jumped from 2.26 to 4.17 nats/token at step "
+        "58 897 and came back only in part.\n"
+    )
+
+
+@pytest.mark.slow
+def test_the_keyboard_alone_reaches_a_run_through_search(opened: Opened) -> None:
+    page = opened.go("404.html")
+    page.keyboard.press("/")
+    page.keyboard.type("calm")
+    page.locator(".ch-found a").first.wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"runs/calm/index\.html"))
+
+
+@pytest.mark.slow
+def test_home_tells_a_reader_who_comes_back_what_is_new(opened: Opened) -> None:
+    page = opened.go("index.html")
+    assert page.locator("#new").inner_text() == ""
+    newest = page.locator(".ch-log [data-time]").first.get_attribute("data-time")
+    page.evaluate("t => localStorage.setItem('chronicle.seen ' + document.title, Date.parse(t) - 1)", newest)
+    page = opened.go("browse.html") and opened.go("index.html")
+    assert re.fullmatch(r"\d+ since you were last here\.", page.locator("#new").inner_text())
+    assert page.locator(".ch-log .new").count() == int(page.locator("#new").inner_text().split()[0])
 
 
 @pytest.mark.slow

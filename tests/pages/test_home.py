@@ -1,4 +1,4 @@
-"""Home of a team and of the reference gallery: what asks for somebody, what is new, what runs, which patterns."""
+"""Home of a team and of the reference gallery: what asks for somebody, what is new, which patterns."""
 
 from __future__ import annotations
 

@@ -145,6 +145,17 @@ hide: [navigation]
 
 <div data-v="bad"><svg/><svg/></div>
 
+## In the runs of this archive { #here }
+
+<p>1 run of 2 shows it. <a href="../browse.html#pattern=spike-no-full-recovery">Browse it</a></p>
+<ol class="ch-log">
+<li><span class="ch-n" data-v="bad">2</span><div><p><a href="../runs/demo-rollback/index.html&#35;rise-a1-59000">A rollback with a lower learning rate</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p>
+<p class="ch-aside"><b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500.</p>
+<p class="ch-small">After it: Rollback: 61\u202f400 → step 56\u202f000</p>
+</div></li>
+</ol>
+
+
 ## How to read it
 
 See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
@@ -196,10 +207,6 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 <li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 106\u202f080 points</span></a></li>
 </ul>
 
-## In your runs
-
-<p>1 run of 2 shows it, 1 finding. <a href="../browse.html#pattern=spike-no-full-recovery">Browse it</a></p>
-
 ## Sources
 
 <ul class="ch-sources">
@@ -233,7 +240,7 @@ hide: [navigation, toc]
 ---
 # Chronicle
 
-<p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more.</p>
+<p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more. As a feed: <a href="feed.xml" type="application/atom+xml">Atom</a>, <a href="feed.json">JSON</a>.</p>
 
 <section id="happened">
 <div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words"><select aria-label="Kind"></select><select aria-label="Person"></select><select aria-label="Run"></select><span role="status" aria-live="polite"></span></div>
@@ -273,12 +280,14 @@ def test_the_pages_of_a_small_site() -> None:
         "index.md",
         "browse.md",
         "chronicle.md",
+        "experiments.md",
         "runs/demo-rollback/index.md",
         "runs/calm/index.md",
         "patterns/index.md",
         "patterns/spike-fast-recovery.md",
         "patterns/spike-no-full-recovery.md",
         "unreadable.md",
+        "404.md",
     ]
 
 

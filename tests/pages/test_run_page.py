@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.pages.samples import DIP, EVENTS, SPIKE, healthy, many, rollback, small
+from tests.pages.samples import DIP, EVENTS, SPIKE, healthy, rollback, small
 
 from chronicle.model import Criterion, Entry, EventKind, Fact, NotAssessed, Verdict
 from chronicle.pages import pages
@@ -16,6 +16,7 @@ from chronicle.pages import pages
 ROLLBACK = """\
 ---
 title: "A rollback with a lower learning rate"
+description: "The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897."
 hide: [navigation]
 ---
 <p class="ch-crumb"><a href="../../browse.html">Runs</a> / <a href="../../browse.html#project=Atlas">Atlas</a> / <code>demo-rollback</code></p>
@@ -161,6 +162,7 @@ hide: [navigation]
 <tr><th scope="row">Licence</th><td>CC0-1.0</td></tr>
 <tr><th scope="row">Judged by</th><td>classifier 1</td></tr>
 </tbody></table></div>
+<script src="../../assets/run.js" defer></script>
 """
 
 
@@ -293,21 +295,13 @@ def test_a_run_without_figures_has_a_page() -> None:
     assert "ch-key" in page
 
 
-def test_similar_runs_share_a_rare_pattern_first() -> None:
-    common = [healthy(f"calm-{i}") for i in range(9)]
-    mixed = replace(common[0].diagnosis, patterns=("grokking", "near-perfect"))
-    rare = healthy("rare", diagnosis=mixed, title="The rare one")
-    page = page_of(replace(healthy("mine"), diagnosis=mixed), *common, rare)
-    assert section(page, "Similar runs").index("The rare one") < section(page, "Similar runs").index(
-        "Calm run"
-    )
-
-
-@pytest.mark.slow
-def test_a_run_is_never_similar_to_itself() -> None:
-    for entry in many(30)[:3]:
-        page = page_of(entry, *many(30)[3:])
-        assert f'{entry.run_id}/index.html"><img' not in page
+def test_the_same_in_other_runs_says_what_was_done_and_how_it_ended() -> None:
+    other = replace(rollback(), run_id="other", title="The other one")
+    told = section(page_of(rollback(), other, healthy()), "The same in other runs")
+    assert "demo-rollback" not in told
+    assert '<a href="../../runs/other/index.html&#35;rise-a1-59000">The other one</a> The loss jumped' in told
+    assert "<b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500." in told
+    assert "After it: Rollback: 61\u202f400 → step 56\u202f000" in told
 
 
 @pytest.mark.slow

@@ -69,7 +69,9 @@ def test_assets_come_from_both_and_the_workspace_wins(tmp_path: Path) -> None:
         "assets/entries.js",
         "assets/events.js",
         "assets/favicon.svg",
+        "assets/home.js",
         "assets/logo.png",
+        "assets/run.js",
         "assets/search-guide.js",
         "assets/search-runs.js",
         "assets/search.js",
@@ -77,4 +79,7 @@ def test_assets_come_from_both_and_the_workspace_wins(tmp_path: Path) -> None:
         "assets/view.css",
         "assets/view.html",
         "assets/view.js",
+        "feed.json",
+        "feed.xml",
+        "theme/main.html",
     ]

@@ -152,7 +152,8 @@ def _pages(
             remove(folder)
     report = Report(tuple(outcomes), where.out, "")
     galleries = load_gallery(workspace.galleries)
-    data = SiteData(report.entries, galleries, report.unreadable, config.title, workspace.templates)
+    urls = config.site_url, config.edit_url
+    data = SiteData(report.entries, galleries, report.unreadable, config.title, workspace.templates, *urls)
     write_tree(docs, _site_files(data, outcomes))
     return report, docs
 

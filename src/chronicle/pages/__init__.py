@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle.pages import lists
+from chronicle.pages import experiments, lists
 from chronicle.pages.chronology import chronology, events_js, markdown
+from chronicle.pages.feeds import ATOM, JSON, atom, json_feed
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
 from chronicle.pages.home import home
 from chronicle.pages.run_page import runs
@@ -30,7 +31,8 @@ __all__ = [
     "pages",
 ]
 
-PAGE_KINDS = (home, lists.browse, chronology, runs, lists.patterns, lists.unreadable)
+_LISTS = (lists.patterns, lists.unreadable, lists.missing)
+PAGE_KINDS = (home, lists.browse, chronology, experiments.page, runs, *_LISTS)
 
 
 def pages(site: SiteData) -> Iterator[Page]:
@@ -51,9 +53,12 @@ def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     yield "assets/tokens.css", css()
     yield "assets/entries.js", lists.entries_js(site)
     yield "assets/events.js", events_js(site)
+    yield ATOM, atom(site)
+    yield JSON, json_feed(site)
     yield "assets/search-runs.js", search_js(site)
     yield "assets/search-guide.js", guide_js(site, shipped("docs"))
     files: dict[str, Path] = {}
     for folder in reversed(site.templates):
-        files |= {path.name: path for path in (folder / "assets").glob("*") if path.is_file()}
-    yield from ((f"assets/{name}", path) for name, path in sorted(files.items()))
+        paths = [path for kind in ("assets", "theme") for path in (folder / kind).glob("*") if path.is_file()]
+        files |= {f"{path.parent.name}/{path.name}": path for path in paths}
+    yield from sorted(files.items())

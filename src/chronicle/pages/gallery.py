@@ -87,13 +87,18 @@ class PatternPage:
 
 @dataclass(frozen=True)
 class SiteData:
-    """All that the pages show. ``unreadable`` holds (log or run, what is wrong with it)."""
+    """All that the pages show. ``unreadable`` holds (log or run, what is wrong with it).
+
+    ``site_url`` and ``edit_url`` are those of chronicle.toml; both end in a slash, or are empty.
+    """
 
     entries: Sequence[Entry]
     patterns: Sequence[PatternPage]
     unreadable: Sequence[tuple[str, str]]
     title: str
     templates: Sequence[Path]
+    site_url: str = ""
+    edit_url: str = ""
 
     @cached_property
     def page_of(self) -> Mapping[str, PatternPage]:

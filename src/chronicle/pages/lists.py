@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -14,13 +13,12 @@ from chronicle.metrics.values import clipped, plural
 from chronicle.model import VERDICTS, Entry, Figure, Verdict
 from chronicle.pages import schematic
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
+from chronicle.pages.precedents import precedents, statistics
 from chronicle.pages.sketches import SHAPES
 from chronicle.pages.words import Html, address, plain
 from chronicle.story import card as told
 
-ALIKE = 4  # cards of similar runs on a page
-LOOKED = 60
-CARDS = 8  # cards of other runs on a pattern's page
+SHOWN = 5  # events of this archive on a pattern's page
 LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|docs)/(?=[\w.-]+)")
@@ -83,6 +81,11 @@ def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
     yield Page("unreadable.md", render("unreadable.md.j2", values))
 
 
+def missing(site: SiteData, render: Render) -> Iterator[Page]:
+    """404.md: what a server shows in the place of a page that is not there; it works from disk too."""
+    yield Page("404.md", render("404.md.j2", {"base": "", "site": site}))
+
+
 def entries_js(site: SiteData) -> str:
     """The data of browse.js: one array a run, in this order; a script, because fetch fails on file://.
 
@@ -117,26 +120,6 @@ def points(entry: Entry) -> int:
 def figure(entry: Entry, name: str) -> Figure | None:
     """The figure of a name, if it was drawn."""
     return next((f for f in entry.figures if f.name == name), None)
-
-
-def similar(site: SiteData, entry: Entry) -> list[Entry]:
-    """Up to `ALIKE` other runs that share patterns; a rare pattern counts for more, another project too.
-
-    Of a pattern that very many runs show, `LOOKED` are compared: what all have makes none alike.
-    """
-    score: Counter[str] = Counter()
-    for pattern in entry.diagnosis.patterns:
-        showing = site.showing[pattern]
-        for other in showing[:LOOKED]:
-            score[other.run_id] += 1000 // len(showing)
-    score.pop(entry.run_id, None)
-
-    def likeness(run_id: str) -> tuple[int, bool, bool]:
-        other = site.entry_of[run_id]
-        elsewhere = other.about.get("project") != entry.about.get("project")
-        return score[run_id], other.verdict is entry.verdict, elsewhere
-
-    return [site.entry_of[run_id] for run_id in sorted(score, key=likeness, reverse=True)[:ALIKE]]
 
 
 def columns(site: SiteData, *, seen: bool) -> list[tuple[Verdict, list[Item]]]:
@@ -177,8 +160,7 @@ def _row(entry: Entry) -> list[object]:
 
 
 def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
-    showing: Sequence[Entry] = site.showing.get(page.id, ())
-    others = [entry for entry in showing if entry.run_id not in page.specimens]
+    found = precedents(site, page.id)
     # Links between gallery files, or to docs/, as they must be on the pages made from them.
     body = _LINK.sub(lambda link: "../guide/" if link[1] == "docs" else "", page.body)
     return {
@@ -190,9 +172,9 @@ def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
         "alike": [(drawing("small", other.pattern), other) for other in page.lookalikes],
         "own_drawing": drawing("small", page.id),
         "specimens": [card(site.entry_of[run_id]) for run_id in page.specimens if run_id in site.entry_of],
-        "others": [card(entry) for entry in others[:CARDS]],
-        "runs": len(showing),
-        "findings": sum(f.pattern == page.id for e in showing for f in e.diagnosis.findings),
+        "events": found[:SHOWN],
+        "numbers": list(statistics(site, page.id, found)),
+        "runs": len(site.showing.get(page.id, ())),
     }
 
 

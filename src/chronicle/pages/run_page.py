@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
 
-from chronicle.classify.patterns import PATTERNS
+from chronicle.classify.patterns import PATTERNS, Trait, having
 from chronicle.classify.restarts import lettered, restart
-from chronicle.model import Entry, Event, EventKind, Figure, Finding, Verdict
+from chronicle.metrics.values import clipped
+from chronicle.model import Entry, Event, Figure, Finding, Verdict
 from chronicle.pages import words
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
-from chronicle.pages.lists import card, figure, similar
+from chronicle.pages.lists import figure
+from chronicle.pages.precedents import Precedent, precedents
 from chronicle.pages.words import slug
-from chronicle.story import gravest
+from chronicle.story import deciding, gravest
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
+ALIKE = 3  # events of other runs for each of so many names of an event
+_CALM = having(Trait.CALM)
 ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
-_NOTES = (EventKind.NOTE, EventKind.DECISION)
+DESCRIBED = 200  # characters that a preview of a link shows
 
 
 @dataclass(frozen=True)
@@ -31,15 +37,17 @@ class Told:
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
     """One page a run."""
+    of = cache(partial(precedents, site))
     for entry in site.entries:
-        yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry)))
+        yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry, of)))
 
 
-def _values(site: SiteData, entry: Entry) -> dict[str, object]:
+def _values(site: SiteData, entry: Entry, of: Callable[[str], list[Precedent]]) -> dict[str, object]:
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
+    preview = figure(entry, "og") or figure(entry, "thumb")
     joins, told = lettered(entry.diagnosis), happened(entry)
     return {
         "base": "../../",
@@ -62,8 +70,10 @@ def _values(site: SiteData, entry: Entry) -> dict[str, object]:
         "unassessed": _unassessed(site, entry),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": _helpful(site, entry),
-        "similar": [card(other) for other in similar(site, entry)],
+        "similar": list(_elsewhere(entry, of)),
         "rows": ROWS,
+        "description": clipped(words.plain(entry.headline), DESCRIBED),
+        "preview": next(iter(preview.files.values()))[0] if preview else "",
     }
 
 
@@ -78,6 +88,13 @@ def happened(entry: Entry) -> list[Told]:
         for event in entry.events
         if not event.of
     ]
+
+
+def _elsewhere(entry: Entry, of: Callable[[str], list[Precedent]]) -> Iterator[Precedent]:
+    """Events of other runs that have the name of one that decides this run."""
+    leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
+    for pattern in [p for p in dict.fromkeys(leads) if p not in _CALM][:ALIKE]:
+        yield from islice((one for one in of(pattern) if one.entry.run_id != entry.run_id), ALIKE)
 
 
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
