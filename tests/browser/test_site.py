@@ -163,6 +163,18 @@ def test_more_cards_come_on_demand_and_focus_goes_to_the_first_of_them(opened: O
 
 
 @pytest.mark.slow
+def test_back_finds_the_cards_that_were_shown(opened: Opened) -> None:
+    page = opened.go("browse.html")
+    page.get_by_label("Sort").select_option("new")
+    page.get_by_role("button", name="Show 20 more").click()
+    page.locator(".ch-browse .ch-card").last.click()
+    page.wait_for_url(re.compile("runs/"))
+    page.go_back()
+    page.wait_for_url(re.compile(r"browse.html#sort=new&n=48$"))
+    assert cards(page) == 44
+
+
+@pytest.mark.slow
 def test_a_facet_shows_seven_values_until_asked_for_all(opened: Opened) -> None:
     page = opened.go("browse.html")
     patterns = page.locator(".ch-facets fieldset", has_text="Pattern")

@@ -82,7 +82,7 @@ hide: [navigation, toc]
 <section id="browse" class="ch-browse">
 <details><summary>Filters</summary><form class="ch-facets" aria-label="Filters"></form></details>
 <div>
-<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words: spike NaN"><select aria-label="Sort"><option value="bad">Worst first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
+<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words of a title or a pattern"><select aria-label="Sort"><option value="bad">Worst first</option><option value="new">Newest first</option><option value="cost">Most steps discarded first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
 <div class="ch-chips"></div>
 <p class="ch-compare" aria-live="polite" hidden> <a href="assets/view.html">Compare them</a></p>
 <ul class="ch-cards"></ul>
@@ -204,7 +204,7 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 ## Specimens
 
 <ul class="ch-cards">
-<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 106\u202f080 points</span></a></li>
+<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 2026-11-18 · 106\u202f080 points</span></a></li>
 </ul>
 
 ## Sources
@@ -229,8 +229,8 @@ hide: [navigation, toc]
 ENTRIES = """\
 window.chroniclePatterns = {"near-perfect":"Near-perfect run","spike-fast-recovery":"Fast-recovering spike","spike-no-full-recovery":"Spike, not fully recovered"};
 window.chronicleEntries = [
-["demo-rollback","A rollback with a lower learning rate","bad",["spike-fast-recovery","spike-no-full-recovery"],"Atlas",["rollback"],"log",106080,"2.26 → 4.17 nats/token at step 58\u202f897","Atlas · 106\u202f080 points","runs/demo-rollback/index.html","runs/demo-rollback/thumb.webp"],
-["calm","Calm run calm","good",["near-perfect"],"Atlas",["none logged"],"log",106080,"4.00 → 2.00 nats/token, calm","Atlas · 106\u202f080 points","runs/calm/index.html","runs/calm/thumb.webp"]
+["demo-rollback","A rollback with a lower learning rate","bad",["spike-fast-recovery","spike-no-full-recovery"],"Atlas",["rollback"],"log",106080,"2.26 → 4.17 nats/token at step 58\u202f897","Atlas · 2026-11-18 · 106\u202f080 points","runs/demo-rollback/index.html","runs/demo-rollback/thumb.webp","2026-11-18",5400,[]],
+["calm","Calm run calm","good",["near-perfect"],"Atlas",["none logged"],"log",106080,"4.00 → 2.00 nats/token, calm","Atlas · 106\u202f080 points","runs/calm/index.html","runs/calm/thumb.webp","",0,[]]
 ];
 """
 CHRONICLE = """\
@@ -336,7 +336,7 @@ def test_the_data_of_browse_is_valid_and_complete() -> None:
     titles = json.loads(patterns.removeprefix("window.chroniclePatterns = "))
     rows = json.loads(entries.removesuffix(";\n"))
     assert len(rows) == 70
-    assert {len(row) for row in rows} == {12}
+    assert {len(row) for row in rows} == {15}
     assert {p for row in rows for p in row[3]} == set(titles)
 
 

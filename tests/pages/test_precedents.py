@@ -78,3 +78,9 @@ def test_the_interval_of_a_share_solves_its_equation(part: int, n: int) -> None:
         if 0 < bound < 1:
             error = math.sqrt(bound * (1 - bound) / n)
             assert abs(part / n - bound) == pytest.approx(1.96 * error, rel=1e-9)
+
+
+def test_what_speaks_of_a_whole_run_is_never_over() -> None:
+    data = small(*(healthy(f"calm-{k}") for k in range(9)))
+    told = list(statistics(data, "near-perfect", precedents(data, "near-perfect")))
+    assert told == ["100 % (95 % interval 70 to 100 %) of the 9 runs here show it."]

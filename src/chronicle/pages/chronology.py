@@ -91,6 +91,11 @@ def moment_s(time: str) -> float:
     return moment.timestamp() if moment.tzinfo else moment.replace(tzinfo=UTC).timestamp()
 
 
+def last_time(entry: Entry) -> str:
+    """The time of the last thing that a run's logs tell, as it stands there; empty where they have none."""
+    return max((event.time for event in entry.events if not said(event)), key=moment_s, default="")
+
+
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
     """chronicle.md: the newest rows as a list, and the place where all of them are filtered."""
     listed = rows_of(site)

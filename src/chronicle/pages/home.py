@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
-from chronicle.pages.chronology import Row, day_words, moment_s, rows_of, said
+from chronicle.pages.chronology import Row, day_words, last_time, moment_s, rows_of, said
 from chronicle.pages.gallery import Page, Render, SiteData
 from chronicle.pages.lists import Card, card, columns, figure
 from chronicle.pages.words import address
@@ -65,11 +65,6 @@ def needs_attention(entry: Entry) -> bool:
     spoken = [event.time[:10] for event in entry.events if said(event) in _CLEARS]
     grave = max((event.time[:10] for event in deciding(entry.events, entry.verdict)), default="")
     return not any(not day or day >= grave for day in spoken)
-
-
-def last_time(entry: Entry) -> str:
-    """The time of the last thing that a run's logs tell, as it stands there; empty where they have none."""
-    return max((event.time for event in entry.events if not said(event)), key=moment_s, default="")
 
 
 def week(rows: Sequence[Row]) -> tuple[list[Row], int]:

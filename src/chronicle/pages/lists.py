@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from chronicle.metrics.values import clipped, plural
+from chronicle.metrics.values import clipped, plural, value_words
 from chronicle.model import VERDICTS, Entry, Figure, Verdict
 from chronicle.pages import schematic
+from chronicle.pages.chronology import last_time
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
 from chronicle.pages.precedents import precedents, statistics
 from chronicle.pages.sketches import SHAPES
@@ -89,7 +90,8 @@ def missing(site: SiteData, render: Render) -> Iterator[Page]:
 def entries_js(site: SiteData) -> str:
     """The data of browse.js: one array a run, in this order; a script, because fetch fails on file://.
 
-    id, title, verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb
+    id, title, verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb,
+    day, steps discarded, facts of run.toml as name and value
     """
     names = {pattern: plain(site.pattern_title(pattern)) for pattern in sorted(site.showing)}
     compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
@@ -107,7 +109,7 @@ def card(entry: Entry) -> Card:
         title=_caption(entry.title or entry.run_id),
         verdict=entry.badge,
         measure=_caption(told(entry.events, entry.verdict)),
-        meta=" · ".join(filter(None, (project, plural(points(entry), "point")))),
+        meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(points(entry), "point")))),
         thumb=f"{folder}/{path}" if path else "",
     )
 
@@ -156,6 +158,9 @@ def _row(entry: Entry) -> list[object]:
         shown.meta,
         shown.href,
         shown.thumb,
+        last_time(entry)[:10],
+        sum(join.discarded_steps for join in entry.diagnosis.joins),
+        [[_caption(f.quantity), _caption(value_words(f.value))] for f in entry.facts if f.how == "run.toml"],
     ]
 
 

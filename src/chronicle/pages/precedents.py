@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import count
 from chronicle.model import Entry, Event, EventKind
 from chronicle.pages.chronology import moment_s
@@ -14,6 +15,7 @@ from chronicle.pages.gallery import SiteData
 from chronicle.pages.words import address
 
 FEWEST = 5  # of fewer nothing is counted: an interval over them says nothing
+_WHOLE = having(Trait.WHOLE_RUN | Trait.CALM | Trait.PROPERTY)  # these have no end of their own
 _Z = 1.96  # of a normal distribution, for an interval of 95 %
 
 
@@ -47,6 +49,8 @@ def statistics(site: SiteData, pattern: str, found: Sequence[Precedent]) -> Iter
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
     if shown and runs >= FEWEST:
         yield f"{_share(shown, runs)} of the {count(runs)} runs here show it."
+    if pattern in _WHOLE:
+        return
     closed = [one.event for one in found if one.event.step is not None and one.event.end_step is not None]
     if len(found) >= FEWEST:
         over = _share(len(closed), len(found))
