@@ -139,6 +139,7 @@
 
   box.oninput = show;
   dialog.onkeydown = event => {
+    if (event.key === "Escape") dialog.close(); // a field of type search would only be cleared
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const stops = [box, ...list.querySelectorAll("a")], at = stops.indexOf(document.activeElement);
     if (step && at >= 0) { event.preventDefault(); (stops[at + step] || stops[at]).focus(); }

@@ -287,7 +287,8 @@ def test_a_hostile_run_is_only_text(opened: Opened) -> None:
 @pytest.mark.slow
 def test_every_link_and_anchor_of_the_site_leads_somewhere(built: Path) -> None:
     pages = {path: path.read_text("utf-8") for path in built.rglob("*.html")}
-    ids = {path: set(re.findall(r'\sid="([^"]+)"', text)) for path, text in pages.items()}
+    named = {path: re.findall(r'\sid="([^"]+)"', text) for path, text in pages.items()}
+    ids = {path: set(map(html.unescape, found)) for path, found in named.items()}
     wrong, seen = [], 0
     for path, text in pages.items():
         for link in re.findall(r'\s(?:href|src)="([^"]+)"', text):
