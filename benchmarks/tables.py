@@ -92,10 +92,14 @@ def equal(file: Path, n_rows: int, *, sparse: bool) -> bool:
 
 
 def measured(reader: str, file: Path) -> list[float]:
-    """Wall and CPU s of a process with one read, then of a second read, and peak MiB; the best of some."""
+    """Wall and CPU s of a process with one read, then of a second read, and peak MiB; the best of some.
+
+    Byte-code is kept beside the file, as it is kept of a package that is installed.
+    """
     imports, calls = READERS[reader]
     code = CODE.format(imports=imports, read=calls[file.suffix[1:]].format(str(file)))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment |= {"PYTHONPYCACHEPREFIX": str(file.parent / "byte-code"), "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-c", code]
     runs = [subprocess.run(command, capture_output=True, check=True, env=environment) for _ in range(REPEATS)]
     return [min(map(float, column)) for column in zip(*(r.stdout.split() for r in runs), strict=True)]

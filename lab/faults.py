@@ -25,6 +25,7 @@ class Kind(StrEnum):
     OPTIMIZER_LOST = "optimizer-lost"  # a resume begins with a new optimizer
     SCHEDULE_LOST = "schedule-lost"  # a resume begins the learning-rate schedule anew
     WEIGHTS_LOST = "weights-lost"  # a resume begins with new weights
+    HANG = "hang"  # one step takes `amount` seconds more of a simulated clock
     # Of the grown trainings alone (lab/grow):
     LABELS = "labels"  # this share of the targets is wrong
     TOKEN = "token"  # every input is the same symbol
@@ -36,7 +37,6 @@ class Kind(StrEnum):
     GROWTH = "growth"  # the output layer times `amount` at each step: a decay of the wrong sign
     MOMENTS = "moments"  # the second moments of Adam times `amount`
     Z_LOSS = "z-loss"  # log Z squared times `amount` is added to the loss
-    HANG = "hang"  # one step takes `amount` seconds more
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,16 @@ STATE_KEYS = {"lr": "learning_rate", "val_loss": "eval_loss"}
 
 
 class Log(Protocol):
-    """Takes the metrics of one step at a time."""
+    """Takes the metrics of one step at a time; ``time`` among them is a simulated clock [s, Unix]."""
 
     def write(self, step: int, values: Values) -> None: ...
 
     def close(self) -> None: ...
+
+
+def clocked(values: Values) -> tuple[float, Values]:
+    """The time of a row [s, Unix], simulated or that of the machine, and what else it holds."""
+    return values.get("time", time.time()), {k: v for k, v in values.items() if k != "time"}
 
 
 class EventLog:
@@ -55,8 +60,9 @@ class CsvLog:
         self.rows: list[dict[str, Any]] = []
 
     def write(self, step: int, values: Values) -> None:
-        shown = {k: f"{v:.6g}" for k, v in values.items()}
-        self.rows.append({"step": step, "time": f"{time.time():.2f}", **shown})
+        now, measured = clocked(values)
+        shown = {k: f"{v:.6g}" for k, v in measured.items()}
+        self.rows.append({"step": step, "time": f"{now:.2f}", **shown})
 
     def close(self) -> None:
         columns = dict.fromkeys(key for row in self.rows for key in row)
@@ -73,8 +79,9 @@ class JsonLog:
         self.file = (folder / f"{name or 'log'}.jsonl").open("w", encoding="utf-8")
 
     def write(self, step: int, values: Values) -> None:
-        shown = {JSON_KEYS.get(k, k): float(f"{v:.6g}") for k, v in values.items()}
-        self.file.write(json.dumps({"step": step, "timestamp": round(time.time(), 2), **shown}) + "\n")
+        now, measured = clocked(values)
+        shown = {JSON_KEYS.get(k, k): float(f"{v:.6g}") for k, v in measured.items()}
+        self.file.write(json.dumps({"step": step, "timestamp": round(now, 2), **shown}) + "\n")
 
     def close(self) -> None:
         self.file.close()

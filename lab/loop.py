@@ -20,6 +20,7 @@ from lab.scale import LossScale
 from lab.text import Bytes, Stream, story, sums
 
 CONTEXT = 64
+CLOCK_START = 1_790_000_000.0  # [s] Unix time of the first step, where the clock is simulated
 VALIDATE_EVERY, VALIDATION_ROWS = 50, 64
 SOURCES = ("story", "sums")
 
@@ -62,7 +63,7 @@ class Trainer:
             validation.append(whole[:cut].reshape(held_out, -1))
             self.streams.append(Stream(whole[cut:], CONTEXT + 1, recipe.seed))
         self.validation = _tokens(np.concatenate(validation))
-        self.logged_loss = math.nan
+        self.logged_loss, self.clock = math.nan, CLOCK_START
         self.renew_weights()
         self.renew_optimizer()
 
@@ -120,6 +121,10 @@ class Trainer:
         if step % VALIDATE_EVERY == 0:
             with torch.no_grad():
                 values["val_loss"] = float(losses(self.model, self.validation).mean())
+        if r.step_seconds:
+            hang = active(self.faults, Kind.HANG, step)
+            self.clock += r.step_seconds + (hang.amount if hang else 0.0)
+            values["time"] = self.clock
         return values
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:

@@ -17,11 +17,12 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One training. ``cause`` says what is wrong with it, if anything.
+    """One training. ``cause`` says what is wrong with it, if anything; ``known`` how the gallery calls that.
 
     ``batch`` counts rows of 64 bytes; ``batch_ramp`` is ((from step, rows), ...). ``unique_rows`` are all
     the rows there are to train on, 0: enough for every row to be served once. ``sums_share`` is the share of
     rows that are sums, not story. ``logs_decimals``: the log rounds the loss, 0: it does not.
+    ``step_seconds``: the clock of the log is simulated, so long a step, 0: it is that of the machine.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Recipe:
     schedule: Schedule
     faults: tuple[Fault, ...] = ()
     tags: tuple[str, ...] = ()
+    known: str = ""
     seed: int = 1
     width: int = 64
     layers: int = 2
@@ -48,6 +50,7 @@ class Recipe:
     logs_attention: bool = False
     logs_throughput: bool = False
     logs_decimals: int = 0
+    step_seconds: float = 0.0
 
     @property
     def steps(self) -> int:

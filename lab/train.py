@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab import policy
 from lab.logs import FORMATS, Log
 from lab.recipe import Recipe
 from lab.recipes import BY_NAME
@@ -18,7 +19,7 @@ from lab.recipes import BY_NAME
 RUNS = Path(__file__).parents[1] / "runs"
 KEPT = ("label.toml", "notes.md")  # what people wrote about a run
 GROKKING = "grokking"
-NAMES = (*BY_NAME, GROKKING)
+NAMES = (*BY_NAME, GROKKING, *policy.TITLES)
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,15 @@ def main(arguments: list[str] | None = None) -> None:
 
 def make(name: str, out: Path) -> float:
     """Trains one recipe into ``out``/lab-NAME/, replacing an earlier log; returns the seconds it took."""
-    import torch
-
-    torch.set_num_threads(1)  # the same sums in the same order, whatever the machine
     folder = out / f"lab-{name}"
     _clear(folder)
-    made = _grok(folder) if name == GROKKING else _train(BY_NAME[name], folder)
+    if name in policy.TITLES:
+        made = _policy(name, folder)
+    else:
+        import torch
+
+        torch.set_num_threads(1)  # the same sums in the same order, whatever the machine
+        made = _grok(folder) if name == GROKKING else _train(BY_NAME[name], folder)
     (folder / "run.toml").write_text(run_toml(made), "utf-8")
     return made.seconds
 
@@ -90,6 +94,15 @@ def _train(recipe: Recipe, folder: Path) -> Made:
         injected_at=tuple(sorted(f.at for f in recipe.faults)),
         tokens_per_step=0 if recipe.batch_ramp else recipe.batch * CONTEXT,
     )
+
+
+def _policy(name: str, folder: Path) -> Made:
+    started = time.perf_counter()
+    parameters = policy.train(name, FORMATS["csv"](folder, ""))
+    title, cause, description = (text[name] for text in (policy.TITLES, policy.CAUSES, policy.DESCRIPTIONS))
+    seconds = time.perf_counter() - started
+    tags = ("reinforcement learning", "simulated clock")
+    return Made(name, title, cause, description, tags, policy.SEED, parameters, 1, seconds)
 
 
 def _grok(folder: Path) -> Made:

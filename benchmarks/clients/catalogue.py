@@ -91,7 +91,12 @@ _HF = {
 }
 _HF_JOINS = tuple({**one, "from": one["from"] + 1, "to": one["to"] + 1} for one in JOINS)  # they count from 1
 _MMENGINE = {"loss": "loss", "lr": "learning-rate"}
-_BASELINES = {"rollout/ep_rew_mean": "score", "train/loss": "loss"}
+_BASELINES: dict[str, Any] = {  # 30 rollouts of 128 steps a launch
+    "facts": {},
+    "roles": {"rollout/ep_rew_mean": "objective", "train/loss": "part-loss"},
+    "joins": ({"kind": "resume", "from": 3840, "to": 3968}, {"kind": "resume", "from": 7680, "to": 7808}),
+    "events": (),
+}
 _KERAS: dict[str, Any] = {
     "facts": {},
     "roles": {"loss": "loss", "val_loss": "validation-loss"},
@@ -133,7 +138,7 @@ CLIENTS = {
     "neptune-scale": _loop("neptune", "neptune_scale", "neptune-scale"),
     "clearml": _loop("clearml", "clearml", "clearml", ends_hard=True),
     "sacred": _loop("track", "sacred", "sacred", **_ALONE),
-    "dvclive": _loop("track", "dvclive", "dvclive"),
+    "dvclive": _loop("track", "dvclive", "dvclive", **_ONE_FILE),
     "timm": _loop("vision", "timm_summary", "timm", **_EPOCHS),
     "lightning-csv": _own("torch", "lightning_csv", "lightning", exact="float32", roles=_LIGHTNING),
     "lightning-tensorboard": _own(
@@ -155,9 +160,7 @@ CLIENTS = {
     "fastai": _own("vision", "fastai_csv", "fastai", exact="float32", **_EPOCHS),
     "ray-tune": _own("torch", "ray_tune", "ray", **_ALONE),
     "mmengine": _own("torch", "mmengine", "mmengine", facts={}, roles=_MMENGINE, joins=_HF_JOINS),
-    "stable-baselines3": _own(
-        "torch", "baselines", "stable-baselines3", facts={}, roles=_BASELINES, events=()
-    ),
+    "stable-baselines3": _own("torch", "baselines", "stable-baselines3", **_BASELINES),
     "xgboost": _tree(
         "xgboost", "xgboost-cpu", roles={"train/rmse": "loss", "validation/rmse": "validation-loss"}
     ),

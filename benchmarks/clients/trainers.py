@@ -419,6 +419,7 @@ def baselines(log: Path, number: int, record: Record) -> None:
     class Recorder(KVWriter):
         def write(self, key_values: Any, key_excluded: Any, step: int = 0) -> None:
             told = {name: v for name, v in key_values.items() if isinstance(v, int | float)}
+            told.pop("time/total_timesteps", None)  # the step at which the others are told
             record.add(step, told)
 
         def close(self) -> None:

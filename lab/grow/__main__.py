@@ -1,7 +1,7 @@
 """Grows many small trainings with a known cause: `python -m lab.grow` writes labelled runs into lab/out/.
 
 What is there already is left alone, so an interrupted command goes on where it was. `--summary` measures the
-classifier on what has grown; `--write` puts the tables into docs/lab.md.
+classifier on what has grown.
 """
 
 from __future__ import annotations
@@ -29,14 +29,11 @@ def main(arguments: list[str] | None = None) -> None:
         "--label", action="store_true", help="write logs and labels of all again, train nothing twice"
     )
     parser.add_argument("--summary", action="store_true", help="score the classifier on what has grown")
-    parser.add_argument(
-        "--write", action="store_true", help="with --summary: put the tables into docs/lab.md"
-    )
     options = parser.parse_args(arguments)
     if options.summary:
         from lab.grow.summary import summary
 
-        print(summary(options.out, write=options.write))
+        print(summary(options.out))
         return
     chosen = [r for r in recipes().values() if any(fnmatch(r.name, only) for only in options.only)]
     todo = [r for r in chosen if options.label or not is_grown(r, options.out)]

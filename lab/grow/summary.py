@@ -1,8 +1,7 @@
-"""What has grown, and what the classifier says of it: tables for docs/lab.md, all numbers measured."""
+"""What has grown, and what the classifier says of it: two tables, all numbers measured."""
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ from chronicle.cli.commands import predict
 from chronicle.score import Score, score_folder
 from lab.grow.plan import Recipe, recipes
 
-PAGE = Path(__file__).parents[2] / "docs" / "lab.md"
 MEASURED = {
     "height_log": "{:+.2f} log units",
     "height_scales": "{:.0f} noise scales",
@@ -27,19 +25,12 @@ MEASURED = {
 }
 
 
-def summary(out: Path, *, write: bool) -> str:
-    """Both tables as Markdown; ``write`` puts them between the marks of docs/lab.md."""
+def summary(out: Path) -> str:
+    """Both tables as Markdown."""
     known = {name: labelled(recipe, out) for name, recipe in recipes().items()}
     grown = {name: label for name, label in known.items() if label}
     scores = {half: score_folder(out / half, predict) for half in ("develop", "hold")}
-    parts = {"grown": table(grown), "grown scores": totals(scores)}
-    if write:
-        page = PAGE.read_text("utf-8")
-        for mark, text in parts.items():
-            pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end {mark} -->)", re.S)
-            page = pattern.sub(lambda m, text=text: f"{m[1]}{text}{m[2]}", page)
-        PAGE.write_text(page, "utf-8")
-    return "\n".join(parts.values())
+    return "\n".join((table(grown), totals(scores)))
 
 
 def labelled(recipe: Recipe, out: Path) -> dict[str, Any]:

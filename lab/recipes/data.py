@@ -27,6 +27,7 @@ DATA: tuple[Recipe, ...] = (
         Schedule(3e-3, 1000, "constant"),
         (Fault(Kind.GARBAGE, 600, 10),),
         ("bad data",),
+        known="A pocket of bad data, such as a short sequence repeated over and over",
     ),
     Recipe(
         "one-source-garbage",
@@ -41,6 +42,7 @@ DATA: tuple[Recipe, ...] = (
         ("bad data", "per-source losses"),
         sums_share=0.5,
         batch=32,
+        known="Alone: a pocket of bad samples in that source",
     ),
     Recipe(
         "overfitting",
@@ -54,6 +56,7 @@ DATA: tuple[Recipe, ...] = (
         tags=("small data",),
         unique_rows=400,
         width=128,
+        known="Too many epochs over too few samples",
     ),
     Recipe(
         "batch-ramp",
@@ -66,6 +69,7 @@ DATA: tuple[Recipe, ...] = (
         Schedule(2e-3, 1000, "constant"),
         tags=("batch size",),
         batch_ramp=((0, 4), (250, 8), (500, 16), (750, 32)),
+        known="The plan: begin small, grow to the full batch",
     ),
     Recipe(
         "rounded-log",
@@ -78,6 +82,7 @@ DATA: tuple[Recipe, ...] = (
         Schedule(3e-3, 1200),
         tags=("logging",),
         logs_decimals=1,
+        known="Rounded when printed",
     ),
     Recipe(
         "stale-log",
@@ -90,6 +95,7 @@ DATA: tuple[Recipe, ...] = (
         Schedule(2e-3, 900),
         (Fault(Kind.STALE_LOG, 500, 140),),
         ("logging",),
+        known="The metric is not updated: wrong variable, cached value, evaluation that no longer runs",
     ),
     Recipe(
         "slow-node",
@@ -103,5 +109,21 @@ DATA: tuple[Recipe, ...] = (
         (Fault(Kind.SLOW, 500, 400, 2),),
         ("throughput",),
         logs_throughput=True,
+        known="One GPU or node became slower",
+    ),
+    Recipe(
+        "stalled-loader",
+        "A loader that stands still for forty minutes",
+        "the loader does not answer for 2,400 s before step 420, by the simulated clock of the log",
+        "A real training whose log has a simulated clock, 6 s a step, so that it can be made again to the "
+        "last digit. Before step 420 the loader does not answer for forty minutes. Loss, gradient norm and "
+        "rate know nothing of it: over steps the curve is whole, and only the time stamps tell.",
+        "jsonl",
+        one_attempt(800),
+        Schedule(2e-3, 800),
+        (Fault(Kind.HANG, 420, 1, 2400),),
+        ("hang", "data loader", "simulated clock"),
+        step_seconds=6.0,
+        known="Deadlock in the data loader's workers",
     ),
 )

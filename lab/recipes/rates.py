@@ -17,6 +17,7 @@ RATES: tuple[Recipe, ...] = (
         Schedule(3e-3, 900, "constant"),
         (Fault(Kind.LR_KICK, 500, 3, 100),),
         ("learning rate",),
+        known="The learning rate was raised: by hand, by a schedule that ended, by a resume",
     ),
     Recipe(
         "qk-norm",
@@ -43,6 +44,7 @@ RATES: tuple[Recipe, ...] = (
         tags=("learning rate",),
         layer_norm=False,
         clip=1e9,
+        known="Learning rate too high",
     ),
     Recipe(
         "loss-scale",
@@ -58,6 +60,7 @@ RATES: tuple[Recipe, ...] = (
         layer_norm=False,
         clip=1e9,
         fp16=True,
+        known="Learning rate too high",
     ),
     Recipe(
         "attention-logits",
@@ -70,6 +73,7 @@ RATES: tuple[Recipe, ...] = (
         Schedule(3e-2, 700, "constant"),
         tags=("attention", "learning rate"),
         logs_attention=True,
+        known="Learning rate too high for attention without normalised queries and keys",
     ),
     Recipe(
         "nan",
@@ -81,6 +85,7 @@ RATES: tuple[Recipe, ...] = (
         Schedule(3e-3, 600, "constant"),
         (Fault(Kind.NAN, 420),),
         ("NaN",),
+        known="Mean over nothing: every label of the batch is masked",
     ),
     Recipe(
         "decay-drop",
@@ -92,6 +97,7 @@ RATES: tuple[Recipe, ...] = (
         one_attempt(1000),
         Schedule(1.5e-2, 1000, "decay"),
         tags=("learning rate",),
+        known="The schedule",
     ),
     Recipe(
         "schedule-too-short",
@@ -103,5 +109,6 @@ RATES: tuple[Recipe, ...] = (
         one_attempt(900),
         Schedule(6e-3, 450, "decay"),
         tags=("learning rate",),
+        known="The schedule ended before the training did: the rate is zero, or as good as zero",
     ),
 )

@@ -44,6 +44,7 @@ RESUMES: tuple[Recipe, ...] = (
         (Fault(Kind.REPEAT, 400, 160, 16), Fault(Kind.REPEAT, 560, 160, 16)),
         ("data loader", "resume", "rollback"),
         width=128,
+        known="The sampler starts at the beginning again: seed restored, position in the data not",
     ),
     Recipe(
         "ratio-skew",
@@ -59,6 +60,7 @@ RESUMES: tuple[Recipe, ...] = (
         ("data loader", "resume", "per-source losses"),
         sums_share=0.5,
         batch=32,
+        known="A shuffle buffer that starts empty or in shard order and needs a while to mix",
     ),
     Recipe(
         "optimizer-lost",
@@ -73,6 +75,7 @@ RESUMES: tuple[Recipe, ...] = (
         ("resume", "optimizer"),
         batch=32,
         beta2=0.999,
+        known="Adam's moments were not loaded, or not all",
     ),
     Recipe(
         "schedule-lost",
@@ -85,6 +88,7 @@ RESUMES: tuple[Recipe, ...] = (
         Schedule(6e-3, 1000, warmup=60),
         (Fault(Kind.SCHEDULE_LOST, 600),),
         ("resume", "learning rate"),
+        known="The scheduler's state was not loaded; the loader said so only in a warning",
     ),
     Recipe(
         "weights-lost",
@@ -96,5 +100,6 @@ RESUMES: tuple[Recipe, ...] = (
         Schedule(3e-3, 900, "constant"),
         (Fault(Kind.WEIGHTS_LOST, 500),),
         ("resume",),
+        known="The checkpoint was not found or not loaded, and the run began with new weights",
     ),
 )

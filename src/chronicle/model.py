@@ -406,6 +406,7 @@ class EventKind(StrEnum):
     FAULT = "fault"
     NOTE = "note"
     DECISION = "decision"
+    REVIEW = "review"
     END = "end"
 
 
@@ -428,8 +429,9 @@ class Event:
     ``end_step`` count what the log counts (None: not known, or not over); ``time`` is ISO 8601, of a day
     alone where no more is known, or empty. ``verdict`` and ``patterns`` are those of a finding, ``parts``
     the ids of all findings that saw it, ``live`` is False on a branch that was discarded. ``causes`` are what
-    this run shows shortly before it, the nearest first. ``of`` is the event that a note speaks of, ``who``
-    its author, or the host of a fault.
+    this run shows shortly before it, the nearest first, and ``signs`` what the log says of its surroundings
+    (`chronicle.story.signs`; a sign that nobody can tell is absent). ``of`` is the event that a note speaks
+    of, ``who`` its author, or the host of a fault.
     """
 
     id: str
@@ -451,6 +453,7 @@ class Event:
     numbers: tuple[Quantity, ...] = ()
     ending: str = ""
     causes: tuple[str, ...] = ()
+    signs: Mapping[str, bool] = field(default_factory=dict)
     patterns: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     of: str = ""
@@ -479,7 +482,7 @@ class Entry:
     schema: str
     run_id: str
     title: str
-    verdict: Verdict
+    verdict: Verdict  # of the last review; without one that of the diagnosis
     badge: str  # the verdict, or "cannot tell" where nothing could be judged
     headline: str
     story: tuple[str, ...]  # paragraphs: what happened in sequence, what decides, what is open

@@ -21,7 +21,7 @@
     { key: "who", select: who, of: e => e.who, label: e => e.who, any: "Everybody" },
     { key: "run", select: run, of: e => e.run, label: e => e.name, any: "All runs" },
   ];
-  const SAID = ["note", "decision", "lesson", "hypothesis", "tried", "outcome"];
+  const SAID = ["note", "decision", "lesson", "hypothesis", "tried", "outcome", "review"];
   const PAGE = 150, given = [...days.childNodes];
   let shown = PAGE;
 

@@ -40,12 +40,23 @@ FROM_0, FROM_400, BACK = range(0, 400, 2), range(400, 800, 2), range(300, 900, 2
         ("exp", "exp-continued"), ("lr0.1", "lr0.1_rerun"), ("exp_resume1", "exp_resume2"),
         ("PPO_1", "PPO_2"), ("20261122_073444", "20261122_080112"), ("May04_12-00-00_h", "May05_09-00-00_h"),
         ("exp-2026-11-22-07-34-lm", "exp-2026-11-22-09-00-lm"),
+        ("offline-0f" + "3a" * 15, "offline-b7" + "3a" * 15),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("later", [FROM_400, BACK], ids=["resume", "rollback"])
 def test_steps_that_go_on_make_one_training(names: tuple[str, str], later: range, tmp_path: Path) -> None:
     made = runs(tmp_path, {names[0]: points(FROM_0), names[1]: points(later, 1), "other": points(FROM_0, 2)})
     assert made == {names[0]: [*names], "other": ["other"]}
+
+
+@pytest.mark.parametrize(("name", "n_runs"), [("tower", 1), ("bridge", 2)])
+def test_launches_under_two_names_are_two_runs(name: str, n_runs: int, tmp_path: Path) -> None:
+    for launch, (called, steps) in enumerate([("tower", FROM_0), (name, FROM_400)]):
+        folder = tmp_path / f"task-{launch}{'c5' * 16}"
+        folder.mkdir()
+        csv_log(folder / "metrics.csv", points(steps))
+        (folder / "task.json").write_text(f'{{"name": "{called}"}}')
+    assert len(expand([tmp_path])) == n_runs
 
 
 def test_three_launches_are_stitched_into_one_course(tmp_path: Path) -> None:

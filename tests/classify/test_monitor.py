@@ -42,7 +42,7 @@ def watched(curve: Curve) -> tuple[Diagnosis, list[tuple[int, Finding]], dict[st
     for name, series in attempt.series.items():
         for step, value in zip(series.steps.tolist(), series.values.tolist(), strict=True):
             rows.setdefault(step, {})[name] = value
-    monitor, said = Monitor(), []
+    monitor, said = Monitor(compile=True), []
     for step in sorted(rows):
         said += [(step, f) for f in monitor.update(step, rows[step])]
     return monitor.finish(), said, dict(attempt.series)
@@ -149,7 +149,7 @@ def said_by(monitor: Monitor, loss: Series, first: int, last: int) -> list[Findi
 @functools.cache
 def watched_alone(name: str) -> tuple[Series, list[Finding], Monitor]:
     """The loss of a run, what a monitor that is never interrupted says of it, and that monitor."""
-    loss, monitor = RUNS[name].run().attempts[0].series["loss"], Monitor()
+    loss, monitor = RUNS[name].run().attempts[0].series["loss"], Monitor(compile=True)
     return loss, said_by(monitor, loss, 0, len(loss)), monitor
 
 
@@ -158,7 +158,7 @@ def watched_alone(name: str) -> tuple[Series, list[Finding], Monitor]:
 def test_a_checkpoint_in_the_middle_changes_nothing(name: str, share: float) -> None:
     loss, said, straight = watched_alone(name)
     cut = int(share * len(loss))
-    first, second = Monitor(), Monitor()
+    first, second = Monitor(compile=True), Monitor(compile=True)
     before = said_by(first, loss, 0, cut)
     second.load_state_dict(pickle.loads(pickle.dumps(first.state_dict())))
     assert before + said_by(second, loss, cut, len(loss)) == said
@@ -181,11 +181,11 @@ def test_a_rewind_is_what_two_logs_of_two_processes_say(name: str, kept: bool) -
     """The run goes to sample 1,500, back to the checkpoint of step 1,000, and on with other noise."""
     before = RUNS[name].run().attempts[0].series["loss"]
     after = Curve(11).run().attempts[0].series["loss"]
-    monitor = Monitor()
+    monitor = Monitor(compile=True)
     said_by(monitor, before, 0, 1500)
     monitor.rewind(1000)
     if kept:
-        state, monitor = monitor.state_dict(), Monitor()
+        state, monitor = monitor.state_dict(), Monitor(compile=True)
         monitor.load_state_dict(state)
     said_by(monitor, after, 1001, 2000)
     logs = [log_of("monitor", before, 0, 1500), log_of("monitor#2", after, 1001, 2000)]

@@ -145,7 +145,7 @@ def test_the_life_of_a_workspace(chronicle, tmp_path, monkeypatch):
     ran = chronicle("init", "team")
     assert ran.code == 0
     assert ran.out == (
-        "made team/chronicle.toml\nmade team/mkdocs.yml\nmade team/.gitignore\n"
+        "made team/chronicle.toml\nmade team/mkdocs.yml\nmade team/.gitignore\nmade team/.gitattributes\n"
         "Next: chronicle add LOG, in team\n"
     )
     monkeypatch.chdir(tmp_path / "team")

@@ -12,7 +12,7 @@ import pytest
 from chronicle.classify import classify
 from chronicle.classify.presets import PRESETS
 from chronicle.cli.commands import PRESETS as CHOICES
-from chronicle.cli.terminal import compare, comparison_lines, explain
+from chronicle.cli.terminal import comparison_lines, explain, flagged_by
 from chronicle.errors import UsageError
 from chronicle.story import tell
 from chronicle.timeline import stitch
@@ -72,7 +72,7 @@ def test_without_a_choice_everything_is_told() -> None:
 def test_a_preset_is_compared_with_the_findings() -> None:
     said = [
         line
-        for c in compare(TIMELINE, DIAGNOSIS, ["olmo-128-6", "olmo2-spike-score"])
+        for c in flagged_by(TIMELINE, DIAGNOSIS, ["olmo-128-6", "olmo2-spike-score"])
         for line in comparison_lines(c, DIAGNOSIS)
     ]
     assert said == [
@@ -88,7 +88,7 @@ def test_flags_outside_the_findings_are_listed() -> None:
     hard[296] = 1.9  # a hard batch, sixteen noise scales high: no event where every step is logged
     timeline = stitch({"loss": (STEPS[:396], hard)})
     diagnosis = classify(timeline)
-    (one,) = compare(timeline, diagnosis, ["olmo-128-6"])
+    (one,) = flagged_by(timeline, diagnosis, ["olmo-128-6"])
     assert (one.flagged_steps, one.outside_steps) == ((296,), (296,))
     assert list(comparison_lines(one, diagnosis))[1] == "  outside chronicle's findings: 1, at 296"
 

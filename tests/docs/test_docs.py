@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 from tests.cli.test_cli import healthy
@@ -56,6 +57,9 @@ def test_links_lead_somewhere(page) -> None:
             assert target.removeprefix("../patterns/").removesuffix(".md") in {p.id for p in PATTERNS} | {
                 "index"
             }
+        elif target.startswith("../cases/"):
+            cases = {case.stem for case in (DOCS.parent / "gallery" / "cases").glob("*.md")}
+            assert Path(target).stem in cases | {"index"}
         else:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 

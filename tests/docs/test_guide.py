@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
+from typing import Any
 
+import chronicle
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.model import Role
 
@@ -41,3 +44,28 @@ def test_logging_counts_no_pattern_as_needed_and_as_helped() -> None:
     for row in rows():
         assert not set(linked(row[3])) & set(linked(row[4])), row[0]
         assert set(linked(row[3]) + linked(row[4])) <= set(BY_ID)
+
+
+def snippets() -> list[str]:
+    text = (DOCS / "logging.md").read_text("utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.S)
+
+
+def test_what_the_first_snippet_writes_is_understood(tmp_path: Path) -> None:
+    scope: dict[str, Any] = {}
+    exec(snippets()[0], scope)
+    log = scope["Log"](tmp_path)
+    for step in range(20):
+        log(step, loss=2.0 - step / 20, grad_norm=0.3, lr=1e-3, batch_size=8)
+    log.file.close()
+    (attempt,) = chronicle.read(tmp_path)
+    roles = {name: series.role for name, series in attempt.series.items()}
+    assert roles["loss"] is Role.LOSS and roles["grad_norm"] is Role.GRAD_NORM
+    assert roles["lr"] is Role.LEARNING_RATE and roles["batch_size"] is Role.BATCH_SIZE
+    assert attempt.series["loss"].times[0] > 1.7e9
+
+
+def test_snippets_are_python() -> None:
+    assert len(snippets()) == 4
+    for snippet in snippets():
+        ast.parse(snippet)

@@ -173,9 +173,10 @@ def test_the_page_of_the_lab_says_what_its_runs_say() -> None:
 
 def _row(folder: Path) -> str:
     facts = load(RunConfig, folder / "run.toml").facts
-    pattern = load_label(folder).required[0].split("|")[0]
+    named = [entry.split("|")[0] for entry in load_label(folder).required[:1]]
+    shown = "".join(f"[{pattern}](../patterns/{pattern}.md)" for pattern in named) or "none"
     return (
-        f"| `{folder.name}` | [{pattern}](../patterns/{pattern}.md) | {facts['injected cause']} "
+        f"| `{folder.name}` | {shown} | {facts['injected cause']} "
         f"| {facts['seed']} | {facts['training, seconds']} |"
     )
 

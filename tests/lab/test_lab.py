@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lab import policy
 from lab.faults import (
     Fault,
     Kind,
@@ -225,3 +226,19 @@ def test_the_command_says_what_it_does_without_pytorch() -> None:
     assert "usage: python -m lab.train" in done.stdout
     shown = "".join(done.stdout.split())  # wherever lines are broken
     assert all(name in shown for name in NAMES)
+
+
+@pytest.mark.slow
+def test_a_policy_without_a_bonus_stops_looking(tmp_path: Path) -> None:
+    """The numbers that docs/lab.md and docs/beyond-the-loss.md give."""
+    curves = {}
+    for name in policy.TITLES:
+        policy.train(name, CsvLog(tmp_path, name))
+        with (tmp_path / f"{name}.csv").open() as file:
+            rows = [*csv.DictReader(file)]
+        curves[name] = [np.array([float(r[k]) for r in rows]) for k in ("reward/mean", "policy/entropy")]
+    (low, gone), (high, kept) = curves["entropy-collapse"], curves["entropy-kept"]
+    assert len(low) == len(high) == 1500
+    assert gone[40] < 0.1 < 0.4 < kept.min()
+    assert round(float(low[-100:].mean()), 1) == 0.6 and round(float(high[-100:].mean()), 1) == 0.9
+    assert high[400:500].mean() < low[400:500].mean() and high[600:].mean() > low[600:].mean()

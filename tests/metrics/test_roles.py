@@ -11,6 +11,7 @@ import pytest
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import ALIASES, Alias
 from chronicle.metrics.roles import (
+    _role_of,
     assign,
     assign_all,
     by_values,
@@ -114,6 +115,15 @@ def test_the_names_a_row_quotes_have_its_role(alias: Alias) -> None:
     assert {name: role_of(name) for name in alias.seen.split(", ")} == dict.fromkeys(
         alias.seen.split(", "), alias.role
     )
+
+
+@pytest.mark.parametrize("number", ["1", "7", "50", "2048"])
+def test_the_number_of_a_layer_tells_no_role(number: str) -> None:
+    """What is remembered of a name with another number is what the table says of this one."""
+    seen = [name for name, _ in CASES]
+    for name in {re.sub(r"\d+", number, n) for n in seen} | {f"{n}/{number}" for n in seen}:
+        role_of(re.sub(rf"\b{number}\b", "0", name))
+        assert role_of(name) is _role_of.__wrapped__(plain(name)), name
 
 
 def test_spelling_does_not_matter() -> None:

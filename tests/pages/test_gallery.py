@@ -57,7 +57,7 @@ def sentences(pattern_id: str) -> list[str]:
 
 
 def test_there_is_one_page_a_pattern_in_the_folder_of_its_verdict() -> None:
-    written = sorted(str(path.relative_to(GALLERY)) for path in GALLERY.rglob("*.md"))
+    written = sorted(str(p.relative_to(GALLERY)) for p in GALLERY.rglob("*.md") if p.parent.name != "cases")
     assert written == sorted(f"{p.verdict.value}/{p.id}.md" for p in PATTERNS)
 
 
@@ -83,7 +83,7 @@ def test_every_row_has_its_columns_filled(pattern_id: str) -> None:
     }
     for name, keys in columns.items():
         for row in head[name]:
-            assert list(row) == keys, (name, row)
+            assert [key for key in row if key not in ("when", "unless")] == keys, (name, row)
             texts = [row[key] for key in keys if key != "pattern"]
             assert all(isinstance(text, str) and text.strip() for text in texts), (name, row)
     for name in ("also_called", "now", "prevent"):

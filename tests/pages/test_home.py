@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.pages.samples import EVENTS, LOST, gallery, healthy, rollback, site, small
 
-from chronicle.model import Entry, Event, Verdict
+from chronicle.model import Entry, Event, EventKind, Verdict
 from chronicle.pages import SiteData
 from chronicle.pages.chronology import rows_of
 from chronicle.pages.home import NEWS, ON_A_SHELF, home, in_training, needs_attention, shelves, week
@@ -28,7 +28,9 @@ def with_events(*events: Event, **changes: Any) -> Entry:
 
 
 def noted(kind: str, time: str) -> Event:
-    return replace(DECISION, title=kind.capitalize(), time=time)
+    kinds = {"decision": EventKind.DECISION, "review": EventKind.REVIEW}
+    of = "" if kind == "review" else DECISION.of
+    return replace(DECISION, kind=kinds.get(kind, EventKind.NOTE), title=kind.title(), time=time, of=of)
 
 
 def test_a_decision_or_review_that_came_after_clears_a_run() -> None:

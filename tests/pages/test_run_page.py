@@ -146,9 +146,9 @@ hide: [navigation]
 ## Likely causes
 
 <section>
-<h3><a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a></h3>
-<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>How to tell</th></tr></thead><tbody>
-<tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td>Look at the batches before it.</td></tr>
+<h3>2 · <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a></h3>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>In this run</th><th>How to tell</th></tr></thead><tbody>
+<tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td data-k="in this run"></td><td>Look at the batches before it.</td></tr>
 </tbody></table></div>
 </section>
 

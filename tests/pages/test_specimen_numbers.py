@@ -97,6 +97,14 @@ def test_garbage_spike() -> None:
     assert_said("worrying/grad-norm-precursor", loss, norm)
 
 
+def test_stalled_loader() -> None:
+    times = series("lab-stalled-loader", "train_loss").times
+    gaps = np.diff(times)
+    longest = int(np.argmax(gaps))
+    said = f"Between steps {longest} and {longest + 1} lie {count(float(gaps[longest]))} s"
+    assert_said("worrying/hang", f"simulated clock of {np.median(gaps):.0f} s a step", said)
+
+
 def assert_said(page: str, *words: str) -> None:
     text = " ".join((ROOT / "gallery" / f"{page}.md").read_text("utf-8").split())
     assert [one for one in words if " ".join(one.split()) not in text] == []

@@ -35,7 +35,7 @@ NUMBERS = (
     *("", "0x10", "1_000", "1,5", "١٢", "2999-12-31T23:59:59Z", "null", "true", "[1]", "{}", '"', "\\", "`"),
 )
 _NUMBER = re.compile(rb"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
-_LONG = 10_000_000
+LONG_BYTES = 10_000_000  # of a line
 _TEXT = set(range(32, 256)) | {9, 10, 13}
 
 
@@ -48,15 +48,15 @@ class Damaged:
     intact: int = 0
 
 
-def damaged(content: bytes, seed: int = 0, each: int = 12) -> Iterator[Damaged]:
-    """All damaged copies of a log: ``each`` of every kind that has a place."""
+def damaged(content: bytes, seed: int = 0, each: int = 12, long_bytes: int = LONG_BYTES) -> Iterator[Damaged]:
+    """All damaged copies of a log: ``each`` of every kind with a place; long lines have ``long_bytes``."""
     random_ = random.Random(seed)
     for kind in (cut, flipped, zeroed, overwritten):
         yield from (kind(content, random_.randrange(len(content))) for _ in range(each))
     yield from lengths(content, random_)
     if is_text(content):
-        yield from of_text(content)
-        yield from of_numbers(content, random_)
+        yield from of_text(content, long_bytes)
+        yield from of_numbers(content, random_, each)
 
 
 def is_text(content: bytes) -> bool:
@@ -93,7 +93,7 @@ def lengths(content: bytes, random_: random.Random) -> Iterator[Damaged]:
             yield Damaged(f"length-{value}-{where}", wrong, where)
 
 
-def of_text(content: bytes) -> Iterator[Damaged]:
+def of_text(content: bytes, long_bytes: int) -> Iterator[Damaged]:
     """Other line ends, encodings and marks; lines that are long, doubled, swapped, blank or foreign."""
     lines = content.splitlines(keepends=True)
     middle, half = len(lines) // 2, len(b"".join(lines[: len(lines) // 2]))
@@ -108,8 +108,8 @@ def of_text(content: bytes) -> Iterator[Damaged]:
         ("control", b"\x1b[31m\x07\x08\n"),
         ("foreign", b"Traceback (most recent call last):\n"),
         ("first-line", lines[0]),
-        ("long", b"x" * _LONG + b"\n"),
-        ("long-numbers", b"1," * (_LONG // 2) + b"\n"),
+        ("long", b"x" * long_bytes + b"\n"),
+        ("long-numbers", b"1," * (long_bytes // 2) + b"\n"),
         ("brackets", b"[" * 100_000 + b"\n"),
     ):
         yield Damaged(f"line-{name}", b"".join([*lines[:middle], line, *lines[middle:]]), half)
@@ -118,9 +118,10 @@ def of_text(content: bytes) -> Iterator[Damaged]:
     yield Damaged("swapped", b"".join(swapped), half)
 
 
-def of_numbers(content: bytes, random_: random.Random) -> Iterator[Damaged]:
+def of_numbers(content: bytes, random_: random.Random, most_places: int) -> Iterator[Damaged]:
     """A number in the second half that is no number, too large, negative, or of another notation."""
     places = [found for found in _NUMBER.finditer(content) if found.start() > len(content) // 2]
+    places = random_.sample(places, min(len(places), most_places))
     for text in NUMBERS if places else ():
         found = random_.choice(places)
         wrong = content[: found.start()] + text.encode() + content[found.end() :]

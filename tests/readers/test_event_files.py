@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.readers.damage import damaged
 from tests.readers.gold import text
-from tests.readers.writers import event, event_log, field, frame, summary, varint
+from tests.readers.writers import event, event_log, field, frame, simple, summary, varint
 
 from chronicle.errors import BadLog, NothingToRead
 from chronicle.model import Attempt
@@ -26,10 +26,6 @@ VERSION = event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")
 
 
 SCALARS = field(0x4A, field(0x0A, field(0x0A, b"scalars")))
-
-
-def simple(value: float) -> bytes:
-    return b"\x15" + struct.pack("<f", value)
 
 
 def tensor(dtype: int, rest: bytes, shape: bytes = b"\x12\x00") -> bytes:

@@ -276,6 +276,9 @@ def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("2.3", ["2.35"], False),
         ("nan", [], True),
         ("na", ["1.0", "2.0"], False),
+        ("yes", ["yes", "no"], True),
+        ("ye", ["yes", "no"], False),
+        ("no", ["yes", "no", "none"], False),
     ],
 )
 def test_a_last_cell_is_whole_when_written_as_those_above(cell: str, above: list[str], whole: bool) -> None:
@@ -287,6 +290,24 @@ def test_a_table_without_a_last_line_end(tmp_path: Path) -> None:
     cut = log(tmp_path, "step,loss\n1,2.50\n2,2.40\n3,2.3")
     assert (points(whole)[-1], whole.truncated) == ((3, 2.3), False)
     assert (points(cut)[-1], cut.truncated) == ((2, 2.4), True)
+
+
+@pytest.mark.parametrize(
+    ("last", "truncated"),
+    [("3,2.5,yes", False), ("3,2.5,y", True), ("3,2.5,maybe", True), ("3,2.5,", True), ("3,2.5", True)],
+)
+def test_a_last_row_is_read_as_far_as_a_separator_ends_its_cells(
+    last: str, truncated: bool, tmp_path: Path
+) -> None:
+    attempt = log(tmp_path, f"step,loss,best\n1,2.50,yes\n2,2.40,no\n{last}")
+    read = [(1, 2.5), (2, 2.4), (3, 2.5)]
+    assert (points(attempt), attempt.truncated) == (read[: 2 + (last.count(",") == 2)], truncated)
+
+
+@pytest.mark.parametrize("placing", ["step", "timestamp", "run", "phase", "metric", "series"])
+def test_a_last_row_whose_last_cell_says_where_it_belongs_waits_for_it(placing: str, tmp_path: Path) -> None:
+    attempt = log(tmp_path, f"epoch,loss,{placing}\n1,2.50,100\n2,2.40,200\n3,2.30,30")
+    assert (attempt.series["loss"].values.tolist(), attempt.truncated) == ([2.5, 2.4], True)
 
 
 # --- clocks ---

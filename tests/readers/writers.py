@@ -47,8 +47,8 @@ def event_log(file: Path, points: Points, *, wall_time: float = 1.7e9) -> None:
     for row in rows(points):
         for metric, value in row.items():
             if metric != "step":
-                simple = b"\x15" + struct.pack("<f", value)
-                payloads.append(event(wall_time + row["step"], int(row["step"]), summary([(metric, simple)])))
+                content = summary([(metric, simple(value))])
+                payloads.append(event(wall_time + row["step"], int(row["step"]), content))
     file.write_bytes(b"".join(map(frame, payloads)))
 
 
@@ -68,6 +68,11 @@ def summary(values: Sequence[tuple[str, bytes]]) -> bytes:
     """The summary field of an event: (tag, the bytes that hold the number)."""
     made = b"".join(field(0x0A, field(0x0A, tag.encode()) + number) for tag, number in values)
     return field(0x2A, made)
+
+
+def simple(value: float) -> bytes:
+    """A number as simple_value."""
+    return b"\x15" + struct.pack("<f", value)
 
 
 def field(key: int, content: bytes) -> bytes:

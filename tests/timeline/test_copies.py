@@ -30,6 +30,16 @@ def test_one_run_in_two_formats_is_judged_once():
     assert timeline.attempts[0].sources == ("events", "table.csv")
 
 
+def test_a_log_without_times_has_those_of_its_copy():
+    """A table of every digit is kept before the event file that tells when its rows were written."""
+    more = {"m": series("grad_norm", UP, np.arange(1000.0), None)}
+    table, events = log("table.csv", UP, start=None, **more), log("events", UP, start=0)
+    timeline = stitch([table, events])
+    assert [c.name for c in timeline.copies] == ["events"]
+    np.testing.assert_array_equal(timeline.series["loss"].times, events.series["loss"].times)
+    assert np.isnan(timeline.series["grad_norm"].times).all()
+
+
 def test_seeds_and_frozen_losses_are_no_copies():
     smooth = [log(n, UP, start=None) for n in "ab"]
     for seed, attempt in enumerate(smooth):
@@ -55,6 +65,20 @@ def test_a_training_of_five_epochs_in_two_formats_is_judged_once():
     assert [c.name for c in stitch(both).copies] == ["metrics.csv"]
     values["val_acc"][3] += 0.01
     other = assign({name: series(name, range(5), v) for name, v in values.items()})
+    assert stitch([both[1], Attempt("other", ("other",), other)]).copies == ()
+
+
+def test_a_short_log_that_ends_in_nan_is_a_copy_however_it_was_rounded():
+    """Twelve steps of which the loss of five is NaN: every digit in a file, four decimals on a console."""
+    rng = np.random.default_rng(4)
+    values = {name: rng.random(12) / 50 for name in ("loss", "grad_norm", "data_time")}
+    values["loss"][7:] = values["grad_norm"][7:] = np.nan
+    whole = assign({name: series(name, range(12), v) for name, v in values.items()})
+    printed = assign({name: series(name, range(12), np.round(v, 4)) for name, v in values.items()})
+    both = [Attempt(name, (name,), those) for name, those in (("scalars.json", whole), ("log", printed))]
+    assert [c.name for c in stitch(both).copies] == ["scalars.json"]
+    values["data_time"][3] += 0.001
+    other = assign({name: series(name, range(12), v) for name, v in values.items()})
     assert stitch([both[1], Attempt("other", ("other",), other)]).copies == ()
 
 

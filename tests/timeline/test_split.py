@@ -16,7 +16,7 @@ from tests.work import n_calls
 
 from chronicle.build.entry import facts
 from chronicle.classify.restarts import step_back_words
-from chronicle.model import Attempt, Series
+from chronicle.model import Attempt, Role, Series
 from chronicle.timeline import stitch
 from chronicle.timeline.courses import clock
 from chronicle.timeline.split import starts
@@ -37,6 +37,60 @@ def test_a_rollback_in_one_file():
     timeline = stitch(one_file(UP, range(800, 1600)))
     assert joins(timeline) == [("rollback", "f#1", "f#2", 999, 800, 199)]
     assert alive(timeline) == [("f#1", 0, 799), ("f#2", 800, 1599)]
+
+
+def pauses(seconds: dict[int, float], rows: int = 600, each: float = 1.0) -> np.ndarray:
+    """Times of rows that are ``each`` seconds apart, but for some rows which have a pause before them."""
+    return 1.7e9 + np.cumsum([seconds.get(row, each) for row in range(rows)])
+
+
+def timed(times: np.ndarray, back: int = 50, **more: Series) -> Attempt:
+    """A log of 600 rows whose step goes back after half of them."""
+    whole = one_file(range(300), range(300 - back, 600 - back), **more)
+    return replace(whole, series={m: replace(s, times=times[-len(s) :]) for m, s in whole.series.items()})
+
+
+def test_a_pause_as_long_as_that_of_a_launch_is_a_resume():
+    """MLflow, Trackio: three launches write into one store; the third goes on where the second had ended."""
+    timeline = stitch(timed(pauses({300: 90.0, 450: 50.0})))
+    assert joins(timeline) == [
+        ("rollback", "f#1", "f#2", 299, 250, 49),
+        ("resume", "f#2", "f#3", 399, 400, 0),
+    ]
+    assert timeline.doubts == (
+        "f: goes on at step 400 after a pause as long as that of a launch, or with a clock that begins anew: "
+        "taken as a resume. It may have been a hang.",
+    )
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        {450: 90.0},  # no launch is known by its pause: the process went back by itself
+        {300: 90.0, 450: 40.0},  # shorter than half of that of the launch
+        {300: 90.0} | dict.fromkeys(range(50, 600, 100), 60.0),  # evaluations come again
+        {300: 90.0, 450: 90.0, 100: 15.0},  # a checkpoint, and a pause not far above it
+    ],
+)
+def test_other_pauses_are_no_resumes(seconds):
+    assert [kind for kind, *_ in joins(stitch(timed(pauses(seconds))))] == ["rollback"]
+
+
+def test_a_pause_alone_is_left_to_those_who_look_for_hangs():
+    whole = log("f", UP, start=0)
+    whole.series["loss"].times[500:] += HOUR
+    assert joins(stitch(whole)) == NONE
+
+
+@pytest.mark.parametrize(("begins", "resumed"), [(400, True), (500, False)])
+def test_seconds_of_a_process_that_begin_anew_within_an_epoch_are_a_resume(begins, resumed):
+    """Epochs of 250 steps. Seconds that begin anew with the epoch are those of the epoch."""
+    elapsed = series("time_elapsed", UP, [k if k < begins else k - begins for k in UP])
+    epochs = series("epoch", UP, [k // 250 for k in UP])
+    epochs = replace(epochs, role=Role.EPOCH)
+    timeline = stitch(log("f", UP, start=None, elapsed=elapsed, epochs=epochs))
+    resume = [("resume", "f#1", "f#2", begins - 1, begins, 0)]
+    assert joins(timeline) == (resume if resumed else NONE)
 
 
 def test_four_seeds_in_one_file():

@@ -34,7 +34,7 @@ def log(tmp_path):
 def test_init_makes_little_and_overwrites_nothing(tmp_path):
     (tmp_path / "chronicle.toml").write_text('title = "mine"\n')
     made = init(tmp_path)
-    assert sorted(p.name for p in made) == [".gitignore", "mkdocs.yml"]
+    assert sorted(p.name for p in made) == [".gitattributes", ".gitignore", "mkdocs.yml"]
     assert (tmp_path / "chronicle.toml").read_text() == 'title = "mine"\n'
     assert init(tmp_path) == []
     assert Workspace.find(tmp_path).config.title == "mine"

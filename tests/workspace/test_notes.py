@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from chronicle.errors import UsageError
 from chronicle.model import Note
-from chronicle.workspace.folders import NOTE_KINDS, iso_time, line_of, read_notes, write_note
+from chronicle.workspace.notes import NOTE_KINDS, REVIEWS, iso_time, line_of, read_notes, write_note
 
 PAGE = """\
 # Notes on run 7
@@ -53,7 +53,7 @@ words = st.text(st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"]), mi
 
 @given(
     text=words,
-    kind=st.sampled_from(["", *NOTE_KINDS]),
+    kind=st.sampled_from(["", *NOTE_KINDS, *REVIEWS]),
     step=st.none() | st.integers(-9, 10**18),
     event=st.sampled_from(["", "rise-a1-59000", "rise-a2-1.2", "end"]),
     author=st.sampled_from(["", "ada", "event horizon"]),

@@ -27,7 +27,7 @@ from chronicle.build.store import newest
 from chronicle.build.workers import in_processes
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Entry
-from chronicle.pages import SiteData, assets, load_gallery, pages
+from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.confines import links_below, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped
@@ -151,9 +151,9 @@ def _pages(
         if folder.name not in current:  # its logs were removed, so its pages go too
             remove(folder)
     report = Report(tuple(outcomes), where.out, "")
-    galleries = load_gallery(workspace.galleries)
-    urls = config.site_url, config.edit_url
-    data = SiteData(report.entries, galleries, report.unreadable, config.title, workspace.templates, *urls)
+    patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
+    shown = config.title, workspace.templates, cases, config.site_url, config.edit_url
+    data = SiteData(report.entries, patterns, report.unreadable, *shown)
     write_tree(docs, _site_files(data, outcomes))
     return report, docs
 

@@ -70,7 +70,7 @@ def make_entry(
         schema=ENTRY,
         run_id=run_id,
         title=config.title or _name(timeline) or run_id,
-        verdict=diagnosis.verdict,
+        verdict=story.verdict,
         badge=story.badge,
         headline=story.headline,
         story=story.paragraphs,

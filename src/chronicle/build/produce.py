@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
@@ -22,6 +23,9 @@ from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, shown
 from chronicle.workspace.locks import remove
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _DATA, _VIEW, _NAMES = "series.csv", "view.js", "names.json"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
@@ -147,6 +151,13 @@ def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
         return (None, "damaged") if damaged(folder, shortcut=True) else (_read_entry(folder), "built")
     except (OSError, ValueError):
         return None, "not built"
+
+
+def last_points(root: Path, run_id: str) -> pd.DataFrame:
+    """The points that the last build kept of a run, in long form. Raises OSError where it kept none."""
+    import pandas as pd
+
+    return pd.read_csv(root / "build" / "entries" / run_id / _DATA)
 
 
 def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], list[str]]:

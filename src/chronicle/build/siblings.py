@@ -1,15 +1,18 @@
 """Folders side by side that are attempts of one training: `train/`, `train_resume1/`; `PPO_1/`, `PPO_2/`.
 
 A name alone proves nothing: `lr0.1/` and `lr0.2/` are two runs, and so is what was restarted from nothing.
-Those whose names differ by a word of restarts, a number at the end or the time of day are read and stitched,
-and the logs decide: the steps of the later one go on from those of the earlier, by the same metrics.
+Those whose names differ by a word of restarts, a number at the end, the time of day or an id that a tracker
+gave are read and stitched, and the logs decide: the steps of the later one go on from those of the earlier,
+by the same metrics, under one name where a tracker keeps it.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from chronicle.errors import ChronicleError
 from chronicle.metrics.values import natural
@@ -17,7 +20,7 @@ from chronicle.model import Attempt, Join, JoinKind, Timeline
 from chronicle.readers import read_all
 from chronicle.readers.find import RunSource
 from chronicle.timeline import stitch
-from chronicle.timeline.courses import course, reached
+from chronicle.timeline.courses import course, reached, wall_clock
 
 _AGAIN = re.compile(
     r"[-_. ]?((re(sum|start|launch|run|try|tri)\w*|cont(inu\w*|d)?)([-_. ]?\d+[kM]?)?|(?<=[-_. ])\d{1,3})$",
@@ -26,6 +29,7 @@ _AGAIN = re.compile(
 _WHEN = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
     r"(?<!\d)(20\d\d[-_.]?[01]\d[-_.]?[0-3]\d|[A-Z][a-z]{2}[0-3]\d)[-_T]?[0-2]\d([-_.:]?[0-5]\d){1,2}(?!\d)"
 )
+_RANDOM = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])")  # the id that a tracker gave a launch
 _MOST = 32  # folders of like names: of more, one would have to read too many
 _ALIKE = 0.5  # share of the metrics of the one with fewer that the other has too
 
@@ -49,7 +53,7 @@ def joined(sources: Sequence[RunSource]) -> list[RunSource]:
 def _stem(run_id: str) -> tuple[str, str]:
     """The folder around a run and its name, without what says that it was launched again."""
     around, _, name = run_id.rpartition("/")
-    name = _WHEN.sub("*", name)
+    name = _RANDOM.sub("*", _WHEN.sub("*", name))
     while (shorter := _AGAIN.sub("", name)) not in ("", name):
         name = shorter
     return around, name
@@ -61,14 +65,13 @@ def _trainings(group: Sequence[RunSource]) -> Iterator[RunSource]:
         yield from group
         return
     found: list[_Member] = []
-    for source in sorted(group, key=lambda source: natural(source.run_id)):
-        new = _read(source)
+    for new in sorted(map(_read, group), key=_begun):
         home = next((k for k, known in enumerate(found) if _goes_on(known.attempts, new.attempts)), None)
         if home is None:
             found.append(new)
             continue
         known = found[home]
-        paths = (*known.source.paths, *source.paths)
+        paths = (*known.source.paths, *new.source.paths)
         found[home] = _Member(replace(known.source, paths=paths), (*known.attempts, *new.attempts))
     yield from (member.source for member in found)
 
@@ -82,10 +85,19 @@ def _read(source: RunSource) -> _Member:
     return _Member(source, tuple(replace(one, name=f"{path}/{one.name}") for path, one in read))
 
 
+def _begun(member: _Member) -> tuple[float, tuple[Any, ...]]:
+    """When the first attempt of a run began, the last of all where that is not known; then by name."""
+    first = min((wall_clock(one)[0] for one in member.attempts), default=math.nan)
+    return math.inf if math.isnan(first) else first, natural(member.source.run_id)
+
+
 def _goes_on(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
     """Whether the attempts of two runs are those of one training, none of which begins it anew."""
     names, others = ({m for one in attempts for m in one.series} for attempts in (before, after))
     if len(names & others) < max(1, _ALIKE * min(len(names), len(others))):
+        return False
+    called = [{one.facts["name"] for one in attempts if "name" in one.facts} for attempts in (before, after)]
+    if all(called) and called[0].isdisjoint(called[1]):
         return False
     timeline = stitch((*before, *after))
     first = {source for one in before for source in one.sources}

@@ -25,10 +25,10 @@ from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import (
     CONFIG,
-    RUN_CONFIG,
     RunFolder,
     Workspace,
     address_of,
+    is_run_folder,
     run_in,
     safe_id,
     shown,
@@ -79,11 +79,11 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     confines = workspace.confines if workspace else Confines(path.resolve(), (), trusted, trusted)
     if not trusted:
         confines.require_links(path)
-    if (path / RUN_CONFIG).is_file():
+    if is_run_folder(path):
         yield from spread([run_in(path.resolve(), confines)])
     elif (path / CONFIG).is_file():
         yield from spread(workspace.runs()) if workspace else ()
-    elif path.is_dir() and any(path.glob(f"*/{RUN_CONFIG}")):
+    elif path.is_dir() and any(map(is_run_folder, path.iterdir())):
         yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
         yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in joined(runs_below(path)))

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chronicle.build.engines import stamp_of, write_bytes
-from chronicle.workspace.folders import NOTES, RunFolder
+from chronicle.workspace.folders import RunFolder
+from chronicle.workspace.notes import BESIDE, NOTES
 
 ENTRY = "entry.json"
 KEPT = "kept.json"  # the key of an entry, and the hashes of its files
@@ -190,7 +191,7 @@ def inputs(run: RunFolder) -> list[Path]:
 
 def newest(runs: Iterable[RunFolder]) -> int:
     """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
-    files = [file for run in runs for file in inputs(run) if file.name != NOTES]
+    files = [file for run in runs for file in inputs(run) if file.name not in (NOTES, BESIDE)]
     return max((stamp[1] // 10**9 for file in files if (stamp := stamp_of(file))), default=0)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import MEDIAN_ERROR, inflation, positive, running, wiggle
+from chronicle.classify.measure import MEDIAN_ERROR, inflation, median, positive, running, wiggle
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
@@ -92,7 +92,7 @@ def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floa
     edges = np.unique(np.r_[np.searchsorted(x, np.r_[even, later]), n])
     parts = list(pairwise(edges))
     middle = [(a + b - 1) // 2 for a, b in parts]
-    return steps[middle], np.array([np.median(y[a:b]) for a, b in parts]), np.diff(edges).astype(float)
+    return steps[middle], np.array([median(y[a:b]) for a, b in parts]), np.diff(edges).astype(float)
 
 
 def in_units(level: Floats) -> Floats:

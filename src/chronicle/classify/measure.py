@@ -21,7 +21,7 @@ HUBER = 2.5  # [noise scales] a residual counts at most this much in a fit
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for normal noise
 BEFORE = 64  # [samples] that make the line a departure is measured from
 FLOOR = 1e-4  # [log units] no series is judged more finely than 0.01 %
-SORTED = 256  # [samples] a row up to this is sorted whole before numpy's median has arranged its arguments
+SORTED = 1024  # [samples] a row up to this is sorted whole before numpy's median has arranged its arguments
 AT_ONCE = 1 << 14  # windows that are sorted together
 
 

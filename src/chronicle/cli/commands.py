@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,6 @@ class _Path(click.Path):
 PATH = _Path(path_type=Path)
 VERDICTS = click.Choice(["good", "unexpected", "worrying", "bad"])
 ENGINES = click.Choice(["mkdocs", "properdocs", "zensical"])
-NOTE_KINDS = click.Choice(["hypothesis", "tried", "decision", "outcome", "lesson"])
 PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
 DAY = click.DateTime(["%Y-%m-%d"])
 SHELLS = click.Choice(["bash", "zsh", "fish"])
@@ -91,7 +91,7 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, f
     from chronicle.workspace.adding import add as add_run
     from chronicle.workspace.folders import facts_of
 
-    added = add_run(_workspace(), logs, name, facts_of(facts), link=link, follow=follow)
+    added = add_run(workspace_here(), logs, name, facts_of(facts), link=link, follow=follow)
     for path in added.left_out:
         what = "a link" if path.is_symlink() else "no regular file"
         click.echo(printable(f"left out {path}: {what}"), err=True)
@@ -106,7 +106,7 @@ def list_runs(as_json: bool) -> None:
     from chronicle.build.sources import only_machines
     from chronicle.cli.terminal import list_lines
 
-    workspace = _workspace()
+    workspace = workspace_here()
     rows = []
     for run in workspace.runs():
         entry, state = last_entry(workspace.root, run.run_id)
@@ -122,37 +122,6 @@ def list_runs(as_json: bool) -> None:
         _echo_json({"run": run_id, "state": state, **known})
 
 
-@cli.command(short_help="Add a note to a run.")
-@click.argument("run")
-@click.argument("text")
-@click.option("--event", default="", metavar="ID", help="Event it speaks of, by its id on the run's page.")
-@click.option("--step", type=int, help="Step it speaks of; by default that of the event.")
-@click.option("--at", help="Time it speaks of, ISO 8601. [default: now]")
-@click.option("--kind", type=NOTE_KINDS, help="What it is.")
-@click.option("--author", default="", help="Who says so. [default: user.name of git]")
-def note(run: str, text: str, event: str, step: int | None, at: str | None, **said: str | None) -> None:
-    """Add the note TEXT to RUN, at the end of runs/RUN/notes.md. Build reads notes and never writes them.
-
-    It is held against what the last build knows of the run: an event that it does not have is an error, a
-    step outside of it a warning.
-    """
-    from chronicle.build.produce import last_entry
-    from chronicle.cli.terminal import outside
-    from chronicle.model import Note
-    from chronicle.workspace.folders import author, iso_time, write_note
-
-    workspace = _workspace()
-    file = workspace.run(run).notes_file
-    assert file is not None  # runs of a workspace have a folder
-    who = said["author"] or author(workspace.root)
-    written = Note(text, iso_time(at), said["kind"] or "", step, who, event)
-    warning = outside(written, last_entry(workspace.root, run)[0])
-    write_note(file, written)
-    click.echo(f"noted in {file}")
-    if warning:
-        click.echo(f"warning: {warning}", err=True)
-
-
 @cli.command(short_help="Write the chronicle of all runs as Markdown.")
 @click.option("--from", "first", type=DAY, help="First day, ISO 8601.")
 @click.option("--to", "last", type=DAY, help="Last day, ISO 8601.")
@@ -164,7 +133,7 @@ def export(first: datetime | None, last: datetime | None) -> None:
     from chronicle.build.produce import last_entry
     from chronicle.pages.chronology import markdown
 
-    workspace = _workspace()
+    workspace = workspace_here()
     entries = [last_entry(workspace.root, run.run_id)[0] for run in workspace.runs()]
     built = [entry for entry in entries if entry is not None]
     if not built:
@@ -184,15 +153,15 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     from chronicle.build.entry import machine_faults
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
-    from chronicle.cli.terminal import compare, comparison_lines
+    from chronicle.cli.terminal import comparison_lines, flagged_by
     from chronicle.story import tell
 
     verdicts, unreadable = [], False
     for run, timeline, diagnosis, problems in _diagnosed(paths):
         if timeline is not None and diagnosis is not None:
-            verdicts.append(diagnosis.verdict)
-            compared = [*compare(timeline, diagnosis, presets)]
+            compared = [*flagged_by(timeline, diagnosis, presets)]
             story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
+            verdicts.append(story.verdict)
             if as_json:
                 faults = machine_faults(timeline)
                 _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
@@ -213,22 +182,51 @@ def explain(run: Path, finding: str) -> None:
     """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
 
     Each finding with its sentence, its criteria (what was measured, against what, met or not), its evidence,
-    and the pattern it would be otherwise. FINDING is its number or id, or a pattern: also one not found.
+    the pattern it would be otherwise, and its likely causes in the order that this run's evidence gives
+    them. FINDING is its number or id, or a pattern: also one not found.
     """
     from chronicle.cli import terminal
     from chronicle.cli.terminal import explain as explanation
+    from chronicle.pages import load_gallery
     from chronicle.story import tell
     from chronicle.workspace.folders import Workspace
 
-    home = Workspace.find(Path.cwd())
-    known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
+    folders = (Workspace.find(Path.cwd()) or Workspace(Path.cwd())).galleries
+    told = find_spec("yaml") is not None  # the pages need [site]
+    pages = {page.id: page for page in load_gallery(folders)} if told else {}
     unreadable = False
-    for one, timeline, diagnosis, problems in _diagnosed((known.get(str(run)) or run,)):
+    for one, timeline, diagnosis, problems in _diagnosed(_named(run)):
         if timeline is not None and diagnosis is not None:
             story = tell(timeline, diagnosis, one.folder.config, one.folder.notes)
-            lines = (one.run_id, *explanation(diagnosis, story, finding))
+            lines = (one.run_id, *explanation(diagnosis, story, finding, pages))
             click.echo("\n".join(map(terminal.printable, lines)))
         unreadable |= terminal.complain(*problems)
+    if not told:
+        click.echo("Likely causes are on the pages of patterns: pip install 'chronicle[site]'", err=True)
+    sys.exit(int(unreadable))
+
+
+@cli.command(short_help="Show what differs between runs.")
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN RUN...")
+def compare(runs: tuple[Path, ...]) -> None:
+    """Show what differs between RUNS (runs of the workspace, logs or folders).
+
+    Their verdicts, the facts that are not the same, the judged metric at the same steps, the highest and the
+    last learning rate, and the events of all of them in the order of steps. The site draws them over each
+    other: tick them on its page Browse.
+    """
+    from chronicle.cli import comparing, terminal
+    from chronicle.story import tell
+
+    compared, unreadable = [], False
+    for run, timeline, diagnosis, problems in _diagnosed(_named(*runs)):
+        if timeline is not None and diagnosis is not None:
+            story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
+            compared.append(comparing.Compared(run.run_id, timeline, story, run.folder.config))
+        unreadable |= terminal.complain(*problems)
+    if len(compared) < 2:
+        raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
+    click.echo("\n".join(comparing.lines(compared)))
     sys.exit(int(unreadable))
 
 
@@ -322,7 +320,7 @@ def check() -> None:
     from chronicle.build.check import check as look_at
     from chronicle.cli import terminal
 
-    workspace = _workspace()
+    workspace = workspace_here()
     found = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
     for one in found:
         if not one.is_damage:
@@ -343,7 +341,7 @@ def serve(port: int, engine: str | None) -> None:
     """Build the workspace, serve it on this machine alone, and build again when a log or note changes."""
     from chronicle.cli.serve import serve as serve_site
 
-    serve_site(_workspace(), port, engine, click.echo)
+    serve_site(workspace_here(), port, engine, click.echo)
 
 
 @cli.command(short_help="Score the classifier on labelled runs.")
@@ -409,7 +407,16 @@ def _diagnosed(
             yield run, None, None, [str(err)]
 
 
-def _workspace() -> Workspace:
+def _named(*runs: Path) -> tuple[Path, ...]:
+    """Where runs are: the folder of a run of the workspace that has such an id, else the path as it is."""
+    from chronicle.workspace.folders import Workspace
+
+    home = Workspace.find(Path.cwd())
+    known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
+    return tuple(known.get(str(run)) or run for run in runs)
+
+
+def workspace_here() -> Workspace:
     """The workspace around the current folder. Raises UsageError."""
     from chronicle.workspace.folders import Workspace
 

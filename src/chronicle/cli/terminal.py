@@ -6,8 +6,9 @@ import difflib
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
@@ -31,8 +32,9 @@ from chronicle.model import (
     Timeline,
     Verdict,
 )
-from chronicle.pages import words
-from chronicle.story import CANNOT_TELL, Story, card
+from chronicle.pages import PatternPage, words
+from chronicle.pages.advice import Advice, advice
+from chronicle.story import CANNOT_TELL, SAID, Story, card
 
 if TYPE_CHECKING:
     from chronicle.build import Report
@@ -57,33 +59,38 @@ def badge(verdict: Verdict, said: str = "") -> str:
 
 def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Story) -> Iterator[str]:
     """The lines of `chronicle classify` for one run: its headline, then its events as they happened."""
-    yield f"{click.style(printable(run_id), bold=True)}  {badge(diagnosis.verdict, story.badge)}"
-    yield from _filled(story.headline, "  ", "  ")
+    yield f"{click.style(printable(run_id), bold=True)}  {badge(story.verdict, story.badge)}"
+    yield from filled(story.headline, "  ", "  ")
     told = [event for event in story.events if event.kind not in (EventKind.LAUNCH, EventKind.END)]
     for event in told[:_MOST]:
-        yield from _event_lines(event)
+        yield from event_lines(event)
     if len(told) > _MOST:
         yield f"  {plural(len(told) - _MOST, 'more event')}: chronicle build shows them all"
     if timeline.series and diagnosis.not_assessed:
         wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
-        yield from _filled(f"not assessed, for what was not logged: {', '.join(wants)}", "  ", "    ")
+        yield from filled(f"not assessed, for what was not logged: {', '.join(wants)}", "  ", "    ")
     for doubt in timeline.doubts:
         yield f"  in doubt: {printable(doubt)}"
 
 
-def _event_lines(event: Event) -> Iterator[str]:
-    """One event: its number or letter, the shape of its verdict or what kind it is, and its sentence."""
+def event_lines(event: Event, before: str = "") -> Iterator[str]:
+    """One event: its number or letter, the shape of its verdict or what kind it is, and its sentence.
+
+    ``before`` stands in front of it.
+    """
     shape = LOOKS[event.verdict][0] if event.verdict is not None else ""
-    name = f"{shape} {event.patterns[0]}" if event.patterns else event.kind.value
-    aside = f"{event.who}: " if event.kind in (EventKind.NOTE, EventKind.DECISION) and event.who else ""
+    kind = event.title.lower() if event.kind in SAID else event.kind.value
+    name = f"{shape} {event.patterns[0]}" if event.patterns else kind
+    aside = f"{event.who}: " if event.kind in SAID and event.who else ""
     when = ""
     if event.kind is EventKind.FAULT:  # the only one whose sentence does not say when
         known = [f"step {count(event.step)}"] if event.step is not None else []
         when = f" ({', '.join([*known, event.time] if event.time else known)})" if known or event.time else ""
-    yield from _filled(f"{event.mark:>2} {name}: {aside}{event.sentence}{when}", "  ", "     ")
+    text = f"{before}{event.mark:>2} {name}: {aside}{event.sentence}{when}"
+    yield from filled(text, "  ", " " * (5 + len(before)))
 
 
-def _filled(text: str, first: str, rest: str) -> list[str]:
+def filled(text: str, first: str, rest: str) -> list[str]:
     """Text in lines of a terminal's width."""
     text = printable(" ".join(text.split("\n")))
     return textwrap.wrap(
@@ -175,10 +182,15 @@ def printable(text: str) -> str:
 
 
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
+_NO_PAGES: Mapping[str, PatternPage] = MappingProxyType({})
 
 
-def explain(diagnosis: Diagnosis, story: Story, which: str = "") -> Iterator[str]:
+def explain(
+    diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] = _NO_PAGES
+) -> Iterator[str]:
     """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
+
+    ``pages`` are those of the gallery by id, which name the causes.
 
     Raises:
         UsageError: there is no such event; the message names those there are.
@@ -194,6 +206,10 @@ def explain(diagnosis: Diagnosis, story: Story, which: str = "") -> Iterator[str
     by_id = {finding.id: finding for finding in diagnosis.findings}
     for event in chosen:
         yield from _explained(event, [by_id[part] for part in event.parts])
+        page = pages.get(event.patterns[0])
+        if page is not None and page.verdict is not Verdict.GOOD:
+            yield from _advised(advice(event, page))
+        yield ""
     if not which:
         yield from story.paragraphs
         for item in diagnosis.not_assessed:
@@ -208,7 +224,19 @@ def _explained(event: Event, parts: Sequence[Finding]) -> Iterator[str]:
         yield f"   shortly before: {'; '.join(event.causes)}"
     for finding in parts:
         yield from _finding(finding)
-    yield ""
+
+
+def _advised(given: Advice) -> Iterator[str]:
+    """The causes of an event as this run's evidence ranks them, what decides, and what to do now."""
+    yield "   likely causes, by what this run shows:"
+    for number, one in enumerate(given.causes, 1):
+        said = (("for", one.speaks_for), ("against", one.against), ("not logged", one.not_logged))
+        shown = "; ".join(f"{word}: {', '.join(phrases)}" for word, phrases in said if phrases)
+        yield f"     {number} {one.cause.cause} ({one.cause.evidence}){f'. {shown}' if shown else ''}"
+    if given.check:
+        yield f"   to tell 1 from 2: {given.check}"
+    for step in given.page.now[:3]:
+        yield f"   now: {step}"
 
 
 def _finding(finding: Finding) -> Iterator[str]:
@@ -259,7 +287,7 @@ _SHOWN = 8  # flagged steps that are listed
 _BEFORE_SAMPLES = 4  # a rule may see an event this much before its onset is dated
 
 
-def compare(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]) -> Iterator[Comparison]:
+def flagged_by(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]) -> Iterator[Comparison]:
     """Each rule on the judged loss of each attempt, in the order of the log."""
     for name in presets:
         for attempt in look(timeline, DEFAULTS).attempts:

@@ -87,7 +87,7 @@ def _are_equal(whole: Floats, terms: Floats, weights: Floats) -> bool:
     off = np.abs(whole - terms @ weights)
     if (off <= _SINGLE * (np.abs(whole) + np.abs(terms) @ weights)).all():
         return True
-    rounded = _rounding(whole) + sum(w * _rounding(t) for w, t in zip(weights, terms.T, strict=True))
+    rounded = rounding(whole) + sum(w * rounding(t) for w, t in zip(weights, terms.T, strict=True))
     return bool((off <= rounded).all() and rounded.max() <= _COARSE * np.std(whole))
 
 
@@ -103,10 +103,10 @@ def _is_multiple(whole: Floats, term: Floats) -> bool:
     off = np.abs(whole - weight * term)
     if off.max() > _COARSE * np.abs(whole).max():
         return False
-    return bool((off <= _rounding(whole) + abs(weight) * _rounding(term)).all())
+    return bool((off <= rounding(whole) + abs(weight) * rounding(term)).all())
 
 
-def _rounding(values: Floats) -> Floats:
+def rounding(values: Floats) -> Floats:
     """By how much each number may be off: half of its last digit, and what single precision leaves."""
     digits = next(
         (d for d in range(_MOST_DIGITS) if np.array_equal(np.round(values, d), values)), _MOST_DIGITS
@@ -165,4 +165,4 @@ def _sum_to_one(group: Sequence[Series]) -> bool:
     if np.isin(values, (0.0, 1.0)).all() or (values == values[:, :1]).all():
         return False
     off = np.abs(values.sum(axis=0) - 1)
-    return off.max() <= _COARSE and bool((off <= sum(_rounding(row) for row in values)).all())
+    return off.max() <= _COARSE and bool((off <= sum(rounding(row) for row in values)).all())

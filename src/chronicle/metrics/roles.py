@@ -22,12 +22,16 @@ from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
 _SPELLED = re.compile("|".join(aliases.SPELLED))
+_A_NUMBER = re.compile(r"\b\d+\b")
+_HUMP, _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])"), re.compile(r"[^\W_]+")
+_ITS_VALUE, _A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _MOST_NAMED = 4  # names that a reason lists
+_MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
 _UNITS = (
@@ -39,24 +43,29 @@ _UNITS = (
 )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_NAMES)
 def plain(metric: str) -> str:
     """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", metric).lower()
+    words = _HUMP.sub(" ", metric).lower()
     for spelled, word in aliases.SPELLED.items() if _SPELLED.search(words) else ():
         words = re.sub(spelled, f" {word} ", words)
-    return " ".join(re.findall(r"[^\W_]+", words))
+    return " ".join(_WORD.findall(words))
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def role_of(metric: str) -> Role:
+    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown name."""
+    return _role_of(_A_NUMBER.sub("0", plain(metric)))
 
 
 @lru_cache(maxsize=4096)
-def role_of(metric: str) -> Role:
-    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown name."""
-    name = plain(metric)
+def _role_of(name: str) -> Role:
+    """As `role_of`, of a plain name with one number in place of all: layers, heads and experts are alike."""
     role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
     parts = set(words_of(name))
-    if not parts or not re.search(aliases.A_LOSS, name):
+    if not parts or not _A_LOSS.search(name):
         return Role.LOSS
     if role is Role.LOSS and parts & aliases.COMPONENTS:
         return Role.PART_LOSS
@@ -330,8 +339,8 @@ _TOLD_APART = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"idt
 
 def words_of(name: str) -> list[str]:
     """The words beside "loss" that are not merely another way to say the whole loss."""
-    words = re.sub(r"\b(loss|objective) values?\b", "loss", name.replace("cross entropy", "loss")).split()
-    return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or re.fullmatch(aliases.A_LOSS, w))]
+    words = _ITS_VALUE.sub("loss", name.replace("cross entropy", "loss")).split()
+    return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or _A_LOSS.fullmatch(w))]
 
 
 def players(names: Collection[str]) -> set[str]:

@@ -73,6 +73,15 @@ def instant(seconds: float | None) -> str:
         return ""
 
 
+def moment(time: str) -> float:
+    """ISO 8601 as Unix seconds, in UTC where it names no zone; 0 for a text that is none."""
+    try:
+        instant = datetime.fromisoformat(time)
+    except ValueError:
+        return 0.0
+    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
+
+
 @lru_cache(maxsize=1 << 14)
 def natural(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
     """A sort key by which run-2 comes before run-10: of two numbers the longer one is the larger."""

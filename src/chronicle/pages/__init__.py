@@ -12,8 +12,9 @@ from pathlib import Path
 from chronicle.pages import experiments, lists
 from chronicle.pages.chronology import chronology, events_js, markdown
 from chronicle.pages.feeds import ATOM, JSON, atom, json_feed
-from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_gallery
+from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
 from chronicle.pages.home import home
+from chronicle.pages.reviews import reviews
 from chronicle.pages.run_page import runs
 from chronicle.pages.search import guide_js, search_js
 from chronicle.pages.words import renderer
@@ -26,13 +27,16 @@ __all__ = [
     "SiteData",
     "assets",
     "load",
+    "load_cases",
     "load_gallery",
     "markdown",
     "pages",
 ]
 
-_LISTS = (lists.patterns, lists.unreadable, lists.missing)
-PAGE_KINDS = (home, lists.browse, chronology, experiments.page, runs, *_LISTS)
+PAGE_KINDS = (
+    home, lists.browse, chronology, experiments.page, runs, lists.patterns, lists.cases, reviews,
+    lists.unreadable, lists.missing,
+)  # fmt: skip
 
 
 def pages(site: SiteData) -> Iterator[Page]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 
 from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped
+from chronicle.metrics.values import clipped, moment
 from chronicle.model import Entry, Event, EventKind
 from chronicle.pages.gallery import Page, Render, SiteData
 from chronicle.pages.words import address, hour, plain
+from chronicle.story import SAID
 
 LISTED = 150  # rows of the list for browsers without scripts
 _LONGEST = 400  # characters of a sentence
 _QUIET = having(Trait.CALM | Trait.PROPERTY)
-_SAID = (EventKind.NOTE, EventKind.DECISION)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,9 @@ class Row:
 
 def said(event: Event) -> str:
     """What kind of note an event is, ``decision``; empty where nobody said it."""
-    return event.title.lower() if event.kind in _SAID else ""
+    if event.kind is EventKind.NOTE:
+        return event.title.lower()
+    return event.kind.value if event.kind in SAID else ""
 
 
 def rows_of(site: SiteData) -> list[Row]:
@@ -65,7 +67,7 @@ def rows(entries: Iterable[Entry]) -> list[Row]:
     """The rows of entries, newest first, those without a date last."""
     found = [row for entry in entries for row in _rows(entry)]
     dated = [row for row in found if row.time]
-    dated.sort(key=lambda row: moment_s(row.time), reverse=True)
+    dated.sort(key=lambda row: moment(row.time), reverse=True)
     return dated + [row for row in found if not row.time]
 
 
@@ -82,18 +84,9 @@ def _rows(entry: Entry) -> Iterator[Row]:
         yield Row(event.time, entry.run_id, entry.title or entry.run_id, f"{folder}#{event.id}", event)
 
 
-def moment_s(time: str) -> float:
-    """Unix seconds of a time as logged; 0 where it is none."""
-    try:
-        moment = datetime.fromisoformat(time)
-    except ValueError:
-        return 0.0
-    return moment.timestamp() if moment.tzinfo else moment.replace(tzinfo=UTC).timestamp()
-
-
 def last_time(entry: Entry) -> str:
     """The time of the last thing that a run's logs tell, as it stands there; empty where they have none."""
-    return max((event.time for event in entry.events if not said(event)), key=moment_s, default="")
+    return max((event.time for event in entry.events if not said(event)), key=moment, default="")
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
@@ -128,10 +121,10 @@ def month_words(month: str) -> str:
 def day_words(day: str) -> str:
     """``2026-11-05`` as ``5 November``."""
     try:
-        moment = datetime.fromisoformat(day)
+        date = datetime.fromisoformat(day)
     except ValueError:
         return ""
-    return f"{moment.day} {moment:%B}"
+    return f"{date.day} {date:%B}"
 
 
 def events_js(site: SiteData) -> str:

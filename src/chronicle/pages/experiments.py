@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chronicle.metrics.values import level
+from chronicle.metrics.values import level, moment
 from chronicle.model import Entry, Event, EventKind, Join, JoinKind, Verdict
-from chronicle.pages.chronology import moment_s, said
+from chronicle.pages.chronology import said
 from chronicle.pages.gallery import Page, Render, SiteData
 from chronicle.pages.words import address
 
@@ -36,7 +36,7 @@ class Experiment:
 def page(site: SiteData, render: Render) -> Iterator[Page]:
     """experiments.md: the table over all runs, the newest first."""
     rows = [row for entry in site.entries for row in experiments(entry)]
-    rows.sort(key=lambda row: -moment_s(row.event.time))
+    rows.sort(key=lambda row: -moment(row.event.time))
     values = {"base": "", "rows": rows[:LISTED], "more": len(rows[LISTED:])}
     yield Page("experiments.md", render("experiments.md.j2", values))
 

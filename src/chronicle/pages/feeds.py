@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 from xml.sax.saxutils import escape, quoteattr
 
-from chronicle.pages.chronology import Row, moment_s, rows_of
+from chronicle.metrics.values import moment
+from chronicle.pages.chronology import Row, rows_of
 from chronicle.pages.gallery import SiteData
 from chronicle.pages.words import plain
 
@@ -23,7 +24,7 @@ ATOM, JSON = "feed.xml", "feed.json"
 def atom(site: SiteData) -> str:
     """The Atom feed; it has no entry where no event has a time."""
     rows = _rows(site)
-    newest = max((moment_s(row.time) for row in rows), default=0.0)
+    newest = max((moment(row.time) for row in rows), default=0.0)
     home = f"<link rel='alternate' href={quoteattr(site.site_url or './')}/>"
     own = f"<link rel='self' href={quoteattr(site.site_url + ATOM)}/>" if site.site_url else ""
     return "\n".join([
@@ -48,7 +49,7 @@ def json_feed(site: SiteData) -> str:
 
 
 def _rows(site: SiteData) -> list[Row]:
-    return [row for row in rows_of(site) if moment_s(row.time)][:MOST]
+    return [row for row in rows_of(site) if moment(row.time)][:MOST]
 
 
 def _entry(site: SiteData, row: Row) -> str:
@@ -57,7 +58,7 @@ def _entry(site: SiteData, row: Row) -> str:
     who = f"<author><name>{_xml(event.who)}</name></author>" if event.who else ""
     return (
         f"<entry><id>{_id(site, row.href)}</id><title>{_xml(_title(row))}</title>"
-        f"<updated>{_time(moment_s(row.time))}</updated>{link}{who}"
+        f"<updated>{_time(moment(row.time))}</updated>{link}{who}"
         f"<category term={quoteattr(row.kind)}/><content>{_xml(event.sentence)}</content></entry>"
     )
 
@@ -68,7 +69,7 @@ def _item(site: SiteData, row: Row) -> Iterator[tuple[str, object]]:
         yield "url", site.site_url + row.href
     yield "title", plain(_title(row))
     yield "content_text", plain(row.event.sentence)
-    yield "date_published", _time(moment_s(row.time))
+    yield "date_published", _time(moment(row.time))
     if row.event.who:
         yield "authors", [{"name": plain(row.event.who)}]
     yield "tags", [plain(row.kind)]
@@ -82,8 +83,8 @@ def _id(site: SiteData, href: str) -> str:
     return f"urn:uuid:{uuid5(NAMESPACE_URL, f'{plain(site.title)} {href}')}"
 
 
-def _time(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _xml(text: str) -> str:

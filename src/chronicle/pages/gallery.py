@@ -1,4 +1,4 @@
-"""What pages are made of: the values of a site, and gallery/<verdict>/<id>.md as people write it."""
+"""What pages are made of: the values of a site, and the gallery as people write it: patterns and cases."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.errors import ConfigError
 from chronicle.model import Entry, Verdict
+from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, from_table
 
 Render = Callable[[str, Mapping[str, Any]], str]
 """Renders the template of a name with the values given."""
 
+P = TypeVar("P", "PatternPage", "Case")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)(.*)", re.S)
 
 
@@ -49,11 +51,13 @@ class Lookalike:
 
 @dataclass(frozen=True)
 class Cause:
-    """A likely cause; ``tell`` says how to find out."""
+    """A likely cause; ``tell`` says how to find out. Signs of ``when`` speak for it, of ``unless`` not."""
 
     cause: Text
     evidence: Literal["proved", "reported", "guess"]
     tell: Text = ""
+    when: tuple[Sign, ...] = ()
+    unless: tuple[Sign, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,46 @@ class PatternPage:
 
 
 @dataclass(frozen=True)
+class Datum:
+    """One thing that is known of a case."""
+
+    name: Text
+    value: Text
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One row of a case: when and where, in the words of its source, and what was said or done.
+
+    A row that names a ``run`` is a note on it as well, on ``event`` or at ``step``.
+    """
+
+    said: Text
+    kind: Literal["event", "hypothesis", "tried", "decision", "outcome", "lesson"] = "event"
+    when: Text = ""
+    at: Text = ""
+    run: Text = ""
+    step: int | None = None
+    event: Text = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """gallery/cases/<id>.md: the public logbook of a training by ``who``, told; ``doubts`` are about it."""
+
+    id: Text
+    title: Text
+    lead: Text
+    who: Text
+    facts: tuple[Datum, ...] = ()
+    log: tuple[Logged, ...] = ()
+    doubts: tuple[Text, ...] = ()
+    sources: tuple[Source, ...] = ()
+    runs: tuple[Text, ...] = ()
+    body: str = ""
+
+
+@dataclass(frozen=True)
 class SiteData:
     """All that the pages show. ``unreadable`` holds (log or run, what is wrong with it).
 
@@ -97,6 +141,7 @@ class SiteData:
     unreadable: Sequence[tuple[str, str]]
     title: str
     templates: Sequence[Path]
+    cases: Sequence[Case] = ()
     site_url: str = ""
     edit_url: str = ""
 
@@ -146,11 +191,23 @@ def load(folder: Path) -> list[PatternPage]:
     return [parse(file.read_text("utf-8-sig"), file.stem, Verdict(file.parent.name)) for file in files]
 
 
+def load_cases(folders: Sequence[Path]) -> list[Case]:
+    """The cases of all folders by id, the first one that has an id wins (errors as in `load_gallery`)."""
+    files = {file.stem: file for folder in reversed(folders) for file in (folder / "cases").glob("*.md")}
+    return [
+        _page(Case, file.read_text("utf-8-sig"), name, f"gallery/cases/{name}.md")
+        for name, file in sorted(files.items())
+    ]
+
+
 def parse(text: str, name: str, verdict: Verdict) -> PatternPage:
     """The page in ``text``; ``name`` is what the file is called (errors as in `load_gallery`)."""
+    return _page(PatternPage, text, name, f"gallery/{verdict}/{name}.md", verdict=verdict)
+
+
+def _page(kind: type[P], text: str, name: str, file: str, **known: Any) -> P:
     import yaml
 
-    file = f"gallery/{verdict}/{name}.md"
     parts = _FRONT_MATTER.match(text.replace("\r\n", "\n"))
     if parts is None:
         raise ConfigError(file, "", "must begin with front matter between two lines of ---")
@@ -160,7 +217,7 @@ def parse(text: str, name: str, verdict: Verdict) -> PatternPage:
         raise ConfigError(file, "", f"front matter is not valid YAML: {err}") from err
     if not isinstance(table, Mapping):
         raise ConfigError(file, "", "front matter must be a table of keys")
-    page = from_table(PatternPage, table, file, verdict=verdict, body=parts[2].strip())
+    page = from_table(kind, table, file, body=parts[2].strip(), **known)
     if page.id != name:
         raise ConfigError(file, "id", f"is {page.id!r}, but the file is called {name}.md")
     return page

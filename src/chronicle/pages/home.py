@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from chronicle.classify.patterns import Trait, having
+from chronicle.metrics.values import moment
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
-from chronicle.pages.chronology import Row, day_words, last_time, moment_s, rows_of, said
+from chronicle.pages.chronology import Row, day_words, last_time, rows_of
 from chronicle.pages.gallery import Page, Render, SiteData
 from chronicle.pages.lists import Card, card, columns, figure
+from chronicle.pages.reviews import has_reviews
 from chronicle.pages.words import address
 from chronicle.story import CANNOT_TELL, deciding
 from chronicle.workspace.config import WorkspaceConfig
 
 ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # rows, rows, projects, cards of each
 _ASKS = (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL)
-_CLEARS = ("decision", "review")  # kinds of notes after which a run asks for nobody
 _DAY_S = 86_400
 _OPEN_ENDS = ("", "cut off")
 _CALM = having(Trait.CALM)
@@ -28,7 +29,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
     teaching = _teaches(site)
     shown = hero(site) if teaching else None
     urgent = [entry for entry in site.entries if needs_attention(entry)]
-    urgent.sort(key=lambda entry: (_ASKS.index(entry.badge), -moment_s(last_time(entry))))
+    urgent.sort(key=lambda entry: (_ASKS.index(entry.badge), -moment(last_time(entry))))
     news, more = week(rows_of(site))
     values = {
         "base": "",
@@ -46,6 +47,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
         "until": f"{day_words(news[0].day)} {news[0].day[:4]}" if news else "",
         "training": [] if teaching else [card(entry) for entry in in_training(site.entries)],
         "shelves": [] if teaching else shelves(site.entries),
+        "reviewed": has_reviews(site),
         "columns": columns(site, seen=True),
         "unseen": columns(site, seen=False),
     }
@@ -62,25 +64,26 @@ def needs_attention(entry: Entry) -> bool:
     """Whether a run is bad or worrying, or nobody can tell, and no decision or review came after that."""
     if entry.badge not in _ASKS:
         return False
-    spoken = [event.time[:10] for event in entry.events if said(event) in _CLEARS]
+    decided = (event for event in entry.events if event.kind is EventKind.DECISION)
+    reviewed = (event for event in entry.events if event.kind is EventKind.REVIEW and not event.of)
     grave = max((event.time[:10] for event in deciding(entry.events, entry.verdict)), default="")
-    return not any(not day or day >= grave for day in spoken)
+    return not any(not event.time or event.time[:10] >= grave for event in (*decided, *reviewed))
 
 
 def week(rows: Sequence[Row]) -> tuple[list[Row], int]:
     """What happened in the seven days up to the newest event, newest first; and how much more than that."""
     dated = [row for row in rows if row.time]
-    since = moment_s(dated[0].time) - 7 * _DAY_S if dated else 0.0
-    recent = [row for row in dated if moment_s(row.time) >= since]
+    since = moment(dated[0].time) - 7 * _DAY_S if dated else 0.0
+    recent = [row for row in dated if moment(row.time) >= since]
     return recent[:NEWS], len(recent[NEWS:])
 
 
 def in_training(entries: Sequence[Entry]) -> list[Entry]:
     """Runs whose log tells of no end and goes on to within a day of the newest log there is."""
     ends = {entry.run_id: _end(entry) for entry in entries}
-    newest = max((moment_s(end.time) for end in ends.values() if end), default=0.0)
+    newest = max((moment(end.time) for end in ends.values() if end), default=0.0)
     open_ones = [e for e in entries if (end := ends[e.run_id]) and end.ending in _OPEN_ENDS]
-    return [e for e in open_ones if newest - moment_s(ends[e.run_id].time) <= _DAY_S]  # type: ignore[union-attr]
+    return [e for e in open_ones if newest - moment(ends[e.run_id].time) <= _DAY_S]  # type: ignore[union-attr]
 
 
 def _end(entry: Entry) -> Event | None:
@@ -100,7 +103,7 @@ def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
     """
     number = Counter(str(entry.about.get("project", "")) for entry in entries)
     of: dict[str, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: -moment_s(last_time(entry))):
+    for entry in sorted(entries, key=lambda entry: -moment(last_time(entry))):
         project = str(entry.about.get("project", ""))
         of.setdefault(project if number[project] > 1 else "", []).append(entry)
     named = [project for project in of if project][:SHELVES]

@@ -1,4 +1,4 @@
-"""Pages that list runs: Browse, patterns, unreadable logs; and a run as a card."""
+"""Pages that list runs: Browse, patterns, cases, unreadable logs; and a run as a card."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chronicle.story import card as told
 SHOWN = 5  # events of this archive on a pattern's page
 LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
-_LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|docs)/(?=[\w.-]+)")
+_LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,18 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     yield Page("patterns/index.md", render("patterns.md.j2", values))
     for page in site.patterns:
         yield Page(f"patterns/{page.id}.md", render("pattern.md.j2", _pattern_values(site, page)))
+
+
+def cases(site: SiteData, render: Render) -> Iterator[Page]:
+    """cases/: the shelf of public logbooks, and one page each; only where there are some."""
+    if not site.cases:
+        return
+    yield Page("cases/index.md", render("cases.md.j2", {"base": "../", "cases": site.cases}))
+    for case in site.cases:
+        runs = [card(site.entry_of[run_id]) for run_id in case.runs if run_id in site.entry_of]
+        body = Html(_linked(case.body, "../patterns/"))
+        values = {"base": "../", "site": site, "case": case, "body": body, "runs": runs}
+        yield Page(f"cases/{case.id}.md", render("case.md.j2", values))
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
@@ -166,13 +178,11 @@ def _row(entry: Entry) -> list[object]:
 
 def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
     found = precedents(site, page.id)
-    # Links between gallery files, or to docs/, as they must be on the pages made from them.
-    body = _LINK.sub(lambda link: "../guide/" if link[1] == "docs" else "", page.body)
     return {
         "base": "../",
         "site": site,
         "page": page,
-        "body": Html(body),
+        "body": Html(_linked(page.body, "")),
         "drawing": drawing("main", page.id),
         "alike": [(drawing("small", other.pattern), other) for other in page.lookalikes],
         "own_drawing": drawing("small", page.id),
@@ -181,6 +191,12 @@ def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
         "numbers": list(statistics(site, page.id, found)),
         "runs": len(site.showing.get(page.id, ())),
     }
+
+
+def _linked(body: str, patterns: str) -> str:
+    """Text with its links between files of the gallery, or to docs/, as the page made from it needs them."""
+    places = {"docs": "../guide/", "cases": "../cases/"}
+    return _LINK.sub(lambda link: places.get(link[1], patterns), body)
 
 
 def _caption(text: str) -> str:

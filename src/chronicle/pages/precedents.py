@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import count
+from chronicle.metrics.values import count, moment
 from chronicle.model import Entry, Event, EventKind
-from chronicle.pages.chronology import moment_s
 from chronicle.pages.experiments import sequel, spoken
 from chronicle.pages.gallery import SiteData
 from chronicle.pages.words import address
@@ -41,7 +40,7 @@ def precedents(site: SiteData, pattern: str) -> list[Precedent]:
         for place, event in enumerate(entry.events)
         if event.kind is EventKind.FINDING and event.patterns[:1] == (pattern,)
     ]
-    return sorted(found, key=lambda one: (not one.said, -moment_s(one.event.time)))
+    return sorted(found, key=lambda one: (not one.said, -moment(one.event.time)))
 
 
 def statistics(site: SiteData, pattern: str, found: Sequence[Precedent]) -> Iterator[str]:

@@ -12,11 +12,13 @@ from chronicle.classify.restarts import lettered, restart
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, Event, Figure, Finding, Verdict
 from chronicle.pages import words
-from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
+from chronicle.pages.advice import Advice, advice
+from chronicle.pages.gallery import Page, Render, SiteData
 from chronicle.pages.lists import figure
 from chronicle.pages.precedents import Precedent, precedents
 from chronicle.pages.words import slug
 from chronicle.story import deciding, gravest
+from chronicle.workspace.notes import last_review
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
@@ -58,6 +60,7 @@ def _values(site: SiteData, entry: Entry, of: Callable[[str], list[Precedent]]) 
         "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
         "words": words,
         "whole": figure(entry, "whole"),
+        "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
         "address": words.address(entry.run_id),
         "key": [event for event in entry.events if event.mark][:KEY],
         "marked": sum(bool(event.mark) for event in entry.events),
@@ -118,8 +121,11 @@ def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
     ]
 
 
-def _helpful(site: SiteData, entry: Entry) -> list[PatternPage]:
-    """The pattern pages whose causes and remedies a run's page quotes: those of its gravest events."""
-    order = [p for event in gravest(entry.events, entry.verdict) for p in event.patterns]
-    pages = [site.page_of[pattern] for pattern in dict.fromkeys(order) if pattern in site.page_of]
-    return [page for page in pages if page.verdict is not Verdict.GOOD and page.causes][:CAUSES]
+def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
+    """What pattern pages advise on the gravest events, one of each pattern, by the run's own evidence."""
+    first: dict[str, Event] = {}
+    for event in gravest(entry.events, entry.verdict):
+        for pattern in event.patterns:
+            first.setdefault(pattern, event)
+    told = [advice(event, site.page_of[p]) for p, event in first.items() if p in site.page_of]
+    return [one for one in told if one.page.verdict is not Verdict.GOOD and one.causes][:CAUSES]

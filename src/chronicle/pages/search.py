@@ -68,12 +68,15 @@ def search_js(site: SiteData) -> str:
 
 
 def guide_js(site: SiteData, guide: Path) -> str:
-    """The script of all sections of the guide and of the pattern pages: address, title, words."""
+    """The script of all sections of the guide, pattern pages and cases: address, title, words."""
     rows = [row for file in sorted(guide.rglob("*.md")) for row in _sections(file, guide)]
     for page in site.patterns:
         causes = " ".join(f"{cause.cause} {cause.tell}" for cause in page.causes)
         text = _bag([page.lead, causes, *page.now, *page.prevent, page.body], _A_SECTION)
         rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])
+    for case in site.cases:
+        told = [case.lead, case.body, *(row.said for row in case.log)]
+        rows.append([f"cases/{case.id}.html", plain(case.title), _bag(told, 2 * _A_SECTION)])
     lines = ",\n".join(map(_COMPACT, rows))
     return f"window.chronicleGuide = [\n{lines}\n];\n"
 

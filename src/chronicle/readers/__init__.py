@@ -66,8 +66,8 @@ _UNKNOWN = (
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
 # Stores that only their own package reads, by the folder that they are in.
 _CLOSED = {
-    ".aim": "Remedy: it holds a repository of Aim, which only Aim's own package reads: write its metrics to"
-    " CSV with that (docs/formats.md)"
+    ".aim": "Remedy: it holds a repository of Aim, which only Aim's own package reads: with that installed,"
+    " name it as aim:///folder (docs/formats.md)"
 }
 _LINK = "Remedy: mend the link or remove it"
 _MOST_NAMED = 5

@@ -13,10 +13,12 @@ import numpy as np
 
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.columns import counts_steps
+from chronicle.readers.csv_tables import LENGTH, REWARD
 from chronicle.readers.find import WRITERS
 from chronicle.readers.side_files import BY_TIME, Told, home_of
+from chronicle.readers.step_axis import MANY
 
 # The name of an event file: Unix seconds, then host and process.
 _EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v2)?$)?")
@@ -24,6 +26,9 @@ _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belon
 
 _COUNTER = "step_counter"  # the fact that names one of several counters of a log
 _MOSTLY, _FEWEST = 0.9, 3  # share of the steps of a log that a counter of another one has
+_CELLS = ("values", "times")  # of a series
+_FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how evenly
+_MOST_NAMED = 3  # series of another counter
 
 
 def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Attempt]:
@@ -33,7 +38,8 @@ def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Atte
     """
     attempts, asides = _asides(attempts)
     attempts = _with_facts(_equated(attempts), [*told, *asides])
-    attempts = sorted(_join_writers(_latest_states(attempts)), key=lambda one: natural(one.name))
+    attempts = [_on_one_counter(one) for one in _join_writers(_latest_states(_with_episodes(attempts)))]
+    attempts = sorted(attempts, key=lambda one: natural(one.name))
     starts = [started(one) for one in attempts]
     if all(map(math.isfinite, starts)):
         attempts = [one for _, one in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
@@ -45,6 +51,8 @@ def _equated(attempts: Sequence[Attempt]) -> list[Attempt]:
 
     A table may count iterations and tell the environment's steps beside them, which its event file counts.
     """
+    if not any(_COUNTER in one.facts for one in attempts):
+        return list(attempts)
     steps = [_all_steps(one) for one in attempts if _COUNTER not in one.facts and one.axis == "step"]
     return [_on_axis_of(one, steps) if _COUNTER in one.facts and steps else one for one in attempts]
 
@@ -64,7 +72,8 @@ def _are_in(steps: Steps, values: Steps | Floats) -> bool:
 
 
 def _all_steps(attempt: Attempt) -> Steps:
-    return np.unique(np.concatenate([np.empty(0, np.int64), *(s.steps for s in attempt.series.values())]))
+    columns = {id(s.steps): s.steps for s in attempt.series.values()}  # metrics of the same rows share theirs
+    return np.unique(np.concatenate([np.empty(0, np.int64), *columns.values()]))
 
 
 def _counted_by(attempt: Attempt, name: str) -> Attempt:
@@ -78,6 +87,97 @@ def _counted_by(attempt: Attempt, name: str) -> Attempt:
         for metric, one in series.items()
     }
     return replace(attempt, series=moved, facts={**attempt.facts, _COUNTER: name})
+
+
+def _on_one_counter(attempt: Attempt) -> Attempt:
+    """The attempt of event files with all its series on one counter, that of the longest of them.
+
+    A series that counts something else (epochs beside steps, batches beside epochs) stands at the step that
+    the counter had reached when it was written, an epoch at its end.
+    """
+    if attempt.facts.get("format") != "event file":
+        return attempt
+    alike: dict[tuple[int, ...], list[Series]] = {}  # series with one length, first and last step
+    for series in attempt.series.values():
+        if len(series):
+            alike.setdefault((len(series), int(series.steps[0]), int(series.steps[-1])), []).append(series)
+    axis, *_ = max(alike.values(), key=lambda group: (len(group[0]), len(group)), default=[None])
+    if axis is None or len(alike) < 2 or not (np.diff(axis.times) >= 0).all():
+        return attempt
+    others = [one for group in alike.values() if _counts_other(axis, group[0]) for one in group]
+    if not others:
+        return attempt
+    moved = {one.metric: replace(one, steps=_reached_at(axis, one)) for one in others}
+    rows = "".join(f"; {len(one)} rows by {one.metric}" for one in others[:_MOST_NAMED])
+    facts = {_COUNTER: f"{axis.metric}{rows}", **attempt.facts}
+    return replace(attempt, series={**attempt.series, **moved}, facts=facts)
+
+
+def _counts_other(axis: Series, other: Series) -> bool:
+    """Whether the steps of two series of one process are those of two counters: at equal times one of them
+    is far behind, and by the same factor throughout."""
+    if not np.isfinite(other.times).all():
+        return False
+    before, after = _beside(axis, other)
+    slack = 2 * np.median(np.abs(np.diff(axis.steps)))
+    outside = (other.steps < before - slack) | (other.steps > after + slack)
+    begun = other.times >= axis.times[0]
+    steps, reached = other.steps[begun].astype(np.float64), before[begun].astype(np.float64)
+    if np.mean(outside) < _MOSTLY or len(steps) < MANY or not np.ptp(steps) or not np.ptp(reached):
+        return False
+    factor = np.ptp(reached) / np.ptp(steps)
+    even = float(np.corrcoef(steps, reached)[0, 1])
+    return bool(max(factor, 1 / factor) >= _FACTOR and even >= _LINEAR)
+
+
+def _reached_at(axis: Series, other: Series) -> Steps:
+    """The steps of the counter when the points of another series were written: of a slower one, as epochs
+    are, the last step before them, of a faster one the next, which is logged when that is over."""
+    before, after = _beside(axis, other)
+    return before if np.ptp(other.steps) < np.ptp(before) else after
+
+
+def _beside(axis: Series, other: Series) -> tuple[Steps, Steps]:
+    """The steps of a series just before and just after the points of another one were written."""
+    at = np.searchsorted(axis.times, other.times, side="right")
+    return axis.steps[np.maximum(at - 1, 0)], axis.steps[np.minimum(at, len(axis) - 1)]
+
+
+def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts, what the environments of one training tell of their episodes as one: at the steps of the
+    log in their folder that was begun with them, if it has times, and judged no more, as that log is."""
+    by_folder: dict[str, list[Attempt]] = {}
+    for one in attempts:
+        if one.series.keys() >= {REWARD, LENGTH} and "started_at" in one.facts:
+            by_folder.setdefault(_around(one), []).append(one)
+    rest = [one for one in attempts if all(one is not e for ones in by_folder.values() for e in ones)]
+    found = []
+    for folder, ones in by_folder.items():
+        episodes = _episodes(ones)
+        beside = [one for one in rest if _around(one) == folder and math.isfinite(started(one))]
+        if beside:
+            log = min(beside, key=lambda one: abs(_begun(one) - _begun(episodes)))
+            axis = max(log.series.values(), key=len)
+            steps = np.interp(episodes.series[LENGTH].times, axis.times, axis.steps).astype(np.int64)
+            placed = {metric: replace(one, steps=steps) for metric, one in episodes.series.items()}
+            placed[REWARD] = replace(placed[REWARD], role=Role.SCORE)
+            episodes = replace(episodes, series=placed)
+        found.append(episodes)
+    return rest + found
+
+
+def _episodes(ones: Sequence[Attempt]) -> Attempt:
+    """The episodes of all environments in the order in which they ended, at the steps of all of them."""
+    parts = [one.series for one in ones]
+    order = np.argsort(np.concatenate([series[LENGTH].times for series in parts]), kind="stable")
+    columns = {
+        metric: [np.concatenate([getattr(series[metric], of) for series in parts])[order] for of in _CELLS]
+        for metric in parts[0]
+        if all(metric in series and len(series[metric]) == len(series[LENGTH]) for series in parts)
+    }
+    steps = np.cumsum(columns[LENGTH][0]).astype(np.int64)
+    series = {m: Series(m, Role.OTHER, steps, values, times) for m, (values, times) in columns.items()}
+    return replace(_one_of(ones[0], ones[1:]), series=series)
 
 
 def started(attempt: Attempt) -> float:
@@ -163,7 +263,7 @@ def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Event files in train/, validation/, ... are writers of one process: one attempt, tags with the folder.
 
     A file of the first writer (train/, or the folder around) is an attempt; those of the others belong to
-    the attempt that ran when they were begun.
+    the attempt of their process, else to the one that ran when they were begun.
     """
     events = [one for one in attempts if one.facts.get("format") == "event file"]
     rest = [one for one in attempts if one.facts.get("format") != "event file"]
@@ -181,11 +281,12 @@ def _joined(group: list[Attempt]) -> list[Attempt]:
     others = [one for one in group if ranks[id(one)] != first]
     if not others:
         return group
-    leaders = sorted((one for one in group if ranks[id(one)] == first), key=started)
+    leaders = sorted((one for one in group if ranks[id(one)] == first), key=_begun)
     followers: dict[int, list[Attempt]] = {}
     for one in others:
-        running = [i for i, leader in enumerate(leaders) if started(leader) <= started(one)]
-        followers.setdefault(running[-1] if running else 0, []).append(one)
+        ours = [i for i, leader in enumerate(leaders) if _process(leader) == _process(one) != ""]
+        running = [i for i in ours or range(len(leaders)) if _begun(leaders[i]) <= _begun(one)]
+        followers.setdefault((running or ours[:1] or [0])[-1], []).append(one)
     return [_one_of(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
 
 
@@ -197,7 +298,12 @@ def _writer_rank(attempt: Attempt) -> int:
 
 def _folder(attempt: Attempt) -> str:
     """The name of the folder that the log of an attempt lies in; "" for that which was read."""
-    return attempt.name.rpartition("/")[0].rpartition("/")[2]
+    return _around(attempt).rpartition("/")[2]
+
+
+def _around(attempt: Attempt) -> str:
+    """The folder that the log of an attempt lies in, relative to that which was read."""
+    return attempt.name.rpartition("/")[0]
 
 
 def _one_of(leader: Attempt, followers: Sequence[Attempt]) -> Attempt:

@@ -74,6 +74,7 @@ READERS = cast(
         OnDemand("trackers.offline", "neptune", (), -1, _KEPT, ("data-1.log",), starts=b'{"obj"'),
         OnDemand("trackers.offline", "neptune-scale", (), -1, _KEPT, ("*.sqlite3",), starts=SQLITE_STARTS),
         OnDemand("trackers.offline", "comet", (), -1, ("run_key",), starts=b"PK"),
+        OnDemand("trackers.offline", "clearml", (), -1, _KEPT, ("metrics.jsonl",), starts=b"[{"),
         OnDemand("trackers.offline", "sacred", (), -1, _KEPT, ("metrics.json",), starts=b"{"),
         OnDemand("trackers.offline", "catboost", (), -1, _KEPT, ("catboost_training.json",), starts=b"{"),
         OnDemand("parquet", "parquet", hooks=("runs",), starts=PARQUET_STARTS),

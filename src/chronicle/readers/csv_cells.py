@@ -20,6 +20,7 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.model import Fault, Place
 from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
+from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.text import Faults, Line, blocks, head_lines, numbered_lines
 
 PANDAS_FROM = 8_000_000  # bytes: smaller files are read before pandas is imported
@@ -116,7 +117,10 @@ class Table:
         row, wrong = self._cells(line)
         if not wrong and len(row) != width and (len(row) < width or any(row[width:])):
             wrong = f"has {len(row)} cells where the header has {width}"
-        if unfinished and (self._is_cut(line, row) if not wrong else "open" in wrong or len(row) < width):
+        if unfinished and not wrong and self._is_cut(line, row):
+            self.truncated = True
+            return None if width == 1 or places_rows(self.names[-1]) else [*row[: width - 1], ""]
+        if unfinished and wrong and ("open" in wrong or len(row) < width):
             self.truncated = True
         elif wrong:
             self._faults.add(f"line {wrong}; skipped", line=line_number)
@@ -136,7 +140,11 @@ class Table:
             return [""] * len(self.names), f"cannot be read ({err})"
 
     def _is_cut(self, line: str, row: list[str]) -> bool:
-        """Whether a last line without an end may have lost some of its last cell."""
+        """Whether a last line without an end may have lost some of its last cell.
+
+        The cells before it have a separator behind them, so they are whole wherever the writing stopped, and
+        the row is read without its last cell; but for one that says where the row belongs.
+        """
         above = [line.rpartition(self.delimiter)[2].strip('"') for line in self._last]
         return not line.endswith('"') and not looks_whole(row[len(self.names) - 1], above)
 
@@ -303,11 +311,19 @@ def header_names(cells: Sequence[str]) -> list[str]:
 
 
 def looks_whole(cell: str, above: Sequence[str]) -> bool:
-    """Whether a cell without an end is written as the cells above it all are: decimals, exponent, digits."""
-    shapes = [match.groups() for text in above if (match := _NUMBER.fullmatch(text.strip()))]
-    match = _NUMBER.fullmatch(cell.strip())
-    if match is None or len(shapes) < 2:
-        return cell.strip().lower() in ("nan", "inf", "-inf")
+    """Whether a cell without an end is written as the cells above it.
+
+    A number has as many decimals and digits of an exponent as all of them, a text is one of them and the
+    beginning of none: whoever writes 2.5 beside 2.25, or a name for the first time, may be in the middle.
+    """
+    cell, above = cell.strip(), list(map(str.strip, above))
+    match = _NUMBER.fullmatch(cell)
+    if match is None:
+        longer = any(text != cell and text.startswith(cell) for text in above)
+        return cell.lower() in ("nan", "inf", "-inf") or (cell in above and not longer)
+    shapes = [shape.groups() for text in above if (shape := _NUMBER.fullmatch(text))]
+    if len(shapes) < 2:
+        return False
     sizes = {(len(decimals or ""), len(exponent or "")) for _, decimals, exponent in shapes}
     digits, decimals, exponent = (len(part or "") for part in match.groups())
     longest = max(len(whole) for whole, _, _ in shapes)

@@ -42,7 +42,9 @@ _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
 # Of an environment that Gym's Monitor wraps, as in stable-baselines3: a comment, and a row an episode.
-_BEGUN, _EPISODE = "t_start", {"r": "episode reward", "l": "episode length", "t": "elapsed (s)"}
+REWARD, LENGTH = "episode reward", "episode length"
+_OF_GYM = {"t_start": "started_at"}
+_EPISODE = {"r": REWARD, "l": LENGTH, "t": "elapsed (s)"}
 
 METRIC_FOLDERS = ("plots/metrics", "plots/scalars", "scalars")
 MOST_FILES = 10_000
@@ -121,7 +123,7 @@ def read(path: Path) -> list[Attempt]:
     if not table.n_rows:
         raise BadLog(str(path), "has a header and no rows. Remedy: remove it, or wait until it is written to")
     facts = _facts(table.comments)
-    columns = _of_episodes(table.columns, table.n_rows) if _BEGUN in facts else table.columns
+    columns = _of_episodes(table.columns, table.n_rows, facts.get("started_at"))
     return attempts_of(
         path, table.n_rows, columns, facts=facts, faults=table.faults, truncated=table.truncated
     )
@@ -136,16 +138,20 @@ def _facts(comments: Sequence[str]) -> dict[str, Any]:
         except (ValueError, RecursionError):
             continue
         facts |= named_facts(flat(told)) if isinstance(told, dict) else {}
-    return facts
+    return {_OF_GYM.get(name, name): value for name, value in facts.items()}
 
 
-def _of_episodes(columns: dict[str, Column], n_rows: int) -> dict[str, Column]:
-    """The columns of a `monitor.csv` of Gym under whole names, with the steps of the environment so far."""
-    lengths = columns.get("l")
-    named = {_EPISODE.get(name, name): column for name, column in columns.items()}
-    if not set(columns) >= set(_EPISODE) or lengths is None or len(lengths.rows) != n_rows:
+def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[str, Column]:
+    """The columns of a `monitor.csv` of Gym under whole names, with the steps of the environment so far and
+    the clock; those of any other table as they are. ``begun`` [Unix s] is what its comment states."""
+    lengths, elapsed = (columns.get(name) for name in "lt")
+    if not isinstance(begun, int | float) or not set(columns) >= set(_EPISODE) or lengths is None:
         return columns
-    return {"timesteps": Column(np.cumsum(lengths.values), lengths.rows)} | named
+    if elapsed is None or len(lengths.rows) != n_rows:
+        return columns
+    named = {_EPISODE.get(name, name): column for name, column in columns.items()}
+    clock = Column(begun + elapsed.values, elapsed.rows)
+    return {"timesteps": Column(np.cumsum(lengths.values), lengths.rows), "timestamp": clock} | named
 
 
 def runs(path: Path) -> list[str]:

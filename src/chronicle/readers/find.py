@@ -27,7 +27,8 @@ from chronicle.readers.text import Head, head
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(
     (
-        *("label.json", "label.toml", "run.toml", "entry.json", "notes.md", "series.csv", "chronicle.toml"),
+        *("label.json", "label.toml", "run.toml", "entry.json", "series.csv", "chronicle.toml"),
+        *("notes.md", "NOTES.log"),
         *("debug.log", "debug-internal.log", "debug-core.log"),  # of the W&B client itself
         "wandb-events.jsonl",  # what old clients wrote of the machine
     )

@@ -14,17 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog, LogError
-from chronicle.metrics.counters import TIME_NAMES
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers.columns import Column, column_key, counted_by
 from chronicle.readers.runs_in_table import (
-    ID_NAMES,
     METRIC_NAMES,
-    PART_NAMES,
     RUN_NAMES,
     VALUE_NAMES,
     attempts_of,
+    places_rows,
     runs_of,
 )
 from chronicle.readers.text import Head, clean
@@ -41,7 +39,6 @@ MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
 MOST_CELLS, CELLS_A_BYTE = 10_000_000, 100  # a file of few bytes may claim any number of rows
 NUMBERS = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")  # physical types
-TEXTS = {*METRIC_NAMES, *PART_NAMES, *RUN_NAMES, *ID_NAMES, *TIME_NAMES}
 
 _MISSING = "is Parquet, which needs the package 'pyarrow'. Remedy: pip install 'training-chronicle[parquet]'"
 
@@ -118,15 +115,13 @@ def read(path: Path) -> list[Attempt]:
         BadLog: the file is damaged from the beginning, or holds no number.
         LogError: pyarrow is not installed.
     """
-    wanted = [leaf.name for leaf in _leaves(path) if leaf.is_number or _is_wanted(leaf)]
+    wanted = [
+        leaf.name for leaf in _leaves(path) if leaf.is_number or (leaf.is_text and places_rows(leaf.name))
+    ]
     columns, n_rows, faults = _columns(path, wanted)
     if not n_rows:
         raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
     return attempts_of(path, n_rows, columns, faults=faults)
-
-
-def _is_wanted(leaf: Leaf) -> bool:
-    return leaf.is_text and column_key(leaf.name) in TEXTS
 
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:

@@ -1,4 +1,4 @@
-"""Logs behind an address, fetched by fsspec into a mirror that readers then read.
+"""Logs behind an address, fetched by fsspec, or by the client of a tracker, into a mirror that readers read.
 
 An object is fetched if it may be a log: by its name, or by its first bytes. What was fetched is remembered
 with its etag, size and time; while those stay, it is not asked for again, and neither is what was no log.
@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers.catalogue import PARQUET_STARTS, SQLITE_STARTS
+from chronicle.readers.servers import CLIENTS
+from chronicle.readers.servers import fetch as of_tracker
 from chronicle.readers.text import head
 from chronicle.workspace.confines import Confines, may_redirect
 from chronicle.workspace.folders import cache, mirror_of, spelled
@@ -62,27 +64,34 @@ def fetch(address: str, *, log_like: IsLog, is_log: IsLog, confines: Confines | 
         raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
     address = address.rstrip("/")
     refused: list[str] = []
-    files, mirror = _file_system(address, confines, refused), mirror_of(address)
-    memory = cache() / "index" / f"{hashlib.sha256(address.encode()).hexdigest()}.json"
     try:
-        files.invalidate_cache()
-        found = dict(_objects(files, address))
-        old, new = _recall(memory), {name: _mark(info) for name, info in found.items()}
-        places = _places(mirror, old.keys() | new.keys())
-        changed = [
-            name
-            for name, mark in new.items()
-            if old.get(name, [])[:3] != mark or (old[name][3] and not places[name].is_file())
-        ]
-        wanted = _each(partial(_wanted, files, found, log_like, is_log), changed)
-        _bounded(address, (new[name][1] for name, take in wanted.items() if take))
-        for name in old.keys() - new.keys():
-            places[name].unlink(missing_ok=True)
-        _each(partial(_get, files, found, places), [name for name, take in wanted.items() if take])
-    except (NothingToRead, LogError):
+        if address.partition("://")[0] in CLIENTS:
+            return of_tracker(address, mirror_of(address))
+        return _synchronised(_file_system(address, confines, refused), address, log_like, is_log)
+    except ChronicleError:
         raise
     except Exception as err:  # of every library its own
         raise _failed(address, err, refused) from None
+
+
+def _synchronised(files: Any, address: str, log_like: IsLog, is_log: IsLog) -> Path:
+    """The mirror of an address with what has changed behind it fetched, and without what is gone."""
+    mirror = mirror_of(address)
+    memory = cache() / "index" / f"{hashlib.sha256(address.encode()).hexdigest()}.json"
+    files.invalidate_cache()
+    found = dict(_objects(files, address))
+    old, new = _recall(memory), {name: _mark(info) for name, info in found.items()}
+    places = _places(mirror, old.keys() | new.keys())
+    changed = [
+        name
+        for name, mark in new.items()
+        if old.get(name, [])[:3] != mark or (old[name][3] and not places[name].is_file())
+    ]
+    wanted = _each(partial(_wanted, files, found, log_like, is_log), changed)
+    _bounded(address, (new[name][1] for name, take in wanted.items() if take))
+    for name in old.keys() - new.keys():
+        places[name].unlink(missing_ok=True)
+    _each(partial(_get, files, found, places), [name for name, take in wanted.items() if take])
     index = {name: [*mark, wanted.get(name, (old.get(name) or [0])[-1])] for name, mark in new.items()}
     memory.parent.mkdir(parents=True, exist_ok=True)
     memory.write_text(json.dumps(index), "utf-8")
@@ -114,7 +123,7 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
     except ImportError:
         raise MissingExtra(f"reading {address}", extra, package) from None
     except ValueError:
-        known = ", ".join(f"{name}://" for name in EXTRAS)
+        known = ", ".join(f"{name}://" for name in (*EXTRAS, *CLIENTS))
         raise UsageError(f"{address}: nothing reads {scheme}://. Known: {known}") from None
 
 

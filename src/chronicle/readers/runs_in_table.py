@@ -40,6 +40,7 @@ ID_NAMES, RUN_NAMES = ("run_id", "run_uuid"), ("run", "run_name", "run_id", "run
 EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
 
 PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
+_PLACES = frozenset((*TIME_NAMES, *METRIC_NAMES, *PART_NAMES, *ID_NAMES, *RUN_NAMES, *PHASE_NAMES))
 TRAINING = {"train", "training"}
 EVALUATIONS = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
@@ -86,6 +87,11 @@ def attempts_of(
     if not attempts:
         raise problems[0]
     return attempts
+
+
+def places_rows(name: str) -> bool:
+    """Whether a column of this name says where its rows belong: their step, clock, run, phase or metric."""
+    return is_counter(name) or column_key(name) in _PLACES
 
 
 # --- runs ---

@@ -154,7 +154,8 @@ def _unwrapped(value: Any) -> Any:
 
 # A fact, and where a document may tell it: keys joined with "/", the first that is there.
 _PLACES: Mapping[str, tuple[str, ...]] = {
-    "name": ("experiment/name",),
+    "name": ("experiment/name", "name"),
+    "project": ("project_name",),
     "host": ("host/hostname", "runtime/hostname", "hostname", "host"),
     "user": ("runtime/user", "username", "user", "email"),
     "os": ("host/os/1", "runtime/os", "os"),

@@ -30,6 +30,7 @@ _RARE = 0.05  # share of cells of a step column that may hold no whole number: d
 _RARE_EPOCHS = 0.01  # share of cells of an epoch column that may hold no whole number
 _RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
+_BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
 _CALLS = "_step"  # of a tracker, which counts its calls: any step that the trainer counts goes before
 
 Mask = NDArray[np.bool_]
@@ -41,13 +42,13 @@ Mask = NDArray[np.bool_]
 @lru_cache(maxsize=_MOST_NAMES)
 def column_key(name: str) -> str:
     """A column name as it is compared: lower case, blanks, dots and dashes as underscores."""
-    return re.sub(r"[\s.\-]+", "_", name.strip().lower())
+    return _BETWEEN_WORDS.sub("_", name.strip().lower())
 
 
 @lru_cache(maxsize=_MOST_NAMES)
 def step_rank(name: str) -> int | None:
     """How well a name says that the column counts steps (0 is best); None where it does not."""
-    whole, last = column_key(name), column_key(re.split(r"[/.]", name)[-1])
+    whole, last = column_key(name), column_key(_LEVEL.split(name)[-1])
     if whole in _RANK:
         return _RANK[whole] + (len(_RANK) if whole == _CALLS else 0)
     return len(_RANK) + _RANK[last] if last in _RANK and last != "epoch" else None

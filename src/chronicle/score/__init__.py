@@ -21,8 +21,8 @@ from chronicle.errors import ChronicleError
 from chronicle.model import Verdict
 from chronicle.score.labels import LABEL_FILES, labelled, load_label
 from chronicle.score.match import CaseResult, Totals, judge, table, total
-from chronicle.workspace.folders import NOTES
 from chronicle.workspace.locks import scratch
+from chronicle.workspace.notes import BESIDE, NOTES
 
 SCHEMA = "chronicle/score/1"
 
@@ -76,7 +76,7 @@ def unlabelled(folder: Path) -> Iterator[Path]:
     """
     with scratch() as place:
         copy = place / "run"
-        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(*LABEL_FILES, NOTES))
+        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(*LABEL_FILES, NOTES, BESIDE))
         yield copy
 
 

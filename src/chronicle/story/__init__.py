@@ -16,9 +16,11 @@ from chronicle.story.grouping import Happening, happenings, ranked
 from chronicle.story.measured import Axis, Ground, axis_of
 from chronicle.story.telling import events
 from chronicle.workspace.config import RunConfig
+from chronicle.workspace.notes import last_review, verdict_of
 
 __all__ = [
     "CANNOT_TELL",
+    "SAID",
     "Axis",
     "Happening",
     "Story",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 CANNOT_TELL = "cannot tell"
+SAID = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
 _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
 _WHOLE = having(Trait.CALM | Trait.PROPERTY)
 _TOLD = 6  # findings in the first paragraph
@@ -43,8 +46,12 @@ _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
 @dataclass(frozen=True)
 class Story:
-    """What a run's record says: the badge of its verdict, its headline, its paragraphs and all events."""
+    """What a run's record says: its verdict and the badge of it, its headline, its paragraphs and all events.
 
+    ``verdict`` is that of the last review by a person; without one it is the diagnosis'.
+    """
+
+    verdict: Verdict
     badge: str
     headline: str
     paragraphs: tuple[str, ...]
@@ -60,15 +67,28 @@ def tell(
     """The story of a run. Pure: the same arguments give the same words."""
     ground = Ground(timeline, diagnosis, config)
     happened = events(ground, notes)
-    badge = CANNOT_TELL if _nobody_can_tell(diagnosis, happened) else diagnosis.verdict.value
+    review = last_review(notes)
+    verdict = (review and verdict_of(review)) or diagnosis.verdict
+    is_open = review is None and _nobody_can_tell(diagnosis, happened)
     headline = _headline(ground, diagnosis, happened)
     sequence = _sequence(ground, diagnosis, happened)
     paragraphs = (
         sequence if sequence != headline else "",
-        _decides(diagnosis, happened),
+        _reviewed(review, diagnosis) if review else "",
+        _decides(diagnosis, happened, "The classifier's verdict" if review else "The verdict"),
         _open(timeline, diagnosis, happened),
     )
-    return Story(badge, headline, tuple(filter(None, paragraphs)), happened)
+    badge = CANNOT_TELL if is_open else verdict.value
+    return Story(verdict, badge, headline, tuple(filter(None, paragraphs)), happened)
+
+
+def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
+    """Who judged the run, and whether the classifier says the same."""
+    who, day = review.author or "A person", f" on {review.at_time[:10]}" if review.at_time else ""
+    verdict, classifier = verdict_of(review), diagnosis.verdict
+    beside = "as the classifier does" if verdict is classifier else f"against the classifier's {classifier}"
+    words = f": “{clipped(' '.join(review.text.split()), 300)}”" if review.text.strip() else "."
+    return f"{who} judged this run {verdict}{day}, {beside}{words}"
 
 
 def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
@@ -160,7 +180,7 @@ def _sequence(ground: Ground, diagnosis: Diagnosis, happened: Sequence[Event]) -
     return " ".join([*parts, *_ending(happened)])
 
 
-def _decides(diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
+def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> str:
     """Which events make the verdict; where none does, the classifier's own reason."""
     decide = deciding(happened, diagnosis.verdict)
     if not decide or diagnosis.verdict is Verdict.GOOD:
@@ -169,7 +189,7 @@ def _decides(diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
     listed = "; ".join(named)
     more = f"; and on {count(len(decide) - 3)} more" if len(decide) > 3 else ""
     noun = "finding" if len(decide) == 1 else "findings"
-    return f"The verdict is {diagnosis.verdict}. It rests on {noun} {listed}{more}."
+    return f"{verdict} is {diagnosis.verdict}. It rests on {noun} {listed}{more}."
 
 
 def _open(timeline: Timeline, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:

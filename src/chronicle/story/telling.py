@@ -23,7 +23,9 @@ from chronicle.story.changes import changes
 from chronicle.story.grouping import RISES, Happening, happenings
 from chronicle.story.measured import Ground, stated
 from chronicle.story.sentences import told
+from chronicle.story.signs import signs
 from chronicle.timeline.endings import endings
+from chronicle.workspace.notes import REVIEWS
 
 _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as the log grows
 _SHOWN_CHANGES = 4
@@ -57,6 +59,7 @@ def events(ground: Ground, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     found = [_found(ground, one) for one in happenings(ground.timeline, ground.diagnosis)]
     placed = [clock.placed(event) for event in _with_ids([*plain, *found])]
     placed = [_with_causes(ground, event, placed) for event in placed]
+    placed = [replace(event, signs=signs(ground, event, placed)) for event in placed]
     placed, said = _with_notes(ground, placed, notes)
     return tuple(sorted([*placed, *(clock.placed(event) for event in said)], key=_order(ground)))
 
@@ -311,13 +314,13 @@ def _with_notes(
             known[place] = replace(known[place], also=(*known[place].also, note.event))
         stem = f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}"
         seen[stem] += 1
-        kind = EventKind.DECISION if note.kind == "decision" else EventKind.NOTE
+        kind = _said_as(note)
         of = known[place] if place is not None else None
         said.append(
             Event(
                 stem if seen[stem] == 1 else f"{stem}.{seen[stem]}",
                 kind,
-                (note.kind or "note").capitalize(),
+                (note.kind or "note").replace("review ", "review: ").capitalize(),
                 note.text,
                 clipped(note.text.split("\n")[0], 120),
                 step=note.step if note.step is not None or of is None else of.step,
@@ -328,6 +331,12 @@ def _with_notes(
             )
         )
     return known, said
+
+
+def _said_as(note: Note) -> EventKind:
+    if note.kind in REVIEWS:
+        return EventKind.REVIEW
+    return EventKind.DECISION if note.kind == "decision" else EventKind.NOTE
 
 
 def _meant(note: Note, made: Sequence[Event]) -> int | None:

@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from chronicle.metrics.arithmetic import rounding
 from chronicle.metrics.roles import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline.courses import (
@@ -194,8 +195,8 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
 
 
 def are_equal_throughout(a: Attempt, b: Attempt) -> bool:
-    """Whether two short logs have several metrics in common, each with the same values at the same steps: a
-    clock of a few epochs proves nothing, all metrics together do."""
+    """Whether two logs have several metrics in common, each with the same values at the same steps: a clock
+    of a few epochs, or one that soon ends in NaN, proves nothing, all metrics together do."""
     both = [(s, b.series[m]) for m, s in a.series.items() if m in b.series and s.role not in SCHEDULES]
     n_equal = 0
     for one, other in both:
@@ -203,11 +204,14 @@ def are_equal_throughout(a: Attempt, b: Attempt) -> bool:
         apart_s = np.abs(one.times[i] - other.times[j])
         if len(i) < _COMMON_SHARE * min(len(one), len(other)) or (apart_s > _SAME_TIME_S).any():
             return False
-        if len(i) >= _COMMON_SAMPLES or not np.allclose(
-            one.values[i], other.values[j], rtol=_EXACT, atol=0.0, equal_nan=True
-        ):
+        x, y = one.values[i], other.values[j]
+        known = np.isfinite(x) & np.isfinite(y)
+        with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
+            rounded = rounding(x[known]) + rounding(y[known]) + _EXACT * np.abs(y[known])
+            off = np.abs(x[known] - y[known]) > rounded
+        if off.any() or not same(x[~known], y[~known]).all():
             return False
-        n_equal += len(np.unique(one.values[i]))
+        n_equal += min(len(np.unique(x)), len(np.unique(y)))
     return len(both) > 1 and n_equal >= _COMMON_SAMPLES
 
 
@@ -223,20 +227,32 @@ def is_part(a: Course, b: Course) -> bool:
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
-    """The keeper with the series that only the other log has, whatever they are called there."""
+    """The keeper with the series that only the other log has, whatever they are called there, and with the
+    times of those that both have, where it has none."""
     own = list(keeper.series.values())
     new = {
         metric: s
         for metric, s in other.series.items()
         if metric not in keeper.series and not any(_alike(o, s) and are_equal(o, s) for o in own)
     }
+    timed = {m: _timed(s, other.series[m]) for m, s in keeper.series.items() if m in other.series}
     return replace(
         keeper,
-        series={**keeper.series, **new},
+        series={**keeper.series, **timed, **new},
         sources=tuple(dict.fromkeys((*keeper.sources, *other.sources))),
         facts={**other.facts, **keeper.facts},
         faults=(*keeper.faults, *other.faults),
     )
+
+
+def _timed(own: Series, other: Series) -> Series:
+    """A series, if it has no times with those that another one has at the same steps."""
+    if np.isfinite(own.times).any() or not np.isfinite(other.times).any():
+        return own
+    i, j = common(own, other)
+    times = np.full(len(own), np.nan)
+    times[i] = other.times[j]
+    return replace(own, times=times)
 
 
 def _alike(a: Series, b: Series) -> bool:

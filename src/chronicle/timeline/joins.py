@@ -31,7 +31,9 @@ _CURSORS = {
     Role.TOKENS: ("tokens read", "tokens"),
     Role.EPOCH: ("epochs read", "epochs"),
 }
-_EVERY_PROCESS_DIFFERS = frozenset({"run", "pid", "started_at", "exit_code", "ended", "format", "summary"})
+_EVERY_PROCESS_DIFFERS = frozenset(
+    {"run", "pid", "started_at", "exit_code", "ended", "format", "summary", "step_counter"}
+)
 _UNITS = {"world_size": "processes", "nodes": "nodes", "gpu_count": "accelerators"}
 
 

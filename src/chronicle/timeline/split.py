@@ -6,6 +6,7 @@ rollback, a relaunch and another seed begin an attempt of their own, and `traini
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.metrics.counters import step_gap
-from chronicle.model import Attempt, Series, StepBack, Steps
+from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
 from chronicle.timeline.courses import Index, Mask, clock, same
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
@@ -25,6 +26,8 @@ _MANY_CUTS, _MANY_SHORT = 1000, 50  # nobody restarts more often
 _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that write by turns
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _AT_ONCE = 4096  # falls that are looked at together
+_LEAST_S, _AS_LONG, _FAR_ABOVE, _AS_MANY = 2.0, 0.5, 10.0, 2  # see `resumes`
+_ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:_time|_s| \(s\))?|_?runtime)")
 _OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
 
 _BLOCKS = (
@@ -34,6 +37,12 @@ _BLOCKS = (
 _SORTED = (
     "{name}: the step goes back in {down} of {rows} rows: taken as rows out of order and sorted. If several "
     "processes wrote this log, name the log of one of them in `paths` of run.toml."
+)
+
+
+_PAUSED = (
+    "{name}: goes on at step {steps} after a pause as long as that of a launch, or with a clock that begins "
+    "anew: taken as a resume. It may have been a hang."
 )
 
 
@@ -56,11 +65,16 @@ def split(
             parts.append(attempt)
             continue
         cuts = starts(ticks)
+        resumed = resumes(happened, ticks, cuts)
         if not relation_given and _separate_blocks(ticks.steps, cuts):
             cuts = []
             doubts.append(_BLOCKS.format(name=attempt.name))
         elif not cuts and (down := len(falls(ticks.steps))) > _rare(ticks):
             doubts.append(_SORTED.format(name=attempt.name, down=down, rows=len(ticks)))
+        elif resumed:
+            steps = ", ".join(map(str, ticks.steps[resumed]))
+            doubts.append(_PAUSED.format(name=attempt.name, steps=steps))
+            cuts = sorted({*cuts, *resumed})
         pieces = _cut(happened, ticks, cuts)
         parts += pieces
         backs += [_disorder(attempt.name, logged, ticks, len(cuts)), *map(_repeats, pieces)]
@@ -146,6 +160,45 @@ def _launches(steps: Steps, down: Index) -> list[int]:
     ranks that write by turns, fall to other steps."""
     anew = len(down) and (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
     return down.tolist() if anew and len(down) <= _most_cuts(steps) else []
+
+
+def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
+    """Rows of the clock at which a process went on from where another one had ended, given the rows at which
+    the step goes back. Nothing of the steps tells; two things may.
+
+    A pause, where a launch is known by its step: half as long as before that, ten times as long as any other
+    pause, and no more often than twice as many launches, since what comes again is an evaluation or a
+    checkpoint. A pause alone proves nothing, and is left to those who look for hangs. And a clock of the
+    process that begins anew within an epoch. Both take a hang for a resume if it is as long as a launch; a
+    run that was restarted is then told of one restart too many, by which nothing is judged.
+    """
+    return sorted({*_pauses(ticks.times, cuts), *_anew(attempt, ticks, cuts)})
+
+
+def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
+    if not cuts or not np.isfinite(times).all():
+        return []
+    pause = np.diff(times, prepend=times[0])
+    launch = float(pause[list(cuts)].min())
+    pause[list(cuts)] = 0.0
+    found = np.flatnonzero(pause >= max(_LEAST_S, _AS_LONG * launch))
+    clear = len(found) and pause[found].min() >= _FAR_ABOVE * np.delete(pause, found).max()
+    return found.tolist() if clear and launch >= _LEAST_S and len(found) <= _AS_MANY * len(cuts) else []
+
+
+def _anew(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
+    """Rows of the clock at which the seconds of a process begin anew, all of them within an epoch."""
+    elapsed = next((s for m, s in attempt.series.items() if _ELAPSED.fullmatch(m.lower())), ticks)
+    epochs = next(iter(attempt.by_role(Role.EPOCH)), ticks)
+    if elapsed is ticks or epochs is ticks:
+        return []
+    if not (np.array_equal(elapsed.steps, ticks.steps) and np.array_equal(epochs.steps, ticks.steps)):
+        return []
+    values, epoch = elapsed.values, np.floor(epochs.values)
+    begin = values[0] + _SHORT_SAMPLES * np.median(np.abs(np.diff(values)))
+    back = np.setdiff1d(np.flatnonzero(values[1:] < values[:-1]) + 1, cuts)
+    within = (values[back] <= begin) & (epoch[back] == epoch[back - 1])
+    return back.tolist() if within.all() and len(back) <= _most_cuts(ticks.steps) else []
 
 
 def _quiet(series: Series, down: Index) -> list[bool]:

@@ -1,12 +1,4 @@
-"""A workspace: the folder that holds chronicle.toml and runs/, the runs in it, and what people add to them.
-
-A line that `chronicle note` adds to runs/<id>/notes.md looks like this, and may be edited by hand:
-
-    - 2026-11-18T22:41+01:00 · ada · decision · step 58900 · event rise-a1-59000: Back to 56 000.
-
-Everything else in the file is a note too, one a paragraph, without a date. Build reads notes and never writes
-them. They are plain text: nothing in them is ever interpreted, neither as Markdown nor as HTML.
-"""
+"""A workspace: the folder that holds chronicle.toml and runs/, and the runs in it."""
 
 from __future__ import annotations
 
@@ -15,10 +7,8 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -28,21 +18,14 @@ from chronicle.errors import ChronicleError, ConfigError, UsageError
 from chronicle.model import Note
 from chronicle.workspace.config import RunConfig, WorkspaceConfig, load
 from chronicle.workspace.confines import Confines
-from chronicle.workspace.locks import appending
+from chronicle.workspace.notes import BESIDE, NOTES, read_notes
 
 CONFIG = "chronicle.toml"
 RUN_CONFIG = "run.toml"
-NOTES = "notes.md"
 LABEL = "label.toml"
 OUR_FILES = (RUN_CONFIG, NOTES, LABEL)
-NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 _OF_SITE = "index"
 _OF_WINDOWS = frozenset(("con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n in range(10))))
-_NOTE = re.compile(
-    r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+-)(?P<author>[^·:\n]+?))??"
-    rf"(?: · (?P<kind>{'|'.join(NOTE_KINDS)}))?(?: · step (?P<step>-?\d+))?"
-    r"(?: · event (?P<event>launch|end|[\w.]+(?:-[\w.]+)+))?: (?P<text>.*)"
-)
 
 
 @dataclass(frozen=True)
@@ -65,8 +48,9 @@ class RunFolder:
 
     @property
     def own_files(self) -> list[Path]:
-        """run.toml, notes.md and label.toml, as far as they exist."""
-        return [f for f in (self.folder / n for n in OUR_FILES) if f.is_file()] if self.folder else []
+        """run.toml, label.toml and the files of notes, as far as they exist."""
+        own = [self.folder / name for name in (RUN_CONFIG, LABEL)] if self.folder else []
+        return [file for file in (*own, *self._notes_files) if file.is_file()]
 
     def published(self, text: str) -> str:
         """A text as it is published: its own logs by their place in the run, not on this machine."""
@@ -83,9 +67,16 @@ class RunFolder:
         return self.folder / NOTES if self.folder else None
 
     @property
+    def _notes_files(self) -> list[Path]:
+        """Where people wrote of this run: its notes.md, and NOTES.log in the folder of a log."""
+        own = [self.notes_file] if self.notes_file else []
+        within = (log if log.is_dir() else log.parent for log in self.logs if log.is_dir() or not own)
+        return [*own, *(folder / BESIDE for folder in dict.fromkeys(within))]
+
+    @property
     def notes(self) -> tuple[Note, ...]:
         """What people noted on this run."""
-        return read_notes(self.notes_file) if self.notes_file else ()
+        return tuple(note for file in self._notes_files for note in read_notes(file))
 
 
 @dataclass(frozen=True)
@@ -159,6 +150,11 @@ class Workspace:
         return runs[run_id]
 
 
+def is_run_folder(path: Path) -> bool:
+    """Whether somebody has described the run in a folder: it has a run.toml, or notes."""
+    return any((path / name).is_file() for name in (RUN_CONFIG, NOTES))
+
+
 def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
     """The run that a folder below runs/ holds: its own logs, and those that run.toml points at.
 
@@ -220,6 +216,7 @@ def init(folder: Path) -> list[Path]:
     """Makes a workspace in ``folder``; returns the files it made. What exists is left as it is."""
     stock = shipped("templates") / "workspace"
     files = {CONFIG: stock / CONFIG, "mkdocs.yml": shipped("mkdocs.yml"), ".gitignore": stock / "gitignore"}
+    files[".gitattributes"] = stock / "gitattributes"
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder that is to become the workspace")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
@@ -243,83 +240,6 @@ def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
         if "=" not in pair:
             raise UsageError(f"--fact {pair!r} must look like key=value")
     return dict(pair.split("=", 1) for pair in pairs)
-
-
-def read_notes(file: Path | None) -> tuple[Note, ...]:
-    """The notes of a file in its order; none where there is no file. Bytes that are no UTF-8 are replaced."""
-    if file is None or not file.is_file():
-        return ()
-    text = file.read_text("utf-8-sig", errors="replace")
-    notes: list[Note] = []
-    paragraph: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        match = _NOTE.fullmatch(line)
-        if (match or not line.strip()) and paragraph:
-            notes.append(Note("\n".join(paragraph)))
-            paragraph = []
-        if match:
-            step, author = match["step"], (match["author"] or "").strip()
-            kind, event = match["kind"] or "", match["event"] or ""
-            notes.append(Note(match["text"], match["at"], kind, int(step) if step else None, author, event))
-        elif line.startswith("  ") and notes and not paragraph:
-            notes[-1] = replace(notes[-1], text=f"{notes[-1].text}\n{line[2:]}")
-        elif line.strip() and not line.startswith("# "):
-            paragraph.append(line)
-    return tuple(notes)
-
-
-def write_note(file: Path, note: Note) -> None:
-    """Adds one note at the end of the file, whole or not at all; what stands there is not touched."""
-    with appending(file) as add:
-        gap = b"" if _ends_a_line(file) else b"\n"
-        add(gap + line_of(note).encode() + b"\n")
-
-
-def _ends_a_line(file: Path) -> bool:
-    with file.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - 1))
-        return stream.read() in (b"", b"\n")
-
-
-def line_of(note: Note) -> str:
-    """The line of notes.md that holds a note; `read_notes` gives it back unchanged."""
-    head = [note.at_time or iso_time(None)]
-    head += [word for word in (note.author, note.kind) if word]
-    head += [f"step {note.step}"] if note.step is not None else []
-    head += [f"event {note.event}"] if note.event else []
-    first, *rest = note.text.strip().splitlines() or [""]
-    return "\n".join([f"- {' · '.join(head)}: {first}", *(f"  {line}" for line in rest)])
-
-
-def author(folder: Path) -> str:
-    """Who writes: user.name of git as ``folder`` has it, else the user of this machine, else empty."""
-    try:
-        asked = subprocess.run(
-            ["git", "config", "user.name"], cwd=folder, capture_output=True, text=True, check=False
-        )
-        name = asked.stdout.strip()
-    except OSError:  # git is not installed
-        name = ""
-    name = name or os.environ.get("USER") or os.environ.get("USERNAME") or ""
-    return re.sub(r"[·:\n]+", " ", name).strip()
-
-
-def iso_time(at: str | None) -> str:
-    """``at`` as ISO 8601 to the minute, with the zone of this machine if it names none; now if None.
-
-    A day alone stays a day.
-
-    Raises:
-        UsageError: not ISO 8601.
-    """
-    try:
-        moment = datetime.fromisoformat(at) if at else datetime.now()
-    except ValueError:
-        raise UsageError(f"--at {at!r} is not ISO 8601. Example: 2026-11-18T22:41+01:00") from None
-    if at and len(at) <= len("2026-11-18"):
-        return moment.date().isoformat()
-    return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="minutes")
 
 
 # Logs behind an address (`s3://bucket/run`) are read from a folder of this machine that mirrors it, and told

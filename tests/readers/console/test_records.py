@@ -75,6 +75,22 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "a table of numpy's savetxt, whose names are parted by commas": (
+        "# step, loss, grad_norm\n" + repeated("{i}.0e+00 {loss} 0.5\n"),
+        {"loss": LOSS, "grad_norm": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
+    "DeepXDE's loss.dat, which names groups of columns": (
+        "# step, loss_train, loss_test, metrics_test\n" + repeated("{i} {loss} 0.25 4.625 0.25 0.75\n"),
+        {
+            "loss_train/1": LOSS,
+            "loss_train/2": steps(*STEPS, first=0.25, by=0),
+            "loss_test/1": steps(*STEPS, first=4.625, by=0),
+            "loss_test/2": steps(*STEPS, first=0.25, by=0),
+            "metrics_test": steps(*STEPS, first=0.75, by=0),
+        },
+        "step",
+    ),
     "a table with borders": (
         "┃ step ┃ loss ┃ lr ┃\n" + repeated("│ {i} │ {loss} │ 1 │\n"),
         {"loss": LOSS, "lr": steps(*STEPS, first=1.0, by=0)},
@@ -118,7 +134,59 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     ),
     "an epoch and a batch of which nobody knows how many there are": (
         "".join(f"TRAIN Batch {n // 6}/{n % 6 * 100} loss {5 - n / 2}\n" for n in range(1, 11)),
-        {"loss": steps(100, 200, 300, 400, 500, 501, 601, 701, 801, 901)},
+        {"loss": steps(*range(100, 1001, 100))},
+        "step",
+    ),
+    "epochs whose batches count from 1, as ESPnet's ranges of batches do": (
+        repeated("{e}epoch:train:1-{b}0batch: iter_time=0.5, loss={loss}\n"),
+        {
+            "epoch": [(10 * step, (step + 1) // 2) for step in STEPS],
+            "iter_time": steps(*range(10, 101, 10), first=0.5, by=0),
+            "loss": steps(*range(10, 101, 10)),
+        },
+        "step",
+    ),
+    "bars of evaluations that have no name, beside one of the whole training": (
+        repeated(
+            "{i}0%|#| {i}/10 [0]\nloss: {loss} lr: 0.5\n50%|#| 1/2 [0]\n100%|#| 2/2 [0]\neval_loss: 7.0\n"
+        ),
+        {
+            "loss": LOSS,
+            "lr": steps(*STEPS, first=0.5, by=0),
+            "eval_loss": steps(*STEPS, first=7.0, by=0),
+        },
+        "step",
+    ),
+    "bars of epochs that tell the loss, and a few lines that count over all of them": (
+        "".join(
+            f"epoch {n // 5}: 50%|#| {n % 5 + 1}/5 [0, loss={4.5 - n / 2}]\n"
+            + (f"global_step={n + 1} eval_loss=7.0\n" if n % 5 == 4 else "")
+            for n in range(10)
+        ),
+        {
+            "epoch": [(n + 1, n // 5) for n in range(10)],
+            "loss": LOSS,
+            "eval_loss": [(5, 7.0), (10, 7.0)],
+        },
+        "step",
+    ),
+    "the same counter in two spellings, one of them seldom": (
+        repeated("iter {i}: loss {loss}, lr 0.5\n") + "Iter 10 | Validation loss 7.0\n",
+        {
+            "loss": LOSS,
+            "lr": steps(*STEPS, first=0.5, by=0),
+            "Validation loss": [(10, 7.0)],
+        },
+        "step",
+    ),
+    "episodes, each with its length": (
+        "".join(f"episode: {n}, step: {5 + 7 * n % 11}, reward: {5 - n / 2}, done: True\n" for n in STEPS),
+        {"step": [(n, 5 + 7 * n % 11) for n in STEPS], "reward": LOSS},
+        "step",
+    ),
+    "steps within episodes": (
+        repeated("episode: {e}, step: {b}, reward: {loss}, done: False\n"),
+        {"episode": [(n, (n + 1) // 2) for n in STEPS], "reward": LOSS},
         "step",
     ),
     "samples that a mean is of count nothing": (
@@ -160,6 +228,14 @@ def test_what_is_read(name, tmp_path):
     attempt = read_text(tmp_path, text)
     assert points(attempt) == wanted
     assert (attempt.facts["format"], attempt.axis) == ("key-value", axis)
+
+
+def test_a_block_without_its_counter_at_the_end_of_a_log_is_told_and_left_out(tmp_path):
+    text = repeated("loss: {loss}\nsamples: {i}00\nstep: {i}\n----------\n")
+    attempt = read_text(tmp_path, text + "loss: 0.25\nsamples: 1100\n")
+    assert points(attempt)["loss"] == LOSS
+    assert attempt.truncated
+    assert not read_text(tmp_path, text).truncated
 
 
 def test_a_configuration_is_a_fact(tmp_path):

@@ -101,35 +101,69 @@ def _may_train(raw: Sequence[bytes]) -> bool:
 def _plan_of(raw: Sequence[bytes]) -> Plan:
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
     all_records = [record for record in records(lines) if record.line_pairs]
-    candidates: dict[str, tuple[int, list[Pair]]] = {}  # rank and occurrences of what may count
-    for record in all_records:
-        for rank, pair in dict.fromkeys(record.counters):
-            candidates.setdefault(key_of(pair), (rank, []))[1].append(pair)
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
-    bars = {key_of(pair) for record in training for pair in record.pairs if pair.name == "progress"}
-    counters = frozenset(
-        key
-        for key, (rank, occurrences) in candidates.items()
-        if _counts(rank, occurrences) and (key in bars or not bars or "progress/" not in key)
-    )
-    twofold = frozenset(key for key in counters if _is_twofold(candidates[key][1]))
-    if _repeats(all_records, Course(counters, phases, twofold)):
-        return Plan(True, counters, phases=phases, twofold=twofold)
+    counters = _counters(all_records)
+    twofold = frozenset(key for key, told in counters.items() if _is_twofold(told))
+    if _repeats(all_records, Course(frozenset(counters), phases, twofold)):
+        return Plan(True, frozenset(counters), phases=phases, twofold=twofold)
     uncounted = not counters and not any(record.epoch for record in all_records)
     return Plan(uncounted and _tells_losses(training), by_row=True, phases=phases)
 
 
-def _counts(rank: int, occurrences: Sequence[Pair]) -> bool:
-    """Whether this counts: a few times at least, and not the same all the while.
+def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
+    """What counts in a log, from the best, with all that it told.
 
-    Samples and tokens only grow; where they do not, they tell how many a mean is of.
+    A better name that comes half as often as another one beside what a training is judged by tells fewer of
+    its rows, and does not count: the other one places what is told with it, too.
     """
-    values = [int(pair.value) for pair in occurrences]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(occurrences)):
+    ranks, told = dict[str, int](), dict[str, list[Pair]]()
+    outer, judged = dict[str, list[float]](), Counter[str]()
+    for record in all_records:
+        for rank, pair in dict.fromkeys(record.counters):
+            key = key_of(pair)
+            ranks.setdefault(key, rank)
+            told.setdefault(key, []).append(pair)
+            outer.setdefault(key, []).append(record.epoch.value if record.epoch else 0.0)
+            judged[key] += record.is_training
+    bars = _bars_of(all_records)
+    known = [
+        key
+        for key in sorted(told, key=ranks.__getitem__)
+        if _counts(ranks[key], told[key], outer[key]) and (key in bars or not bars or "progress/" not in key)
+    ]
+    most = max((judged[key] for key in known), default=0)
+    best = next((i for i, key in enumerate(known) if 2 * len(told[key]) >= most), 0)
+    return {key: told[key] for key in known[best:]}
+
+
+def _bars_of(all_records: Iterable[Record]) -> set[str]:
+    """The bars that a training draws: those beside which, or after which, it is told how it learns."""
+    bars, latest = set[str](), ""
+    for record in all_records:
+        own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
+        latest = own[-1] if own else latest
+        if record.is_training and latest and (own or record.tells_training):
+            bars.add(latest)
+    return bars
+
+
+def _counts(rank: int, told: Sequence[Pair], outer: Sequence[float]) -> bool:
+    """Whether this counts: a few times at least, not the same all the while, and up more often than down.
+
+    ``outer`` are the epochs, or the episodes, in each of which it may begin anew: where it says how long each
+    of them was, it only grows from one to the next. Samples and tokens do not begin anew; where they do, they
+    tell how many a mean is of.
+    """
+    values = [int(pair.value) for pair in told]
+    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(told)):
         return False
     falls = sum(later < before for before, later in pairwise(values))
-    return axis_of(rank) == "step" or _RARE_FALLS * falls <= len(values)
+    within = zip(pairwise(values), pairwise(outer), strict=True)
+    rises = sum(later > before for (before, later), (one, other) in within if one == other)
+    if axis_of(rank) != "step":
+        return _RARE_FALLS * falls <= len(values)
+    return falls <= 2 * rises + 1 or _is_twofold(told)
 
 
 def _is_twofold(occurrences: Sequence[Pair]) -> bool:
@@ -196,7 +230,7 @@ class Course:
         if own:
             self._rank, pair = own[0]
             self.counter, self.axis = pair.name, axis_of(self._rank)
-            if pair.name in self._twofold:
+            if key_of(pair) in self._twofold:
                 self._epoch, pair = pair.value, Pair(pair.name, pair.of)
             self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
             self._count = pair
@@ -207,7 +241,8 @@ class Course:
 
     def _is_elsewhere(self, pair: Pair) -> bool:
         """Whether an evaluation counts its own batches, and not the steps of the training."""
-        same = pair.name == self.counter and pair.value >= self._count.value and pair.of == self._count.of
+        of_one = key_of(pair) == key_of(self._count) and pair.of == self._count.of
+        same = of_one and pair.value >= self._count.value
         return self.last is not None and not same
 
     def _pass(self, pair: Pair, has_epoch: bool) -> float:
@@ -260,12 +295,14 @@ Placed = tuple[Record, dict[str, float], int | None, bool]
 
 def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
     """Each record with its values, its step, and whether it belongs to the training."""
-    blocks_count = False
+    in_blocks = set[str]()  # names that are told in one block with what counts
     for record in _records(log):
         step, own = course.step(record)
-        blocks_count |= record.is_block and own
-        if record.open and blocks_count and not own:
-            break  # what counts its step is still to come
+        if course.counter in record.shape:
+            in_blocks |= {*record.shape} if record.is_block else set()
+        elif record.open and in_blocks.intersection(record.shape):
+            log.truncated = True  # what counts its step is still to come
+            break
         values = record.numbers(course.counter, plan.phases)
         if record.is_block:
             known = {n: v for n, v in values.items() if own or n in log.rows.columns or is_known(n)}

@@ -10,6 +10,7 @@ epoch  train_loss  valid_loss  time     a table: rows under a header that names 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -64,7 +65,8 @@ class Record:
         self.line_pairs, self.open = line_pairs, open
         self.pairs = [item.pair for item in line_pairs]
         self.shape = tuple(pair.name for pair in self.pairs)
-        self.epoch = next((pair for pair in self.pairs if _last_word(pair.name) == "epoch"), None)
+        at = _epoch_at(self.shape)
+        self.epoch = self.pairs[at] if at >= 0 else None
         ranked = [(rank, pair) for pair in self.pairs if (rank := rank_of(pair)) is not None]
         self.counters = sorted(ranked, key=itemgetter(0)) if len(ranked) > 1 else ranked
         metric = next((pair.name for pair in self.pairs if not counts(pair)), "")
@@ -112,6 +114,11 @@ class Record:
     @property
     def is_block(self) -> bool:
         return len({item.line.number for item in self.line_pairs}) > 1
+
+    @property
+    def tells_training(self) -> bool:
+        """Whether it holds a metric that trainings are judged by, and of the training itself."""
+        return not self.evaluation and any(is_judged(n) and not _names_an_evaluation(n) for n in self.shape)
 
     @property
     def is_training(self) -> bool:
@@ -198,6 +205,15 @@ def is_judged(name: str) -> bool:
     return "loss" in name.lower() or role_of(name) in _JUDGED
 
 
+@lru_cache(maxsize=4096)
+def _epoch_at(names: tuple[str, ...]) -> int:
+    """The place of what counts epochs, or of episodes in which other names count steps; -1 for none."""
+    words = [_last_word(name) for name in names]
+    n_counters = sum(_rank_of_name(name) is not None for name in names)
+    outer = ("epoch", "episode")[: 1 + (n_counters > 1)]
+    return next((words.index(word) for word in outer if word in words), -1)
+
+
 def rank_of(pair: Pair) -> int | None:
     """How well a pair counts steps (0 is best); None where it does not. Epochs are not asked here."""
     whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
@@ -242,8 +258,8 @@ def as_bar(pair: Pair) -> Pair:
 
 
 def key_of(pair: Pair) -> str:
-    """The name of a counter; bars without a name are told apart by what they count up to."""
-    return f"progress/{pair.of}" if pair.name == "progress" else pair.name
+    """The name of a counter without its case; bars without a name are told apart by what they count up to."""
+    return f"progress/{pair.of}" if pair.name == "progress" else pair.name.lower()
 
 
 @lru_cache(maxsize=4096)
@@ -267,6 +283,7 @@ _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b"
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
+_OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
 _MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
 
 
@@ -294,6 +311,8 @@ class Table:
             return None
         cells = _bordered(text) or text.split()
         cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
+        if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
+            self.names = _spread(cells)
         if len(cells) != len(self.names):
             return None
         row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := _cell(name, cell))]
@@ -320,6 +339,8 @@ def _header(text: str) -> tuple[str, ...]:
         return ()
     cells = _bordered(text) or _GAP.split(text.strip())
     names = cells if len(cells) > 1 else text.split()
+    if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows that blanks part
+        names = [name.strip() for name in text[2:].split(",")]
     names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
     if not 2 <= len(names) <= _MOST_COLUMNS:
@@ -327,6 +348,25 @@ def _header(text: str) -> tuple[str, ...]:
     if not all(_COLUMN.fullmatch(name) and number(name) is None for name in names):
         return ()
     return tuple(names) if any(map(_counts, names[:2])) or names[0].lower() == "class" else ()
+
+
+def _spread(cells: Sequence[str]) -> tuple[str, ...]:
+    """The names of the cells of DeepXDE's `loss.dat`, of which the header names groups alone.
+
+    A loss of the test stands for each of the training, and metrics behind them: how many losses there are is
+    what brings the ones nearest to the others in the first row, where those of boundaries are the same.
+    """
+    values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
+
+    def apart(n: int) -> float:
+        return (
+            sum(abs(math.log(one / two)) for one, two in zip(values[:n], values[n : 2 * n], strict=True)) / n
+        )
+
+    n_losses = min(range(1, len(values) // 2 + 1), key=apart)
+    sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
+    groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
+    return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
 
 
 def _counts(name: str) -> bool:
@@ -382,11 +422,10 @@ class Gatherer:
         if alone or self._table.would_read(words):
             return None
         names = [pair.name for pair in named]
-        epoch = next((i for i, name in enumerate(names) if _last_word(name) == "epoch"), -1)
         ranks = ((_rank_of_name(name), i, name) for i, name in enumerate(names))
         ranked = sorted(((rank, i, name) for rank, i, name in ranks if rank is not None), key=itemgetter(0))
         record = Record([LinePair(pair, _NO_LINE, _NO_PREFIX) for pair in named], words)
-        return Told(named, record.evaluation, who, at, epoch, ranked)
+        return Told(named, record.evaluation, who, at, _epoch_at(record.shape), ranked)
 
     def take(self, line: Line, prefix: Prefix) -> Iterator[Record]:
         """The records that are complete with this line; one without pairs for a line that says nothing."""

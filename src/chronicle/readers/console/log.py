@@ -341,20 +341,25 @@ def _append(to: array[Any], numbers: NDArray[Any]) -> None:
 class Epochs:
     """Steps that are counted anew in each epoch, as one count; where they do not fall, they are one already.
 
-    In an epoch that was there before it counts from where that one began; what a step that goes back
-    means is decided when attempts are stitched.
+    An epoch is as long as its last step says; where the next one counts from 0, the last step is followed by
+    another distance of two steps, as in tables (`step_axis.steps_per_epoch`). An epoch that was there before
+    counts from where it began; what a step that goes back means is decided when attempts are stitched.
     """
 
     def __init__(self) -> None:
         self._epoch: float | None = None
         self._step = self._before = 0
+        self._distance = 1
         self._begun: dict[float, int] = {}
 
     def step(self, epoch: float, step: int, of: int = 0) -> int:
         """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
         if self._epoch is not None and epoch != self._epoch:
-            later = of or self._step + 1 if step <= self._step and epoch > self._epoch else 0
-            self._before = self._begun.get(epoch, self._before + later)
+            anew = step <= self._step and epoch > self._epoch
+            length = of or self._step + (self._distance if step <= 0 else 0)
+            self._before = self._begun.get(epoch, self._before + length * anew)
+        elif step > self._step:
+            self._distance = step - self._step
         self._begun.setdefault(epoch, self._before)
         self._epoch, self._step = epoch, step
         return self._before + step

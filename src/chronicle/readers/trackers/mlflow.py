@@ -91,10 +91,10 @@ def read_folder(path: Path) -> list[Attempt]:
     """The attempt in a folder of the file store. Raises BadLog where it logged no metric."""
     meta, tags = _meta(path), dict(_texts(path / "tags"))
     facts = {"run": meta.get("run_id") or meta.get("run_uuid", "")}
-    facts |= _about({**meta, "name": meta.get("run_name", "")}, tags)
+    facts |= about({**meta, "name": meta.get("run_name", "")}, tags)
     if experiment := _meta(path.parent).get("name"):
         facts["experiment"] = experiment
-    if told := _listed(_datasets_of_folder(path)):
+    if told := listed(_datasets_of_folder(path)):
         facts["dataset"] = told
     run, faults, truncated = _run(facts), list[Fault](), False
     run.params |= {key: typed(text) for key, text in _texts(path / "params")}
@@ -109,7 +109,7 @@ def read_folder(path: Path) -> list[Attempt]:
     return [attempt]
 
 
-def _about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
+def about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
     """Facts of a run: from its row or meta.yaml (name, status, start_time in ms), and from its tags."""
     facts: dict[str, Any] = {_TAGS[key]: value for key, value in tags.items() if key in _TAGS}
     facts |= {f"tag/{key}": value for key, value in tags.items() if not key.startswith("mlflow.")}
@@ -134,14 +134,14 @@ def _runs(store: Store) -> dict[str, PointLog]:
         row = dict(zip(_RUN, cells, strict=True))
         if row["lifecycle_stage"] == "deleted":
             continue
-        about = {"name": str(row["run_uuid"]), **_about(row, tags.get(row["run_uuid"], {}))}
+        told = {"name": str(row["run_uuid"]), **about(row, tags.get(row["run_uuid"], {}))}
         if row["experiment_id"] in experiments:
-            about["experiment"] = str(experiments[row["experiment_id"]])
+            told["experiment"] = str(experiments[row["experiment_id"]])
         if row["source_version"]:
-            about["git_commit"] = str(row["source_version"])
-        if told := _listed(datasets.get(str(row["run_uuid"]), ())):
-            about["dataset"] = told
-        facts[str(row["run_uuid"])] = about
+            told["git_commit"] = str(row["source_version"])
+        if used := listed(datasets.get(str(row["run_uuid"]), ())):
+            told["dataset"] = used
+        facts[str(row["run_uuid"])] = told
     names = names_of((uuid, about["name"]) for uuid, about in facts.items())
     return {uuid: _run({"run": names[uuid, about["name"]], **about}) for uuid, about in facts.items()}
 
@@ -178,7 +178,7 @@ def _datasets_of_folder(run: Path) -> Iterator[tuple[str, str]]:
             yield dataset.get("name", ""), dataset.get("digest", "")
 
 
-def _listed(datasets: Iterable[tuple[Any, Any]]) -> str:
+def listed(datasets: Iterable[tuple[Any, Any]]) -> str:
     """The data sets in one text, each once: name (digest)."""
     named = dict.fromkeys(f"{name} ({digest})" if digest else str(name) for name, digest in datasets if name)
     return clean(", ".join(named))[:MAX_TEXT]

@@ -1,9 +1,9 @@
 """What clients of trackers keep of a run while there is no server, as rows of one table.
 
 Each keeps messages one behind the other: a point, a parameter, a fact of the run. Only how they are packed
-differs: JSON lines (Neptune, Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or in an
-SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost). The clients' packages are not
-needed.
+differs: JSON lines (Neptune, ClearML, Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or
+in an SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost). The clients' packages are
+not needed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from typing import IO, Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
-from chronicle.readers import plain_yaml
 from chronicle.readers.columns import iso_seconds
-from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.text import Faults, Head, clean
 from chronicle.readers.trackers import NOTHING
@@ -37,6 +35,9 @@ MOST_BYTES = 1 << 32  # that the messages of an archive may unpack to
 LONGEST = 1 << 24  # characters of a message
 
 Row = Mapping[str, Any]
+
+
+_NO_KEY = re.compile("(?!)")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Offline:
     system: str
     mine: Callable[[Head], bool]
     fill: Callable[[Path, PointLog, Faults], bool]
-    key: re.Pattern[str]
+    key: re.Pattern[str] = _NO_KEY
     SUFFIXES: tuple[str, ...] = ()
     FALLBACK: int = -1  # what they begin with is theirs alone, though other readers may know it too
 
@@ -79,21 +80,9 @@ class Offline:
 
 @dataclass(frozen=True)
 class OfflineFolder(Offline):
-    """What one client keeps in a folder for each launch: the file of messages and what is beside it.
-
-    ``file`` is the pattern of its name. ``about`` takes what stands beside it.
-    """
+    """What one client keeps in a folder for each launch; ``file`` is the pattern of the file of messages."""
 
     file: str = "*"
-    about: Callable[[Path, PointLog], None] = lambda folder, log: None
-
-    def read(self, path: Path) -> list[Attempt]:
-        """As of any file, with what stands beside it."""
-        (attempt,) = super().read(path)
-        beside = PointLog({}, "")
-        with suppress(OSError):
-            self.about(path.parent, beside)
-        return [replace(attempt, facts={**attempt.facts, **beside.facts, **config_facts(beside.params)})]
 
     def run_key(self, path: Path) -> str:
         """As of any file, from the name of the folder, if it holds messages of this client."""
@@ -121,19 +110,22 @@ class OfflineFolder(Offline):
 
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
-    """Gives the object on each line to ``take``; whether the last line is cut. Any other line is told."""
+    """Gives each object on a line, or in a list on it, to ``take``; whether the last line is cut. Any other
+    line is told."""
     number = 0
     while line := file.readline(LONGEST):
         number += 1
         try:
-            message = json.loads(line)
+            content = json.loads(line)
         except (ValueError, RecursionError):
-            message = None
-        if isinstance(message, dict):
-            take(message)
+            content = None
+        messages = content if isinstance(content, list) else [content]
+        if messages and all(isinstance(message, dict) for message in messages):
+            for message in messages:
+                take(message)
         elif not line.endswith(b"\n") and len(line) < LONGEST:
             return True
-        else:
+        elif messages:
             faults.add("message is no JSON object; skipped", line=number)
     return False
 
@@ -339,12 +331,6 @@ def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
         log.facts |= {"ended": _SWANLAB_ENDED[state]} if state in _SWANLAB_ENDED else {}
 
 
-def _about_swanlab(folder: Path, log: PointLog) -> None:
-    """The configuration, of which each entry has, among others, its value."""
-    config = _object(plain_yaml.load((folder / "files" / "config.yaml").read_text("utf-8", "replace")))
-    log.params |= {clean(name): entry["value"] for name, entry in config.items() if "value" in _object(entry)}
-
-
 # --- Sacred: metrics.json, config.json and run.json in a folder ---
 
 
@@ -369,15 +355,38 @@ def _sacred_number(value: Any) -> Any:
     return value.get("value") if isinstance(value, dict) else value
 
 
-def _about_sacred(folder: Path, log: PointLog) -> None:
-    log.params |= _document(folder / "config.json")
-    run = _document(folder / "run.json")
-    host, experiment = _object(run.get("host")), _object(run.get("experiment"))
-    ended = {"COMPLETED": "finished", "FAILED": "crashed", "INTERRUPTED": "killed"}.get(
-        str(run.get("status"))
-    )
-    told = {"host": host.get("hostname"), "experiment": experiment.get("name"), "ended": ended}
-    log.facts |= {name: clean(str(value)) for name, value in told.items() if value}
+# --- ClearML: metrics.jsonl in a folder, a list of points on each line ---
+
+_CLEARML = re.compile(rb'\[\{"timestamp": \d+, "type": "training_')
+_REPLACED = re.compile(rb"(?:NaN|Inf) value encountered\. Reporting it as '([^']+)'")
+
+
+def _fill_clearml(path: Path, log: PointLog, faults: Faults) -> bool:
+    said_ms, replaced = _replaced(path.with_name("log.jsonl"))
+    other = set[str]()  # metrics that had this value before it stood for NaN
+
+    def take(message: Row) -> None:
+        if message.get("type") != "training_stats_scalar":
+            return
+        name = clean(f"{message.get('metric')}/{message.get('variant')}")
+        value, time_ms = message.get("value"), message.get("timestamp")
+        time_s = time_ms / 1000 if isinstance(time_ms, int | float) else math.nan
+        if value == replaced and 1000 * time_s < said_ms:
+            other.add(name)
+        is_nan = value == replaced and 1000 * time_s >= said_ms and name not in other
+        log.point(name, message.get("iter"), math.nan if is_nan else value, time_s)
+
+    with path.open("rb") as file:
+        return _taken(file, take, faults)
+
+
+def _replaced(console: Path) -> tuple[float, float]:
+    """When the client told that it writes another number for NaN [Unix ms], and which one; else infinity."""
+    with suppress(OSError, ValueError), console.open("rb") as file:
+        for line in iter(partial(file.readline, LONGEST), b""):
+            if found := _REPLACED.search(line):
+                return float(json.loads(line)[0].get("timestamp", math.inf)), float(found[1])
+    return math.inf, math.nan
 
 
 # --- CatBoost: catboost_training.json in the folder of a training, of which all else there is a copy ---
@@ -436,7 +445,6 @@ BY_NAME = {
             re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
             (".swanlab",),
             file="*.swanlab",
-            about=_about_swanlab,
         ),
         OfflineFolder(
             "neptune",
@@ -458,20 +466,24 @@ BY_NAME = {
             "comet", _COMET_OWN, _is_comet, _fill_comet, re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip")
         ),
         OfflineFolder(
+            "clearml",
+            ":monitor:",
+            lambda head: bool(_CLEARML.match(head.start)),
+            _fill_clearml,
+            file="metrics.jsonl",
+        ),
+        OfflineFolder(
             "sacred",
             "\0",
             lambda head: bool(_SACRED.match(head.start)),
             _fill_sacred,
-            re.compile("(?!)"),
             file="metrics.json",
-            about=_about_sacred,
         ),
         OfflineFolder(
             "catboost",
             "\0",
             lambda head: bool(_CATBOOST.match(head.start)),
             _fill_catboost,
-            re.compile("(?!)"),
             file="catboost_training.json",
         ),
     )

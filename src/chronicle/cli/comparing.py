@@ -1,0 +1,136 @@
+"""`chronicle compare`: runs beside each other, in the terminal: facts, courses at the same steps, events."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import click
+import numpy as np
+
+from chronicle.build.entry import facts
+from chronicle.cli.terminal import badge, event_lines, filled, printable
+from chronicle.metrics.roles import shown_metric
+from chronicle.metrics.values import clipped, count, level, value_words
+from chronicle.model import Event, EventKind, Role, Timeline, Track
+from chronicle.story import Story
+from chronicle.workspace.config import RunConfig
+
+_PLACES = 8  # steps at which courses are compared
+_FACTS, _EVENTS = 60, 60  # rows that a terminal has room for
+_WIDEST = 36  # characters of a cell
+_NEAR_SHARE = 1 / 64  # of the steps that all runs have: what lies so near to a place is averaged there
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One run of a comparison."""
+
+    run_id: str
+    timeline: Timeline
+    story: Story
+    config: RunConfig
+
+
+def lines(runs: Sequence[Compared]) -> Iterator[str]:
+    """What differs between runs: verdicts, facts, the judged metric and the learning rate, and the events."""
+    letters = string.ascii_uppercase[: len(runs)]
+    for letter, run in zip(letters, runs, strict=True):
+        name, said = click.style(printable(run.run_id), bold=True), run.story
+        yield f"{letter}  {name}  {badge(said.verdict, said.badge)}"
+        yield from filled(said.headline, "   ", "   ")
+    rows = _differing(runs)
+    yield from _table("Facts that differ", letters, rows[:_FACTS])
+    if len(rows) > _FACTS:
+        yield f"  {count(len(rows) - _FACTS)} more"
+    losses = [shown_metric(list(run.timeline.series.values())) for run in runs]
+    if all(losses):
+        names = " against ".join(dict.fromkeys(track.metric for track in losses if track))
+        yield from _table(f"{names}, at the same steps", letters, _courses([t for t in losses if t]))
+    rates = [next(iter(run.timeline.by_role(Role.LEARNING_RATE)), None) for run in runs]
+    yield from _table("Learning rate", letters, _schedules(rates))
+    yield from _events(letters, runs)
+
+
+def _table(title: str, letters: str, rows: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
+    """A title and rows of one cell a run, the columns as wide as what they hold."""
+    if not rows:
+        return
+    head = ("", [*letters])
+    cut = [(printable(n), [clipped(printable(c), _WIDEST) for c in cells]) for n, cells in (head, *rows)]
+    first = max(len(name) for name, _ in cut)
+    widths = [max(len(cells[k]) for _, cells in cut) for k in range(len(letters))]
+    yield f"\n{printable(title)}"
+    for name, cells in cut:
+        row = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+        yield f"  {name:<{first}}  {row}".rstrip()
+
+
+def _differing(runs: Sequence[Compared]) -> list[tuple[str, list[str]]]:
+    """The facts that are not the same in all runs; a dash where a run does not state one."""
+    stated = []
+    for run in runs:
+        said = facts(run.timeline, run.config)
+        stated.append(
+            {fact.quantity: f"{value_words(fact.value)} {fact.unit or ''}".strip() for fact in said}
+        )
+    names = dict.fromkeys(name for table in stated for name in table)
+    rows = [(name, [table.get(name) or "–" for table in stated]) for name in names]
+    return [(name, cells) for name, cells in rows if len(set(cells)) > 1]
+
+
+def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
+    """The median of each course near places that all of them reach; no rows where there are none."""
+    live = [(t.steps[t.live], t.values[t.live]) for t in tracks]
+    if not all(len(steps) for steps, _ in live):
+        return []
+    first, last = max(int(s.min()) for s, _ in live), min(int(s.max()) for s, _ in live)
+    if last <= first:
+        return []
+    gaps = [float(np.median(np.diff(steps))) for steps, _ in live if len(steps) > 1]
+    reach = max(_NEAR_SHARE * (last - first), *(gap / 2 for gap in gaps))
+    rows = []
+    for place in np.unique(np.linspace(first, last, _PLACES).round().astype(np.int64)).tolist():
+        cells = []
+        for steps, values in live:
+            near = values[(np.abs(steps - place) <= reach) & np.isfinite(values)]
+            cells.append(level(float(np.median(near))) if len(near) else "–")
+        rows.append((f"step {count(place)}", cells))
+    return rows
+
+
+def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
+    """Highest and last learning rate of each run, with the steps; no rows where no run logged one."""
+    if not any(rates):
+        return []
+    highest, last = [], []
+    for rate in rates:
+        if rate is None or not (rate.live & np.isfinite(rate.values)).any():
+            highest.append("not logged")
+            last.append("not logged")
+            continue
+        kept = rate.live & np.isfinite(rate.values)
+        steps, values = rate.steps[kept], rate.values[kept]
+        top = int(np.argmax(values))
+        highest.append(f"{level(float(values[top]))} at {count(int(steps[top]))}")
+        last.append(f"{level(float(values[-1]))} at {count(int(steps[-1]))}")
+    return [("highest", highest), ("last", last)]
+
+
+def _events(letters: str, runs: Sequence[Compared]) -> Iterator[str]:
+    """The events of all runs in the order of their steps, each with the letter of its run."""
+    plain = (EventKind.LAUNCH, EventKind.END)
+    told: list[tuple[str, Event]] = [
+        (letter, event)
+        for letter, run in zip(letters, runs, strict=True)
+        for event in run.story.events
+        if event.kind not in plain
+    ]
+    told.sort(key=lambda pair: (pair[1].step is None, pair[1].step or 0))
+    if told:
+        yield "\nEvents, in the order of steps"
+    for letter, event in told[:_EVENTS]:
+        yield from event_lines(event, f"{letter}  ")
+    if len(told) > _EVENTS:
+        yield f"  {count(len(told) - _EVENTS)} more"

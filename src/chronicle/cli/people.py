@@ -1,0 +1,112 @@
+"""The commands by which people say something of a run: note, review, triage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from chronicle.cli.commands import VERDICTS, cli, workspace_here
+
+if TYPE_CHECKING:
+    from chronicle.model import Note
+    from chronicle.workspace.folders import Workspace
+
+NOTE_KINDS = click.Choice(["hypothesis", "tried", "decision", "outcome", "lesson"])
+STANCES = click.Choice([*VERDICTS.choices, "confirmed", "disputed"])
+EVENT = click.option(
+    "--event", default="", metavar="ID", help="Event it speaks of, by its id on the run's page."
+)
+AT = click.option("--at", help="Time it speaks of, ISO 8601. [default: now]")
+AUTHOR = click.option("--author", default="", help="Who says so. [default: user.name of git]")
+
+
+@cli.command(short_help="Add a note to a run.")
+@click.argument("run")
+@click.argument("text")
+@EVENT
+@click.option("--step", type=int, help="Step it speaks of; by default that of the event.")
+@AT
+@click.option("--kind", type=NOTE_KINDS, help="What it is.")
+@AUTHOR
+def note(
+    run: str, text: str, event: str, step: int | None, at: str | None, kind: str | None, author: str
+) -> None:
+    """Add the note TEXT to RUN, at the end of runs/RUN/notes.md. Build reads notes and never writes them.
+
+    It is held against what the last build knows of the run: an event that it does not have is an error, a
+    step outside of it a warning.
+    """
+    from chronicle.model import Note
+    from chronicle.workspace.notes import author_in, iso_time
+
+    home = workspace_here()
+    who = author or author_in(home.root)
+    _write(home, run, Note(text, iso_time(at), kind or "", step, who, event))
+
+
+@cli.command(short_help="Say what a person thinks of a run, or of one finding.")
+@click.argument("run")
+@click.argument("says", type=STANCES, metavar="WORD")
+@click.argument("text", default="")
+@EVENT
+@AT
+@AUTHOR
+def review(run: str, says: str, text: str, event: str, at: str | None, author: str) -> None:
+    """Judge RUN: WORD is its verdict, good, unexpected, worrying or bad. TEXT says why.
+
+    With --event the WORD is confirmed or disputed and speaks of that finding. The last verdict of a person
+    is the one that pages, facets and exit codes go by; the classifier's stays beside it. A review clears a
+    run from "Needs attention". It is kept in runs/RUN/notes.md.
+    """
+    from chronicle.errors import UsageError
+    from chronicle.model import Note
+    from chronicle.workspace.notes import STANCES, author_in, iso_time
+
+    of_event = says in STANCES
+    if of_event and not event:
+        raise UsageError(f"{says} speaks of one finding. Name it with --event, by its id on the run's page")
+    if event and not of_event:
+        raise UsageError(f"--event goes with {' or '.join(STANCES)}; {says} is the verdict of a whole run")
+    home = workspace_here()
+    kind = says if of_event else f"review {says}"
+    _write(home, run, Note(text, iso_time(at), kind, None, author or author_in(home.root), event))
+
+
+@cli.command(short_help="Go through what nobody has judged yet.")
+@click.argument("runs", nargs=-1)
+@AUTHOR
+def triage(runs: tuple[str, ...], author: str) -> None:
+    """Go through the findings of RUNS (by default all) that nobody has judged, the gravest run first.
+
+    Each is told and drawn as the last build saw it, and answered with a key: c confirms it, d disputes it, n
+    adds a note, s skips it, q ends. After the findings of a run its verdict may be given. What is answered
+    is written to notes.md at once.
+    """
+    from chronicle.cli.triage import go_through
+    from chronicle.workspace.notes import author_in
+
+    home = workspace_here()
+    go_through(home, runs, author or author_in(home.root))
+
+
+def _write(home: Workspace, run: str, written: Note) -> None:
+    """Adds a note to a run, and says where and what is odd about it."""
+    from chronicle.build.produce import last_entry
+    from chronicle.cli.terminal import outside
+    from chronicle.workspace.notes import write_note
+
+    file = home.run(run).notes_file
+    assert file is not None  # runs of a workspace have a folder
+    warning = outside(written, last_entry(home.root, run)[0])
+    write_note(file, written)
+    click.echo(f"noted in {_shown(file)}")
+    if warning:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _shown(file: Path) -> str:
+    from chronicle.cli.terminal import printable
+
+    return printable(str(file))

@@ -1,0 +1,127 @@
+"""What people say of a run: notes and reviews, one a line, in files that only people and two commands write.
+
+A line that `chronicle note` or `chronicle review` adds to runs/<id>/notes.md looks like this, and may be
+edited by hand:
+
+    - 2026-11-18T22:41+01:00 · ada · decision · step 58900 · event rise-a1-59000: Back to 56 000.
+    - 2026-11-19T09:05+01:00 · jonas · review bad: The level shift never went away.
+
+Everything else in the file is a note too, one a paragraph, without a date. Build reads notes and never writes
+them. They are plain text: nothing in them is ever interpreted, neither as Markdown nor as HTML. `NOTES.log`,
+in the folder of a log, is read in the same way.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from chronicle.errors import UsageError
+from chronicle.metrics.values import moment
+from chronicle.model import Note, Verdict
+from chronicle.workspace.locks import appending
+
+NOTES = "notes.md"
+BESIDE = "NOTES.log"  # notes of people who keep them with the log
+NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
+STANCES = ("confirmed", "disputed")  # what a review says of one event
+REVIEWS = (*(f"review {verdict}" for verdict in Verdict), *STANCES)
+_NOTE = re.compile(
+    r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+-)(?P<author>[^·:\n]+?))??"
+    rf"(?: · (?P<kind>{'|'.join((*NOTE_KINDS, *REVIEWS))}))?(?: · step (?P<step>-?\d+))?"
+    r"(?: · event (?P<event>launch|end|[\w.]+(?:-[\w.]+)+))?: (?P<text>.*)"
+)
+
+
+def read_notes(file: Path | None) -> tuple[Note, ...]:
+    """The notes of a file in its order; none where there is no file. Bytes that are no UTF-8 are replaced."""
+    if file is None or not file.is_file():
+        return ()
+    text = file.read_text("utf-8-sig", errors="replace")
+    notes: list[Note] = []
+    paragraph: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        match = _NOTE.fullmatch(line)
+        if (match or not line.strip()) and paragraph:
+            notes.append(Note("\n".join(paragraph)))
+            paragraph = []
+        if match:
+            step, author = match["step"], (match["author"] or "").strip()
+            kind, event = match["kind"] or "", match["event"] or ""
+            notes.append(Note(match["text"], match["at"], kind, int(step) if step else None, author, event))
+        elif line.startswith("  ") and notes and not paragraph:
+            notes[-1] = replace(notes[-1], text=f"{notes[-1].text}\n{line[2:]}")
+        elif line.strip() and not line.startswith("# "):
+            paragraph.append(line)
+    return tuple(notes)
+
+
+def verdict_of(note: Note) -> Verdict | None:
+    """What a review of the whole run says; None for every other note."""
+    word, _, verdict = note.kind.partition(" ")
+    return Verdict(verdict) if word == "review" else None
+
+
+def last_review(notes: Iterable[Note]) -> Note | None:
+    """The latest review of the whole run; of two of one time the one that was written last."""
+    reviews = sorted((n for n in notes if verdict_of(n) is not None), key=lambda n: moment(n.at_time))
+    return reviews[-1] if reviews else None
+
+
+def write_note(file: Path, note: Note) -> None:
+    """Adds one note at the end of the file, whole or not at all; what stands there is not touched."""
+    with appending(file) as add:
+        gap = b"" if _ends_a_line(file) else b"\n"
+        add(gap + line_of(note).encode() + b"\n")
+
+
+def _ends_a_line(file: Path) -> bool:
+    with file.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 1))
+        return stream.read() in (b"", b"\n")
+
+
+def line_of(note: Note) -> str:
+    """The line of notes.md that holds a note; `read_notes` gives it back unchanged."""
+    head = [note.at_time or iso_time(None)]
+    head += [word for word in (note.author, note.kind) if word]
+    head += [f"step {note.step}"] if note.step is not None else []
+    head += [f"event {note.event}"] if note.event else []
+    first, *rest = note.text.strip().splitlines() or [""]
+    return "\n".join([f"- {' · '.join(head)}: {first}", *(f"  {line}" for line in rest)])
+
+
+def author_in(folder: Path) -> str:
+    """Who writes: user.name of git as ``folder`` has it, else the user of this machine, else empty."""
+    try:
+        asked = subprocess.run(
+            ["git", "config", "user.name"], cwd=folder, capture_output=True, text=True, check=False
+        )
+        name = asked.stdout.strip()
+    except OSError:  # git is not installed
+        name = ""
+    name = name or os.environ.get("USER") or os.environ.get("USERNAME") or ""
+    return re.sub(r"[·:\n]+", " ", name).strip()
+
+
+def iso_time(at: str | None) -> str:
+    """``at`` as ISO 8601 to the minute, with the zone of this machine if it names none; now if None.
+
+    A day alone stays a day.
+
+    Raises:
+        UsageError: not ISO 8601.
+    """
+    try:
+        moment = datetime.fromisoformat(at) if at else datetime.now()
+    except ValueError:
+        raise UsageError(f"--at {at!r} is not ISO 8601. Example: 2026-11-18T22:41+01:00") from None
+    if at and len(at) <= len("2026-11-18"):
+        return moment.date().isoformat()
+    return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="minutes")

@@ -1,0 +1,254 @@
+"""What people say of runs: review and triage as a person calls them, and what follows from it everywhere."""
+
+import json
+
+import numpy as np
+import pytest
+
+from chronicle.cli.triage import HEIGHT, WIDTH, sketch
+from chronicle.workspace.folders import Workspace
+from chronicle.workspace.notes import read_notes
+
+HEALTHY_STEPS = 400
+
+
+def losses(points=HEALTHY_STEPS, nan_from=None):
+    steps = np.arange(1, points + 1)
+    noise = np.random.default_rng(1).normal(0, 0.01, points)
+    loss = 2 + 3 * steps**-0.4 + noise
+    if nan_from is not None:
+        loss[nan_from:] = np.nan
+    return "step,loss\n" + "".join(f"{s},{v:.5f}\n" for s, v in zip(steps, loss, strict=True))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A workspace of a healthy run and one of NaN, built once without theme and search; tests copy it."""
+    from tests.cli.test_cli import plain_engine
+
+    from chronicle.build import build, places
+
+    root = tmp_path_factory.mktemp("people") / "team"
+    (root / "runs" / "calm").mkdir(parents=True)
+    (root / "runs" / "lost").mkdir()
+    (root / "chronicle.toml").write_text("jobs = 1\n")
+    (root / "runs" / "calm" / "log.csv").write_text(losses())
+    (root / "runs" / "lost" / "log.csv").write_text(losses(nan_from=300))
+    plain_engine(root)
+    workspace = Workspace.find(root)
+    build(workspace, workspace.runs(), places(workspace, None))
+    return root
+
+
+@pytest.fixture
+def team(built, tmp_path, chronicle, monkeypatch):
+    import shutil
+
+    root = tmp_path / "team"
+    shutil.copytree(built, root)
+    monkeypatch.chdir(root)
+    return root
+
+
+def entry(root, run_id):
+    return json.loads((root / "build" / "entries" / run_id / "entry.json").read_text())
+
+
+def test_a_person_s_verdict_wins_and_the_classifier_s_stays_visible(team, chronicle):
+    said = chronicle(
+        "review", "lost", "good", "A planned test of NaN.", "--author", "ada", "--at", "2026-11-20"
+    )
+    assert (said.code, said.out) == (0, f"noted in {team}/runs/lost/notes.md\n")
+    assert (
+        team / "runs/lost/notes.md"
+    ).read_text() == "- 2026-11-20 · ada · review good: A planned test of NaN.\n"
+    assert chronicle("build", "--quiet", "--fail-on", "bad").code == 0
+    known = entry(team, "lost")
+    assert (known["verdict"], known["badge"], known["diagnosis"]["verdict"]) == ("good", "good", "bad")
+    assert known["story"][0] == (
+        "ada judged this run good on 2026-11-20, against the classifier's bad: “A planned test of NaN.”"
+    )
+    assert known["story"][1].startswith("The classifier's verdict is bad. It rests on finding ")
+    page = (team / "build/docs/reviews.md").read_text()
+    assert "1 run judged by people; in 1 of them the classifier says something else." in page
+    run_page = (team / "build/docs/runs/lost/index.md").read_text()
+    assert "judged by ada; the classifier: bad" in run_page
+    home = (team / "build/docs/index.md").read_text()
+    assert "Nothing: every run is good" in home
+    assert "reviews.html" in home
+
+
+def test_without_a_review_there_is_no_page_of_reviews(team):
+    assert not (team / "build/docs/reviews.md").exists()
+    assert "reviews.html" not in (team / "build/docs/index.md").read_text()
+
+
+def test_the_last_review_counts(team, chronicle):
+    chronicle("review", "lost", "worrying", "--author", "ada", "--at", "2026-11-21")
+    chronicle("review", "lost", "bad", "--author", "jo", "--at", "2026-11-20")
+    ran = chronicle("classify", "runs/lost", "--fail-on", "bad")
+    assert ran.code == 0
+    assert "▲ worrying" in ran.out
+    chronicle("review", "lost", "bad", "--author", "jo", "--at", "2026-11-21")
+    assert chronicle("classify", "runs/lost", "--fail-on", "bad").code == 1
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ("lost", "disputed", "no"),
+            "disputed speaks of one finding. Name it with --event, by its id on the run's page",
+        ),
+        (
+            ("lost", "bad", "--event", "nan-inf-a1-300"),
+            "--event goes with confirmed or disputed; bad is the verdict of a whole run",
+        ),
+        (("gone", "bad"), "no run 'gone' in "),
+        (
+            ("lost", "disputed", "--event", "nan-inf-a1-900"),
+            "lost has no event 'nan-inf-a1-900'. Did you mean ",
+        ),
+    ],
+)
+def test_a_review_of_what_is_not_there_is_refused(team, chronicle, arguments, message):
+    ran = chronicle("review", *arguments)
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: {message}")
+    assert not (team / "runs/lost/notes.md").exists()
+
+
+def keys(monkeypatch, *lines):
+    """Standard input that is no terminal: one answer a line."""
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def test_triage_writes_each_answer_at_once_and_asks_for_the_verdict(team, chronicle, monkeypatch):
+    keys(monkeypatch, "n", "The data of that day?", "c", "Seen it.", "w")
+    ran = chronicle("triage", "--author", "jo")
+    assert ran.code == 0
+    assert ran.out.endswith("1 finding judged, 0 left. Next: chronicle build\n")
+    assert "nan-inf: The loss was NaN from step 301 to the end (100 logged values)." in ran.out
+    notes = read_notes(team / "runs/lost/notes.md")
+    assert [(n.author, n.kind, n.event != "", n.text) for n in notes] == [
+        ("jo", "", True, "The data of that day?"),
+        ("jo", "confirmed", True, "Seen it."),
+        ("jo", "review worrying", False, ""),
+    ]
+    again = chronicle("triage")
+    assert again.out == "0 findings judged, 0 left. Next: chronicle build\n"
+
+
+def test_triage_ends_with_its_input_and_leaves_what_was_skipped(team, chronicle, monkeypatch):
+    keys(monkeypatch, "x", "s")
+    ran = chronicle("triage", "lost")
+    assert ran.out.endswith("0 findings judged, 1 left. Next: chronicle build\n")
+    keys(monkeypatch)
+    assert chronicle("triage").out.endswith("0 findings judged, 1 left. Next: chronicle build\n")
+    assert not (team / "runs/lost/notes.md").exists()
+
+
+def test_a_disputed_finding_is_listed_with_its_dispute(team, chronicle):
+    for says, who, day in (("confirmed", "ada", "2026-11-19"), ("disputed", "jo", "2026-11-20")):
+        chronicle(
+            "review", "lost", says, "A test.", "--event", "nan-inf-a1-300", "--author", who, "--at", day
+        )
+    assert chronicle("build", "--quiet").code == 0
+    assert entry(team, "lost")["verdict"] == "bad"
+    page = (team / "build/docs/reviews.md").read_text()
+    assert "1 finding judged by people: 0 confirmed, 1 disputed." in page
+    assert "runs/lost/index.html&#35;nan-inf-a1-300" in page
+
+
+def test_triage_before_a_build(tmp_path, chronicle):
+    chronicle("init", ".")
+    ran = chronicle("triage")
+    assert (ran.code, ran.err) == (3, "error: no run was built yet. Remedy: chronicle build\n")
+
+
+def test_notes_beside_a_log_are_read_and_are_no_log(tmp_path, chronicle):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "log.csv").write_text(losses())
+    (tmp_path / "run" / "NOTES.log").write_text("- 2026-11-20 · ada · review bad: Wrong data.\n")
+    ran = chronicle("classify", "run")
+    assert (ran.code, ran.err) == (0, "")
+    assert "■ bad" in ran.out
+    assert "review: bad: ada: Wrong data." in ran.out
+    alone = chronicle("classify", "run/log.csv")
+    assert "■ bad" in alone.out
+
+
+def test_notes_of_two_people_merge(tmp_path, chronicle):
+    """Each adds a line at the end of the same file: git unites them, since `init` says how."""
+    import subprocess
+
+    def git(*arguments):
+        names = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "init.defaultBranch=main")
+        subprocess.run(["git", *names, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    chronicle("init", ".")
+    git("init")
+    (tmp_path / "runs/calm").mkdir()
+    (tmp_path / "runs/calm/log.csv").write_text(losses(20))
+    chronicle("note", "calm", "Started.", "--author", "ada", "--at", "2026-11-18")
+    git("add", "."), git("commit", "-m", "one"), git("checkout", "-b", "jo")
+    chronicle("note", "calm", "From Jo.", "--author", "jo", "--at", "2026-11-19")
+    git("commit", "-am", "two"), git("checkout", "main")
+    chronicle("note", "calm", "From Ada.", "--author", "ada", "--at", "2026-11-19")
+    git("commit", "-am", "three"), git("merge", "jo")
+    assert [note.text for note in Workspace(tmp_path).run("calm").notes] == [
+        "Started.",
+        "From Ada.",
+        "From Jo.",
+    ]
+
+
+def test_a_sketch_shows_a_spike_of_one_sample_and_its_onset():
+    steps = np.arange(1000)
+    values = np.full(1000, 2.0)
+    values[500] = 3.0
+    drawn = sketch(steps, values, 500)
+    assert len(drawn) == HEIGHT + 2
+    assert drawn[0].startswith("3.00 ")
+    blank = chr(0x2800)
+    top = drawn[0].removeprefix("3.00 ")
+    spike = [k for k, c in enumerate(top) if c != blank]
+    assert spike == [500 * (2 * WIDTH - 1) // 999 // 2]
+    assert drawn[-2].index("▲") == len("3.00 ") + spike[0]
+    assert drawn[-1] == f"     0{'999':>{WIDTH - 1}}"
+
+
+@pytest.mark.parametrize(
+    "steps, values",
+    [([], []), ([1], [2.0]), ([1, 2], [np.nan, np.inf]), ([3, 3], [1.0, 2.0])],
+)
+def test_a_sketch_of_nothing_is_empty(steps, values):
+    assert sketch(np.array(steps, np.int64), np.array(values, float), 1) == []
+
+
+def test_a_sketch_marks_what_is_not_finite():
+    values = np.array([1.0, 2.0, np.nan, np.inf])
+    drawn = sketch(np.arange(4), values, 2)
+    assert drawn[-2].count("×") + drawn[-2].count("▲") == 2
+
+
+def test_a_comparison(team, chronicle):
+    ran = chronicle("compare", "calm", "lost")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[0] == "A  calm  ● good"
+    assert "B  lost  ■ bad" in lines
+    assert "loss, at the same steps" in lines
+    row = next(line for line in lines if line.startswith("  step 115 "))
+    assert len(set(row.split()[2:])) == 1  # the same numbers in both, up to the NaN
+    assert any(line.startswith("  B   1 ■ nan-inf: The loss was NaN from step 301") for line in lines)
+
+
+def test_a_comparison_needs_two(team, chronicle):
+    ran = chronicle("compare", "calm")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: a comparison needs two runs; there is 1. Remedy: name another one\n",
+    )

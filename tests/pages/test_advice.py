@@ -1,0 +1,119 @@
+"""Causes by a run's own evidence: how they are ranked, and how often the first one is the true one."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from tests.story.told_specimens import NAMES, RUNS, specimen
+
+from chronicle.cli.terminal import explain
+from chronicle.model import Event, EventKind, Verdict
+from chronicle.pages import PatternPage, load
+from chronicle.pages.advice import Advice, advice, ranked
+from chronicle.pages.gallery import Cause
+from chronicle.story.signs import WORDS, Sign
+
+PAGES = {page.id: page for page in load(RUNS.parent / "gallery")}
+KNOWN = {name: cause for name in NAMES if (cause := specimen(name).config.facts.get("known cause"))}
+SURE = 0.85  # of the runs whose cause is known
+
+LED, RESUMED, ROSE = Sign.GRADIENT_LED, Sign.RESUMED, Sign.RATE_ROSE
+HASTE = Cause("Haste", "proved", "Look at the clock.", (LED,))
+LOSS = Cause("Loss of state", "proved", "Compare the tensors.", (RESUMED, ROSE))
+CHANCE = Cause("Chance", "guess", "Do it again.")
+AGE = Cause("Age", "guess", "Look at the date.", (), (RESUMED,))
+
+
+def names(signs: dict[Sign, bool]) -> list[str]:
+    return [one.cause.cause for one in ranked([HASTE, LOSS, CHANCE, AGE], signs)]
+
+
+def test_signs_for_come_first_and_signs_against_last() -> None:
+    assert names({}) == ["Haste", "Loss of state", "Chance", "Age"]
+    assert names({LED: False}) == ["Loss of state", "Chance", "Age", "Haste"]
+    assert names({LED: True, RESUMED: True, ROSE: True}) == ["Loss of state", "Haste", "Chance", "Age"]
+    assert names({LED: True, RESUMED: True, ROSE: False}) == ["Haste", "Chance", "Loss of state", "Age"]
+
+
+def test_a_cause_says_what_speaks_for_it_against_it_and_was_not_logged() -> None:
+    one = ranked([LOSS], {RESUMED: True})[0]
+    assert (one.speaks_for, one.against, one.not_logged) == (
+        ("it begins at a restart",), (), ("learning rate",),
+    )  # fmt: skip
+    assert ranked([LOSS], {RESUMED: False})[0].against == ("it begins at no restart",)
+    assert ranked([AGE], {RESUMED: True})[0].against == ("it begins at a restart",)
+    assert ranked([AGE], {RESUMED: False})[0] == ranked([AGE], {})[0]
+
+
+def told(signs: dict[str, bool]) -> Advice:
+    event = Event("e", EventKind.FINDING, "E", "It rose.", signs=signs)
+    return advice(event, PatternPage("p", "P", Verdict.BAD, "Lead.", causes=(HASTE, LOSS, AGE)))
+
+
+def test_what_decides_between_the_first_two() -> None:
+    said = "Look at the clock. Not logged, and it would tell: gradient norm, learning rate."
+    assert told({}).check == said
+    assert told({"gradient-led": True, "rate-rose": False, "resumed": True}).check == ""
+
+
+def test_every_sign_has_words_and_speaks_on_some_page() -> None:
+    assert set(WORDS) == set(Sign)
+    causes = [cause for page in PAGES.values() for cause in page.causes]
+    assert {sign for cause in causes for sign in (*cause.when, *cause.unless)} == set(Sign)
+
+
+@cache
+def first(name: str) -> list[str]:
+    """The first-ranked causes of a specimen's events, by the page that has the known one."""
+    one = specimen(name)
+    pages = [(event, PAGES[p]) for event in one.story.events for p in event.patterns]
+    return [
+        told.causes[0].cause.cause
+        for event, page in pages
+        if KNOWN[name] in {cause.cause for cause in page.causes} and (told := advice(event, page)).causes
+    ]
+
+
+@pytest.mark.slow
+def test_known_causes_are_those_of_pages() -> None:
+    assert len(KNOWN) >= 27
+    assert {name for name in KNOWN if not first(name)} == set()
+
+
+@pytest.mark.slow
+def test_the_first_cause_is_mostly_the_true_one() -> None:
+    right = {name for name in KNOWN if set(first(name)) == {KNOWN[name]}}
+    assert len(right) >= SURE * len(KNOWN), set(KNOWN) - right
+
+
+def test_a_training_on_frozen_weights_far_from_its_start_is_not_told_of_initial_weights() -> None:
+    (event,) = (e for e in specimen("idefics-spike-2023-05-27").story.events if e.step == 14524)
+    told = advice(event, PAGES["divergence-no-spike"])
+    assert told.causes[-1].cause.cause == "Initial weights too large for the width"
+    assert told.causes[-1].against == ("far from the start of the run",)
+
+
+def test_after_a_resume_replay_comes_first() -> None:
+    for name in ("ptl-repeat-data-p1", "ptl-repeat-data-p2"):
+        (event,) = (e for e in specimen(name).story.events if "level-shift" in e.patterns)
+        first = advice(event, PAGES["level-shift"]).causes[0]
+        assert first.cause.cause.startswith("New data begin")
+        assert first.speaks_for == ("a restart shortly before",)
+
+
+def test_explain_prints_what_the_page_of_the_run_ranks() -> None:
+    one = specimen("lab-lr-kick")
+    lines = list(explain(one.diagnosis, one.story, "1", PAGES))
+    at = lines.index("   likely causes, by what this run shows:")
+    assert lines[at + 1 : at + 5] == [
+        "     1 The learning rate was raised: by hand, by a schedule that ended, by a resume (proved). "
+        "for: the learning rate rose",
+        "     2 The parameters landed in a worse region, with saturated attention or dead units (reported)",
+        "     3 Numbers out of the range of fp16 together with dirty data (guess). not logged: loss scale",
+        "     4 The rollback before it did not go back far enough (reported). against: no restart shortly "
+        "before",
+    ]
+    assert [line for line in lines if line.startswith("   now: ")] == [
+        f"   now: {step}" for step in PAGES["spike-no-full-recovery"].now[:3]
+    ]

@@ -1,0 +1,108 @@
+"""What event files of one run are to each other: writers of one process, and counters side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.readers.writers import event, frame, simple, summary
+
+from chronicle.model import Attempt, Role
+from chronicle.readers import read
+from chronicle.timeline import stitch
+
+Point = tuple[float, int, str, float]  # Unix seconds, step, tag, value
+
+
+def events(file: Path, points: list[Point]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    version = event(points[0][0], 0, b"\x1a\x0dbrain.Event:2")
+    payloads = [event(time, step, summary([(tag, simple(value))])) for time, step, tag, value in points]
+    file.write_bytes(b"".join(map(frame, [version, *payloads])))
+
+
+def steps(attempt: Attempt) -> dict[str, list[int]]:
+    return {tag: one.steps.tolist() for tag, one in attempt.series.items()}
+
+
+def test_epochs_beside_steps_stand_at_the_last_step_before_their_end(tmp_path: Path) -> None:
+    """Ten steps an epoch, a second each; the accuracy is logged by epoch, half a second after its end."""
+    loss = [(1e9 + k, k, "loss", 2.0) for k in range(60)]
+    accuracy = [(1e9 + 10 * epoch + 9.5, epoch, "val/acc", 0.5) for epoch in range(6)]
+    late = [(1e9 + k, k, "lr", 0.1) for k in range(0, 60, 20)]  # of the same counter, and fewer
+    events(tmp_path / "events.out.tfevents.1", sorted(loss + accuracy + late))
+    (attempt,) = read(tmp_path)
+    assert steps(attempt) == {
+        "loss": list(range(60)),
+        "lr": [0, 20, 40],
+        "val/acc": [9, 19, 29, 39, 49, 59],
+    }
+    assert attempt.facts["step_counter"] == "loss; 6 rows by val/acc"
+
+
+def test_batches_beside_epochs_stand_at_the_epoch_that_they_are_part_of(tmp_path: Path) -> None:
+    """Keras: evaluations count batches, and are written before the end of their epoch."""
+    epochs = [(1e9 + 10 * e + 9.5, e, tag, 2.0) for e in range(6) for tag in ("epoch_loss", "epoch_mae")]
+    batches = [(1e9 + 10 * e + 9.0, 8 * (e + 1), "evaluation_loss_vs_iterations", 2.0) for e in range(6)]
+    events(tmp_path / "events.out.tfevents.1", sorted(epochs + batches))
+    (attempt,) = read(tmp_path)
+    assert list(steps(attempt).values()) == [[0, 1, 2, 3, 4, 5]] * 3
+
+
+def test_one_counter_is_left_alone_however_late_its_values_come(tmp_path: Path) -> None:
+    """An evaluation that another process does lags behind, by no factor, and falls where the loss does."""
+    trained = [*range(60), *range(30, 60)]
+    loss = [(1e9 + k, step, "loss", 2.0) for k, step in enumerate(trained)]
+    judged = [(1e9 + k + 25, step, "eval/loss", 2.0) for k, step in enumerate(trained) if step % 10 == 0]
+    events(tmp_path / "events.out.tfevents.1", sorted(loss + judged))
+    (attempt,) = read(tmp_path)
+    assert steps(attempt)["eval/loss"] == [0, 10, 20, 30, 40, 50, 30, 40, 50]
+    assert "step_counter" not in attempt.facts
+
+
+def test_a_writer_belongs_to_its_process_though_it_writes_first(tmp_path: Path) -> None:
+    """Of each launch of Keras the first evaluation is written before the first epoch is over."""
+    for launch in range(2):
+        begun = 1_000_000_000 + 100 * launch
+        of_launch = f"host.{7 + launch}"
+        train = [(begun + 9.5 + k, 5 * launch + k, "epoch_loss", 2.0) for k in range(5)]
+        held_out = [(begun + 9.0 + k, 5 * launch + k, "epoch_loss", 3.0) for k in range(5)]
+        events(tmp_path / f"train/events.out.tfevents.{begun}.{of_launch}.0.v2", train)
+        events(tmp_path / f"validation/events.out.tfevents.{begun + 9}.{of_launch}.1.v2", held_out)
+    assert [steps(one) for one in read(tmp_path)] == [
+        {"train/epoch_loss": [0, 1, 2, 3, 4], "validation/epoch_loss": [0, 1, 2, 3, 4]},
+        {"train/epoch_loss": [5, 6, 7, 8, 9], "validation/epoch_loss": [5, 6, 7, 8, 9]},
+    ]
+
+
+def monitor(file: Path, begun: float, rows: list[tuple[int, float]]) -> None:
+    """What Gym's Monitor writes of each episode: reward, length, seconds since the environment was made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f'#{{"t_start": {begun}, "env_id": "CartPole-v1"}}', "r,l,t"]
+    lines += [f"{length}.0,{length},{at}" for length, at in rows]
+    file.write_text("\n".join(lines) + "\n")
+
+
+def test_environments_are_one_series_of_episodes_in_the_order_in_which_they_end(tmp_path: Path) -> None:
+    monitor(tmp_path / "0.monitor.csv", 1e9, [(20, 2.0), (30, 6.0)])
+    monitor(tmp_path / "1.monitor.csv", 1e9 + 1, [(10, 0.5), (25, 3.0)])
+    (attempt,) = read(tmp_path)
+    reward = attempt.series["episode reward"]
+    assert (reward.steps.tolist(), reward.values.tolist()) == ([10, 30, 55, 85], [10, 20, 25, 30])
+    assert (reward.role, attempt.sources) == (
+        Role.OBJECTIVE,
+        (str(tmp_path / "0.monitor.csv"), str(tmp_path / "1.monitor.csv")),
+    )
+
+
+def test_episodes_stand_at_the_steps_of_the_log_in_their_folder(tmp_path: Path) -> None:
+    """A second launch counts on from step 4000, and its environments count from nothing."""
+    reward = [(1e9 + 10 * k, 4000 + 128 * k, "rollout/ep_rew_mean", 20.0 + k) for k in range(1, 11)]
+    events(tmp_path / "events.out.tfevents.1000000003.vm.7.0", reward)
+    monitor(tmp_path / "0.monitor.csv", 1e9, [(20, 15.0), (30, 30.0), (40, 95.0)])
+    timeline = stitch(read(tmp_path))
+    assert {name: (track.steps.tolist()[-3:], track.role) for name, track in timeline.series.items()} == {
+        "rollout/ep_rew_mean": ([5024, 5152, 5280], Role.OBJECTIVE),
+        "episode reward": ([4192, 4384, 5216], Role.SCORE),
+        "episode length": ([4192, 4384, 5216], Role.OTHER),
+        "elapsed (s)": ([4192, 4384, 5216], Role.OTHER),
+    }
