@@ -20,6 +20,7 @@ KINDS = [
     "chronicle.html",
     "experiments.html",
     "404.html",
+    "cases/index.html",
     "patterns/index.html",
     "patterns/repeat-data.html",
     "patterns/attention-logit-growth.html",
