@@ -107,6 +107,7 @@ class Torture:
         (self.work / "theme" / "main.html").write_text("{{ page.content }}")
         (self.work / "mkdocs.yml").write_text(PLAIN)
         self.known: dict[int, dict[str, str]] = {}
+        self.n_of_a_build = 0
         for number in range(n_runs):
             run = self.work / "runs" / f"run-{number}"
             run.mkdir()
@@ -136,6 +137,14 @@ class Torture:
         _, said = self.run(*arguments, dying=(0, 0))
         return int(said.split("operations ")[1])
 
+    def operations_of_a_build(self) -> int:
+        """The same of a build that has work; counted once."""
+        if not self.n_of_a_build:
+            self.run("build", "-q", "--jobs", "1")
+            self.turn(1)
+            self.n_of_a_build = self.operations("build", "-q", "--jobs", "1")
+        return self.n_of_a_build
+
     def site(self) -> dict[str, str]:
         """The files of the site and their hashes."""
         return tree(self.work / "build" / "site")
@@ -162,7 +171,7 @@ class Torture:
         tally.holds("Traceback" not in said, f"{what}: a traceback")
         tally.holds(self.site() == after, f"{what}: the next build gives other bytes")
         tally.holds(not os.listdir(self.temporary), f"{what}: {os.listdir(self.temporary)} is left")
-        left = {"docs", "entries", "lock", "site"} ^ set(os.listdir(self.work / "build"))
+        left = {"docs", "entries", "lock", "made.json", "site"} ^ set(os.listdir(self.work / "build"))
         tally.holds(not left, f"{what}: {sorted(left)} is left or missing in build")
 
     def turn(self, number: int) -> tuple[dict[str, str], dict[str, str]]:
@@ -201,9 +210,7 @@ def spread_over(n: int, most: int) -> list[int]:
 def kills_by_operation(torture: Torture, most: int) -> Tally:
     """A build that dies at an operation on files, for up to ``most`` of these."""
     tally = Tally()
-    torture.run("build", "-q", "--jobs", "1")
-    torture.turn(1)
-    n = torture.operations("build", "-q", "--jobs", "1")
+    n = torture.operations_of_a_build()
     for number, at in enumerate(spread_over(n, most)):
         before, after = torture.turn(number)
         torture.run("build", "-q", "--jobs", "1", dying=(at, -signal.SIGKILL))
@@ -274,9 +281,7 @@ def killed_adds_and_notes(torture: Torture, most: int) -> Tally:
 def refusals(torture: Torture, most: int) -> Tally:
     """Operations that the system refuses: one line with a remedy, the site whole, the next build as ever."""
     tally = Tally()
-    torture.run("build", "-q", "--jobs", "1")
-    torture.turn(1)
-    n = torture.operations("build", "-q", "--jobs", "1")
+    n = torture.operations_of_a_build()
     for number, (kind, at) in enumerate((kind, at) for at in spread_over(n, most) for kind in REFUSALS):
         before, after = torture.turn(number)
         code, said = torture.run("build", "-q", "--jobs", "1", dying=(at, REFUSALS[kind]))

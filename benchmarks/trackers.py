@@ -22,8 +22,9 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import chronicle
 from benchmarks.page import arguments, markdown, show
+from benchmarks.pictures import pt, save, sheet, theme
 from chronicle.figures.panels import segments
-from chronicle.figures.style import LIGHT, Tokens, pt, save, sheet, theme
+from chronicle.figures.style import LIGHT
 from chronicle.model import Floats, Steps, Timeline
 from chronicle.timeline import live
 
@@ -83,10 +84,10 @@ def table(timeline: Timeline, metric: str, kept: dict[str, Points]) -> str:
     return markdown(["tool", "points kept", "of these overtaken", "live points lost"], rows)
 
 
-def picture(timeline: Timeline, metric: str, kept: dict[str, Points], file: Path, t: Tokens) -> None:
+def picture(timeline: Timeline, metric: str, kept: dict[str, Points], file: Path) -> None:
     """All of them below each other over one axis."""
-    height = len(kept) * (PANEL + GAP) + 40
-    with theme(t):
+    height, t = len(kept) * (PANEL + GAP) + 40, LIGHT
+    with theme():
         figure = sheet(WIDTH, height)
         all_steps, all_values = as_logged(timeline, metric)
         finite = all_values[np.isfinite(all_values)]
@@ -129,7 +130,7 @@ def main() -> None:
     }
     show("trackers", table(timeline, given.metric, kept), given.write, DOCS / "trackers.md")
     if given.write:
-        picture(timeline, given.metric, kept, DOCS / "pictures" / "trackers.webp", LIGHT)
+        picture(timeline, given.metric, kept, DOCS / "pictures" / "trackers.webp")
 
 
 if __name__ == "__main__":

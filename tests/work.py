@@ -8,6 +8,16 @@ from types import FrameType
 from typing import Any
 
 
+def in_proportion(work: Callable[[int], Any], length: int) -> bool:
+    """Whether work on an input of this length takes about twice the calls of work on half of it.
+
+    Matching an expression is one call, whatever it costs: ``length`` is chosen so large that as many steps as
+    its square would not come to an end.
+    """
+    work(length // 16)  # what is imported and compiled once
+    return n_calls(lambda: work(length)) < 2.5 * n_calls(lambda: work(length // 2))
+
+
 def n_calls(function: Callable[[], Any]) -> int:
     """Calls of Python and of C functions while ``function`` runs: what grows with the square shows in it."""
     count = 0

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 
 from benchmarks.classifier import confidences, page, tables
 from benchmarks.classifier.judging import Judged
-from chronicle.figures.style import LIGHT, pt, save, sheet, theme
+from benchmarks.pictures import pt, save, sheet, theme
+from chronicle.figures.style import LIGHT
 
 COLUMNS = 4
 
@@ -19,7 +20,7 @@ def recall(rows: Sequence[Judged]) -> None:
     """One panel a kind: the share found, and found under the right name, by height."""
     kinds = tables.grouped(rows, lambda r: r.kind)
     down = -(-len(kinds) // COLUMNS)
-    with theme(LIGHT):
+    with theme():
         figure = sheet(900, 40 + 165 * down)
         axes = figure.subplots(down, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
         for ax, (kind, group) in zip(axes, kinds.items(), strict=False):
@@ -63,7 +64,7 @@ def _plain(ax: Axes) -> None:
 def reliability(said: Sequence[confidences.Said]) -> None:
     """Share right against confidence: as the rules said it, and calibrated without the finding's source."""
     raw = np.array([s.evidence for s in said])
-    with theme(LIGHT):
+    with theme():
         figure = sheet(560, 460)
         ax = figure.subplots()
         ax.plot([0, 1], [0, 1], color=LIGHT["dead"], linewidth=pt(1))

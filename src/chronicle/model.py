@@ -429,9 +429,8 @@ class Event:
     ``end_step`` count what the log counts (None: not known, or not over); ``time`` is ISO 8601, of a day
     alone where no more is known, or empty. ``verdict`` and ``patterns`` are those of a finding, ``parts``
     the ids of all findings that saw it, ``live`` is False on a branch that was discarded. ``causes`` are what
-    this run shows shortly before it, the nearest first, and ``signs`` what the log says of its surroundings
-    (`chronicle.story.signs`; a sign that nobody can tell is absent). ``of`` is the event that a note speaks
-    of, ``who`` its author, or the host of a fault.
+    this run shows shortly before it, the nearest first, ``signs`` what is true around it (absent: nobody can
+    tell; `chronicle.story.signs`). ``of`` is the event of a note, ``who`` its author, or the host of a fault.
     """
 
     id: str
@@ -463,10 +462,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Figure:
-    """One drawn figure: files by theme and width, with their size in CSS pixels.
+    """One drawn figure, for both themes: "whole", "finding-1", ...
 
-    ``name`` is "whole", "finding-1", ...; ``files`` maps "light", "dark", "light-narrow", "dark-narrow"
-    (or "any" for a thumbnail) to (path relative to the entry's folder, width_px, height_px).
+    ``files`` maps "wide" and "narrow", or "any", to (path in the entry's folder, width_px, height_px).
     """
 
     name: str

@@ -8,18 +8,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.pages.samples import healthy, many, rollback, site
 from tests.pages.test_hostile import poisoned, told
 
 from chronicle.build.engines import write_tree
+from chronicle.figures.sheet import Sheet
 from chronicle.model import Entry
 from chronicle.pages import assets, load_cases, pages
 from chronicle.pages.gallery import Case
@@ -89,21 +87,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def figures(entries: list[Entry]) -> Iterator[tuple[str, bytes]]:
-    """An image of one colour for every figure of every entry, dark ones dark."""
+    """An empty figure for every figure of every entry."""
     for entry in entries:
         folder = f"runs/{entry.run_id}/"
         yield folder + "entry.json", b"{}"
-        yield folder + "series.csv", b"step\n"
+        yield folder + "series.csv.gz", b"step\n"
         for figure in entry.figures:
-            for theme, (path, width, height) in figure.files.items():
-                yield folder + path, image("#11161D" if "dark" in theme else "#F5F6F8", width, height)
-
-
-@cache
-def image(colour: str, width: int, height: int) -> bytes:
-    data = BytesIO()
-    Image.new("RGB", (width, height), colour).save(data, "webp", lossless=True)
-    return data.getvalue()
+            for path, width, height in figure.files.values():
+                yield folder + path, Sheet(width, height).svg()
 
 
 @pytest.fixture(scope="session")

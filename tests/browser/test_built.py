@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PIL import Image
 from playwright.sync_api import Browser
 from tests.browser.conftest import Opened, opened_page
 
@@ -65,8 +64,17 @@ def test_every_page_of_a_built_site_is_whole(opened: Opened) -> None:
 
 
 def test_one_thumbnail_serves_both_themes(opened: Opened) -> None:
-    with Image.open(opened.root / "runs" / RUNS[0] / "thumb.webp") as thumb:
-        assert thumb.convert("RGBA").getpixel((0, 0))[3] == 0
+    thumb = opened.root / "runs" / RUNS[0] / "thumb.svg"
+    page = opened.page
+    page.goto(thumb.as_uri())
+    colours = {"light": set(), "dark": set()}
+    for scheme, seen in colours.items():
+        page.emulate_media(color_scheme=scheme)
+        seen |= set(
+            page.evaluate("[...document.querySelectorAll('g path')].map(p => getComputedStyle(p).color)")
+        )
+    assert colours["light"] == colours["dark"] <= {"rgb(59, 125, 191)", "rgb(128, 128, 128)"}
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgba(0, 0, 0, 0)"
 
 
 @pytest.mark.slow

@@ -50,7 +50,10 @@ def shown(page: Page) -> set[str]:
     figures = page.locator(".ch-fig img:visible")
     for i in range(figures.count()):
         figures.nth(i).scroll_into_view_if_needed()
-    return {name.split("-")[-1] for name in figures.evaluate_all("e => e.map(i => i.currentSrc)")}
+    return {
+        re.sub(r".*-(wide|narrow)", r"\1", name)
+        for name in figures.evaluate_all("e => e.map(i => i.currentSrc)")
+    }
 
 
 def row(page: Page, label: str) -> str:
@@ -242,19 +245,19 @@ def test_every_place_of_the_guide_that_search_knows_exists(opened: Opened) -> No
 @pytest.mark.parametrize("opened", [DARK], indirect=True)
 def test_dark_readers_get_dark_figures(opened: Opened) -> None:
     page = opened.go("runs/demo-rollback/index.html")
-    assert shown(page) == {"dark.webp"}
+    assert shown(page) == {"wide.svg#only-dark"}
     page.locator("label[for^=__palette]:visible").first.click()
     expect(page.locator(".ch-dark").first).to_be_hidden()
-    assert shown(page) == {"light.webp"}
+    assert shown(page) == {"wide.svg#only-light"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opened", [PHONE], indirect=True)
 def test_phones_get_narrow_figures_only(opened: Opened) -> None:
     page = opened.go("runs/demo-rollback/index.html")
-    assert shown(page) == {"narrow.webp"}
+    assert shown(page) == {"narrow.svg#only-light"}
     names = "performance.getEntriesByType('resource').map(e => e.name)"
-    assert [name for name in page.evaluate(names) if name.endswith(("light.webp", "dark.webp"))] == []
+    assert [name for name in page.evaluate(names) if "-wide.svg" in name] == []
 
 
 @pytest.mark.slow

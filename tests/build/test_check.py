@@ -29,11 +29,11 @@ def git(folder, *arguments):
 def test_what_is_damaged_is_told_and_made_again(chronicle, built):
     assert chronicle("check").out == f"all is whole in {built}\n"
     entry, site = built / "build" / "entries" / "a", built / "build" / "site"
-    figure = entry / "whole-dark.webp"
+    figure = entry / "whole-wide.svg"
     whole, times = figure.read_bytes(), (figure.stat().st_atime_ns, figure.stat().st_mtime_ns)
     figure.write_bytes(bytes(len(whole)))
     os.utime(figure, ns=times)  # as a disk does that loses bits
-    (entry / "series.csv").unlink()
+    (entry / "series.csv.gz").unlink()
     (site / "runs" / "a" / "entry.json").write_text("{}")
     (site / "index.html").write_text("")
     (built / "runs" / "a" / "notes.md").write_bytes(b"# Notes\n\nna\xefve\n")
@@ -47,7 +47,7 @@ def test_what_is_damaged_is_told_and_made_again(chronicle, built):
         "Remedy: save it as UTF-8",
         f"error: {figure}: holds something else than what was written. "
         "Remedy: chronicle build, which makes it again",
-        f"error: {entry}/series.csv: is missing. Remedy: chronicle build, which makes it again",
+        f"error: {entry}/series.csv.gz: is missing. Remedy: chronicle build, which makes it again",
         f"error: {site}/index.html: is missing. Remedy: chronicle build, which makes it again",
     ]
     (built / "runs" / "a" / "more.csv").unlink()

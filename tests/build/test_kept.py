@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.cli.test_cli import healthy
 from tests.readers.writers import event_log
 
-from chronicle.build.produce import Product, last_entry, produce
+from chronicle.build.produce import Product, diagnose, last_entry, produce
 from chronicle.build.store import damaged, forget
 from chronicle.errors import Defect
 from chronicle.readers import csv_tables, events, read_all
@@ -56,7 +57,7 @@ def kept(product: Product) -> Product:
 
 
 def test_a_halved_figure_is_made_again(kept: Product) -> None:
-    figure = next(kept.folder.glob("*.webp"))
+    figure = next(kept.folder.glob("*.svg"))
     whole = figure.read_bytes()
     figure.write_bytes(whole[: len(whole) // 2])
     assert damaged(kept.folder) == [figure.name]
@@ -66,7 +67,7 @@ def test_a_halved_figure_is_made_again(kept: Product) -> None:
 
 
 def test_a_cut_table_a_changed_verdict_and_a_lost_file_are_made_again(kept: Product) -> None:
-    for spoil in ("series.csv", "entry.json", "whole-light.webp"):
+    for spoil in ("series.csv.gz", "entry.json", "whole-wide.svg"):
         produce(kept)
         file = kept.folder / spoil
         times = file.stat().st_atime_ns, file.stat().st_mtime_ns
@@ -75,12 +76,21 @@ def test_a_cut_table_a_changed_verdict_and_a_lost_file_are_made_again(kept: Prod
             file.write_bytes(entry.replace(b'"verdict": "good"', b'"verdict": "bad "'))
             assert file.read_bytes() != entry
             os.utime(file, ns=times)
-        elif spoil == "series.csv":
+        elif spoil == "series.csv.gz":
             file.write_bytes(file.read_bytes()[:-5])
         else:
             file.unlink()
         assert kept.cached() is None, spoil
         assert damaged(kept.folder) == [spoil]
+
+
+def test_the_packed_table_of_points_has_all_of_them_and_the_same_bytes_again(kept: Product) -> None:
+    table = kept.folder / "series.csv.gz"
+    before = table.read_bytes()
+    timeline, _, _ = diagnose(kept.run, kept.config)
+    assert len(pd.read_csv(table)) == sum(map(len, timeline.series.values()))
+    produce(kept)
+    assert table.read_bytes() == before
 
 
 def test_what_is_damaged_is_not_told_by_a_list(kept: Product, tmp_path: Path) -> None:
@@ -97,7 +107,7 @@ def test_what_was_copied_from_elsewhere_is_still_kept(kept: Product) -> None:
     for file in kept.folder.iterdir():
         os.utime(file, ns=(10**18, 10**18))
     assert kept.cached()
-    assert json.loads((kept.folder / "kept.json").read_text())["files"]["series.csv"][1] == 10**18
+    assert json.loads((kept.folder / "kept.json").read_text())["files"]["series.csv.gz"][1] == 10**18
 
 
 @pytest.mark.parametrize("junk", ["", "[]", '{"key": 1}', '{"key": "x", "files": {"../a": [1, 2, "3"]}}'])
@@ -164,7 +174,7 @@ def test_one_event_file_that_a_reader_of_many_fails_on_costs_that_one(
 
 def test_a_full_disk_is_no_defect_of_a_run(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: object, **options: object) -> None:
-        raise OSError(28, "No space left on device", "whole-light.webp")
+        raise OSError(28, "No space left on device", "whole-wide.svg")
 
     monkeypatch.setattr("chronicle.figures.draw", full)
     with pytest.raises(OSError, match="No space left on device"):

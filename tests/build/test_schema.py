@@ -41,7 +41,7 @@ def entry() -> model.Entry:
     return model.Entry(
         ENTRY, "r", "Title", model.Verdict.BAD, "bad", "Headline.", ("Story.",), (EVENT,), DIAGNOSIS,
         (model.Fact("Points logged", 3, "points", "counted"),), (), (model.Note("x", step=4, event="rise"),),
-        (model.Figure("whole", {"light": ("whole.webp", 900, 300)}, "alt"),), ("w",),
+        (model.Figure("whole", {"wide": ("whole.svg", 900, 300)}, "alt"),), ("w",),
         {"project": "p"}, ({"name": "run.csv"},), ({"metric": "loss"},), "0" * 64, "1", (FAULT,),
     )  # fmt: skip
 
@@ -147,7 +147,7 @@ def test_an_entry_comes_back():
     assert entry_json(again) == entry_json(entry())
     assert again.verdict is model.Verdict.BAD
     assert (again.events[0].kind, again.events[0].verdict) == (model.EventKind.FINDING, model.Verdict.BAD)
-    assert again.figures[0].files["light"] == ("whole.webp", 900, 300)
+    assert again.figures[0].files["wide"] == ("whole.svg", 900, 300)
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_a_first_attempt_proves_nothing():
     assert proofs(training("a", range(1000), np.arange(1000) % 40)) == {}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.integers(100, 700), st.integers(100, 700), st.floats(0, 0.8))
 def test_noise_of_its_own_is_never_a_proof(seed, old, new, memory):
     """Also where it is smoothed, as running means in logs are."""
@@ -184,7 +184,7 @@ def slow_share(old, new, lag):
     return float((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 1000), st.integers(0, 60))
 def test_the_correlation_is_that_of_a_slow_twin(seed, lag):
     batches = np.arange(200)

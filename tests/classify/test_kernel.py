@@ -111,7 +111,7 @@ BACK_BEFORE_THE_PEAK = [
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=120))
 @example(BACK_BEFORE_THE_PEAK)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_nothing_raises_and_every_event_lies_in_the_series(values: list[float]) -> None:
     for e in judged(np.array(values)):
         assert 0 <= e.onset < len(values)

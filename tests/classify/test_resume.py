@@ -93,15 +93,6 @@ def test_each_replay_is_lower_than_the_one_before() -> None:
     assert first.evidence["replayed_steps"] == pytest.approx(300, abs=10)
 
 
-def test_a_replay_that_is_not_over_is_told_by_validation_alone() -> None:
-    run = repeat_data(2, 1, 9, length=600)
-    (finding,) = findings(run, "repeat-data")
-    assert finding.start_step == 900 and finding.end_step is None and finding.confidence < 0.7
-    for attempt in run.attempts:
-        attempt.series.pop("val_loss")  # type: ignore[attr-defined]
-    assert "repeat-data" not in patterns(run)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_better_data_after_a_resume_are_not_repeated_ones(seed: int) -> None:
     assert "repeat-data" not in patterns(lower_after_resume(seed))

@@ -130,6 +130,16 @@ def test_what_rounding_makes_is_no_step_of_an_epoch() -> None:
     assert "level-shift" not in classify({**columns, "loss": (steps, np.round(loss, 4))}).patterns
 
 
+@pytest.mark.parametrize("rows", [30, 15])
+def test_three_points_an_epoch_show_no_step_of_an_epoch(rows: int) -> None:
+    """Whatever such a loss does, it does where an epoch begins."""
+    at = np.arange(rows)
+    loss = np.where(at < 0.4 * rows, 0.095, 0.045) * np.exp(
+        0.1 * np.random.default_rng(1).standard_normal(rows)
+    )
+    assert "level-shift" not in classify({"train_loss": loss, "epoch": np.floor(at / 3)}).patterns
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cut_of_the_rate_explains_a_fall_in_a_log_of_45_epochs(seed: int) -> None:
     epoch, cut = np.arange(1, 46), np.arange(1, 46) >= 31

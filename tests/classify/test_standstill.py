@@ -71,3 +71,42 @@ def test_an_objective_is_judged_by_its_rise_whatever_its_sign(shift: float) -> N
     assert [d.verdict for d in said.values()] == ["good", "bad", "bad"]
     assert ["failed-run" in d.patterns for d in said.values()] == [False, True, False]
     assert Role.OBJECTIVE not in said["c"].findings[0].evidence and said["c"].findings[0].start_step >= 150
+
+
+def test_a_good_objective_is_named_so_and_one_that_stands_still_in_a_later_log_is_a_plateau() -> None:
+    noise = np.random.default_rng(2).standard_normal(60)
+    rises = classify({"ep_rew_mean": np.minimum(np.arange(60), 30) + noise})
+    assert (rises.verdict, rises.patterns) == ("good", ("near-perfect",))
+    later = classify({"ep_rew_mean": (np.arange(251, 401), np.resize(noise, 150))})
+    assert (later.verdict, later.patterns) == ("worrying", ("plateau",))
+
+
+def test_the_pace_of_an_environment_does_not_worry() -> None:
+    t = np.arange(400) / 400
+    noise = np.random.default_rng(3).standard_normal((2, 400))
+    speed = np.where(t < 0.4, 1340, 1200) + noise[0]
+    beside = {"time/fps": speed, "ep_rew_mean": 100 * np.minimum(2 * t, 1) + 5 * noise[1]}
+    told = classify(beside)
+    assert told.verdict == "good" and "throughput-drop" in told.patterns
+    falls = (9 * np.exp(-3 * t) + 1) * np.exp(0.01 * noise[1])
+    assert classify({"time/fps": speed, "loss": falls}).verdict == "worrying"
+
+
+def test_what_has_converged_may_end_without_a_learning_rate() -> None:
+    t = np.arange(400) / 400
+    rate = np.maximum(1e-3 * np.exp(-20 * t), 1e-9)
+    noise = np.exp(0.02 * np.random.default_rng(4).standard_normal(400))
+    learned, stopped = ((first * np.exp(-20 * t) + 1) * noise for first in (10.0, 0.5))
+    assert "plateau" not in classify({"loss": learned, "lr": rate}).patterns
+    assert "plateau" in classify({"loss": stopped, "lr": rate}).patterns
+
+
+def test_a_player_whose_loss_rises_while_the_opponent_learns_worries_at_most() -> None:
+    t, r = np.arange(300) / 300, np.random.default_rng(5)
+    generator = (15 * np.exp(-20 * t) + 0.7 + 4 * np.maximum(t - 0.8, 0) ** 0.5) * np.exp(
+        0.03 * r.standard_normal(300)
+    )
+    discriminator = (14 * np.exp(-20 * t) + 1.1) * np.exp(0.03 * r.standard_normal(300))
+    assert classify({"loss": generator}).verdict == "bad"
+    both = classify({"Generator loss": generator, "Discriminator loss": discriminator})
+    assert both.verdict == "worrying" and "divergence-no-spike" in both.patterns

@@ -1,23 +1,26 @@
-"""What `draw` writes: the files, their sizes, their bytes, and what a look at the pixels finds."""
+"""What `draw` writes: the files, their sizes and their bytes, and that every theme shows all of it."""
 
 from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image
 from tests.figures.runs import diagnosis, falling, finding, rolled_back, run
+from tests.figures.test_style import contrast
 
 from chronicle.figures import draw
-from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH
-from chronicle.figures.style import TOKENS
+from chronicle.figures.layout import scene, whole
+from chronicle.figures.style import DARK, LIGHT
 from chronicle.model import Role, Timeline
 from chronicle.story import tell
 
-VARIANTS = {"light": 900, "light-narrow": 344, "dark": 900, "dark-narrow": 344}
-
-
-def rgb(colour):
-    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+SHAPES = {"svg", "style", "clipPath", "g", "path", "text"}
+SIZES = {"wide": 900, "narrow": 344}
+SVG = "{http://www.w3.org/2000/svg}"
+GROUNDS = {"light": "#FFFFFF", "dark": "#11161D"}
 
 
 @pytest.fixture(scope="session")
@@ -35,51 +38,110 @@ def rollback(tmp_path_factory):
     return figures[0], *folders
 
 
-def test_every_figure_has_its_files_in_two_themes_and_two_widths(rollback):
+def test_every_figure_has_a_file_for_a_page_and_one_for_a_phone(rollback):
     figures, folder, _ = rollback
-    assert [figure.name for figure in figures] == ["whole", "finding-2", "finding-1", "thumb"]
-    for figure in figures[:-1]:
-        assert {variant: width for variant, (_, width, _) in figure.files.items()} == VARIANTS
-        assert all(file == f"{figure.name}-{variant}.webp" for variant, (file, _, _) in figure.files.items())
-    assert figures[-1].files == {"any": ("thumb.webp", 320, 160)} and figures[-1].alt == ""
+    assert [figure.name for figure in figures] == ["whole", "finding-2", "finding-1", "thumb", "share"]
+    for figure in figures[:-2]:
+        assert {variant: width for variant, (_, width, _) in figure.files.items()} == SIZES
+        assert all(file == f"{figure.name}-{variant}.svg" for variant, (file, _, _) in figure.files.items())
+    assert figures[-2].files == {"any": ("thumb.svg", 320, 160)} and figures[-2].alt == ""
+    assert figures[-1].files == {"any": ("share.png", 1200, 630)} and figures[-1].alt == figures[0].alt
     told = {file for figure in figures for file, _, _ in figure.files.values()}
     assert {path.name for path in folder.iterdir()} == told
 
 
-def test_pixels_are_twice_the_size_that_is_told(rollback):
+def test_a_file_has_the_size_that_is_told_and_nothing_but_shapes(rollback):
     figures, folder, _ = rollback
     for figure in figures[:-1]:
         for file, width, height in figure.files.values():
-            with Image.open(folder / file) as image:
-                assert (image.format, image.size) == ("WEBP", (2 * width, 2 * height))
-    with Image.open(folder / "thumb.webp") as image:
-        assert image.size == (480, 240) == (1.5 * THUMB_WIDTH, 1.5 * THUMB_HEIGHT)
+            drawn = ElementTree.parse(folder / file).getroot()
+            assert (drawn.get("width"), drawn.get("height")) == (str(width), str(height))
+            assert drawn.get("viewBox") == f"0 0 {width} {height}"
+            assert {element.tag.removeprefix(SVG) for element in drawn.iter()} <= SHAPES
 
 
-def test_the_same_run_gives_the_same_bytes_and_no_metadata(rollback):
+def test_the_same_run_gives_the_same_bytes(rollback):
     _, one, two = rollback
     for path in one.iterdir():
         assert path.read_bytes() == (two / path.name).read_bytes()
-        with Image.open(path) as image:
-            assert not image.getexif() and {"exif", "xmp", "icc_profile"}.isdisjoint(image.info)
 
 
-@pytest.mark.parametrize("theme", TOKENS)
-def test_grounds_strokes_and_verdicts_have_the_exact_colours_of_the_theme(rollback, theme):
+def colours(drawn, theme):
+    """The colour of each class in a theme, by the rules of the file."""
+    rules = drawn.find(f"{SVG}style").text
+    where = {"light": "", "dark": "#only-dark:target "}[theme]
+    return dict(re.findall(rf"(?:^|(?<=}})){where}\.(\w+){{color:(#\w+)}}", rules, re.M))
+
+
+@pytest.mark.parametrize("theme", GROUNDS)
+def test_all_that_is_drawn_can_be_seen_on_the_ground_of_each_theme(rollback, theme):
     _, folder, _ = rollback
-    with Image.open(folder / f"whole-{theme}.webp") as image:
-        pixels = image.convert("RGB")
-    counts = {colour: number for number, colour in pixels.getcolors(1 << 24)}
-    t = TOKENS[theme]
-    assert pixels.getpixel((0, 0)) == rgb(t["page"]) == max(counts, key=counts.get)
-    assert all(counts.get(rgb(t[name]), 0) > 100 for name in ("live", "dead", "good", "bad", "ink2"))
+    low = {}
+    for file in folder.glob("*-*.svg"):
+        drawn = ElementTree.parse(file).getroot()
+        colour = colours(drawn, theme)
+        assert colour["page"] == GROUNDS[theme]
+        for element in drawn.iter():
+            token, is_text = element.get("class", "page").split()[0], element.tag == f"{SVG}text"
+            if token in ("page", "line", "grid") or (is_text and token.startswith("on_")):
+                continue  # ground, decoration; what stands on a badge is measured with the tokens
+            if (seen := contrast(colour[token], GROUNDS[theme])) < (4.5 if is_text else 3):
+                low[token, element.tag] = seen
+    assert low == {}
+
+
+def test_a_file_opened_alone_follows_the_system_and_a_page_decides_for_it(rollback):
+    _, folder, _ = rollback
+    drawn = ElementTree.parse(folder / "whole-wide.svg").getroot()
+    rules = drawn.find(f"{SVG}style").text
+    alone = re.search(r"@media\(prefers-color-scheme:dark\){(.*?)\n}", rules, re.S)[1]
+    there = dict(re.findall(r":root:not\(:has\(:target\)\) \.(\w+){color:(#\w+)}", alone))
+    assert there == colours(drawn, "dark") == {token: DARK[token] for token in there}
+    assert colours(drawn, "light") == {token: LIGHT[token] for token in there}
+    assert drawn.get("id") == "only-dark" and drawn.find(f"{SVG}g").get("id") == "only-light"
 
 
 def test_a_thumbnail_is_shape_alone_on_nothing(rollback):
     _, folder, _ = rollback
-    with Image.open(folder / "thumb.webp") as image:
-        alpha = np.asarray(image.convert("RGBA"))[..., 3]
-    assert (alpha == 0).mean() > 0.9 and (alpha == 255).any()
+    drawn = ElementTree.parse(folder / "thumb.svg").getroot()
+    classes = (path.get("class") for path in drawn.iter(f"{SVG}path"))
+    assert {name.split()[0] for name in classes if name} == {"live", "dead"}
+    assert drawn.find(f".//{SVG}text") is None
+
+
+def heights(sheet, token="live"):
+    """The vertical places that curves of a token reach, in CSS pixels."""
+    drawn = ElementTree.fromstring(sheet.svg())
+    reached = []
+    for path in drawn.iter(f"{SVG}path"):
+        if path.get("class", "").startswith(token):
+            y = 0.0
+            for step, data in re.findall(r"([Ml])([^Mlhvz]*)", path.get("d")):
+                numbers = [float(n) for n in re.findall(r"-?(?:\d+\.\d+|\.\d+|\d+)", data)]
+                for dy in numbers[1::2]:
+                    y = dy if step == "M" else y + dy
+                    reached.append(y)
+    return reached
+
+
+@pytest.mark.parametrize("width", SIZES.values())
+@pytest.mark.parametrize("at", [0, 123_456, 999_999])
+def test_a_spike_of_one_sample_among_a_million_is_seen(width, at):
+    values = np.full(1_000_000, 2.0)
+    values[at] = 3.0
+    reached = heights(whole(scene(run(np.arange(1_000_000), values), diagnosis()), width).paint())
+    assert max(reached) - min(reached) > 90
+
+
+def test_the_picture_for_other_sites_shows_the_same_as_pixels(rollback):
+    _, folder, _ = rollback
+    with Image.open(folder / "share.png") as image:
+        assert (image.format, image.size) == ("PNG", (1200, 630))
+        pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
+    assert (pixels > 250).all(axis=1).mean() > 0.6
+    for token in ("live", "dead", "good", "bad", "ink2"):
+        colour = np.array(list(bytes.fromhex(LIGHT[token][1:])))
+        assert (np.abs(pixels - colour).max(axis=1) < 12).sum() > 100, token
 
 
 def test_words_say_what_the_picture_says(rollback):
@@ -97,13 +159,18 @@ def test_words_say_what_the_picture_says(rollback):
 
 
 @pytest.mark.slow
-def test_at_most_six_zooms_the_gravest_first(tmp_path, unsaved):
+def test_at_most_six_zooms_the_gravest_first(tmp_path):
     many = [finding("spike-fast-recovery", 100 * n, 100 * n + 9, severity=n / 10) for n in range(1, 8)]
     figures = draw(run(np.arange(900), falling(900)), diagnosis(*many), tmp_path, (), title="x")
-    assert [f.name for f in figures] == ["whole", *(f"finding-{n}" for n in (7, 6, 5, 4, 3, 2)), "thumb"]
+    assert [f.name for f in figures] == [
+        "whole",
+        *(f"finding-{n}" for n in (7, 6, 5, 4, 3, 2)),
+        "thumb",
+        "share",
+    ]
 
 
-def test_a_finding_about_all_of_a_run_needs_no_zoom(tmp_path, unsaved):
+def test_a_finding_about_all_of_a_run_needs_no_zoom(tmp_path):
     figures = draw(
         run(np.arange(300), falling(300)),
         diagnosis(finding("near-perfect", 0, 299)),
@@ -111,16 +178,16 @@ def test_a_finding_about_all_of_a_run_needs_no_zoom(tmp_path, unsaved):
         (),
         title="x",
     )
-    assert [f.name for f in figures] == ["whole", "thumb"]
+    assert [f.name for f in figures] == ["whole", "thumb", "share"]
 
 
-def test_a_run_without_a_value_has_a_small_figure_that_says_so(tmp_path, unsaved):
+def test_a_run_without_a_value_has_a_small_figure_that_says_so(tmp_path):
     (whole,) = draw(Timeline("r", (), (), {}), diagnosis(), tmp_path, (), title="Empty")
     assert whole.alt == "Empty: No metric to draw: the log holds no values."
     assert {size[1:] for size in whole.files.values()} == {(900, 80), (344, 80)}
 
 
-def test_without_a_loss_the_metric_of_a_finding_is_drawn(tmp_path, unsaved):
+def test_without_a_loss_the_metric_of_a_finding_is_drawn(tmp_path):
     timeline = run(np.arange(300), falling(300), "tokens/s", role=Role.THROUGHPUT, unit="tokens/s")
     told = diagnosis(finding("throughput-drop", 100, 150, "tokens/s"))
     figures = draw(timeline, told, tmp_path, tell(timeline, told).events, title="x")

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import re
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.figures import whole_alt, whole_caption, zoom_alt
 from chronicle.figures.layout import scene, thumb, whole, zoom
-from chronicle.figures.style import LIGHT, NARROW, WIDE, save, theme
+from chronicle.figures.style import NARROW, WIDE
 from chronicle.story import tell
 from chronicle.timeline import stitch
 
+SVG = "{http://www.w3.org/2000/svg}"
 NAN, INF = float("nan"), float("inf")
 LEVEL = falling(400)
 
 
-def painted(timeline, told, folder):
-    """Every figure of a run once, in one theme; the plan of the whole."""
+def painted(timeline, told):
+    """Every figure of a run is XML whose paths are numbers; the plan of the whole."""
     run = scene(timeline, told)
     by_mark = {event.mark: event for event in tell(timeline, told).events if event.patterns}
     plans = [whole(run, width) for width in (WIDE, NARROW)]
     zooms = [(item, zoom(run, item, WIDE)) for item in run.zooms()]
-    with theme(LIGHT):
-        for i, plan in enumerate([*plans, *(plan for _, plan in zooms)]):
-            save(plan.paint(LIGHT), folder / f"{i}.webp")
-        save(thumb(run), folder / "thumb.webp", transparent=True)
+    for sheet in [*(plan.paint() for plan in [*plans, *(plan for _, plan in zooms)]), thumb(run)]:
+        drawn = ElementTree.fromstring(sheet.svg())
+        numbers = " ".join(path.get("d", "") for path in drawn.iter(f"{SVG}path"))
+        assert drawn.tag == f"{SVG}svg" and re.fullmatch(r"[MlLhvz0-9 .-]*", numbers)
     assert whole_alt("run", run, plans[0], by_mark) and whole_caption(run, plans[0])
     assert all(zoom_alt(item.number, by_mark, plan) for item, plan in zooms)
     return plans[0]
@@ -57,7 +61,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_values_and_steps_are_drawn(name, tmp_path):
+def test_odd_values_and_steps_are_drawn(name):
     steps, values = ODD[name]
     lowest, highest = int(min(steps)), int(max(steps))
     told = diagnosis(
@@ -65,7 +69,7 @@ def test_odd_values_and_steps_are_drawn(name, tmp_path):
         finding("frozen-metric", lowest, None),
         finding("plateau", lowest - 100, highest + 100),
     )
-    painted(run(steps, values), told, tmp_path)
+    painted(run(steps, values), told)
 
 
 @pytest.mark.parametrize(
@@ -83,48 +87,47 @@ def test_odd_values_and_steps_are_drawn(name, tmp_path):
         "_",
     ],
 )
-def test_names_out_of_logs_are_drawn_as_they_are(name, tmp_path):
+def test_names_out_of_logs_are_drawn_as_they_are(name):
     timeline = stitch([attempt(name, series(name, range(100), LEVEL[:100], unit=name), axis=name)])
-    painted(timeline, diagnosis(finding("spike-fast-recovery", 50, 60, name, name)), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"0.webp", "1.webp", "2.webp", "thumb.webp"}
+    painted(timeline, diagnosis(finding("spike-fast-recovery", 50, 60, name, name)))
 
 
 @pytest.mark.slow
-def test_a_hundred_attempts_are_drawn(tmp_path):
+def test_a_hundred_attempts_are_drawn():
     parts = [
         attempt(f"{i:03}", series("loss", range(3 * i, 3 * i + 5), LEVEL[3 * i : 3 * i + 5]))
         for i in range(100)
     ]
     timeline = stitch(parts)
-    plan = painted(timeline, diagnosis(joins=timeline.joins), tmp_path)
+    plan = painted(timeline, diagnosis(joins=timeline.joins))
     assert len(plan.joins.letters) == 24 and plan.height < 650
 
 
-def test_points_that_are_overtaken_one_by_one_are_drawn(tmp_path):
+def test_points_that_are_overtaken_one_by_one_are_drawn():
     first = attempt("a", series("loss", np.arange(400), LEVEL))
     second = attempt("b", series("loss", np.arange(0, 400, 2), LEVEL[::2]))
-    painted(stitch([first, second]), diagnosis(), tmp_path)
+    painted(stitch([first, second]), diagnosis())
 
 
 @pytest.mark.slow
-def test_forty_findings_of_every_pattern_are_drawn(tmp_path):
+def test_forty_findings_of_every_pattern_are_drawn():
     told = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 3 * (n % 3)) for n in range(40)]
-    plan = painted(run(np.arange(400), LEVEL), diagnosis(*told), tmp_path)
+    plan = painted(run(np.arange(400), LEVEL), diagnosis(*told))
     assert len(plan.findings.badges) == 30
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12)
 @given(
     values=st.lists(st.floats(allow_subnormal=True), min_size=1, max_size=80),
     first=st.integers(-(2**40), 2**40),
     gap=st.integers(0, 2**20),
     spans=st.lists(st.tuples(st.integers(-5, 90), st.none() | st.integers(0, 90)), max_size=4),
 )
-def test_any_run_is_drawn(values, first, gap, spans, tmp_path):
+def test_any_run_is_drawn(values, first, gap, spans):
     steps = first + gap * np.arange(len(values))
     told = [
         finding("level-shift", first + gap * a, None if length is None else first + gap * (a + length))
         for a, length in spans
     ]
-    painted(run(steps, values), diagnosis(*told), tmp_path)
+    painted(run(steps, values), diagnosis(*told))

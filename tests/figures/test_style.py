@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from chronicle.figures.style import (
     DARK,
     LIGHT,
-    SHAPES,
     THUMBNAIL,
     TOKENS,
     css,
@@ -115,7 +114,6 @@ def test_verdicts_stay_apart_for_every_eye(theme, eye, measured):
 
 def test_both_themes_name_the_same_tokens():
     assert LIGHT.keys() == DARK.keys()
-    assert len(set(SHAPES.values())) == len(Verdict)
 
 
 def test_css_has_every_token_for_both_palettes_and_prints_light():

@@ -282,6 +282,12 @@ learn/RMSE: loss, test/RMSE: validation-loss
 time_this_iter_s: step-time, num_env_steps_sampled_per_second: other, loss: loss
 loss: loss, loss_q0: part-loss, loss_q1: part-loss, loss_q2: part-loss, loss_q3: part-loss
 loss: loss, loss_pde: part-loss, loss_bc: part-loss, loss_data: part-loss
+train/CE loss: loss, train/PPL: other, throughput/total tokens: tokens, throughput/device/TPS: throughput
+g_losses: loss, d_losses: part-loss, mse: other
+train_ppl: loss, moe_aux_loss: part-loss
+train: other, train_loss: loss
+loss: part-loss, reward signal mean: score, mean 100 episode reward: objective
+avg loss so far: loss, val loss: validation-loss
 """
 
 
@@ -299,8 +305,9 @@ def test_of_several_gradient_norms_the_layers_are_none() -> None:
 
 
 def test_time_that_only_grows_is_no_step_time() -> None:
-    assert roles(log("time", values=(1.0, 2.0, 3.0))) == {"time": "other"}
-    assert roles(log("time", values=(0.4, 0.5, 0.4))) == {"time": "step-time"}
+    for name in ("time", "seconds"):
+        assert roles(log(name, values=(1.0, 2.0, 3.0))) == {name: "other"}
+        assert roles(log(name, values=(0.4, 0.5, 0.4))) == {name: "step-time"}
 
 
 def test_an_override_wins_and_the_first_of_two() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 from chronicle.classify.patterns import BY_ID
@@ -13,7 +14,7 @@ from chronicle.classify.thresholds import DEFAULTS
 
 GALLERY = Path(__file__).resolve().parents[2] / "gallery"
 
-# Page, name in Thresholds, and how the criteria of the page say it; {} stands for the number.
+# Page, name in Thresholds (or constant of a rule's file), and how the criteria say it; {} is the number.
 SAID = [
     ("spike-fast-recovery", "rise", "≥ {} %"),
     ("spike-fast-recovery", "cusum", "over {} noise scales"),
@@ -115,6 +116,21 @@ SAID = [
     ("repeat-data", "join_t", "≥ {} standard errors and a correlation"),
     ("grokking", "lr_falls", "rate within a factor of {}"),
     ("plateau", "moved", "falls < {} % (or"),
+    ("near-perfect", "whole_run.FEWEST", "≥ {} samples"),
+    ("plateau", "standstill.LEAD", "by {} nats; where"),
+    ("plateau", "standstill.EARLY", "in the first {} %"),
+    ("plateau", "standstill.CONVERGED", "a fall of < {} in log loss"),
+    ("plateau", "standstill.WAITED", "a wait of {} % of the log"),
+    ("plateau", "standstill.NONE", "≤ {} % of the fall"),
+    ("plateau", "standstill.LEAD", "of the fall, by {} nats"),
+    ("failed-run", "whole_run.ATTEMPTS", "≥ {} attempts"),
+    ("failed-run", "standstill.CHANCE", "within {} % of its logarithm"),
+    ("failed-run", "standstill.EARLY", "from {} % of the log on"),
+    ("nan-inf", "loss_shapes.ZEROS", "≥ {} samples, gradient"),
+    ("nan-inf", "loss_shapes.FEW_ZEROS", "or ≥ {} where it is NaN"),
+    ("reinitialised", "resume.LEARNED", "≥ {} in log loss"),
+    ("reinitialised", "resume.SAME_PACE", "within a factor of {}"),
+    ("quantised-loss", "numerics.GRID_LEAST", "of which there are {} or more"),
 ]
 
 
@@ -134,7 +150,8 @@ def pattern(words: str) -> str:
 
 def restated(text: str, threshold: str, words: str) -> str:
     """A page with the value that the classifier uses."""
-    value = getattr(DEFAULTS, threshold)
+    file, _, name = threshold.rpartition(".")
+    value = getattr(import_module(f"chronicle.classify.rules.{file}") if file else DEFAULTS, name)
     shown = f"{100 * value:g}" if "{} %" in words else f"{value:g}"
     old = criteria_of(text)
     return text.replace(old, re.sub(pattern(words), words.format(shown), old))

@@ -31,11 +31,11 @@ from chronicle.workspace.folders import shipped
 
 def picture(name: str, alt: str, caption: str = "") -> Figure:
     """A figure of four files, as draw makes them."""
-    sizes = {"light": (900, 300), "dark": (900, 300), "light-narrow": (344, 260), "dark-narrow": (344, 260)}
-    return Figure(name, {k: (f"{name}-{k}.webp", *size) for k, size in sizes.items()}, alt, caption)
+    sizes = {"wide": (900, 300), "narrow": (344, 260)}
+    return Figure(name, {k: (f"{name}-{k}.svg", *size) for k, size in sizes.items()}, alt, caption)
 
 
-THUMB = Figure("thumb", {"any": ("thumb.webp", 480, 240)}, "")
+THUMB = Figure("thumb", {"any": ("thumb.svg", 480, 240)}, "")
 
 SPIKE = Finding(
     pattern="spike-no-full-recovery",

@@ -32,8 +32,8 @@ hide: [navigation, toc]
 <p class="ch-small"><a href="unreadable.html">1 log could not be read</a></p>
 </div>
 <a class="ch-poster" href="runs/demo-rollback/index.html" aria-label="A rollback with a lower learning rate: the page of the run"><figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-light-narrow.webp" width="344" height="260"><img src="runs/demo-rollback/whole-light.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
-<picture class="ch-dark"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-dark-narrow.webp" width="344" height="260"><img src="runs/demo-rollback/whole-dark.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-light" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-dark"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-dark" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-dark" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
 </figure>
 <span class="ch-small">A rollback with a lower learning rate. The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897.</span></a>
@@ -204,7 +204,7 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 ## Specimens
 
 <ul class="ch-cards">
-<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.webp" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 2026-11-18 · 106\u202f080 points</span></a></li>
+<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.svg" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 2026-11-18 · 106\u202f080 points</span></a></li>
 </ul>
 
 ## Sources
@@ -229,8 +229,8 @@ hide: [navigation, toc]
 ENTRIES = """\
 window.chroniclePatterns = {"near-perfect":"Near-perfect run","spike-fast-recovery":"Fast-recovering spike","spike-no-full-recovery":"Spike, not fully recovered"};
 window.chronicleEntries = [
-["demo-rollback","A rollback with a lower learning rate","bad",["spike-fast-recovery","spike-no-full-recovery"],"Atlas",["rollback"],"log",106080,"2.26 → 4.17 nats/token at step 58\u202f897","Atlas · 2026-11-18 · 106\u202f080 points","runs/demo-rollback/index.html","runs/demo-rollback/thumb.webp","2026-11-18",5400,[]],
-["calm","Calm run calm","good",["near-perfect"],"Atlas",["none logged"],"log",106080,"4.00 → 2.00 nats/token, calm","Atlas · 106\u202f080 points","runs/calm/index.html","runs/calm/thumb.webp","",0,[]]
+["demo-rollback","A rollback with a lower learning rate","bad",["spike-fast-recovery","spike-no-full-recovery"],"Atlas",["rollback"],"log",106080,"2.26 → 4.17 nats/token at step 58\u202f897","Atlas · 2026-11-18 · 106\u202f080 points","runs/demo-rollback/index.html","runs/demo-rollback/thumb.svg","2026-11-18",5400,[]],
+["calm","Calm run calm","good",["near-perfect"],"Atlas",["none logged"],"log",106080,"4.00 → 2.00 nats/token, calm","Atlas · 106\u202f080 points","runs/calm/index.html","runs/calm/thumb.svg","",0,[]]
 ];
 """
 CHRONICLE = """\

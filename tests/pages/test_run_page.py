@@ -35,8 +35,8 @@ hide: [navigation]
 
 <section>
 <figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 600px)" srcset="whole-light-narrow.webp" width="344" height="260"><img src="whole-light.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
-<picture class="ch-dark"><source media="(max-width: 600px)" srcset="whole-dark-narrow.webp" width="344" height="260"><img src="whole-dark.webp" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="whole-narrow.svg#only-light" width="344" height="260"><img src="whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-dark"><source media="(max-width: 600px)" srcset="whole-narrow.svg#only-dark" width="344" height="260"><img src="whole-wide.svg#only-dark" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
 </figure>
 
@@ -77,8 +77,8 @@ hide: [navigation]
 <p class="ch-small">Shortly before: Fast-recovering spike, 94 steps earlier.</p>
 <p class="ch-aside" id="note-202611182241"><b>Decision</b>, ada, <time>2026-11-18T22:41+01:00</time><br>Back to 56 000.<br>Not 58 500.</p>
 <figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 600px)" srcset="finding-2-light-narrow.webp" width="344" height="260"><img src="finding-2-light.webp" width="900" height="300" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
-<picture class="ch-dark"><source media="(max-width: 600px)" srcset="finding-2-dark-narrow.webp" width="344" height="260"><img src="finding-2-dark.webp" width="900" height="300" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="finding-2-narrow.svg#only-light" width="344" height="260"><img src="finding-2-wide.svg#only-light" width="900" height="300" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
+<picture class="ch-dark"><source media="(max-width: 600px)" srcset="finding-2-narrow.svg#only-dark" width="344" height="260"><img src="finding-2-wide.svg#only-dark" width="900" height="300" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
 <figcaption>Same steps on every panel.</figcaption>
 </figure>
 
@@ -157,7 +157,7 @@ hide: [navigation]
 <div class="ch-wrap"><table class="ch-table stack"><tbody>
 <tr><th scope="row">Permalink</th><td><code>runs/demo-rollback/index.html</code></td></tr>
 <tr><th scope="row">Citation</th><td>chronicle, “A rollback with a lower learning rate”, run <code>demo-rollback</code></td></tr>
-<tr><th scope="row">Data</th><td><a href="series.csv">series.csv</a> · <a href="entry.json">entry.json</a></td></tr>
+<tr><th scope="row">Data</th><td><a href="series.csv.gz">series.csv.gz</a> · <a href="entry.json">entry.json</a></td></tr>
 <tr><th scope="row">Source</th><td><a href="https://example.org/log" rel="noopener noreferrer">https://example.org/log</a></td></tr>
 <tr><th scope="row">Licence</th><td>CC0-1.0</td></tr>
 <tr><th scope="row">Judged by</th><td>classifier 1</td></tr>

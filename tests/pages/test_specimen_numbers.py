@@ -83,6 +83,23 @@ def test_ratio_skew() -> None:
     assert largest <= 0.11
 
 
+def test_repeat_data() -> None:
+    loss, kept = (series("lab-repeat-data", f"{kind}/loss", 1) for kind in ("train", "val"))
+    passes = [loss.values[16 * k : 16 * k + 16] for k in range(11)]
+    gone, step = passes[0].mean() - passes[9].mean(), passes[10].mean() - passes[9].mean()
+    said = f"took {gone:.2f} nats off their loss, and the step up at the end was {step:.2f}"
+    rose = kept.values[kept.steps == 550][0] - kept.values[kept.steps == 400][0]
+    assert_said("unexpected/repeat-data", said, f"it rose by {rose:.2f} meanwhile")
+    noise = [np.concatenate([one - one.mean() for one in part]) for part in (passes[:9], passes[1:10])]
+    assert_said("unexpected/repeat-data", f"to {100 * np.corrcoef(*noise)[0, 1]:.0f} %")
+
+
+def test_schedule_lost() -> None:
+    loss = series("lab-schedule-lost", "loss", 1).values
+    assert np.median(loss[200:220]) >= np.median(loss[:20])
+    assert_said("worrying/lr-not-restored", "200 steps after the resume the loss is no lower than at it")
+
+
 def test_optimizer_lost() -> None:
     first, second = (series("lab-optimizer-lost", "loss", k).values for k in (1, 2))
     before = [float(np.median(series("lab-optimizer-lost", "loss", k).values[-12:])) for k in (0, 1)]
@@ -113,6 +130,9 @@ def assert_said(page: str, *words: str) -> None:
 def test_no_page_quotes_a_training_of_ours_without_its_name() -> None:
     pages = sorted((ROOT / "gallery").glob("*/*.md"))
     assert len(pages) >= 30
-    nameless = ("our small run", "our own small run", "our simulated run", "model of ours")
+    nameless = (
+        *("our small run", "our own small run", "our simulated run", "our small model", "model of ours"),
+        *("we trained", "we kicked"),
+    )
     bad = [p.name for p in pages for words in nameless if words in p.read_text("utf-8").lower()]
     assert bad == []

@@ -16,11 +16,8 @@ from chronicle.readers import Reading, read_all
 ALL = [EXAMPLES / example for example in examples()]
 NAMES = [f"{example.parts[0]}/{example.name[:24]}" for example in examples()]
 FIRST = {file.parent: file for file in reversed(ALL)}  # of each format
-LONG_BYTES = (
-    4_000_000  # of a line, in the first example of a format; the others' are as long as a line may be
-)
-LINE_BYTES = 1 << 20
-GROWTH_KB = 200_000  # of the memory while copies of a few kilobytes, or with such a line, are read
+LONG_BYTES, LINE_BYTES = 2_500_000, 100_000  # of a line: in the first example of a format, in the others
+GROWTH_KB = 125_000  # of the memory while copies of a few kilobytes, or with such a line, are read
 _STATUS = Path("/proc/self/status")
 
 

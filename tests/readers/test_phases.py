@@ -52,3 +52,16 @@ def test_other_words_tell_nothing_apart(tmp_path: Path, words: tuple[str, str]) 
     (tmp_path / "log.csv").write_text("\n".join(["step,mode,loss", *lines]) + "\n")
     (attempt,) = read(tmp_path / "log.csv")
     assert points(attempt) == {"loss": [(step, 2.5) for step in range(4)]}
+
+
+def test_a_word_that_names_no_phase_costs_its_own_row(tmp_path: Path) -> None:
+    rows = []
+    for epoch in (1, 2, 3):
+        rows.append({"mode": "train" if epoch != 2 else "brain", "epoch": epoch, "loss": 2.5})
+        rows.append({"mode": "val", "epoch": epoch, "mAP": 0.5})
+    (tmp_path / "a.log.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (attempt,) = read(tmp_path / "a.log.json")
+    found = points(attempt)
+    assert found["loss"] == [(1, 2.5), (3, 2.5)]
+    assert found["brain/loss"] == [(2, 2.5)]
+    assert found["val/mAP"] == [(1, 0.5), (2, 0.5), (3, 0.5)]

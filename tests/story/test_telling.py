@@ -146,6 +146,14 @@ def test_notes_are_events_by_their_kind() -> None:
     assert (second.kind, second.title, second.time) == (EventKind.NOTE, "Lesson", "2026-11-18T22:41+01:00")
 
 
+def test_notes_on_one_event_stand_as_they_were_written() -> None:
+    kinds = ("hypothesis", "decision", "tried", "decision", "outcome")
+    days = ("2026-11-18", "2026-11-18", "2026-11-18", "2026-11-19", "2026-11-19")
+    notes = [Note(kind, day, kind, None, "ada", "rise-a1-100") for kind, day in zip(kinds, days, strict=True)]
+    events = told(LONG, diagnosis(SPIKE), *notes)
+    assert [event.sentence for event in events.values() if event.of] == list(kinds)
+
+
 def test_a_rollback_comes_after_what_it_left() -> None:
     timeline = rolled_back()
     judged = diagnosis(

@@ -107,7 +107,7 @@ def test_the_whole_run_is_drawn_over_it_and_zooms_are_not(tmp_path):
     timeline = pair("consumed_samples", 8.0 * np.arange(1000), 8.0 * np.arange(800, 1600))
     told = diagnosis(finding("spike-fast-recovery", 900, 910, name="b"), joins=timeline.joins)
     events = tell(timeline, told, RunConfig(), ()).events
-    whole, zoom, _ = draw(timeline, told, tmp_path, events, title="T", x=on_axis(timeline, "samples"))
+    whole, zoom, *_ = draw(timeline, told, tmp_path, events, title="T", x=on_axis(timeline, "samples"))
     assert "loss over samples 0 to 12\u202f792. 1 Fast-recovering spike: " in whole.alt
     assert whole.caption.endswith("x axis: samples (consumed_samples, as logged).")
     assert "at step 900" in zoom.alt

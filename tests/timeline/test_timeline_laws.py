@@ -163,7 +163,7 @@ def test_what_is_made_of_a_timeline_never_fails(attempts):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)  # pandas is imported by the first example
+@settings(max_examples=25)  # pandas is imported by the first example
 @given(WILD)
 def test_frame_has_every_point(attempts):
     timeline = stitch(attempts)

@@ -1,7 +1,7 @@
 """chronicle build: every run to its entry (cached, in parallel), then all entries to one site.
 
 work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
-  build/entries/<run>/    entry.json, figures, series.csv, kept.json    the cache and the durable product
+  build/entries/<run>/    entry.json, figures, series.csv.gz, kept.json    the cache and the durable product
   build/docs/             what the site engine reads
   build/next/             the site that is being made
   build/lock              held by the one build that is at work
@@ -10,6 +10,7 @@ out/                      the site
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -18,13 +19,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import build_site, write_bytes, write_tree
+from chronicle.build.engines import write_bytes, write_tree
+from chronicle.build.made import Made, Stamps, make_site, recalled, stamps
 from chronicle.build.produce import Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
-from chronicle.build.site import claim, clear, put_in_place
+from chronicle.build.site import claim
 from chronicle.build.sources import only_machines, remedy, runs_told_of
-from chronicle.build.store import newest
-from chronicle.build.workers import in_processes
+from chronicle.build.store import ENTRY, code_sha256, newest
+from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Entry
 from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
@@ -109,6 +111,7 @@ def build(
     engine: str | None = None,
     strict: bool = False,
     jobs: int | None = None,
+    dask: str = "",
     progress: Progress = lambda outcome, total: None,
     say: Say = lambda text: None,
 ) -> Report:
@@ -116,6 +119,7 @@ def build(
 
     Engine and number of workers are those of chronicle.toml where they are not given. One build at a time is
     at work in a workspace: ``say`` is told who is waited for. Until the last step the site is as it was.
+    ``dask`` is the address of a scheduler whose workers read the runs instead of processes.
 
     Raises:
         MissingExtra: the packages of a site are not installed.
@@ -128,23 +132,27 @@ def build(
             raise MissingExtra("chronicle build", "site", package)
     claim(where.out)
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
-        report, docs = _pages(workspace, runs, where, jobs, progress)
-        made = where.root / "build" / "next"
-        clear(made, where.out)
-        name, config = engine or workspace.config.engine, where.root / "mkdocs.yml"
-        printed = build_site(name, config, made, strict=strict, epoch=newest(runs))
-        put_in_place(made, where.out, docs)
+        before = recalled(where.root)
+        report, parts = _pages(workspace, runs, where, before, jobs, dask, progress)
+        made_of = Made(engine or workspace.config.engine, strict, newest(runs), parts=parts)
+        printed = make_site(where.root, where.out, before, made_of)
     return replace(report, engine_said=printed)
 
 
 def _pages(
-    workspace: Workspace, runs: Sequence[RunFolder], where: Places, jobs: int | None, progress: Progress
-) -> tuple[Report, Path]:
-    """What the site is made of: all entries, and the folder of all pages."""
+    workspace: Workspace,
+    runs: Sequence[RunFolder],
+    where: Places,
+    before: Made,
+    jobs: int | None,
+    dask: str,
+    progress: Progress,
+) -> tuple[Report, dict[str, str]]:
+    """Makes what the site is made of, all entries and all pages; also what single pages were made of."""
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
     for link in (*links_below(store), *links_below(docs)):  # nothing is written or removed through one
         link.unlink()
-    outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress)
+    outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
     for folder in store.iterdir() if store.is_dir() else []:
@@ -152,27 +160,58 @@ def _pages(
             remove(folder)
     report = Report(tuple(outcomes), where.out, "")
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
-    shown = config.title, workspace.templates, cases, config.site_url, config.edit_url
-    data = SiteData(report.entries, patterns, report.unreadable, *shown)
-    write_tree(docs, _site_files(data, outcomes))
-    return report, docs
+    standing, shared = stamps(docs), _shared(config, patterns, cases, workspace.templates)
+    kept = {o.run_id: o.files.get(ENTRY) for o in outcomes}
+    data = SiteData(
+        report.entries,
+        patterns,
+        report.unreadable,
+        config.title,
+        workspace.templates,
+        cases,
+        config.site_url,
+        config.edit_url,
+        known={run_id: f"{row[2]} {shared}" for run_id, row in kept.items() if row},
+        standing={
+            path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)
+        },
+    )
+    parts: dict[str, str] = {}
+    write_tree(docs, _site_files(data, outcomes, standing, parts))
+    return report, parts
+
+
+def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:
+    """A hash over all that the page of a run is made of, beside entries."""
+    texts = [file.read_bytes() for folder in templates for file in sorted(folder.glob("*.j2"))]
+    told = config.title, config.site_url, config.edit_url
+    return hashlib.sha256(repr((code_sha256(), told, patterns, cases, texts)).encode()).hexdigest()
 
 
 def make_entries(
-    runs: Sequence[RunFolder], config: WorkspaceConfig, store: Path, jobs: int, progress: Progress
+    runs: Sequence[RunFolder],
+    config: WorkspaceConfig,
+    store: Path,
+    jobs: int,
+    progress: Progress,
+    dask: str = "",
 ) -> list[Outcome]:
     """The map step: the outcome of every run, in the order given; runs are independent of each other."""
     products = [Product(run, config, store / run.run_id) for run in runs]
     outcomes = {p.run.run_id: outcome for p in products if (outcome := p.cached()) is not None}
     for outcome in outcomes.values():
         progress(outcome, len(runs))
-    for outcome in _produced([p for p in products if p.run.run_id not in outcomes], jobs):
+    for outcome in _produced([p for p in products if p.run.run_id not in outcomes], jobs, dask):
         outcomes[outcome.run_id] = outcome
         progress(outcome, len(runs))
     return [outcomes[run.run_id] for run in runs]
 
 
-def _produced(products: list[Product], jobs: int) -> Iterator[Outcome]:
+def _produced(products: list[Product], jobs: int, dask: str) -> Iterator[Outcome]:
+    if dask and products:
+        with closing(on_cluster(produce, [p.anywhere() for p in products], dask, _lost)) as outcomes:
+            yield from outcomes
+        return
     workers = min(jobs or os.cpu_count() or 1, len(products))
     if workers <= 1 or len(products) <= _FEW:
         yield from map(produce, products)
@@ -223,11 +262,19 @@ def with_machines(
     return [remade.get(o.run_id, o) for o in left]
 
 
-def _site_files(data: SiteData, outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str | bytes | Path]]:
-    yield from ((page.path, page.text) for page in pages(data))
+def _site_files(
+    data: SiteData, outcomes: Sequence[Outcome], standing: Stamps, parts: dict[str, str]
+) -> Iterator[tuple[str, str | bytes | Path | None]]:
+    """All files of build/docs; None stands for the content of one that is ``standing`` there as it should."""
+    for page in pages(data):
+        if page.made_of:
+            parts[page.path] = page.made_of
+        yield page.path, page.text
     yield from assets(data)
     for outcome in outcomes:
-        yield from ((f"runs/{outcome.run_id}/{file}", outcome.folder / file) for file in outcome.files)
+        for name, row in outcome.files.items():
+            path = f"runs/{outcome.run_id}/{name}"
+            yield path, None if row and standing.get(path) == row[:2] else outcome.folder / name
     guide = shipped("docs")
-    for page in sorted([*guide.rglob("*.md"), *guide.rglob("*.webp")]):
-        yield f"guide/{page.relative_to(guide).as_posix()}", page
+    for file in sorted([*guide.rglob("*.md"), *guide.rglob("*.webp")]):
+        yield f"guide/{file.relative_to(guide).as_posix()}", file

@@ -16,18 +16,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from chronicle.build.part import WHOLE
 from chronicle.build.workers import run_module
 from chronicle.errors import MissingExtra, SiteError, UsageError
 
 
 class Engine(NamedTuple):
-    """``python -m module build``; one that takes no --site-dir writes to site_dir of the mkdocs.yml."""
+    """``python -m module build``; one that takes no --site-dir writes to site_dir of the mkdocs.yml.
+
+    The others are mkdocs or grew from it: they can be asked for single pages, see `chronicle.build.part`.
+    """
 
     module: str
     extra: str
     takes_site_dir: bool = True
 
 
+class NotInParts(Exception):
+    """The pages of a site depend on each other."""
+
+
+LISTED = "changed.json"  # beside the site that is made: the pages that an engine is asked for
+PART = str(Path(__file__).with_name("part.py"))  # run as a file: it needs no other of ours
 _REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?:: '(.*?)')?")  # of a traceback
 
 ENGINES = {
@@ -37,14 +47,17 @@ ENGINES = {
 }
 
 
-def build_site(engine: str, config: Path, made: Path, *, strict: bool, epoch: int) -> str:
+def build_site(
+    engine: str, config: Path, made: Path, *, strict: bool, epoch: int, changed: Iterable[str] | None = None
+) -> str:
     """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
 
-    It writes the folder ``made``. ``epoch`` (Unix seconds) stands for the time of the build, so that the same
-    input gives the same bytes.
+    It writes the folder ``made``; where only ``changed`` files are given, that holds the rest of the site.
+    ``epoch`` (Unix seconds) stands for the time of the build, so that the same input gives the same bytes.
 
     Raises:
         MissingExtra: the engine is not installed.
+        NotInParts: ``changed`` was given, and this site can only be made as a whole.
         SiteError: the engine failed; its last words are in the message.
         OSError: the system refused it something.
     """
@@ -54,7 +67,16 @@ def build_site(engine: str, config: Path, made: Path, *, strict: bool, epoch: in
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
     with _config(row, config, made) as (file, options):
         command = ["build", "--config-file", str(file), *options, *(["--strict"] if strict else [])]
-        code, printed = run_module(row.module, command, environment, config.parent)
+        if changed is None:
+            code, printed = run_module(row.module, command, environment, config.parent)
+        else:
+            listed = made.with_name(LISTED)
+            write_bytes(listed, json.dumps(sorted(changed)).encode("utf-8", "surrogateescape"))
+            part = [row.module, str(listed), *command]
+            code, printed = run_module(PART, part, environment, config.parent)
+            listed.unlink()
+            if code == WHOLE:
+                raise NotInParts
     if code:
         lines = printed.strip().splitlines()
         for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
@@ -96,31 +118,32 @@ def write_bytes(file: Path, data: bytes) -> bool:
     return True
 
 
-def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path]]) -> int:
-    """Makes ``folder`` hold exactly ``files`` (relative path, text or bytes or a file to copy).
+def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path | None]]) -> int:
+    """Makes ``folder`` hold exactly ``files``: a relative path, and text, bytes or a file to copy.
 
-    Files that are not among them are removed. Returns how many files were written or removed.
+    None is the content of a file that is there as it should be. Files
+    that are not among them are removed. Returns how many files were written or removed.
 
     Raises:
         UsageError: a path that leads out of ``folder``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
-    wanted: set[Path] = set()
+    wanted: set[str] = set()
     changed = 0
     for relative, content in files:
         target = Path(os.path.normpath(folder / relative))
         if not target.is_relative_to(folder) or "\0" in relative:
             raise UsageError(f"{relative!r} leads out of {folder}: nothing is written there")
-        wanted.add(target)
-        changed += _put(target, content)
-    for path in sorted(folder.rglob("*"), reverse=True):  # children before their folder
-        if path.is_dir() and not path.is_symlink():
-            if not any(path.iterdir()):
-                path.rmdir()
-        elif path not in wanted:
-            path.unlink()
-            changed += 1
+        wanted.add(str(target))
+        changed += content is not None and _put(target, content)
+    for within, folders, names in os.walk(folder, topdown=False):  # children before their folder
+        for name in (*names, *(name for name in folders if os.path.islink(f"{within}/{name}"))):
+            if f"{within}/{name}" not in wanted:
+                os.unlink(f"{within}/{name}")
+                changed += 1
+        if not names and within != str(folder) and not os.listdir(within):
+            os.rmdir(within)
     return changed
 
 
@@ -138,10 +161,10 @@ def _put(target: Path, content: str | bytes | Path) -> bool:
     return True
 
 
-def stamp_of(file: Path) -> tuple[int, int] | None:
+def stamp_of(file: str | Path) -> tuple[int, int] | None:
     """Size and time (ns) of a file, by which a change is seen; None for one that is gone."""
     try:
-        stat = file.stat()
+        stat = os.stat(file)
     except OSError:
         return None
     return stat.st_size, stat.st_mtime_ns

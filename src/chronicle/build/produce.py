@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
-from chronicle.build.store import ENTRY, MEMORY, code_sha256, damaged, fingerprint, is_kept, keep
+from chronicle.build.store import ENTRY, MEMORY, Rows, code_sha256, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError, contained
@@ -27,7 +27,7 @@ from chronicle.workspace.locks import remove
 if TYPE_CHECKING:
     import pandas as pd
 
-_DATA, _VIEW, _NAMES = "series.csv", "view.js", "names.json"
+_DATA, _VIEW, _NAMES = "series.csv.gz", "view.js", "names.json"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
 
@@ -35,15 +35,15 @@ _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has e
 class Outcome:
     """What became of one run: its entry, or what is wrong with its logs.
 
-    ``files``, below ``folder``, belong to its page; ``names`` are the hosts and users that its texts number,
-    which are not published.
+    ``files``, below ``folder``, belong to its page, with size, time and hash of each where it is kept for the
+    next build; ``names`` are the hosts and users that its texts number, which are not published.
     """
 
     run_id: str
     folder: Path
     entry: Entry | None
     problems: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
+    files: Rows = field(default_factory=dict)
     cached: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -56,6 +56,12 @@ class Product:
     config: WorkspaceConfig
     folder: Path
 
+    def anywhere(self) -> Product:
+        """The same for a process that works in another folder."""
+        run = self.run
+        logs, beside = (tuple(log.absolute() for log in logs) for logs in (run.logs, run.beside))
+        return replace(self, run=replace(run, logs=logs, beside=beside), folder=self.folder.absolute())
+
     def key(self) -> str:
         config = self.config
         shared = (config.roles, config.units, config.thresholds, config.false_alarms, config.x, config.redact)
@@ -66,13 +72,14 @@ class Product:
         if self.run.problem:
             return None
         try:
-            if not is_kept(self.folder, self.key()):
+            files = kept(self.folder, self.key())
+            if not files:
                 return None
             entry = _read_entry(self.folder)
             names = json.loads((self.folder / _NAMES).read_text("utf-8"))
         except (OSError, ValueError):
             return None
-        files = _files(entry)
+        del files[_NAMES]
         return Outcome(self.run.run_id, self.folder, entry, files=files, cached=True, names=names)
 
 
@@ -113,9 +120,10 @@ def _made(product: Product) -> Outcome:
     # looked at again makes this cheap for all but the first run of a process.
     gc.collect()
     gc.freeze()
-    files = _files(entry)
+    files: Rows = {name: [] for name in _files(entry)}
     if not problems and product.key() == key:  # else it is tried again next time
-        keep(folder, key, (*files, _NAMES))
+        files = keep(folder, key, (*files, _NAMES))
+        del files[_NAMES]
     return Outcome(run.run_id, folder, entry, tuple(problems), files, names=redact.names)
 
 
@@ -245,7 +253,8 @@ def _write_data(
     every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
     thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
     frame = replace(timeline, series=thinned).frame()
-    frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace")
+    packed = {"method": "gzip", "mtime": 0}  # an eighth of the bytes, and no time of the build in them
+    frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace", compression=packed)
     script = view_script(
         timeline,
         diagnosis,

@@ -6,7 +6,8 @@ NaN and infinity, which JSON does not have, are written as null.
 Versions:
     chronicle/diagnosis/1   the first; "faults", "presets" and "events" came later, and are always there
     chronicle-entry/1       the first
-    chronicle-entry/2       the record of what happened: "events", "story", "badge"; notes may name an event
+    chronicle-entry/2       the record of what happened: "events", "story", "badge"; notes may name an event;
+                            the "signs" of an event came later, and are always there
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from chronicle.workspace.notes import BESIDE, NOTES
 ENTRY = "entry.json"
 KEPT = "kept.json"  # the key of an entry, and the hashes of its files
 MEMORY = "inputs.json"  # the hash of each input, with what it looked like then
+Rows = dict[str, list[Any]]  # of each file its size, time (ns) and SHA-256
 _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
 _HAS_CHANGE_TIME = os.name == "posix"  # elsewhere that field holds when a file was made
 
@@ -117,10 +118,11 @@ def sha256_of(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def keep(folder: Path, key: str, files: Iterable[str]) -> None:
-    """Notes what an entry was made from, and the hashes of its files, after these were written."""
-    rows = {name: [*(stamp_of(folder / name) or ()), sha256_of(folder / name)] for name in files}
+def keep(folder: Path, key: str, files: Iterable[str]) -> Rows:
+    """Notes what an entry was made from, and its files, after these were written; returns the files."""
+    rows: Rows = {name: [*_stamp(folder, name), sha256_of(folder / name)] for name in files}
     write_bytes(folder / KEPT, json.dumps({"key": key, "files": rows}, indent=1).encode())
+    return rows
 
 
 def forget(folder: Path) -> None:
@@ -134,17 +136,21 @@ def kept_files(folder: Path) -> dict[str, str]:
     return {name: str(row[2]) for name, row in _kept(folder).get("files", {}).items()}
 
 
-def is_kept(folder: Path, key: str) -> bool:
-    """Whether the entry in ``folder`` was made from just what ``key`` says, and its files are as they were.
+def kept(folder: Path, key: str) -> Rows:
+    """The files of an entry that was made from just what ``key`` says, and that are as they were; else none.
 
     The hash of entry.json is always looked at, that of the others where size or time differ.
     """
-    kept = _kept(folder)
-    if kept.get("key") != key or damaged(folder, shortcut=True):
-        return False
-    if any([*(stamp_of(folder / name) or ())] != row[:2] for name, row in kept["files"].items()):
-        keep(folder, key, kept["files"])  # whole, but copied here from elsewhere
-    return True
+    found = _kept(folder)
+    rows: Rows = found.get("files", {})
+    if found.get("key") != key or any(_differs(folder, name, row, True) for name, row in rows.items()):
+        return {}
+    moved = any(_stamp(folder, name) != row[:2] for name, row in rows.items())
+    return keep(folder, key, rows) if moved else rows  # whole, but copied here from elsewhere
+
+
+def _stamp(folder: Path, name: str) -> list[int]:
+    return [*(stamp_of(f"{folder}/{name}") or ())]
 
 
 def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
@@ -155,7 +161,7 @@ def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
 
 
 def _differs(folder: Path, name: str, row: list[Any], shortcut: bool) -> bool:
-    if shortcut and name != ENTRY and [*(stamp_of(folder / name) or ())] == row[:2]:
+    if shortcut and name != ENTRY and _stamp(folder, name) == row[:2]:
         return False
     try:
         return sha256_of(folder / name) != str(row[2])

@@ -1,4 +1,5 @@
-"""Processes that work for a build: those that make entries, and the site engine. All end with their parent.
+"""Processes that work for a build: those that make entries, and the site engine. All end with their parent,
+but for a cluster of the user's own.
 
 However a build ends (SIGKILL and SIGTERM too), each sees the end of a pipe that only its parent holds open.
 """
@@ -19,6 +20,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TypeVar
 
+from chronicle.errors import MissingExtra, UsageError
 from chronicle.workspace.locks import leave_nothing, sweep
 
 T = TypeVar("T")
@@ -29,6 +31,8 @@ _WATCHED = (
     "import os, runpy, sys, threading\n"
     "threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()\n"
     "sys.argv[:] = sys.argv[1:]\n"
+    "is_file = sys.argv[0].endswith('.py')\n"
+    "runpy.run_path(sys.argv[0], run_name='__main__') if is_file else "
     "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 )
 
@@ -36,9 +40,12 @@ _WATCHED = (
 def run_module(
     module: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path
 ) -> tuple[int, str]:
-    """Runs ``python -m module`` in ``folder``; its exit code, and all that it printed. Raises OSError."""
+    """Runs ``python -m module``, or a file, in ``folder``; its exit code, and all it printed. Raises OSError.
+
+    Nothing is imported from ``folder``, which may be that of a stranger.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-c", _WATCHED, module, *arguments],
+        [sys.executable, "-P", "-c", _WATCHED, module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -76,6 +83,35 @@ def in_processes(
             except BrokenProcessPool:
                 result = lost(items[number])
             yield result
+
+
+def on_cluster(
+    work: Callable[[T], R], items: Sequence[T], address: str, lost: Callable[[T], R]
+) -> Generator[R, None, None]:
+    """``work`` of each item on the dask cluster of the scheduler at ``address``, in the order of their ends.
+
+    Its workers have this package, and the files at the same paths. What a worker that was killed had begun is
+    begun again on another one; ``lost`` stands for an item that has killed several.
+
+    Raises:
+        MissingExtra: the package distributed is not installed.
+        UsageError: no scheduler answers.
+    """
+    try:
+        from distributed import Client, KilledWorker, as_completed
+    except ImportError as err:
+        raise MissingExtra("--dask", "dask", "distributed") from err
+    try:
+        client = Client(address)
+    except (OSError, ValueError) as err:
+        raise UsageError(
+            f"--dask {address}: no scheduler answers. Remedy: `dask scheduler` prints one"
+        ) from err
+    with client:
+        futures = {client.submit(work, item, pure=False): item for item in items}
+        for future in as_completed(futures):
+            killed = isinstance(future.exception(), KilledWorker)
+            yield lost(futures[future]) if killed else future.result()
 
 
 def _pooled(

@@ -34,6 +34,7 @@ class Kind(StrEnum):
 
 
 KINDS = tuple(Kind)
+RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
 SHAPES: tuple[tuple[int, ...], ...] = (
     *((at.STATE,), (at.LEVELS, at.LEVEL), (at.RING,), (at.SLOTS, at.EVENT), (at.WARM, 2), (at.CONFIG,)),
     (at.ROWS, at.OUT),

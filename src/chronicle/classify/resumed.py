@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.classify.batch_noise import alike, noise
-from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive, wiggle
+from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import tidy
 from chronicle.classify.restarts import drawn
@@ -68,14 +68,14 @@ def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
     if loss is None or len(y) < LEAST:
         return []
-    noise, limits = wiggle(y[: 2 * BEFORE]), view.thresholds
+    limits = view.thresholds
     trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + limits.horizon)), LEAST)
     head = steps[:trusted]
     earlier = nearby(view, attempt, loss)
     lines = [(p, line) for p in earlier for line in best_line(p, loss, steps, head, limits)]
     least = min((line.error(head) for _, line in lines), default=0.0)
     fits = [
-        Resume(attempt, parent, loss, wary(line, noise), steps, y - line.at(steps), trusted)
+        Resume(attempt, parent, loss, line, steps, y - line.at(steps), trusted)
         for parent, line in lines
         if line.error(head) <= AS_SURE * least
     ]
@@ -98,11 +98,6 @@ def extent(loss: Series | None) -> tuple[float, float, float]:
         return float("inf"), 0.0, 0.0
     first, last = float(loss.steps[0]), float(loss.steps[-1])
     return first, last, (last - first) / max(len(loss) - 1, 1)
-
-
-def wary(line: Line, noise: float) -> Line:
-    """The line with the noise of both attempts: a short stretch is calm by chance now and then."""
-    return replace(line, noise=max(line.noise, noise))
 
 
 def best_line(
@@ -139,19 +134,6 @@ def validation_stays_at(join: Resume, at: int, least: float) -> bool | None:
     steps, y = positive(validation)
     before, after = y[steps < join.steps[at]][-4:], y[steps >= join.steps[at]][:4]
     return bool(np.median(after) - np.median(before) < least) if len(before) and len(after) else None
-
-
-def validation_stays(join: Resume, least: float) -> bool | None:
-    """Whether validation is off its line by no more than that after the join (None: cannot be seen)."""
-    later, earlier = join.attempt.validation_loss, join.parent.validation_loss
-    if later is None or earlier is None or later is join.loss:
-        return None
-    (steps, y), (old_steps, old) = positive(later), positive(earlier)
-    line = fit(old_steps[old_steps <= join.steps[0]][-BEFORE:], old[old_steps <= join.steps[0]][-BEFORE:])
-    near = steps <= join.steps[min(join.reach, len(join.steps)) - 1]
-    if line is None or near.sum() < 3:
-        return None
-    return abs(excess(line, steps[near], y[near]).height) <= least
 
 
 def learned_before(view: View, attempt: AttemptView) -> float:

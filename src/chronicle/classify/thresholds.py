@@ -78,7 +78,6 @@ class Thresholds:
     halvings: float = limit(4.0, "halvings, net",
         "of the loss scale within halvings_within; one per 1,000 is normal")
     halvings_within: float = limit(50.0, "samples", "a collapse halves it at every step or two")
-    halvings_end: float = limit(10.0, "samples", "without one: the search for the first loss scale is over")
     logit_high: float = limit(100.0, "logit", "where attention logits are clipped by those who clip them")
     logit_growth: float = limit(1.5, "factor over the second half", "a level that stands still is no growth")
     logit_fast: float = limit(4.0, "factor over the second half",
@@ -95,8 +94,6 @@ class Thresholds:
     step_noise: float = limit(0.7, "noise scales",
         "a step that averaging shows; less is the order of the data")
     step_least: float = limit(0.005, "log units", "0.01 nats at 2: less is of no use to anybody")
-    short: float = limit(256.0, "samples", "of a log; later the lag of the kernel is below a noise scale")
-    risen: float = limit(0.5, "share of the height", "in the log itself, not only over the line before it")
     turn_rise: float = limit(0.01, "log units", "blocks at the end over the lowest: 0.02 nats at 2")
     turn_clear: float = limit(0.03, "log units", "a turn of this and turn_t; smaller ones need many blocks")
     turn_t: float = limit(6.0, "standard errors", "of the last block over the lowest, of all scales")
@@ -163,9 +160,6 @@ class Thresholds:
     knowing: float = limit(0.03, "log units",
         "one-sample noise above which a model knows some batches better")
     learned: float = limit(0.03, "log units", "less than this below the start: it never learned")
-    unmoved: float = limit(0.02, "share of a score", "a score that moves by less tells of no learning")
-    longer: float = limit(2.0, "times the first step",
-        "a power law of a tenth falls by 7 % while steps double")
     dying: float = limit(0.75, "share of the attempts", "this many end above their own minimum: failed")
 
     # fmt: on

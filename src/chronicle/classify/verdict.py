@@ -13,11 +13,11 @@ from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged
 from chronicle.classify.rules import RULES, objectives, schedule, whole_run
-from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, SHIFT, SLOW
+from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, RISES, SHIFT, SLOW
 from chronicle.classify.view import View
-from chronicle.metrics.roles import MIN_POINTS
+from chronicle.metrics.roles import MIN_POINTS, opposes
 from chronicle.metrics.values import count, plural
-from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Verdict
+from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
@@ -89,18 +89,10 @@ def wild(view: View) -> bool:
 def _held_out_learns(view: View) -> bool:
     scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
     losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
-    held_out = any(rises(s.values) for s in scores) or any(rises(-s.values) for s in losses)
+    held_out = any(whole_run.rises(s.values) for s in scores) or any(
+        whole_run.rises(-s.values) for s in losses
+    )
     return held_out or objectives.rises(view)
-
-
-def rises(values: Floats) -> bool:
-    """Whether four values or more end near the best, which is above the first by three times what neighbours
-    differ by (median)."""
-    v = values[np.isfinite(values)]
-    if len(v) < 4:
-        return False
-    gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
-    return last >= 0.9 * gain > 0 and gain >= 3 * float(np.median(np.abs(np.diff(v[len(v) // 2 :]))))
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
@@ -117,7 +109,15 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(finding.evidence.get("end_share", 1.0)) <= view.thresholds.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
-    return BY_ID[finding.pattern].verdict
+    verdict = BY_ID[finding.pattern].verdict
+    return Verdict.WORRYING if verdict is Verdict.BAD and _in_a_game(view, finding) else verdict
+
+
+def _in_a_game(view: View, finding: Finding) -> bool:
+    """Whether a rise is that of a player whose opponent, logged as well, may only have learned."""
+    attempts = view.named(finding.attempt) if finding.pattern in RISES else ()
+    parts = (s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS) if s.metric != finding.metric)
+    return any(opposes(s.metric) for s in parts)
 
 
 def weighed(view: View, finding: Finding) -> Finding:
@@ -135,6 +135,8 @@ def explanation(view: View, finding: Finding) -> str:
     first twentieth of the steps, in which nothing has a level.
     """
     limits, (first, last) = view.thresholds, span(view)
+    if finding.pattern == SLOWER and any(a.objective is not None for a in view.named(finding.attempt)):
+        return "an environment has a pace of its own"
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
         return "the run learned as well"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:

@@ -16,7 +16,6 @@ import numpy as np
 from chronicle.classify.course import reviewed
 from chronicle.classify.detect import Event, detect, engine_for, in_order
 from chronicle.classify.settled import settled
-from chronicle.classify.short_logs import hidden
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
 from chronicle.model import Attempt, Join, Role, Series, Timeline
@@ -50,6 +49,11 @@ class AttemptView:
     def loss(self) -> Series | None:
         """The loss that is judged, see `chronicle.metrics.roles`."""
         return judged_loss(self.series.values())
+
+    @cached_property
+    def objective(self) -> Series | None:
+        """What is judged where no loss is: the reward or return of an agent."""
+        return self.first(Role.OBJECTIVE) if self.loss is None else None
 
     @cached_property
     def dataset_losses(self) -> list[Series]:
@@ -106,15 +110,13 @@ class View:
         return by_name
 
     def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
-        """Events of a series of any role, ``sign`` -1 its dips; of a short loss what its course hides too."""
+        """Events of a series of any role, ``sign`` -1 its dips; those of a loss that are open asked again."""
         return self.once(("events", series, sign), lambda: self._events(series, sign))
 
     def _events(self, series: Series, sign: float) -> tuple[Event, ...]:
         seen = self._kernel(series, sign)[0]
-        if series.role not in LOSSES or sign < 0:
-            return seen
-        more = hidden(series, self.thresholds, seen)
-        return in_order(reviewed(series, (*seen, *more), self.thresholds))
+        judged = series.role in LOSSES and sign > 0
+        return in_order(reviewed(series, seen, self.thresholds)) if judged else seen
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""

@@ -262,6 +262,9 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
 )
 @ENGINE
 @click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one a core.")
+@click.option(
+    "--dask", default="", metavar="ADDRESS", help="Scheduler of a dask cluster that reads the runs."
+)
 @click.option("--strict", is_flag=True, help="A warning of the site engine fails the build.")
 @FAIL_ON
 @click.option("--untrusted", is_flag=True, help="Use the runs alone: for the pull request of a stranger.")
@@ -297,6 +300,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             engine=options["engine"],
             strict=options["strict"] or config.strict,
             jobs=options["jobs"],
+            dask=options["dask"],
             progress=progress,
             say=lambda text: click.echo(terminal.printable(text), err=True),
         )

@@ -1,7 +1,7 @@
 """Figures of a run: the whole of it, one zoom a finding, and a thumbnail.
 
-A run becomes a `Scene`, a `Plan` says what stands where at one width, and is painted by matplotlib in each
-theme. The bytes depend on the run and on the versions of the libraries alone.
+A run becomes a `Scene`, a `Plan` says what stands where at one width, and is painted on a `Sheet`, whose file
+serves both themes. The bytes depend on the run and on the versions of the libraries alone.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from chronicle.figures.layout import THUMB_HEIGHT, THUMB_WIDTH, Empty, Plan, Scene, scene, thumb, whole, zoom
-from chronicle.figures.style import LIGHT, NARROW, TOKENS, WIDE, literal, save, theme
+from chronicle.figures.layout import Empty, Plan, Scene, scene, share, thumb, whole, zoom
+from chronicle.figures.style import NARROW, THUMBNAIL, WIDE, literal
 from chronicle.metrics.values import plural
 from chronicle.model import Diagnosis, Event, Figure, Timeline
 from chronicle.story import Axis
@@ -18,7 +18,7 @@ from chronicle.timeline.axes import OnAxis
 
 __all__ = ["draw"]
 
-_WIDTHS = {"": WIDE, "-narrow": NARROW}
+_WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _LISTED = 6  # findings named in an alt text; the key below the figure has all
 _EMPTY = "No metric to draw: the log holds no values."
 
@@ -36,30 +36,37 @@ def draw(
     title: str,
     x: OnAxis | None = None,
 ) -> tuple[Figure, ...]:
-    """Draws a run into ``folder`` as lossless WebP and says what was drawn, in the words of its ``events``.
+    """Draws a run into ``folder`` as SVG and says what was drawn, in the words of its ``events``.
 
     With ``x`` (what `chronicle.timeline.on_axis` gives) the whole run is drawn over that axis; a zoom shows
     single steps, and stays over them.
 
     Returns:
-        "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb".
+        "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a
+        PNG for the cards that other sites make of a link.
         A run without any value has only a "whole", which says so.
     """
     run = scene(timeline, diagnosis)
     if run is None:
-        blank = {suffix: Empty(width, _EMPTY) for suffix, width in _WIDTHS.items()}
+        blank = {variant: Empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
         return (Figure("whole", _painted("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
     over = scene(timeline, diagnosis, x) if x is not None else None
     told = {event.mark: event for event in events if event.patterns}
     figures = [_whole(over or run, folder, title, told, x), *_zooms(run, folder, told)]
-    with theme(LIGHT):
-        save(thumb(run), folder / "thumb.webp", transparent=True)
-    return (*figures, Figure("thumb", {"any": ("thumb.webp", THUMB_WIDTH, THUMB_HEIGHT)}, alt=""))
+    small, shared = thumb(run), share(over or run).paint()
+    (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
+    (folder / "share.png").write_bytes(shared.png(2))
+    for name, file, width, height, alt in (
+        ("thumb", "thumb.svg", small.width, small.height, ""),
+        ("share", "share.png", 2 * shared.width, 2 * shared.height, figures[0].alt),
+    ):
+        figures.append(Figure(name, {"any": (file, int(width), int(height))}, alt))
+    return tuple(figures)
 
 
 def _whole(run: Scene, folder: Path, title: str, told: Told, x: OnAxis | None) -> Figure:
-    plans = {suffix: whole(run, width) for suffix, width in _WIDTHS.items()}
-    alt, caption = whole_alt(title, run, plans[""], told), whole_caption(run, plans[""])
+    plans = {variant: whole(run, width) for variant, width in _WIDTHS.items()}
+    alt, caption = whole_alt(title, run, plans["wide"], told), whole_caption(run, plans["wide"])
     if x is not None and x.axis != "step":
         caption += f" x axis: {x.axis}s ({literal(x.how)})."
     return Figure("whole", _painted("whole", plans, folder), alt, caption)
@@ -68,8 +75,8 @@ def _whole(run: Scene, folder: Path, title: str, told: Told, x: OnAxis | None) -
 def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
     for item in run.zooms():
         name = f"finding-{item.number}"
-        plans = {suffix: zoom(run, item, width) for suffix, width in _WIDTHS.items()}
-        plan = plans[""]
+        plans = {variant: zoom(run, item, width) for variant, width in _WIDTHS.items()}
+        plan = plans["wide"]
         shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
         as_whole = "Bands and numbers as in the figure of the whole run."
         caption = " ".join([*shared, as_whole, *_reading(plan)])
@@ -78,15 +85,12 @@ def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
 
 
 def _painted(name: str, plans: Mapping[str, Plan | Empty], folder: Path) -> Files:
-    """The files of a figure: light, light-narrow, dark, dark-narrow, each with its width and height."""
+    """The files of a figure, wide and narrow, each with its width and height."""
     files = {}
-    for theme_name, tokens in TOKENS.items():
-        for suffix, plan in plans.items():
-            variant = theme_name + suffix
-            file = f"{name}-{variant}.webp"
-            with theme(tokens):
-                save(plan.paint(tokens), folder / file)
-            files[variant] = (file, int(plan.width), int(plan.height))
+    for variant, plan in plans.items():
+        file = f"{name}-{variant}.svg"
+        (folder / file).write_bytes(plan.paint().svg())
+        files[variant] = (file, int(plan.width), int(plan.height))
     return files
 
 

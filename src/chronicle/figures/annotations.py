@@ -1,7 +1,7 @@
 """What stands over and below the curves: findings, joins, faults beside the curves, and attempts.
 
 Each kind is placed once, in CSS pixels from the left end of a panel, so that nothing covers another; then
-it is painted in each theme.
+it is painted.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from matplotlib.patches import Rectangle
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.panels import segments
-from chronicle.figures.scales import Pane, Style, Window
-from chronicle.figures.style import SHAPES, literal, on, pt, text_px
+from chronicle.figures.scales import Pane, Window
+from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet
+from chronicle.figures.style import literal, on, text_px
 from chronicle.metrics.values import fault_words
 from chronicle.model import Fault, Finding, Join, Timeline, Verdict
 
-BADGE_PX = 24  # from one badge to the next on a row
+BADGE_PX, WIDE_BADGE_PX = 24, 30  # from one badge to the next on a row; where one has two digits
 LETTER_PX = 19  # the same for the letters of joins
 MOST_BADGES = 30  # more than this do not fit a phone; further findings have bands without a number
 MOST_LETTERS = 24
@@ -33,15 +33,15 @@ _LONG_PX = 72  # a longer band has its badge at the left end
 _FILL_SHARE = 0.8  # a finding about nearly all of the run gets a cap and no fill
 _DEEPEST = 2  # tints of one verdict over each other; more are mud
 _MOVED_PX = 2  # a badge this far from its place has a leader
-_BADGE_ROW_PX, _CAP_LANE_PX, _CAP_PX, _MOST_LANES = 22, 4.5, 3.5, 3
-_SIZE_PX = {"o": 19.0, "^": 22.0, "s": 17.0, "D": 16.0}  # shapes of about one area
+_BADGE_ROW_PX, _CAP_LANE_PX, _CAP_PX, _MOST_LANES = 24, 4.5, 3.5, 3
 _TINT = 0.13
-_DOTTED = (0, (1, 2.2))
+_DOTTED = (1, 2.2)
 
 _FAULTS_APART_PX = 16.0  # faults nearer than this are one mark
 _CROSS_PX, _WORDS_PX, _PAD_PX = 8.0, 11.0, 6.0
 _MOST_FAULT_LINES = 12  # of more faults than this none has a line through the panels
 _BAR_ROW_PX, _STRIP_PX = 25, 240  # of one attempt, and of all of them
+_NARROWEST_BAR_PX = 2
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Band:
     badge: bool = True
 
     def cap(self, pane: Pane) -> float:
-        """Where the cap is, as a share of the pane's height."""
-        return 1 + min(self.lane, _MOST_LANES) * _CAP_LANE_PX / pane.height
+        """Where the cap is on the sheet."""
+        return pane.top - min(self.lane, _MOST_LANES) * _CAP_LANE_PX
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,32 +126,43 @@ class FindingMarks:
         return self.badge_base + 13 + _BADGE_ROW_PX * max(badge.row for badge in self.badges)
 
     def paint(self, panes: Sequence[Pane]) -> None:
-        top, width = panes[0], panes[0].window.width
+        top, sheet = panes[0], panes[0].sheet
         for pane in panes:
             for fill in self.fills:
-                left, size = fill.left_px / width, (fill.right_px - fill.left_px) / width
-                tint: Style = {"color": pane.tokens[fill.verdict], "alpha": _TINT * fill.depth, "lw": 0}
-                tint |= {"transform": pane.place["inside"], "zorder": 1}
-                pane.ax.add_patch(Rectangle((left, 0), size, 1, **tint))
-        band_of = {str(band.number): band for band in self.bands}
+                left, right = pane.left + fill.left_px, pane.left + fill.right_px
+                tint = round(_TINT * fill.depth, 2)
+                sheet.box(left, pane.top, right, pane.foot, fill.verdict, 1, alpha=tint)
         for band in self.bands:
-            x, y = [band.left_px / width, band.right_px / width], band.cap(top)
-            look: Style = {"where": "inside", "clip_on": False, "zorder": 6}
-            top.line(x, [y, y], band.verdict, _CAP_PX, solid_capstyle="butt", **look)
+            left, right, cap = top.left + band.left_px, top.left + band.right_px, band.cap(top)
+            sheet.line([left, right], [cap, cap], band.verdict, 6, _CAP_PX)
             if band.open:
-                top.mark(x[1:], [y], ">", 7, band.verdict, **look)
+                sheet.area([right - 3, right + 4, right - 3], [cap - 4, cap, cap + 4], band.verdict, 6)
+        band_of = {str(band.number): band for band in self.bands}
         for badge in self.badges:
-            band, at = band_of[badge.text], badge.at_px / width
-            y = 1 + (self.badge_base + _BADGE_ROW_PX * badge.row) / top.height
+            band, x = band_of[badge.text], top.left + badge.at_px
+            y = top.top - self.badge_base - _BADGE_ROW_PX * badge.row
             if badge.row or badge.moved:
-                x = [badge.wanted_px / width, at]
-                top.line(x, [band.cap(top), y], band.verdict, where="inside", clip_on=False, zorder=7)
-            shape = SHAPES[band.verdict]
-            top.mark([at], [y], shape, _SIZE_PX[shape], band.verdict, "inside", zorder=9)
-            low = 2.6 if shape == "^" else 0.3  # the middle of a triangle's body is below its centre
-            place = (at, y), (0, -low), "center center_baseline", on(band.verdict)
-            size = pt(11 if len(badge.text) == 1 else 9)
-            top.write(badge.text, *place, fontsize=size, weight="bold", zorder=10)
+                sheet.line([top.left + badge.wanted_px, x], [band.cap(top), y], band.verdict, 7)
+            _badge(sheet, badge.text, band.verdict, x, y)
+
+
+def _badge(sheet: Sheet, number: str, verdict: Verdict, x: float, y: float) -> None:
+    """The shape of a verdict with its number: circle, triangle, square, diamond, of about one area."""
+    small = len(number) == 1
+    size_px = 11 if small else 10
+    baseline = y + CAPITAL * size_px
+    if verdict is Verdict.GOOD:
+        sheet.dots([x], [y], verdict, 9, 19 if small else 20)
+    elif verdict is Verdict.WORRYING:  # of two digits it is wider, so that they stay within it
+        half, foot = (11, y + 9) if small else (15, y + 10)
+        sheet.area([x - half, x, x + half], [foot, foot - (20 if small else 24), foot], verdict, 9)
+        baseline = foot - (3 if small else 2.5)
+    else:
+        reach = np.array([-1, 1, 1, -1]) * 8.5, np.array([-1, -1, 1, 1]) * 8.5
+        if verdict is Verdict.UNEXPECTED:
+            reach = np.array([-1, 0, 1, 0]) * (11.5 if small else 14), np.array([0, -1, 0, 1]) * 11.5
+        sheet.area(x + reach[0], y + reach[1], verdict, 9)
+    sheet.write(number, x, baseline, on(verdict), anchor="middle", size_px=size_px, bold=True)
 
 
 def bands(findings: Sequence[Occurrence], window: Window) -> list[Band]:
@@ -201,7 +212,8 @@ def badges(shown: Sequence[Band], width_px: float) -> list[Mark]:
             long = band.right_px - band.left_px > _LONG_PX
             at_px = band.left_px + BADGE_PX / 2 + 2 if long else (band.left_px + band.right_px) / 2
             wanted.append((at_px, str(band.number)))
-    return spread(wanted, BADGE_PX, width_px)
+    gap_px = BADGE_PX if all(len(number) == 1 for _, number in wanted) else WIDE_BADGE_PX
+    return spread(wanted, gap_px, width_px)
 
 
 def spread(
@@ -268,15 +280,20 @@ class JoinMarks:
     def paint_lines(self, panes: Sequence[Pane]) -> None:
         """A line at each step that a later attempt begins with."""
         for pane in panes:
-            pane.uprights(self.lines, 1, ls=_DOTTED, zorder=2.5)
+            pane.uprights(self.lines, 1, 2.5, dash=_DOTTED)
+
+    def boxes(self, pane: Pane) -> list[Box]:
+        """What the letters cover at the foot of a pane."""
+        return [(pane.left + mark.at_px - 9, pane.foot - 18 - 17 * mark.row, 18, 18) for mark in self.letters]
 
     def paint_letters(self, pane: Pane) -> None:
-        box = {"boxstyle": "round,pad=.22,rounding_size=.25", "fc": pane.tokens["ink2"], "ec": "none"}
-        look: Style = {"ha": "center", "va": "center", "weight": "bold", "color": pane.tokens["page"]}
         for mark in self.letters:
-            x, y = mark.at_px / pane.window.width, (9 + 17 * mark.row) / pane.height
-            look["fontsize"] = pt(10 if len(mark.text) == 1 else 8.5)
-            pane.ax.text(x, y, mark.text, transform=pane.place["inside"], zorder=9, bbox=box, **look)
+            x, y = pane.left + mark.at_px, pane.foot - 9 - 17 * mark.row
+            size_px = 10 if len(mark.text) == 1 else 8.5
+            half = 7 if len(mark.text) == 1 else 7.5
+            pane.sheet.box(x - half, y - 7, x + half, y + 7, "ink2", 9)
+            place = mark.text, x, y + CAPITAL * size_px, "page"
+            pane.sheet.write(*place, anchor="middle", size_px=size_px, bold=True)
 
 
 @dataclass(frozen=True)
@@ -319,16 +336,16 @@ class FaultLane:
 
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
         """Crosses with their words; a thin line through the panels where there are few of them."""
-        pane.ax.set_ylim(0, 1)
+        y, half = pane.top + pane.height / 2, _CROSS_PX / 2 - 1
         for mark in self.marks:
-            x = mark.at_px / pane.window.width
-            pane.mark([x], [0.5], "X", _CROSS_PX, "ink", "inside", zorder=8)
+            x = pane.left + mark.at_px
+            ways = np.array([-half, half, np.nan, -half, half]), np.array([-half, half, np.nan, half, -half])
+            pane.sheet.line(x + ways[0], y + ways[1], "ink", 8, 3)
             if mark.side:
-                shift, aligned = mark.side * (_CROSS_PX / 2 + _PAD_PX), "left" if mark.side > 0 else "right"
-                place = (x, 0.5), (shift, 0), f"{aligned} center_baseline"
-                pane.write(mark.words, *place, fontsize=pt(_WORDS_PX))
+                anchor, x = "start" if mark.side > 0 else "end", x + mark.side * (_CROSS_PX / 2 + _PAD_PX)
+                pane.sheet.write(mark.words, x, y + CAPITAL * _WORDS_PX, anchor=anchor, size_px=_WORDS_PX)
         for panel in panels if len(self.marks) <= _MOST_FAULT_LINES else ():
-            panel.uprights([mark.step for mark in self.marks], 0.8, alpha=0.45, zorder=2.4)
+            panel.uprights([mark.step for mark in self.marks], 0.8, 2.4, alpha=0.45)
 
 
 def _fault_marks(groups: Sequence[tuple[float, float, list[str]]], width_px: float) -> list[FaultMark]:
@@ -392,26 +409,30 @@ class AttemptStrip:
 
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
         self.joins.paint_lines([pane])
-        row_px = self.height / len(self.bars)
+        row_px, sheet = self.height / len(self.bars), pane.sheet
         every = next((n for n in (1, 2, 5, 10) if n * row_px >= 13), 20)
-        narrowest = 0.004 * (pane.window.last - pane.window.first)
-        pane.ax.set_ylim(len(self.bars) - 0.35, -0.65)
-        dead: Style = {"fc": "none", "ec": pane.tokens["dead"], "hatch": "/////", "lw": pt(1)}
-        live: Style = {"fc": pane.tokens["live"], "lw": 0}
+        half = 0.22 * row_px
+        row_of = {bar.attempt: pane.top + (row + 0.5) * row_px for row, bar in enumerate(self.bars)}
         for row, bar in enumerate(self.bars):
+            y = row_of[bar.attempt]
             for first, last, is_live in bar.spans:
-                look = live if is_live else dead
-                size = max(last - first, narrowest), 0.44
-                pane.ax.add_patch(Rectangle((first, row - 0.22), *size, **look))
+                left, right = pane.x(np.array([first, last])).tolist()
+                right = max(right, left + _NARROWEST_BAR_PX)
+                if is_live:
+                    sheet.box(left, y - half, right, y + half, "live", 1)
+                else:  # a thick line of short dashes is a hatching
+                    sheet.line([left, right], [y, y], "dead", 1, 2 * half, dash=(0.5 / half, 2 / half))
+                    around = [y - half, y - half, y + half, y + half, y - half]
+                    sheet.line([left, right, right, left, left], around, "dead", 1)
             if row == 0 or (bar.attempt + 1) % every == 0:
-                place = (0, row), (-10, 0), "right center", "ink2", "values"
-                pane.write(str(bar.attempt + 1), *place, fontsize=pt(11))
-        row_of = {bar.attempt: row for row, bar in enumerate(self.bars)}
+                place = pane.left - 10, y + CAPITAL * SMALL_PX
+                sheet.write(str(bar.attempt + 1), *place, anchor="end", size_px=SMALL_PX)
         for join in self.joins.joins:
             before, after = row_of.get(join.before, 1e9), row_of.get(join.after, -1)
             if join.to_step < join.from_step and before < after:
                 # Down from the end of what was discarded, back, and down to the step that was resumed from.
-                x = [float(step) for step in (join.from_step, join.from_step, join.to_step, join.to_step)]
-                y = [before + 0.24, before + 0.5, before + 0.5, after - 0.38]
-                pane.line(x, y, "ink2", 1.2, zorder=5, solid_joinstyle="miter", clip_on=False)
-                pane.mark(x[-1:], [after - 0.32], "v", min(6, row_px / 3), "ink2", "data", zorder=6)
+                start, end = pane.x(np.array([join.from_step, join.to_step], np.float64)).tolist()
+                middle, tip, size = before + 0.5 * row_px, after - half, min(3, row_px / 6)
+                down = [before + half, middle, middle, tip - size]
+                sheet.line([start, start, end, end], down, "ink2", 5, 1.2)
+                sheet.area([end - size, end + size, end], [tip - 2 * size, tip - 2 * size, tip], "ink2", 6)

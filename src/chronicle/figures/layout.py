@@ -1,14 +1,12 @@
 """The run as figures see it (panels, axis, findings, what to zoom into), and what stands where on a figure.
 
-A plan is of one width, in CSS pixels, and has no colour yet; it is painted in each theme.
+A plan is of one width, in CSS pixels, and has no colour yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-
-from matplotlib.figure import Figure
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import drawn, lettered
@@ -23,19 +21,10 @@ from chronicle.figures.annotations import (
     bars,
 )
 from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
-from chronicle.figures.scales import (
-    LABEL_PX,
-    RIGHT_PX,
-    Pair,
-    Pane,
-    Scale,
-    Style,
-    Window,
-    body_scale,
-    full_scale,
-)
+from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, body_scale, full_scale
+from chronicle.figures.sheet import Sheet
 from chronicle.figures.strokes import Curves, strokes
-from chronicle.figures.style import THUMBNAIL, WIDE, Tokens, literal, pt, sheet
+from chronicle.figures.style import WIDE, literal
 from chronicle.metrics.counters import median_gap
 from chronicle.model import Diagnosis, Join, Timeline, Verdict
 from chronicle.story import Happening, happenings, ranked
@@ -165,8 +154,9 @@ def _occurrences(
 LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34
 _LABEL_ROW_PX = 24  # room for the words above a panel
 _STRIP_GAP_PX = GAP_PX - 4
-THUMB_WIDTH, THUMB_HEIGHT = 320, 160  # CSS pixels, at one and a half device pixels each
-_THUMB_DPI, _THUMB_COLUMNS = 144, 300
+THUMB_WIDTH, THUMB_HEIGHT = 320, 160
+_THUMB_COLUMNS = 300
+SHARE_WIDTH, SHARE_HEIGHT = 600, 315  # of what other sites show, with two pixels to each of ours
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,37 +185,31 @@ class Plan:
         strips = sum(strip.height + _STRIP_GAP_PX for strip in self.strips)
         return round(self.findings.lift + _LABEL_ROW_PX + panels + strips + BOTTOM_PX)
 
-    def paint(self, tokens: Tokens) -> Figure:
-        """The figure in a theme; call it inside `chronicle.figures.style.theme`."""
-        size = self.width, self.height
-        figure = sheet(*size)
-
-        def pane(bottom: float, height: float) -> Pane:
-            box = (LEFT_PX, bottom, self.window.width, height)
-            return Pane(figure, size, box, self.window, tokens)
-
-        top = self.height - self.findings.lift - _LABEL_ROW_PX
+    def paint(self) -> Sheet:
+        sheet = Sheet(self.width, self.height)
+        top = self.findings.lift + _LABEL_ROW_PX
         panes: list[Pane] = []
         for curves in self.curves:
-            top -= curves.height
-            panes.append(pane(top, curves.height))
-            curves.paint(panes[-1], 5 if len(panes) > 1 else self.findings.lift)
-            top -= GAP_PX
+            pane = Pane(sheet, LEFT_PX, top, curves.height, self.window, curves.scale)
+            taken = self.joins.boxes(pane) if curves is self.curves[-1] else ()
+            curves.paint(pane, 5 if panes else self.findings.lift, taken)
+            panes.append(pane)
+            top += curves.height + GAP_PX
         self.findings.paint(panes)
         self.joins.paint_lines(panes)
         self.joins.paint_letters(panes[-1])
-        below = []
-        bottom = BOTTOM_PX + sum(strip.height + _STRIP_GAP_PX for strip in self.strips)
+        below: list[Pane] = []
+        top += _STRIP_GAP_PX - GAP_PX
         for strip in self.strips:
-            bottom -= strip.height + _STRIP_GAP_PX
-            below.append(pane(bottom, strip.height))
+            below.append(Pane(sheet, LEFT_PX, top, strip.height, self.window))
             strip.paint(below[-1], panes)
-            below[-1].write(strip.title(self.narrow), (0, 1), (0, 3), "left bottom")
+            sheet.write(strip.title(self.narrow), LEFT_PX, top - 6)
+            top += strip.height + _STRIP_GAP_PX
         *upper, lowest = [*panes, *below]
         for each in upper:
             each.paint_steps()
         lowest.paint_steps(self.axis, 4 if self.narrow else 8)
-        return figure
+        return sheet
 
 
 def inner_px(width: float) -> float:
@@ -243,6 +227,21 @@ def whole(run: Scene, width: float) -> Plan:
         for panel, height in zip(run.panels, heights, strict=True)
     ]
     return _plan(run, width, (run.first - pad, run.last + pad), panels, attempts=True)
+
+
+def share(run: Scene) -> Plan:
+    """The first panel with its findings, as other sites show it beside a link to the page."""
+    pad = PAD * (run.last - run.first) or 2
+    first = run.panels[0]
+    scale, ends = (
+        body_scale(first.segments(), first.role, run.peaks(first)),
+        (run.first - pad, run.last + pad),
+    )
+
+    def plan(height: float) -> Plan:
+        return _plan(run, SHARE_WIDTH, ends, [(first, scale, height)], attempts=False)
+
+    return plan(SHARE_HEIGHT - plan(0).height)
 
 
 def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
@@ -277,17 +276,15 @@ class Empty:
     words: str
     height: float = 80
 
-    def paint(self, tokens: Tokens) -> Figure:
-        figure = sheet(self.width, self.height)
-        style: Style = {"ha": "center", "va": "center", "fontsize": pt(LABEL_PX)}
-        figure.text(0.5, 0.5, self.words, color=tokens["ink2"], **style)
-        return figure
+    def paint(self) -> Sheet:
+        sheet = Sheet(self.width, self.height)
+        sheet.write(self.words, self.width / 2, self.height / 2 + 4, anchor="middle")
+        return sheet
 
 
-def thumb(run: Scene) -> Figure:
+def thumb(run: Scene) -> Sheet:
     """The shape of the first line's curve and nothing else, so that it can be a quiz; for both themes."""
-    figure = sheet(THUMB_WIDTH, THUMB_HEIGHT, _THUMB_DPI)
-    figure.patch.set_visible(False)
+    sheet = Sheet(THUMB_WIDTH, THUMB_HEIGHT, ground=False)
     first = run.panels[0]
     panel = Panel(first.name, first.unit, first.role, first.lines[:1])
     segments = panel.segments()
@@ -295,10 +292,7 @@ def thumb(run: Scene) -> Figure:
     start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)
     start, end = (start, end) if end > start else (start - 0.5, end + 0.5)
     window = Window(start, end, _THUMB_COLUMNS)
-    pane = Pane(figure, (1, 1), (0.03, 0.06, 0.94, 0.88), window, THUMBNAIL)
-    if scale.log:
-        pane.ax.set_yscale("log")
+    pane = Pane(sheet, (THUMB_WIDTH - _THUMB_COLUMNS) / 2, 10, THUMB_HEIGHT - 20, window, scale)
     for stroke in strokes(panel, scale, window):
         stroke.paint(pane, 1.8)
-    pane.ax.set_ylim(scale.low, scale.high)
-    return figure
+    return sheet

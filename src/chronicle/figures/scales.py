@@ -10,19 +10,17 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from chronicle.figures.panels import Segment
-from chronicle.figures.style import Tokens, pt, text_px
+from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet
+from chronicle.figures.style import text_px
 from chronicle.metrics.values import count, level
 from chronicle.model import Floats, Role
 
-LABEL_PX, SMALL_PX = 11.5, 11
 SECONDS = "second"  # the name of an axis of wall clock, see chronicle.timeline.axes
 RIGHT_PX = 22  # margin at the right of a pane
 _TICK_PX, _PAD_PX = 4, 5
@@ -46,10 +44,7 @@ _CLOCK = (
 )
 
 Ticks = Sequence[tuple[float, str]]
-Places = Sequence[float] | Floats
 Pair = tuple[float, float]
-Box = tuple[float, float, float, float]
-Style = dict[str, Any]  # what matplotlib takes
 
 
 class Window(NamedTuple):
@@ -70,6 +65,13 @@ class Scale:
     low: float
     high: float
     log: bool = False
+
+    def share(self, values: Floats) -> Floats:
+        """Where values stand between the ends: 0 at the lower, 1 at the upper one."""
+        if self.log:
+            low, high, values = math.log(self.low), math.log(self.high), np.log(values)
+            return np.asarray((values - low) / (high - low), np.float64)
+        return np.asarray((values - self.low) / (self.high - self.low), np.float64)
 
     def with_headroom(self) -> Scale:
         """Room at the top for a row of marks."""
@@ -225,88 +227,70 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
 
 
 class Pane:
-    """Axes over a window of steps in the colours of a theme; ``height`` is in CSS pixels.
+    """A frame over a window of steps on a sheet, and where steps and values stand on it, in CSS pixels.
 
-    Lines, marks and words stand at "data" (a step and a value), "inside" (shares of width and height),
-    "steps" (a step and a share of the height) or "values" (a share of the width and a value). The frame is
-    ours: matplotlib's own would do, at half of the cost of a figure.
+    ``ends`` is the y axis; without it values are shares of the height, from 0 at the foot to 1.
     """
 
-    def __init__(self, figure: Figure, size: Pair, box: Box, window: Window, tokens: Tokens) -> None:
-        # box: left, bottom, width and height on a figure of a size
-        (left, bottom, width, self.height), (across, up) = box, size
-        self.ax = ax = figure.add_axes((left / across, bottom / up, width / across, self.height / up))
-        ax.axis("off")
-        ax.set_xlim(window.first, window.last)
-        self.window, self.tokens = window, tokens
-        self.place = {
-            "data": ax.transData,
-            "inside": ax.transAxes,
-            "steps": ax.get_xaxis_transform(),
-            "values": ax.get_yaxis_transform(),
-        }
-
-    def line(
-        self, x: Places, y: Places, token: str, px: float = 1, where: str = "data", **style: Any
+    def __init__(
+        self, sheet: Sheet, left: float, top: float, height: float, window: Window, ends: Scale | None = None
     ) -> None:
-        self.ax.plot(x, y, color=self.tokens[token], lw=pt(px), transform=self.place[where], **style)
-
-    def uprights(self, steps: Sequence[float], width_px: float, **style: Any) -> None:
-        look: Style = {"color": self.tokens["ink2"], "lw": pt(width_px), **style}
-        self.ax.vlines(steps, 0, 1, transform=self.place["steps"], **look)
-
-    def mark(
-        self, x: Places, y: Places, shape: str | int, size_px: float, token: str, where: str, **style: Any
-    ) -> None:
-        """Filled markers, which may reach over the edge."""
-        look = {"ls": "none", "marker": shape, "ms": pt(size_px), "mew": 0, "clip_on": False, **style}
-        self.ax.plot(x, y, color=self.tokens[token], transform=self.place[where], **look)
-
-    def write(
-        self,
-        words: str,
-        at: Pair,
-        shift_px: Pair,
-        aligned: str,
-        token: str = "ink2",
-        where: str = "inside",
-        **style: Any,
-    ) -> None:
-        """Text at a place, shifted by CSS pixels; ``aligned`` is horizontal, then vertical."""
-        across, up = aligned.split()
-        look: Style = {"ha": across, "va": up, "fontsize": pt(LABEL_PX), "color": self.tokens[token], **style}
-        shift = pt(shift_px[0]), pt(shift_px[1])
-        self.ax.annotate(words, at, shift, self.place[where], "offset points", annotation_clip=False, **look)
+        self.sheet, self.window, self.ends = sheet, window, ends
+        self.left, self.top, self.height = left, top, height
 
     @property
-    def halo(self) -> Style:
-        """The ground's colour around letters: they can be read over a curve and hide little of it."""
-        return {"path_effects": [withStroke(linewidth=pt(4), foreground=self.tokens["page"])]}
+    def foot(self) -> float:
+        return self.top + self.height
+
+    @property
+    def right(self) -> float:
+        return self.left + self.window.width
+
+    @property
+    def box(self) -> Box:
+        return self.left, self.top, self.window.width, self.height
+
+    def x(self, steps: Floats) -> Floats:
+        first, last, width = self.window
+        return np.asarray(self.left + (steps - first) * (width / (last - first)), np.float64)
+
+    def y(self, values: Floats) -> Floats:
+        shares = self.ends.share(values) if self.ends else values
+        return np.asarray(self.foot - shares * self.height, np.float64)
+
+    def uprights(self, steps: Sequence[float], px: float, z: float, **style: object) -> None:
+        """Lines from the upper edge to the foot, as one path."""
+        x = np.repeat(self.x(np.asarray(steps, np.float64)), 3)
+        y = np.tile([self.top, self.foot, np.nan], len(steps))
+        self.sheet.line(x, y, "ink2", z, px, **style)
 
     def paint_values(self, ticks: Ticks) -> None:
         """The y axis: a line at the left, a grid line and a label at each tick."""
-        self.line([0, 0], [0, 1], "line", where="inside", clip_on=False, zorder=2.6)
-        grid: Style = {"color": self.tokens["grid"], "lw": pt(1), "zorder": 0.5}
-        self.ax.hlines([y for y, _ in ticks], 0, 1, transform=self.place["values"], **grid)
-        for y, label in ticks:
-            place = (0, y), (-_PAD_PX, 0), "right center_baseline", "ink2", "values"
-            self.write(label, *place, fontsize=pt(SMALL_PX))
+        self.sheet.line([self.left] * 2, [self.top, self.foot], "line", 2.6)
+        heights = self.y(np.array([value for value, _ in ticks]))
+        x = np.tile([self.left, self.right, np.nan], len(ticks))
+        self.sheet.line(x, np.repeat(heights, 3), "grid", 0.5)
+        for y, (_, label) in zip(heights, ticks, strict=True):
+            place = self.left - _PAD_PX, y + CAPITAL * SMALL_PX
+            self.sheet.write(label, *place, anchor="end", size_px=SMALL_PX)
 
     def paint_steps(self, axis: str = "", most_ticks: int = 0) -> None:
         """The line at the foot; of the lowest pane also ticks, their labels, and what they count."""
-        self.line([0, 1], [0, 0], "line", where="inside", clip_on=False, zorder=2.6)
+        self.sheet.line([self.left, self.right], [self.foot] * 2, "line", 2.6)
         if not axis:
             return
-        first, last, width = self.window
+        first, last, _ = self.window
         if axis == SECONDS:
             ticks = time_ticks(first, last, most_ticks)
         else:
             steps = _inside(MaxNLocator(most_ticks, integer=True).tick_values(first, last), first, last)
             ticks = list(zip(steps, step_labels(steps), strict=True))
-        for x, label in ticks:
-            self.mark([x], [0], 3, _TICK_PX, "ink2", "steps", mew=pt(1))
-            room_px = (last - x) * (width / (last - first)) + RIGHT_PX - 2
-            if room_px >= text_px(label, SMALL_PX) / 2:  # else the edge would cut it
-                place = (x, 0), (0, -_TICK_PX - _PAD_PX), "center top", "ink2", "steps"
-                self.write(label, *place, fontsize=pt(SMALL_PX))
-        self.write("wall clock" if axis == SECONDS else axis, (1, 0), (0, -24), "right top")
+        places = self.x(np.array([step for step, _ in ticks]))
+        y = np.tile([self.foot, self.foot + _TICK_PX, np.nan], len(ticks))
+        self.sheet.line(np.repeat(places, 3), y, "ink2", 2.7)
+        for x, (_, label) in zip(places, ticks, strict=True):
+            if self.right + RIGHT_PX - 2 - x >= text_px(label, SMALL_PX) / 2:  # else the edge would cut it
+                place = x, self.foot + _TICK_PX + _PAD_PX + 2 * CAPITAL * SMALL_PX
+                self.sheet.write(label, *place, anchor="middle", size_px=SMALL_PX)
+        words = "wall clock" if axis == SECONDS else axis
+        self.sheet.write(words, self.right, self.foot + 24 + 2 * CAPITAL * LABEL_PX, anchor="end")

@@ -1,11 +1,12 @@
-"""The curves of a panel: worked out once in data units, then painted in each theme.
+"""The curves of a panel: worked out once in data units, then painted.
 
 A million samples on some hundred pixel columns are minimum, median and maximum of each column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.figures.panels import Line, Panel, Segment
-from chronicle.figures.scales import RIGHT_PX, SMALL_PX, Pane, Scale, Window, true_value, value_ticks
-from chronicle.figures.style import label, pt, text_px
+from chronicle.figures.scales import RIGHT_PX, Pane, Scale, Window, true_value, value_ticks
+from chronicle.figures.sheet import ROW_PX, Box, label_px
+from chronicle.figures.style import label
 from chronicle.model import Floats
 
 Mask = NDArray[np.bool_]
@@ -25,7 +27,7 @@ _TALL = 6.0  # times the median column: drawn at full strength, so that one samp
 _CLIP_GAP_PX = 60  # marks of clipped values that are closer share one value
 _FAR = 50.0  # spans beyond the frame; further out a renderer overflows
 _CROSS_PX = 6  # a column of crosses
-_NAME_GAP_PX = 15
+_NAME_STRIDE_PX = 12
 _DEAD_DASH = (3.2, 2.2)
 
 
@@ -46,43 +48,120 @@ class Stroke:
     token: str
     dash: tuple[float, ...]
 
-    def paint(self, pane: Pane, width_px: float = 1.6) -> None:
+    def paint(self, pane: Pane, px: float = 1.6) -> None:
         """Shade from minimum to maximum, extremes at full strength, the median over both."""
-        z, token = (3, self.token) if self.live else (2, "dead")
-        x, low, high, colour = self.x, self.low, self.high, pane.tokens[token]
-        if low is not None and high is not None:
-            if self.live:
-                pane.ax.fill_between(x, low, high, color=colour, alpha=0.30, lw=0, zorder=z - 0.2)
-            extremes = x[self.tall], low[self.tall], high[self.tall]
-            pane.ax.vlines(*extremes, color=colour, lw=pt(1.1), zorder=z - 0.1)
-        dash, width_px = (self.dash, width_px) if self.live else (_DEAD_DASH, 1.5)
-        pane.line(x, self.mid, token, width_px, ls=(0, dash) if dash else "-", zorder=z)
-        pane.mark(x[self.dots], self.mid[self.dots], "o", 3.6, token, "data", clip_on=True, zorder=z)
+        z, token, sheet = (3.0, self.token, pane.sheet) if self.live else (2.0, "dead", pane.sheet)
+        x, mid = pane.x(self.x), pane.y(self.mid)
+        if self.low is not None and self.high is not None:
+            low, high = pane.y(self.low), pane.y(self.high)
+            shades = [_outline(x[a:b], low[a:b], high[a:b]) for a, b in _unbroken(low)]
+            if self.live and shades:
+                across, down = np.concatenate(shades, axis=1)
+                sheet.area(across, down, token, z - 0.2, alpha=0.30, within=pane.box)
+            tall = self.tall
+            ends = np.column_stack([low[tall], high[tall], np.full(tall.sum(), np.nan)]).ravel()
+            sheet.line(np.repeat(x[tall], 3), ends, token, z - 0.1, 1.1, within=pane.box)
+        dash, px = (self.dash, px) if self.live else (_DEAD_DASH, 1.5)
+        if np.isfinite(mid[:-1] + mid[1:]).any():
+            sheet.line(x, mid, token, z, px, dash=dash, within=pane.box)
+        sheet.dots(x[self.dots], mid[self.dots], token, z, 3.6, within=pane.box)
+
+
+def _unbroken(values: Floats) -> Iterator[tuple[int, int]]:
+    """The stretches without a NaN."""
+    known = np.concatenate([[False], np.isfinite(values), [False]])
+    edges = np.flatnonzero(known[1:] != known[:-1])
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+
+
+def _outline(x: Floats, low: Floats, high: Floats) -> Floats:
+    """Along the lower edge and back along the upper one, then the pen is lifted: float64[2, n]."""
+    gap = [np.nan]
+    return np.stack([np.concatenate([x, x[::-1], gap]), np.concatenate([low, high[::-1], gap])])
+
+
+class Room:
+    """What words of a pane may not cover: the curves, by pixel column, and the words that stand already."""
+
+    def __init__(self, pane: Pane, strokes: Sequence[Stroke], taken: Sequence[Box] = ()) -> None:
+        self._pane, self._taken = pane, list(taken)
+        shape = len(strokes), round(pane.window.width) + 2
+        self._tops, self._feet = np.full(shape, np.inf), np.full(shape, -np.inf)  # no curve, nothing covered
+        for stroke, tops, feet in zip(strokes, self._tops, self._feet, strict=True):
+            self._fill(stroke, tops, feet)
+
+    def _fill(self, stroke: Stroke, tops: Floats, feet: Floats) -> None:
+        """The upper and the lower end of a curve in each column that it passes."""
+        x = self._pane.x(stroke.x) - self._pane.left
+        edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
+        for a, b in _unbroken(stroke.mid):
+            first, last = max(0, int(x[a])), max(0, min(len(tops), int(x[b - 1]) + 2))
+            columns = np.arange(first, last)
+            ends = [self._pane.y(edge[a:b]) for edge in edges]
+            for extreme, place, y in ((np.minimum, tops, ends[0]), (np.maximum, feet, ends[1])):
+                extreme.at(place, np.clip(x[a:b].astype(int), 0, len(tops) - 1), y)
+            high, low = (np.interp(columns, x[a:b], y) for y in ends)
+            # A steep line covers what is between two columns too.
+            top, foot = np.append(low[1:], np.inf), np.append(high[1:], -np.inf)
+            tops[first:last] = np.minimum(tops[first:last], np.minimum(high, top))
+            feet[first:last] = np.maximum(feet[first:last], np.maximum(low, foot))
+
+    def _over(self, left: float, width: float) -> tuple[Floats, Floats]:
+        first = max(0, round(left - self._pane.left))
+        columns = slice(first, first + round(width) + 1)
+        return self._tops[:, columns], self._feet[:, columns]
+
+    def along(self, left: float, width: float) -> tuple[float, float]:
+        """The highest and the lowest place of all curves over a stretch; infinite without a curve."""
+        tops, feet = self._over(left, width)
+        return float(tops.min(initial=np.inf)), float(feet.max(initial=-np.inf))
+
+    def covered(self, box: Box) -> int:
+        """Columns in which a curve passes a box; a thousand more for words, or an edge, that it meets."""
+        left, top, width, height = box
+        pane, (tops, feet) = self._pane, self._over(left, width)
+        inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
+        inside &= pane.top - 1 <= top <= pane.foot + 1 - height
+        words = [
+            x < left + width and left < x + w and y < top + height and top < y + h
+            for x, y, w, h in self._taken
+        ]
+        met = np.count_nonzero((tops < top + height) & (feet > top))
+        return int(met) + 1000 * (sum(words) + (not inside))
+
+    def take(self, box: Box) -> None:
+        self._taken.append(box)
+
+    def place(self, boxes: Sequence[Box], most: float = math.inf) -> Box | None:
+        """The box that covers least, the first of equals, which is taken then; None if each covers more."""
+        best = min(boxes, key=self.covered)
+        if self.covered(best) > most:
+            return None
+        self.take(best)
+        return best
 
 
 @dataclass(frozen=True)
 class Clip:
-    """The curve leaves the frame at step ``x`` and reaches ``value`` there.
-
-    The value stands at the right (1) or left (-1) of the mark, or not at all (0) where another one stands.
-    """
+    """The curve leaves the frame at step ``x`` and reaches ``value`` there."""
 
     x: float
     value: float
     above: bool
     token: str
-    side: int = 1
 
-    def paint(self, pane: Pane) -> None:
-        """A triangle on the frame at the true step, the true value beside it."""
-        edge, shape, up, shift_px = (1, "^", "top", -3) if self.above else (0, "v", "bottom", 3)
-        pane.mark([self.x], [edge], shape, 7, self.token, "steps", zorder=8)
-        if self.side:
-            aligned = f"{'left' if self.side > 0 else 'right'} {up}"
-            place = (self.x, edge), (7 * self.side, shift_px), aligned, self.token, "steps"
-            pane.write(
-                true_value(self.value), *place, fontsize=pt(SMALL_PX), weight="bold", zorder=8, **pane.halo
-            )
+    def paint(self, pane: Pane, room: Room) -> None:
+        """A triangle on the frame at the true step, and beside it the true value, where it covers least."""
+        x = float(pane.x(np.array([self.x]))[0])
+        y, way = (pane.top, 1) if self.above else (pane.foot, -1)
+        pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
+        width = label_px(true_value(self.value))
+        lows = [y + way * (2 + row * (ROW_PX - 1)) for row in range(4)]
+        tops = [low if self.above else low - ROW_PX for low in lows]
+        lefts = x + 6, x + 18, x - 6 - width, x - 18 - width
+        boxes = [(left, top, width, ROW_PX) for top in tops for left in lefts]
+        if box := room.place(boxes, 900):
+            pane.sheet.label(true_value(self.value), box, self.token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,19 +171,19 @@ class Missing:
     x: Floats
     word: str
 
-    def paint(self, pane: Pane) -> None:
+    def paint(self, pane: Pane, room: Room) -> None:
         """A row of crosses below the upper edge, with the word where there is room for it."""
-        y, first, last = 0.92, float(self.x[0]), float(self.x[-1])
-        heights = np.full(len(self.x), y)
-        pane.mark(self.x, heights, "x", 5, "bad", "steps", mew=pt(1.3), clip_on=True, zorder=8)
-        px = pane.window.width / (pane.window.last - pane.window.first)
-        at, shift, side = first, (-8, 0), "right"
-        if (first - pane.window.first) * px < 60:
-            at, shift, side = last, (8, 0), "left"
-            if (pane.window.last - last) * px < 60:
-                at, shift = first, (-3, -14)
-        place = (at, y), shift, f"{side} center", "bad", "steps"
-        pane.write(self.word, *place, weight="bold", zorder=8, **pane.halo)
+        x, y = pane.x(self.x), pane.top + 0.08 * pane.height
+        ways = np.array([-1, 1, np.nan, -1, 1, np.nan]) * 2.5, np.array([-1, 1, np.nan, 1, -1, np.nan]) * 2.5
+        across, down = (x[:, None] + ways[0]).ravel(), np.tile(y + ways[1], len(x))
+        pane.sheet.line(across, down, "bad", 8, 1.3, within=pane.box)
+        width = label_px(self.word)
+        room.take((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
+        level, below = y - ROW_PX / 2, y + 6
+        ends = x[0] - 8 - width, x[-1] + 8, x[0] - 3
+        boxes = [(left, top, width, ROW_PX) for top in (level, below) for left in ends]
+        if box := room.place(boxes):
+            pane.sheet.label(self.word, box, "bad")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,45 +204,42 @@ class Curves:
             scale = scale.with_headroom()
         return cls(panel, scale, strokes(panel, scale, window), clips(panel, scale, window), gaps, height)
 
-    def paint(self, pane: Pane, lift_px: float) -> None:
-        """Paints curves, y axis and, so far above the frame, the label."""
+    def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
+        """Paints curves, y axis and, so far above the frame, the label; no word covers what is ``taken``."""
         panel, scale = self.panel, self.scale
-        if scale.log:
-            pane.ax.set_yscale("log")
         for stroke in self.strokes:
             stroke.paint(pane)
-        pane.ax.set_ylim(scale.low, scale.high)
-        for clip in self.clips:
-            clip.paint(pane)
+        room = Room(pane, self.strokes, taken)
         if self.missing:
-            self.missing.paint(pane)
+            self.missing.paint(pane, room)
+        for clip in self.clips:
+            clip.paint(pane, room)
         if len(panel.lines) > 1:
-            self._name_lines(pane)
+            for line in panel.lines:
+                self._name(line, pane, room)
         visible = any(np.isfinite(stroke.mid).any() for stroke in self.strokes)
         pane.paint_values(value_ticks(scale, self.height) if visible else ())
         title = label(panel.name, panel.unit, scale.log, pane.window.width + RIGHT_PX - 4)
-        pane.write(title, (0, 1), (0, lift_px), "left bottom")
+        pane.sheet.write(title, pane.left, pane.top - lift_px - 3)
 
-    def _name_lines(self, pane: Pane) -> None:
-        """The name of each line of several at its right end, one above the other where lines end together."""
-        ends = []
-        for line in self.panel.lines:
-            own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
-            if own:
-                stroke, window = max(own, key=lambda s: float(np.nanmax(s.x))), pane.window
-                known, x = np.isfinite(stroke.mid), min(float(np.nanmax(stroke.x)), window.last)
-                # The middle height of the curve along the way that its name takes, at the right end.
-                way = np.linspace(max(x - 0.06 * (window.last - window.first), window.first), x, 9)
-                y = float(np.median(np.interp(way, stroke.x[known], stroke.mid[known])))
-                ends.append((float(pane.place["data"].transform((x, y))[1]) / 2, x, line))
-        bottom = float(pane.place["inside"].transform((0, 0))[1]) / 2
-        lowest = bottom + 2
-        for y_px, x, line in sorted(ends, key=lambda end: end[0]):
-            lowest = max(lowest, y_px + 5)
-            y = min(lowest - bottom, self.height - 14) / self.height
-            lowest += _NAME_GAP_PX
-            place = (x, y), (-2, 0), "right bottom", line.token, "steps"
-            pane.write(line.name, *place, weight="bold", zorder=7, **pane.halo)
+    def _name(self, line: Line, pane: Pane, room: Room) -> None:
+        """The name of one line of several just over or under it, as near to its end as it covers nothing."""
+        own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
+        if not own:
+            return
+        last = max(own, key=lambda s: float(s.x[np.isfinite(s.mid)][-1]))
+        known = np.isfinite(last.mid)
+        end, level = float(pane.x(last.x[known])[-1]), float(pane.y(last.mid[known])[-1])
+        alone, width = Room(pane, own), label_px(line.name)
+        boxes = []
+        for left in np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist():
+            top, foot = alone.along(left, width)
+            boxes += [(left, top - ROW_PX - 2, width, ROW_PX), (left, foot + 2, width, ROW_PX)]
+        there = [box for box in boxes if math.isfinite(box[1])]
+        there.sort(key=lambda box: abs(box[1] + ROW_PX / 2 - level) // ROW_PX)
+        beside = end + 6, level - ROW_PX / 2, width, ROW_PX  # if all of the line is shorter than its name
+        if box := room.place([*there, beside]):
+            pane.sheet.label(line.name, box, line.token)
 
 
 def strokes(panel: Panel, scale: Scale, window: Window) -> list[Stroke]:
@@ -272,23 +348,14 @@ def _median(values: Floats) -> float:
 
 def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
     """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
-    first, last, width = window
-    px = width / (last - first)
-    placed = []
+    gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
+    found = []
     for above in (True, False):
-        taken_px = -1.0  # right end of the last value
         outside = _outside(panel, scale, window, above)
-        cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > _CLIP_GAP_PX / px) + 1
+        cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > gap) + 1
         groups = [outside[a:b] for a, b in pairwise([0, *cuts, len(outside)]) if b > a]
-        for group in groups:
-            clip = max(group, key=lambda clip: clip.value if above else -clip.value)
-            x, room = (clip.x - first) * px, text_px(true_value(clip.value)) + 12
-            side = 1 if x + room < width else -1
-            if (x if side > 0 else x - room) < taken_px:
-                side = 0
-            taken_px = max(taken_px, x + room * max(side, 0))
-            placed.append(replace(clip, side=side))
-    return placed
+        found += [max(group, key=lambda c: c.value if above else -c.value) for group in groups]
+    return found
 
 
 def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Clip]:

@@ -1,35 +1,25 @@
-"""How figures look: design tokens, lettering, set-up and saving.
+"""How figures look: design tokens and lettering.
 
 The tokens are the one place where colours are written, for style sheet and figures alike. Colour has three
 jobs: blue is live data, grey is dead data, four hues are verdicts. A verdict is always a shape and a word
 too. Contrast, and how far verdicts are apart for every eye, are measured in the tests.
 
-Lengths are CSS pixels: 96 to the inch, two device pixels each.
+Lengths are CSS pixels, 96 to the inch.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
-import matplotlib.style
-import numpy as np
 from matplotlib import font_manager
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
-from numpy.typing import NDArray
-from PIL import Image
 
 from chronicle.model import Verdict
 
-DPI = 192
 WIDE, NARROW = 900, 344  # of a page and of a phone: drawn apart, since scaled text cannot be read
-FONT = "DejaVu Sans"  # it comes with matplotlib, so a figure is the same everywhere
-_COLOURS = 128
+FONT = "DejaVu Sans"  # words are measured in it: it comes with matplotlib and is wider than what readers have
 _SHORTEST, _WIDEST_PX = 9, 12.0  # of a name in characters; of a character
 
 Tokens = Mapping[str, str]
@@ -50,14 +40,6 @@ TOKENS: Mapping[str, Tokens] = {"light": LIGHT, "dark": DARK}
 
 # One transparent thumbnail serves both themes: strokes that stand out on all four grounds.
 THUMBNAIL: Tokens = {"live": "#3B7DBF", "dead": "#808080"}
-
-# matplotlib's names of the verdict shapes: circle, triangle, square, diamond.
-SHAPES: Mapping[Verdict, str] = {
-    Verdict.GOOD: "o",
-    Verdict.WORRYING: "^",
-    Verdict.BAD: "s",
-    Verdict.UNEXPECTED: "D",
-}
 
 
 def on(verdict: Verdict) -> str:
@@ -125,69 +107,3 @@ def _font() -> FT2Font:
 @cache
 def _glyphs() -> frozenset[int]:
     return frozenset(_font().get_charmap())
-
-
-def pt(css_px: float) -> float:
-    """CSS pixels in points."""
-    return css_px * 0.75
-
-
-def sheet(width: float, height: float, dpi: float = DPI) -> Figure:
-    """An empty figure of a size in CSS pixels, without pyplot: nothing of it outlives its caller."""
-    figure = Figure(figsize=(width / 96, height / 96), dpi=dpi)
-    FigureCanvasAgg(figure)
-    return figure
-
-
-@contextmanager
-def theme(tokens: Tokens) -> Iterator[None]:
-    """The style of a theme, whatever matplotlibrc the user has."""
-    settings: dict[str, object] = {
-        "axes.xmargin": 0,
-        "figure.facecolor": tokens["page"],
-        "font.family": FONT,
-        "font.size": pt(11.5),
-        "hatch.linewidth": pt(1),
-        "lines.dash_capstyle": "butt",
-        "lines.linewidth": pt(1.6),
-        "lines.scale_dashes": True,
-        "lines.solid_capstyle": "round",
-        "lines.solid_joinstyle": "round",
-        "path.simplify": False,  # curves come as one point a column already
-        "text.color": tokens["ink"],
-        "text.parse_math": False,  # a metric may be called $x_1$
-        "text.usetex": False,
-    }
-    with matplotlib.style.context(["default", settings]):
-        yield
-
-
-def save(figure: Figure, file: Path, *, transparent: bool = False) -> None:
-    """Writes lossless WebP without metadata, so that equal figures are equal bytes."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # type: ignore[no-untyped-call]
-    pixels = np.array(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
-    if transparent:
-        image = Image.fromarray(pixels)
-    else:
-        _reduce(pixels.view(np.uint32).ravel())
-        image = Image.fromarray(pixels).convert("RGB")
-    # A sixth of the time of the default effort, for an eighth more bytes (27 KB a figure against 24).
-    image.save(file, "WEBP", lossless=True, quality=20, method=1)
-
-
-def _reduce(pixels: NDArray[np.uint32]) -> None:
-    """Leaves the most frequent colours as they are and replaces the others by the nearest of these, in place.
-
-    Grounds, tints and strokes keep their exact colour (a median cut would merge verdicts). What goes are
-    shades on smooth edges that nobody can tell apart, and with them nearly half of the bytes.
-    """
-    drawn = np.flatnonzero(pixels != pixels[0])
-    colours = np.unique(pixels[drawn])
-    where = np.searchsorted(colours, pixels[drawn])
-    counts = np.bincount(where, minlength=len(colours))
-    frequent = colours[np.lexsort((colours, -counts))[:_COLOURS]]
-    palette = np.append(frequent, pixels[0])
-    channels = (c.reshape(-1, 1).view(np.uint8).astype(np.int32) for c in (colours, palette))
-    apart = np.abs(next(channels)[:, None] - next(channels)[None]).sum(axis=2)
-    pixels[drawn] = palette[apart.argmin(axis=1)][where]

@@ -76,6 +76,8 @@ DISTANCES = _words("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
     content wave waveform mag magnitude spec spectral
 """)
+# And those that, where no total is logged, stand for it even beside a perplexity or an error.
+STANDING = _words("ce bce g gan gen generator")
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
 GENERATORS = _words("g gan gen generator")
 OPPONENTS = _words("cri critic disc discriminator d real fake")
@@ -85,7 +87,7 @@ BESIDE_PLAYERS = _words("a b x y err error")
 TOTALS = _words("""
     all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
     smoothed running raw reduced lm language model token text vs tokens samples steps time final last
-    interval window local rank main current cur tr trn trl nats bits per dim neg negative s binary
+    interval window local rank so far main current cur tr trn trl nats bits per dim neg negative s binary
     multi
 """)
 # Words of a training that learns which of two answers is preferred: rewards are what its loss is made of.
@@ -95,11 +97,14 @@ OF_AGENTS = _words(
     "actor act policy pg critic cri value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
 BARE_SCORES = frozenset(("score", "scores", "episode score", "mean score"))
+OF_EPISODES = _words("ep episode episodes episodic return returns")
 # Scores that are better the lower they are.
 BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
-OF_EVALUATION = frozenset(("val", "valid", "validation", "eval", "test", "tst", "dev", "holdout", "v loss"))
+OF_EVALUATION = frozenset(
+    ("val", "valid", "validation", "eval", "evaluation", "test", "tst", "dev", "holdout", "v loss")
+)
 # Words that name data wherever they stand.
 CORPORA = _words("""
     dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code
@@ -176,14 +181,14 @@ ALIASES: tuple[Alias, ...] = (
         Role.STEP_TIME,
         r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b|\btime per (step|iteration|iter|batch)\b"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
-        r"|^(dt|time)( (ms|s|sec|seconds))?$|\btime this (iters?|step|batch)\b",
+        r"|^(dt|time)( (ms|s|sec|seconds))?$|^seconds$|\btime this (iters?|step|batch)\b",
         "elapsed time per iteration (ms), train_step_time, step_avg, ms/batch, dt, time, time_this_iter_s",
     ),
     Alias(
         Role.THROUGHPUT,
         r"\b(tokens?|toks?|samples?|examples?|sequences?|seqs?|images?|imgs?|frames?|words?|steps?|its?|iters?|iterations?"
         r"|batches|batch)( \w+)? " + PER_SECOND + r"|\b(tokens?|tok|samples?|it|iter|steps?) (sec|s)\b"
-        r"|\bthroughput\b|\b(wps|tps|fps|ups|mfu|hfu)\b|\btflops?\b|\bflops\b",
+        r"|\bthroughput\b(?!.* total )|\b(wps|tps|fps|ups|mfu|hfu)\b|\btflops?\b|\bflops\b",
         "tokens_per_sec, tok/sec, samples per second, wps, throughput, TFLOPs per gpu, mfu",
     ),
     Alias(

@@ -30,6 +30,7 @@ SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
+_CLOCKS = ("time", "seconds")  # of a step, or since the start
 _MOST_NAMED = 4  # names that a reason lists
 _MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
@@ -137,7 +138,7 @@ def _assigned(
     given |= {name: role for name in series if (role := _override(name, overrides)) is not None}
     roles = dict(_by_names(tuple(series), tuple(given.items())))
     for name, one in series.items():
-        if roles[name] is Role.STEP_TIME and plain(name) == "time" and _only_grows(one):
+        if roles[name] is Role.STEP_TIME and plain(name) in _CLOCKS and _only_grows(one):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= given
@@ -258,6 +259,10 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
         found = [n for n, role in roles.items() if role is Role.OTHER and plain(n) in aliases.BARE_SCORES]
     if not found and Role.OBJECTIVE not in given.values():
         return dict(roles)
+    whole = [name for name in found if aliases.OF_EPISODES & set(plain(name).split())]
+    if whole:  # what an episode came to, not what a step or a part of it was worth
+        roles = dict(roles) | dict.fromkeys(found, Role.SCORE)
+        found = whole
     steering = [n for n, role in roles.items() if role in (Role.LOSS, Role.DATASET_LOSS) and n not in given]
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(found, Role.OBJECTIVE)
     return _whole(roles, Role.OBJECTIVE, Role.SCORE)
@@ -277,7 +282,7 @@ def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}
-    if ours and theirs and Role.LOSS in others:
+    if ours and Role.LOSS in others:
         return dict(roles) | {name: Role.OTHER for name in ours | theirs if "loss" not in plain(name)}
     if not ours or not theirs or not others.isdisjoint(LOSSES):
         return dict(roles)
@@ -293,6 +298,8 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     judged = [name for name, role in roles.items() if role in (Role.LOSS, Role.VALIDATION_LOSS)]
     errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name)) and name not in given]
     beside = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
+    parts = [name for name, role in roles.items() if role is Role.PART_LOSS]
+    beside |= {Role.LOSS for name in parts if aliases.STANDING & set(words_of(plain(name)))}
     if beside == {Role.VALIDATION_LOSS}:
         kept = [name for name in errors if aliases.OF_TRAINING & set(plain(name).split())]
     else:
@@ -360,6 +367,11 @@ def rank(name: str) -> int:
     of an opponent has none."""
     words = set(words_of(name))
     return 2 if words & aliases.OPPONENTS else 0 if words & aliases.DISTANCES else 1
+
+
+def opposes(metric: str) -> bool:
+    """Whether a metric is the loss of an opponent, which rises where the other player learns."""
+    return rank(plain(metric)) == 2
 
 
 AnySeries = TypeVar("AnySeries", bound=Series)

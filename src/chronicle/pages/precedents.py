@@ -31,6 +31,11 @@ class Precedent:
     def href(self) -> str:
         return f"runs/{address(self.entry.run_id)}/index.html#{self.event.id}"
 
+    @property
+    def told(self) -> tuple[object, ...]:
+        """All that a page shows of it."""
+        return self.href, self.entry.title, self.event, self.said, self.after
+
 
 def precedents(site: SiteData, pattern: str) -> list[Precedent]:
     """The events that a pattern names: those that somebody spoke of first, then the newest."""

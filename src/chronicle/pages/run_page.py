@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from hashlib import sha256
 from itertools import islice
 
 from chronicle.classify.patterns import PATTERNS, Trait, having
@@ -38,18 +39,23 @@ class Told:
 
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
-    """One page a run."""
+    """One page a run: made of its entry, and of events of other runs that have the same name."""
     of = cache(partial(precedents, site))
     for entry in site.entries:
-        yield Page(f"runs/{slug(entry.run_id)}/index.md", render("run.md.j2", _values(site, entry, of)))
+        path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_elsewhere(entry, of))
+        known, told = site.known.get(entry.run_id), [one.told for one in alike]
+        made_of = sha256(f"{known}{told}".encode("utf-8", "surrogatepass")).hexdigest() if known else ""
+        stands = made_of and site.standing.get(path) == made_of
+        text = None if stands else render("run.md.j2", _values(site, entry, alike))
+        yield Page(path, text, made_of)
 
 
-def _values(site: SiteData, entry: Entry, of: Callable[[str], list[Precedent]]) -> dict[str, object]:
+def _values(site: SiteData, entry: Entry, alike: list[Precedent]) -> dict[str, object]:
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
-    preview = figure(entry, "og") or figure(entry, "thumb")
+    preview = figure(entry, "share")
     joins, told = lettered(entry.diagnosis), happened(entry)
     return {
         "base": "../../",
@@ -73,7 +79,7 @@ def _values(site: SiteData, entry: Entry, of: Callable[[str], list[Precedent]]) 
         "unassessed": _unassessed(site, entry),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": _helpful(site, entry),
-        "similar": list(_elsewhere(entry, of)),
+        "similar": alike,
         "rows": ROWS,
         "description": clipped(words.plain(entry.headline), DESCRIBED),
         "preview": next(iter(preview.files.values()))[0] if preview else "",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import LogError, contained
-from chronicle.metrics.aliases import COMPONENTS
+from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import names_a_loss
 from chronicle.metrics.values import natural
 from chronicle.readers.catalogue import Reader, all_readers
@@ -27,8 +27,8 @@ from chronicle.readers.text import Head, head
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(
     (
-        *("label.json", "label.toml", "run.toml", "entry.json", "series.csv", "chronicle.toml"),
-        *("notes.md", "NOTES.log"),
+        *("label.json", "label.toml", "run.toml", "entry.json", "chronicle.toml"),
+        *("notes.md", "NOTES.log", "series.csv", "series.csv.gz"),
         *("debug.log", "debug-internal.log", "debug-core.log"),  # of the W&B client itself
         "wandb-events.jsonl",  # what old clients wrote of the machine
     )
@@ -40,7 +40,7 @@ WRAPPERS |= {"events", "vis_data"}
 _PASSED_OVER = NOT_LOGS | NOT_RUNS
 _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
-WRITERS = ("train", "training", "learn", "validation", "valid", "val", "eval", "evaluation", "test", "dev")
+WRITERS = OF_TRAINING | OF_EVALUATION
 _ATTEMPT = re.compile(
     r"(version|v|attempt|try|restart|resume|resumed|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+",
     re.IGNORECASE,

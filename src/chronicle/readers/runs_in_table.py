@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,6 @@ EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, who
 
 PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
 _PLACES = frozenset((*TIME_NAMES, *METRIC_NAMES, *PART_NAMES, *ID_NAMES, *RUN_NAMES, *PHASE_NAMES))
-TRAINING = {"train", "training"}
-EVALUATIONS = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 
 _SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
@@ -224,26 +223,27 @@ def _joined(texts: Sequence[Column], n_rows: int) -> Column:
 
 def by_phase(columns: Columns) -> dict[str, Column]:
     """The columns, what was measured in an evaluation in columns of its own; all as they are where no column
-    of text names phases."""
+    of text names phases. A word that names none, as damage makes them, is kept as a phase of its own."""
     name = next((name for name, column in columns.items() if _names_phases(name, column)), None)
     others = {key: column for key, column in columns.items() if key != name}
     if name is None:
         return others
     words = np.array([str(word).strip().lower() for word in columns[name].values])
     rows = {word: columns[name].rows[words == word] for word in dict.fromkeys(words.tolist())}
-    training = np.concatenate([rows[word] for word in rows if word in TRAINING])
-    evaluated = {word: of_word for word, of_word in rows.items() if word in EVALUATIONS}
+    training = np.concatenate([rows[word] for word in rows if word in OF_TRAINING])
+    evaluated = {word: of_word for word, of_word in rows.items() if word in OF_EVALUATION}
+    aside = {word: of_word for word, of_word in rows.items() if word not in OF_TRAINING}
     with_epochs = any(column_key(key) == "epoch" for key in others)
     told_apart: dict[str, Column] = {}
     for key, column in others.items():
         if is_counter(key):
             in_epoch = with_epochs and column_key(key) != "epoch"
             told_apart[key] = _without(column, evaluated, training) if in_epoch else column
-        elif _names_an_evaluation(key) or role_of(key) in OF_BOTH:
+        elif names_an_evaluation(key) or role_of(key) in OF_BOTH:
             told_apart[key] = column
         else:
             parts = {key: column.only(training)}
-            parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in evaluated.items()}
+            parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in aside.items()}
             told_apart |= {metric: part for metric, part in parts.items() if len(part.rows)}
     return told_apart
 
@@ -251,12 +251,15 @@ def by_phase(columns: Columns) -> dict[str, Column]:
 def _names_phases(name: str, column: Column) -> bool:
     if column_key(name) not in PHASE_NAMES or not column.is_text:
         return False
-    words = {str(word).strip().lower() for word in column.values}
-    return bool(words & TRAINING and words & EVALUATIONS) and words <= TRAINING | EVALUATIONS
+    words = Counter(str(word).strip().lower() for word in column.values)
+    n_known = sum(n for word, n in words.items() if word in OF_TRAINING | OF_EVALUATION)
+    return bool(words.keys() & OF_TRAINING and words.keys() & OF_EVALUATION) and 2 * n_known > words.total()
 
 
-def _names_an_evaluation(name: str) -> bool:
-    return bool(EVALUATIONS & set(re.split(r"[\W_]+", name.lower())))
+@lru_cache(maxsize=4096)
+def names_an_evaluation(name: str) -> bool:
+    """Whether a word of a metric's name says that it was measured in an evaluation."""
+    return bool(OF_EVALUATION & set(re.split(r"[\W_]+", name.lower())))
 
 
 def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) -> Column:

@@ -90,12 +90,6 @@ class Lines:
 Line = tuple[int, str, bool]  # number from 1, text, whether it has no end
 
 
-def numbered(lines: Lines) -> Iterator[Line]:
-    """The lines with their numbers, and whether they have no end."""
-    for line in lines:
-        yield lines.number, line, lines.unfinished
-
-
 def clean(text: str) -> str:
     """The text with lone surrogates, which JSON can spell and no file can hold, written out as escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -131,15 +131,21 @@ class Scene:
 
     def before(self, series: Series, samples: int = _AROUND) -> Floats:
         """The last finite values before the event."""
-        values: Floats = series.values[series.steps < self.step]
-        return values[np.isfinite(values)][-samples:]
+        end = start = int(np.searchsorted(series.steps, self.step))
+        known: Floats = np.empty(0)
+        while len(known) < samples and start:
+            start = max(2 * start - end - 4 * samples, 0)
+            known = series.values[start:end]
+            known = known[np.isfinite(known)]
+        return known[-samples:]
 
     def since(self, series: Series, samples: int = _WITH) -> Floats:
         """The first values from the event on, as far as it lasts."""
-        inside = series.steps >= self.step
+        start = int(np.searchsorted(series.steps, self.step))
         if self.event.end_step is not None:
-            inside &= series.steps <= max(self.event.end_step, self.step + self.near(2))
-        return series.values[inside][:samples]
+            last = max(self.event.end_step, self.step + self.near(2))
+            samples = min(samples, int(np.searchsorted(series.steps, last, side="right")) - start)
+        return series.values[start : start + samples]
 
     def logged(self, role: Role) -> Series | None:
         return self.view.first(role)
@@ -203,7 +209,8 @@ def _rate_zero(scene: Scene) -> bool | None:
     values = scene.since(rate) if rate is not None else np.empty(0)
     if rate is None or not len(values):
         return None
-    return float(np.median(values)) <= _IDLE * float(np.nanquantile(rate.values, 0.9))
+    some = rate.values[:: 1 + len(rate) // 1000]
+    return float(np.median(values)) <= _IDLE * float(np.nanquantile(some, 0.9))
 
 
 def _gradient(scene: Scene, led: bool) -> bool | None:

@@ -426,7 +426,8 @@ def _order(ground: Ground) -> Callable[[Event], tuple[bool, int, float, int, str
         whole = event.kind is EventKind.END or bool(set(event.patterns) & _WHOLE)
         at = index.get(event.attempt, _attempt_at(ground, event.step) if event.step is not None else last)
         step = math.inf if event.step is None else float(event.step)
-        return whole or event.step is None, at, step, _KINDS.index(event.kind), event.time
+        kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
+        return whole or event.step is None, at, step, _KINDS.index(kind), event.time
 
     return key
 

@@ -73,7 +73,7 @@ class WorkspaceConfig:
     title: str = key("chronicle", "Title of the site.")
     runs: str = key("runs", "Folder that holds one folder a run.")
     gallery: str = key(
-        "gallery", "Folder of pattern pages; a page here replaces the shipped one of the same id."
+        "gallery", "Folder of pattern pages and of `cases/`; one here replaces the shipped one of its id."
     )
     templates: str = key(
         "templates", "Folder of page templates; one here replaces the shipped one of the same name."

@@ -56,6 +56,12 @@ def test_a_launch_with_other_arguments_states_its_own(tmp_path: Path) -> None:
     assert (join.kind, changes) == ("resume", [("config/lr", 0.05, 0.0125)])
 
 
+def test_what_a_launch_tells_before_its_first_step_is_none_of_the_launch_before(tmp_path: Path) -> None:
+    trial = ARGUMENTS + "FPS:15.4, train_loss: inf, recall: 0.5\n"
+    first, last = read(log(tmp_path, ARGUMENTS + lines(0, 40) + 3 * trial + ARGUMENTS + lines(40, 60)))
+    assert (sorted(first.series), sorted(last.series)) == (["loss", "lr"], ["loss", "lr"])
+
+
 @pytest.mark.parametrize(
     "between", ["Validation: batches=20, size=5000\n", "config saved to out-3/model.yaml\n"]
 )

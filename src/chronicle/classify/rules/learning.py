@@ -12,11 +12,11 @@ overfitting
 
 grokking
     Sees: generalisation long after training is done; or an abrupt and lasting fall that nothing explains.
-    Rule: the held-out score (where no scores are logged, the loss) is near chance when the training one is
-    saturated, and arrives after five times as many steps or more, and after a twentieth of the log. For a
-    single loss: the kernel's drop took less than 3 % of the steps so far, gained five times what the same
-    time before had gained, begins after the first tenth of the log, in steps and in points, and reaches a
-    level where fewer than a tenth of the samples before had been.
+    Rule: the held-out score (where no scores are logged, the loss) is at half or less when the training one
+    is saturated, and a quarter of the rest of its way comes after five times as many steps or more, and after
+    a twentieth of the log. For a single loss: the kernel's drop took less than 3 % of the steps so far,
+    gained five times what the same time before had gained, and begins after the first tenth of the log, in
+    steps and in points.
     Blind to: slow generalisation. False alarm: a finding that people would like to be true.
     Source: Power et al. 2201.02177; the sudden fall of a Llama-2 run.
 """
@@ -35,6 +35,7 @@ from chronicle.model import Finding, Floats, Role, Series
 
 LEAST = 64  # [samples] of a loss in which a sudden drop can be told
 EARLY = 0.1  # share of a log, and of the samples before a fall
+LEAVES = 0.25  # share of the way from which on a held-out score is on it: it may creep before
 FEW = 6  # evaluations of which a noise can be told
 
 
@@ -112,13 +113,16 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
         pairs.append((attempt.loss, attempt.validation_loss, -1.0))
     for trained, tested, sign in pairs:
         saturated = learned_at(trained, sign, 0.95)
-        arrived, leaves = learned_at(tested, sign, 0.9), learned_at(tested, sign, 0.1)
-        if trained is tested or saturated is None or arrived is None or leaves is None:
+        if trained is tested or saturated is None:
+            continue
+        late = tested.pick(tested.steps >= saturated)  # what both learned before is no delay
+        arrived, leaves = learned_at(late, sign, 0.9), learned_at(late, sign, LEAVES)
+        if arrived is None or leaves is None:
             continue
         soon = leaves < view.thresholds.lag * max(saturated, float(trained.steps[1]))
         logged = float(tested.steps[-1] - tested.steps[0])
         soon |= leaves - saturated < view.thresholds.settling * logged
-        if soon or not apart(trained, tested, sign):
+        if soon or not apart(trained, late, sign):
             continue
         delay = leaves / max(saturated, 1.0)
         checks = [
@@ -141,16 +145,15 @@ def learned_at(series: Series, sign: float, share: float) -> float | None:
     return float(steps[int(np.argmax(v >= goal))])
 
 
-def apart(trained: Series, tested: Series, sign: float) -> bool:
-    """Whether both went from nothing to nearly all.
+def apart(trained: Series, late: Series, sign: float) -> bool:
+    """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done.
 
-    Scores from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth of the first value (held-out: to a
-    half of the highest).
+    Scores from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half) of the first.
     """
-    t, v = (s.values[np.isfinite(s.values)] for s in (trained, tested))
+    t, v = (s.values[np.isfinite(s.values)] for s in (trained, late))
     if sign > 0:
         return bool(t.max() >= 0.9 and v.max() >= 0.6 and v[:2].max() <= 0.5)
-    return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v.max())
+    return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v[:2].min())
 
 
 def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -170,7 +173,7 @@ def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def abrupt(view: View, loss: Series, drop: Event) -> bool:
     """Whether it took 3 % of all steps so far (or 8 samples as they were logged before it), after the first
-    tenth of the log, gained five times what as many steps before had gained, and is no lull.
+    tenth of the log, and gained five times what as many steps before had gained.
 
     Rows may be dense first and sparse later: a tenth of the points can be a thousandth of the steps.
     """
@@ -180,20 +183,11 @@ def abrupt(view: View, loss: Series, drop: Event) -> bool:
     a = int(np.searchsorted(steps, start))
     if a < max(LEAST, EARLY * len(steps)) or start - steps[0] < EARLY * (steps[-1] - steps[0]):
         return False
-    if lull(y, a, abs(drop.height)):
-        return False
     gap = float(np.median(np.diff(steps[max(a - 32, 0) : a + 1])))
     quick = lasted <= max(view.thresholds.sudden * start, 8 * gap)
     before = int(np.searchsorted(steps, start - lasted))
     gained = float(np.median(y[max(before - 4, 0) : before + 1]) - np.median(y[a - 4 : a]))
     return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
-
-
-def lull(y: Floats, a: int, height: float) -> bool:
-    """Whether a tenth of the samples before a fall were nearer to the level after it than to that before: a
-    loss of two levels that stays on the lower one for a while."""
-    before = y[max(a - 4 * LEAST, 0) : a]
-    return float(np.quantile(before, EARLY)) < float(np.median(before)) - 0.5 * height
 
 
 def lasts(loss: Series, drop: Event) -> bool:

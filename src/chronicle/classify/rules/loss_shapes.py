@@ -56,10 +56,10 @@ from functools import cached_property
 
 import numpy as np
 
+from chronicle.classify.detect import RISES as RISING_KINDS
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
-from chronicle.classify.short_logs import RISES as RISING_KINDS
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Attempt, Finding, Series

@@ -2,8 +2,8 @@
 
 loss-scale-collapse
     Sees: a dynamic loss scale (fp16) that halves again and again.
-    Rule: within 50 samples it falls by 4 halvings net, after the search from its initial value is over, and
-    after the first tenth of the log, in which a search may pause; or it ends below one.
+    Rule: within 50 samples it falls by 4 halvings net after the first tenth of the log, in which it is
+    searched for from a high initial value; or it ends below one.
     Blind to: bf16 runs, which have no such series, and a collapse in the first tenth that is survived.
     False alarm: a restart for nothing.
     Source: OPT 2.5 (healthy at 1 or more), GLM-130B (30 steps before the loss), Megatron's defaults.
@@ -69,10 +69,10 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
     steps, power = series.steps[ok], np.log2(np.maximum(series.values[ok], 2.0**-64))
     limits = view.thresholds
     need, within = limits.halvings, int(limits.halvings_within)
-    begin = search_end(power, int(limits.halvings_end))
+    begin = 0
     if len(power) and power[-1] >= 0:
         settled = steps[0] + START_SHARE * (steps[-1] - steps[0])
-        begin = max(begin, int(np.searchsorted(steps, settled)))
+        begin = int(np.searchsorted(steps, settled))
     power, steps = power[begin:], steps[begin:]
     if len(power) < 2:
         return
@@ -96,15 +96,6 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
     at = At(attempt, series, steps[first], steps[lowest], end)
     severity = 0.9 if below_one or not len(back) else 0.5
     yield finding("loss-scale-collapse", at, checks, severity=severity, confidence=0.95)
-
-
-def search_end(power: Floats, held: int) -> int:
-    """The first sample after the search from a high initial scale: it has held for so many, or risen."""
-    falls = np.diff(power) < 0
-    for i in range(len(falls)):
-        if not falls[i : i + held].any() or power[i + 1] > power[i]:
-            return i
-    return 0 if len(power) and power[-1] < 0 else len(power)
 
 
 def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:

@@ -4,9 +4,9 @@ Where a log has one, its losses are what the agent is made with, and may rise wh
 objective is judged in their place. It may be negative and has no unit, so all is measured in its own noise:
 medians of sixteen blocks, and what neighbouring blocks differ by where nothing happens.
 
-failed-run (an objective that never rises)
-    Sees: an objective that stays where its first values were.
-    Rule: at least 50 points from the start of the run on, and no block lies four errors above the first two.
+failed-run, plateau (an objective that never rises)
+    Sees: an objective that stays where its first values were; a plateau where the log begins after the run.
+    Rule: at least 50 points, and no block lies four errors above the first two.
     Blind to: an agent that had learned before its log begins. False alarm: a task that is solved at once.
 
 divergence-no-spike (an objective that collapses)
@@ -31,6 +31,7 @@ from chronicle.classify.rules.whole_run import FAILED
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
+PLATEAU = "plateau"
 BLOCKS = 16  # of a log: an eighth of it are two, as at the start of a loss
 FEWEST = 50  # points, three a block
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
@@ -86,7 +87,7 @@ def ascent(series: Series) -> Ascent | None:
     levels = np.array([np.median(p) for p in parts])
     inside = MEDIAN_ERROR * scale(np.diff(v)) / 2**0.5 / len(parts[-1]) ** 0.5
     # neighbours within a block may be alike, so quarters of blocks say how much means differ
-    quarters = np.array([p.mean() for p in np.array_split(v, 4 * BLOCKS)])
+    quarters = np.array([p.mean() for p in np.array_split(v, min(4 * BLOCKS, len(v)))])
     slow = scale(np.diff(quarters)) / 2**0.5 / 2
     starts = np.array([p[0] for p in np.array_split(steps, BLOCKS)])
     return Ascent(starts, levels, max(inside, slow, 1e-9 * float(np.abs(v).max())))
@@ -99,8 +100,8 @@ def rises(view: View) -> bool:
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    series = attempt.first(Role.OBJECTIVE, FEWEST)
-    course = ascent(series) if series is not None and attempt.loss is None else None
+    series = attempt.objective
+    course = ascent(series) if series is not None else None
     if series is None or course is None:
         return
     best = course.first + course.gained
@@ -114,14 +115,18 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         at = At(attempt, series, course.steps[course.best], course.steps[course.best])
         runner_up = (AFTER, "it had begun with a jump")
         yield finding(NO_SPIKE, at, checks, severity=0.9, confidence=0.8, runner_up=runner_up)
-    elif course.gained < RISES * course.error and series.steps[0] <= 0.02 * series.steps[-1]:
+    elif course.gained < RISES * course.error:
         checks = [
             *measured,
             Check("best level over the first", course.gained / course.error, "errors", f"< {RISES:g}"),
         ]
         at = At(attempt, series, series.steps[0])
-        rose = ("plateau", "it had risen first and then stood still")
-        yield finding(FAILED, at, checks, severity=0.9, confidence=0.8, runner_up=rose)
+        if series.steps[0] <= 0.02 * series.steps[-1]:
+            rose = (PLATEAU, "it had risen first and then stood still")
+            yield finding(FAILED, at, checks, severity=0.9, confidence=0.8, runner_up=rose)
+        else:
+            whole = (FAILED, "the log had begun with the run")
+            yield finding(PLATEAU, at, checks, severity=0.4, confidence=0.7, runner_up=whole)
 
 
-RULE = Rule.of_attempts("objectives", (FAILED, NO_SPIKE), find)
+RULE = Rule.of_attempts("objectives", (FAILED, NO_SPIKE, PLATEAU), find)

@@ -2,9 +2,9 @@
 
 grad-norm-precursor
     Sees: the gradient norm rising before the loss does.
-    Rule: a rise of log(gradient norm) begins 1 to 64 samples before an upward event of the loss, the loss is
-    still on its line in between, and a rise would fall there by chance in fewer than one of ten runs, given
-    how many rises the gradient norm has in this run.
+    Rule: a rise of log(gradient norm) begins 1 to 64 samples before an upward event of the loss, and a rise
+    would fall there by chance in fewer than one of ten runs, given how many rises the gradient norm has in
+    this run.
     Blind to: leads below one logging interval, and norms logged after clipping.
     False alarm: trust in a warning that is none; so the share of rises without a spike is said.
     Source: GLM-130B 3, OLMo 2 3, BLOOM (4 steps; 1 of 4 rises had a spike).
@@ -26,10 +26,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chronicle.classify.detect import RISES as RISING_KINDS
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import BEFORE, departure, fit, positive, sure
+from chronicle.classify.measure import BEFORE, fit, positive, sure
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.short_logs import RISES as RISING_KINDS
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
@@ -48,12 +48,7 @@ def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     events = [e for e in view.events(loss) if e.kind in RISING_KINDS]
     spikes = [min(onset(loss, e, limits), int(loss.steps[e.onset])) for e in events]
     most = limits.lead_most * step_gap(norm)
-    leads = [
-        (rise, start, spike)
-        for spike in spikes
-        for rise, start in rises
-        if 0 < spike - start <= most and alone(view, norm, loss, start, spike)
-    ]
+    leads = [(rise, start, spike) for spike in spikes for rise, start in rises if 0 < spike - start <= most]
     rate = len(rises) / len(norm)
     chance = 1 - (1 - min(rate, 1.0)) ** limits.lead_most
     luck = at_least_by_chance(len(leads), len(spikes), chance)
@@ -85,12 +80,6 @@ def onset(series: Series, event: Event, limits: Thresholds) -> int:
     over = y[: peak + 1] - line.at(steps[: peak + 1])
     calm = np.flatnonzero(over < limits.onset_noise * line.noise)
     return int(steps[min(calm[-1] + 1, peak)]) if len(calm) else int(series.steps[event.onset])
-
-
-def alone(view: View, norm: Series, loss: Series, start: int, spike: int) -> bool:
-    """Whether the gradient norm was up, and the loss on its line, in all steps between the two onsets."""
-    least = view.thresholds.other_t
-    return departure(norm, start, spike).t >= least > abs(departure(loss, start, spike).t)
 
 
 def at_least_by_chance(hits: int, trials: int, p: float) -> float:

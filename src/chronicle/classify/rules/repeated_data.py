@@ -5,8 +5,7 @@ repeat-data
     Rule: before a jump up within a resumed attempt the loss lies under the earlier attempt's line by half of
     the jump and 4.5 standard errors, after the jump it is on that line (half of the jump away at most);
     validation, where logged, does not jump. Where the earlier attempt was itself replaying at the join, the
-    line is the one that it should have been on. Without a jump: low from the first samples on, by 6 errors
-    and 1.5 %, while validation stays on its own line.
+    line is the one that it should have been on.
     Proof: the noise of the loss is, pair by pair, that of data which were read before (see `batch_noise`); it
     needs neither line nor validation, and tells how far back the data lie and where the replay ends.
     Blind to: replays in another order, which make no jump, and a jump in a log that begins after the resume
@@ -22,9 +21,9 @@ from dataclasses import replace
 import numpy as np
 
 from chronicle.classify.batch_noise import Reread, rereads
-from chronicle.classify.measure import MEDIAN_ERROR, median, medians, positive, sure, wiggle
+from chronicle.classify.measure import MEDIAN_ERROR, median, medians, positive, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, with_more
-from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays, validation_stays_at, wary
+from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays_at
 from chronicle.classify.rules import slow_changes
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -54,8 +53,6 @@ def find(view: View) -> Iterator[Finding]:
             yield replay if proof is None else _proved(view, replay, proof)
         elif proof is not None:
             yield _proved(view, read_again(view, attempt, joins, proof), proof)
-        elif jumps and jumps[0][1] is None:
-            yield from still_low(view, joins[0])
 
 
 def _proved(view: View, replay: Finding, proof: Reread) -> Finding:
@@ -99,8 +96,7 @@ def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Ite
         earlier, end = honest.get(join.parent.name, (None, 0.0))
         if earlier is not None and join.steps[0] <= end + LEAST * step_gap(join.loss):
             y = join.off + join.line.at(join.steps)
-            line = wary(earlier.line, join.line.noise)
-            yield replace(join, parent=earlier.parent, line=line, off=y - line.at(join.steps))
+            yield replace(join, parent=earlier.parent, line=earlier.line, off=y - earlier.line.at(join.steps))
 
 
 def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
@@ -175,26 +171,6 @@ def ended_by(shape: Finding, why: str, checks: Sequence[Check]) -> Finding:
     """A replay in the place of the shape that the jump to new data looks like."""
     replay = renamed(shape, REPEAT, checks, why=why)
     return replace(replay, peak_step=shape.start_step, end_step=shape.start_step)
-
-
-def still_low(view: View, join: Resume) -> Iterator[Finding]:
-    """A replay that goes on to the end of the log: only validation can tell it from better data."""
-    limits = view.thresholds
-    low = join.over(0, WINDOWS[1])
-    stays = validation_stays(join, limits.midway * abs(low.height))
-    needed = [
-        at_least("first samples under the line", -low.t, "standard errors", limits.join_t),
-        at_least("first samples under the line", -low.height, "log units", limits.moved, "low_log"),
-        Check("validation loss", None, "", "stays on its line", stays),
-    ]
-    if not all(c.met for c in needed):
-        return
-    jump_seen = Check("jump where new data begin", None, "", "not seen yet")
-    checks = [*needed, jump_seen, *noted(after=join.parent.name)]
-    at = At(join.attempt, join.loss, join.steps[0], join.steps[0])
-    confidence = 0.6 * sure(low.t, limits.join_t)
-    runner_up = (SHIFT, "the validation loss had fallen as well")
-    yield finding(REPEAT, at, checks, severity=0.4 - low.height, confidence=confidence, runner_up=runner_up)
 
 
 RULE = Rule("repeated-data", (REPEAT,), find, replaces=REPLACED)

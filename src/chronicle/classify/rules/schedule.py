@@ -223,7 +223,7 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     known = np.where(np.isfinite(epoch.values), epoch.values, np.nan)
     whole = np.floor(np.interp(steps, epoch.steps, known) + 1e-6) if len(steps) else np.empty(0)
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
-    if not 1 <= len(edges) <= EDGES:
+    if not 1 <= len(edges) <= EDGES or len(steps) < LEAST * (len(edges) + 1):
         return
     rounding = grain(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)

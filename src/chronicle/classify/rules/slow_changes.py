@@ -151,7 +151,7 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         return
     block = max(len(y) // MOST, 1)
     noise = max(tremble(_averages(y, block)), 1e-4)
-    y = _averages(without_events(view, loss, steps, y), block)
+    y = _averages(y, block)
     steps = steps[: len(y) * block : block]
     for step in clear(y, noise, view):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
@@ -277,18 +277,6 @@ def stays(y: Floats, step: Step) -> bool:
     if step.height > 0:
         return apart >= 0.5 * step.height
     return float(np.median(after) - np.median(before)) <= 0.5 * step.height
-
-
-def without_events(view: View, loss: Series, steps: Floats, y: Floats) -> Floats:
-    """Log values with a straight line in place of every rise that is over, and of as long after it."""
-    y = y.copy()
-    for event in view.events(loss):
-        first, last = reach_of(loss, event)
-        a, b = max(int(np.searchsorted(steps, first)) - 2, 0), int(np.searchsorted(steps, last)) + 2
-        b = min(b, len(y) - 1)
-        if event.kind in PASSING and a < b:
-            y[a:b] = np.linspace(np.median(y[max(a - 8, 0) : a + 1]), np.median(y[b : b + 9]), b - a)
-    return y
 
 
 def taken(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:

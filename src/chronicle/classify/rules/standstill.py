@@ -20,12 +20,10 @@ plateau
     of its first value (what has, has converged), no other loss or score moves on, no event follows. A
     learning rate that falls by 1.3 around the place, or is under a tenth of its highest there, explains it.
     Or: "waits", with a tenth of the log or more before the fall, and nine tenths of the fall after the place:
-    nothing was learned until something was changed. A fall that is over within a tenth of the log, and that
-    no learning rate explains, is a sudden improvement instead (grokking).
+    nothing was learned until something was changed. A fall that is over within a tenth of the log is a
+    sudden improvement instead (grokking).
     Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
     and the loss falls by less than 1.5 % (or three errors) there: trained for nothing.
-    Or: the loss falls by less than that from the first third to the last of a log over which the steps
-    double, and batches differ by 3 % at most, as they do where nothing is known of them.
     Blind to: smooth convergence. False alarm: a search for frozen parameters in a run that has converged.
     Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
@@ -50,8 +48,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.learning import abrupt
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, value_at
-from chronicle.metrics.counters import step_gap
+from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, SUDDEN = "failed-run", "plateau", "grokking"
@@ -68,12 +65,11 @@ CONVERGED = 1.5  # [log units] a fifth of the first value: to stand still there 
 CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
 CHANCE = 0.006  # of the logarithm of a number of classes: label noise and weight decay add less
 SMOOTH = ("near-perfect", "the curve had bent smoothly, as converging ones do")
-FELL = ("near-perfect", "the loss had fallen while the steps doubled")
 OTHERS = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATION_LOSS, Role.LOSS)
 
 
 def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    told = list(idle(view, attempt, loss) or unmoved(view, attempt, loss))
+    told = idle(view, attempt, loss)
     contest = None if told else course_of(view, loss)
     if contest is not None:
         tries = (at_chance, waits, stops)
@@ -185,24 +181,6 @@ def still(steps: Floats, rest: Floats, limits: Thresholds) -> Check | None:
     return fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEW else None
 
 
-def unmoved(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
-    """A calm loss that gains nothing while the steps double, in a log that does not begin with the run."""
-    limits = view.thresholds
-    steps, y = positive(loss)
-    if len(y) < FLAT_LEAST or steps[-1] < limits.longer * max(steps[0], 1.0):
-        return []
-    third, noise = len(y) // 3, view.noise(loss)
-    if steps[0] <= step_gap(loss) or noise > limits.knowing or view.events(loss):
-        return []
-    fall = fallen(y, y[:third], y[-third:], limits)
-    if fall is None or float(np.ptp(y)) >= limits.learned:
-        return []
-    doubled = at_least("last step over the first", steps[-1] / max(steps[0], 1.0), "times", limits.longer)
-    checks = [fall, *noted(noise_log=noise), doubled]
-    at = At(attempt, loss, steps[0])
-    return [finding("plateau", at, checks, severity=0.4, confidence=0.7, runner_up=FELL)]
-
-
 def idle(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
     """A flat end of the log that is trained with a learning rate of nothing."""
     rate, limits = attempt.learning_rate, view.thresholds
@@ -215,7 +193,7 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
         return []
     start = float(rate.steps[works[-1] + 1])
     rest = y[steps >= start]
-    if len(rest) < LEAST:
+    if len(rest) < LEAST or fall_of(y) >= CONVERGED:
         return []
     lasts = (steps[-1] - start) / (steps[-1] - steps[0])
     fall = fallen(rest, rest[: len(rest) // 2], rest[len(rest) // 2 :], limits)
@@ -273,9 +251,8 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> l
     i = int(np.argmax((smooth < half) & (steps >= place - NONE * span)))
     soon = y[(steps >= steps[i] + 0.02 * span) & (steps < steps[i] + NONE * span)]
     at_once = len(soon) > 0 and float(np.median(before) - np.median(soon)) > ABRUPT * fall
-    cut = rate_change(attempt, float(steps[i]), NONE * span) >= limits.lr_falls
     checks = [at_least("waits, against healthy and stopped", lead, "nats", LEAD, "lead_nats")]
-    if at_once and not cut:
+    if at_once:
         if lead < FAR_LEAD or any(e.kind is Kind.DROP and abrupt(view, loss, e) for e in view.events(loss)):
             return []
         checks = [*checks, at_least("fall", fall, "log units", limits.drop, "drop_log")]
@@ -290,15 +267,6 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> l
     at = At(attempt, loss, steps[0], None, place)
     other = (SUDDEN, "the fall had been over at once")
     return [finding(PLATEAU, at, checks, severity=0.4, confidence=0.7, runner_up=other)]
-
-
-def rate_change(attempt: AttemptView, at: float, near: float) -> float:
-    """By which factor the learning rate changes around a step (1 where none is logged)."""
-    rate = attempt.learning_rate
-    if rate is None:
-        return 1.0
-    a, b = value_at(rate, at - near), value_at(rate, at + near)
-    return float(max(a / b, b / a)) if a > 0 and b > 0 else 1.0
 
 
 # ---- climbs, and comes back ----------------------------------------------------------------------------

@@ -3,20 +3,20 @@
 failed-run
     Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
     Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values (where
-    scores are logged: the next two), nor has any other loss, and no score moves by 2 % and three times what
-    neighbours differ by; batches differ by 3 % at most (a model that knows nothing loses as much on every
-    batch; one that was trained before does not); or a step takes all but 15 % of what was learned, and
-    batches differ as little after it; or at least three attempts, three quarters of which end in NaN or 3 %
-    (and six errors) above their own minimum, and not because a replay of data ended.
+    scores are logged: the next two), nor has any other loss, and no score ends near a best that it rose to;
+    batches differ by 3 % at most (a model that knows nothing loses as much on every batch; one that was
+    trained before does not); or a step takes all but 15 % of what was learned, and batches differ as little
+    after it; or at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above
+    their own minimum, and not because a replay of data ended.
     Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning in large batches
     that starts at the floor.
     Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
 
 near-perfect, noisy-healthy
     Sees: runs in which nothing worrying was found on the live course.
-    Rule: at least 16 points of a loss, and no live finding but fast spikes (at most one in 10,000 steps),
-    drops that the schedule explains, and properties of the log; one-sample noise above 5 % is noisy-healthy,
-    else near-perfect.
+    Rule: at least 16 points of a loss (or of an agent's objective), and no live finding but fast spikes (at
+    most one in 10,000 steps), drops that the schedule explains, and properties of the log; one-sample noise
+    above 5 % is noisy-healthy, else near-perfect.
     Blind to: a model that is worse than its loss: evaluations are needed (see not_assessed).
     False alarm: a bad run is called good: so every doubt of another rule comes first.
     Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
@@ -34,6 +34,7 @@ from chronicle.classify.rules import repeated_data, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
+from chronicle.metrics.roles import direction
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PERFECT, NOISY = "failed-run", "near-perfect", "noisy-healthy"
@@ -63,15 +64,13 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Findi
     elsewhere = any(learned(part) >= least for part in others if len(part) >= FEWEST)
     if gain >= least or noise > view.thresholds.knowing or elsewhere:
         return []
-    if not all(stands_still(view, s) for s in scores):
+    if any(rises(direction(s) * s.values) for s in scores):
         return []
     checks = [
         Check("lowest eighth below the start", gain, "log units", f"< {least}", key="gained_log"),
         at_most("one-sample noise", noise, "log units", view.thresholds.knowing),
         *noted(points_samples=len(y)),
     ]
-    if scores:
-        checks.append(Check("scores that moved", 0, "scores", f"0 of {len(scores)}"))
     at, confidence = At(attempt, loss, steps[0]), 0.6 + 0.3 * min(1.0, len(y) / 200)
     fell = ("plateau", "the loss had fallen first and then stood still")
     return [finding(FAILED, at, checks, severity=0.9, confidence=confidence, runner_up=fell)]
@@ -82,16 +81,14 @@ def learned(y: Floats) -> float:
     return float(np.mean(y[:2])) - min(float(np.median(part)) for part in np.array_split(y, 8))
 
 
-def stands_still(view: View, score: Series) -> bool:
-    """Whether no eighth of a score has a median off its first ones by three times what neighbours differ
-    by, or by a fiftieth of it; a score that began near 1 had learned before."""
-    v = score.values[np.isfinite(score.values)]
-    if len(v) < FEWEST or 0.9 <= v[0] <= 1.0:
+def rises(values: Floats) -> bool:
+    """Whether four values or more end near the best, which is above the first by three times what neighbours
+    differ by (median)."""
+    v = values[np.isfinite(values)]
+    if len(v) < 4:
         return False
-    eighths = np.array([np.median(part) for part in np.array_split(v, 8)])
-    moved = float(np.max(np.abs(eighths - eighths[0])))
-    usual = 3 * float(np.median(np.abs(np.diff(v))))
-    return moved <= max(usual, view.thresholds.unmoved * float(np.max(np.abs(v))))
+    gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
+    return last >= 0.9 * gain > 0 and gain >= 3 * float(np.median(np.abs(np.diff(v[len(v) // 2 :]))))
 
 
 def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -149,9 +146,10 @@ def _dies(view: View, loss: Series) -> bool:
     return ends_in_nan or risen or slow_changes.risen(view, loss) is not None
 
 
-def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
-    """One finding for a run without live trouble; ``live`` are the findings on the run's course."""
-    judged = [(a, a.loss) for a in view.attempts if a.loss is not None and a.live_until is not None]
+def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
+    """One finding for a run without trouble; ``harmless`` are the findings on its live course."""
+    live_on = [a for a in view.attempts if a.live_until is not None]
+    judged = [(a, s) for a in live_on for s in (a.loss, a.objective) if s is not None]
     points = sum(len(loss) for _, loss in judged)
     if points < FEWEST:
         return
@@ -162,8 +160,8 @@ def healthy(view: View, live: Sequence[Finding]) -> Iterator[Finding]:
     checks = [
         Check("live findings that worry", 0, "findings", "0"),
         side("one-sample noise", noise, "log units", noisy, (f"> {most}", f"<= {most}"), "noise_log"),
-        Check("points of the loss", points, "samples", f">= {FEWEST}", key="points_samples"),
-        *noted(harmless_findings=len(live)),
+        Check("points of what is judged", points, "samples", f">= {FEWEST}", key="points_samples"),
+        *noted(harmless_findings=len(harmless)),
     ]
     at = At(attempt if len(judged) == 1 else None, loss, start, None, end)
     confidence = 0.5 + 0.5 * min(1.0, points / 1000)

@@ -14,7 +14,7 @@ from pathlib import Path
 from chronicle.model import Attempt
 from chronicle.readers.columns import number
 from chronicle.readers.console.log import Epochs, Line, Log
-from chronicle.readers.console.pairs import ARGUMENT, argument, pairs
+from chronicle.readers.console.pairs import ARGUMENT, argument, numbers, pairs
 from chronicle.readers.hyperparameters import Scalar, config_facts
 
 NAME = "deepspeed"
@@ -100,11 +100,11 @@ class _Records:
         self.log.add(line, step, {name + suffix: value for name, value in values.items()}, who=who)
 
     def _fields(self, line: Line, match: re.Match[str]) -> None:
-        self.log.add(line, int(match["step"]), _pairs(match["fields"]), who=line.prefix.who)
+        self.log.add(line, int(match["step"]), _assigned(match["fields"]), who=line.prefix.who)
 
     def _of_script(self, line: Line, match: re.Match[str]) -> None:
         step = self.epochs.step(int(match["epoch"]), int(match["step"]))
-        values = {"epoch": float(match["epoch"])} | _pairs(match["fields"])
+        values = {"epoch": float(match["epoch"])} | _assigned(match["fields"])
         self.log.add(line, step, values, who=match["who"] or line.prefix.who)
 
     def _overflow(self, line: Line, match: re.Match[str]) -> None:
@@ -114,7 +114,7 @@ class _Records:
 
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
-        values = _pairs(text) if text.startswith("|") else {pair.name: pair.value for pair in pairs(text)}
+        values = _assigned(text) if text.startswith("|") else {pair.name: pair.value for pair in pairs(text)}
         known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
         if not known and "reward score" not in text:
             return False
@@ -123,6 +123,5 @@ class _Records:
         return True
 
 
-def _pairs(text: str) -> dict[str, float]:
-    cells = ((name.strip(), number(cell)) for name, cell in _ASSIGNED.findall(text))
-    return {name: value for name, value in cells if value is not None}
+def _assigned(text: str) -> dict[str, float]:
+    return numbers(_ASSIGNED.findall(text), number)

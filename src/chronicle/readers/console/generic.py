@@ -105,8 +105,9 @@ def _plan_of(raw: Sequence[bytes]) -> Plan:
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
     twofold = frozenset(key for key, told in counters.items() if _is_twofold(told))
-    if _repeats(all_records, Course(frozenset(counters), phases, twofold)):
-        return Plan(True, frozenset(counters), phases=phases, twofold=twofold)
+    plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold)
+    if _repeats(all_records, Course(plan)):
+        return plan
     uncounted = not counters and not any(record.epoch for record in all_records)
     return Plan(uncounted and _tells_losses(training), by_row=True, phases=phases)
 
@@ -144,7 +145,7 @@ def _bars_of(all_records: Iterable[Record]) -> set[str]:
         own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
         latest = own[-1] if own else latest
         if record.is_training and latest and (own or record.tells_training):
-            bars.add(latest)
+            bars.update(own or [latest])
     return bars
 
 
@@ -203,25 +204,29 @@ def _grows(steps: list[int]) -> bool:
 class Course:
     """Where a log is: the step of each of its records, given in their order.
 
-    Only what counts in several records of the log (``known``, as `key_of` has it) is taken for a counter.
-    Where ``phases`` are told apart, an evaluation stands where the training is. ``twofold`` counters tell
-    the epoch and the batch in it (``Batch 3/100``, where no batch is the last).
+    Only the counters of the ``plan`` count. Where phases are told apart, an evaluation stands where the
+    training is; a twofold counter tells the epoch and the batch in it (``Batch 3/100``, where no batch is
+    the last).
     """
 
-    def __init__(self, known: frozenset[str], phases: bool, twofold: frozenset[str]) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"
-        self.last: int | None = None
-        self._known, self._phases, self._twofold = known, phases, twofold
+        self._plan = plan
         self._rank = _NO_RANK
+        self.launch()
+
+    def launch(self) -> None:
+        """Begins anew: what another launch tells before its first step is none of the launch before it."""
+        self.last: int | None = None
         self._epoch, self._epochs, self._passes = 0.0, Epochs(), False
         self._count = Pair("", -1.0)
 
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether it holds what counts in this log."""
-        evaluation, epoch = self._phases and bool(record.evaluation), record.epoch
+        evaluation, epoch = self._plan.phases and bool(record.evaluation), record.epoch
         if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
             self._epoch, self._passes = epoch.value, False
-        known = [(rank, pair) for rank, pair in record.counters if key_of(pair) in self._known]
+        known = [(rank, pair) for rank, pair in record.counters if key_of(pair) in self._plan.counters]
         own = [
             (rank, pair)
             for rank, pair in known
@@ -230,7 +235,7 @@ class Course:
         if own:
             self._rank, pair = own[0]
             self.counter, self.axis = pair.name, axis_of(self._rank)
-            if key_of(pair) in self._twofold:
+            if key_of(pair) in self._plan.twofold:
                 self._epoch, pair = pair.value, Pair(pair.name, pair.of)
             self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
             self._count = pair
@@ -255,7 +260,8 @@ class Course:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a launch. A name without a known role that came twice at most is left out.
+    """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
+    reward or return, which an agent is told again and again.
 
     Where the line with the arguments of the program, which stands before the first step, comes again with
     whatever numbers, another launch has begun.
@@ -263,7 +269,7 @@ def read(path: Path) -> list[Attempt]:
     Raises BadLog where no line with a step holds another number.
     """
     plan, log, before = plan_of(path), Log(path), dict[str, Scalar]()
-    course = Course(plan.counters, plan.phases, plan.twofold)
+    course = Course(plan)
     placed = _by_row if plan.by_row else _by_step
     arguments = ""
     for record, values, step, known in placed(log, course, plan):
@@ -274,6 +280,7 @@ def read(path: Path) -> list[Attempt]:
             arguments = arguments or said
         if step is not None and said and said == arguments:
             log.launch(config_facts(values))
+            course.launch()
         elif not values or not known:
             for line in record.lines:
                 log.look(line)
@@ -285,7 +292,7 @@ def read(path: Path) -> list[Attempt]:
     log.axis = "row" if plan.by_row else course.axis
     log.facts |= config_facts(before)
     for name, (points, _) in list(log.rows.columns.items()):
-        if len(points) < _FEWEST_POINTS and role_of(name) is Role.OTHER:
+        if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
     return log.attempts()
 

@@ -165,9 +165,8 @@ def _dll_record(
     if step == "PARAMETER" or record.get("type") == "PARAMETER":
         parameters |= data | parameters
         return [], {}
-    cells = ((name, number(str(value))) for name, value in data.items())
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
-    return places, {name: value for name, value in cells if value is not None}
+    return places, numbers(((name, str(value)) for name, value in data.items()), number)
 
 
 _FAIRSEQ_TAG = r"(?:\| |\[)(?P<tag>train_inner|train|(?:valid|test)\w{0,40})(?: \||\]\[INFO\] -) "

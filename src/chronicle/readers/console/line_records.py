@@ -25,9 +25,10 @@ from chronicle.readers.console.line_shapes import Reading, Shapes, Told
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import Pair, pairs
 from chronicle.readers.console.prefixes import Prefix, begin
-from chronicle.readers.runs_in_table import OF_BOTH
+from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 _N_NAMED = 2 * len(STEP_NAMES)
+_EPOCHS = ("epoch", "ep")
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
 _NO_COUNT = set(
     re.findall(
@@ -84,12 +85,12 @@ class Record:
         if not word:
             return named
         # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
-        by_name = any(map(_names_an_evaluation, named))
+        by_name = any(map(names_an_evaluation, named))
         return {
             name if own or role_of(name) in OF_BOTH else f"{word}/{name}": item
             for name, item in named.items()
             if not counts(item.pair)
-            for own in [_names_an_evaluation(name) or (by_name and not is_judged(name))]
+            for own in [names_an_evaluation(name) or (by_name and not is_judged(name))]
         }
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
@@ -118,7 +119,7 @@ class Record:
     @property
     def tells_training(self) -> bool:
         """Whether it holds a metric that trainings are judged by, and of the training itself."""
-        return not self.evaluation and any(is_judged(n) and not _names_an_evaluation(n) for n in self.shape)
+        return not self.evaluation and any(is_judged(n) and not names_an_evaluation(n) for n in self.shape)
 
     @property
     def is_training(self) -> bool:
@@ -195,11 +196,6 @@ def _evaluation(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _names_an_evaluation(name: str) -> bool:
-    return bool(_EVALUATION.search(re.sub(r"[_/.-]", " ", name)))
-
-
-@lru_cache(maxsize=4096)
 def is_judged(name: str) -> bool:
     """Whether trainings are judged by a metric of this name."""
     return "loss" in name.lower() or role_of(name) in _JUDGED
@@ -208,7 +204,7 @@ def is_judged(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _epoch_at(names: tuple[str, ...]) -> int:
     """The place of what counts epochs, or of episodes in which other names count steps; -1 for none."""
-    words = [_last_word(name) for name in names]
+    words = ["epoch" if _counts_epochs(name) else _last_word(name) for name in names]
     n_counters = sum(_rank_of_name(name) is not None for name in names)
     outer = ("epoch", "episode")[: 1 + (n_counters > 1)]
     return next((words.index(word) for word in outer if word in words), -1)
@@ -224,7 +220,7 @@ def rank_of(pair: Pair) -> int | None:
 def _rank_of_name(name: str) -> int | None:
     name = re.sub(r"\(\w*\)$", "", name)
     rank, words = step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
-    if words[-1] == "epoch":
+    if words[-1] in _EPOCHS:
         return None
     if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
         rank = step_rank(words[-1]) if " " in name else None
@@ -247,7 +243,7 @@ def axis_of(rank: int) -> str:
 
 def counts(pair: Pair) -> bool:
     """Whether a pair counts steps or epochs."""
-    return rank_of(pair) is not None or _last_word(pair.name) == "epoch"
+    return rank_of(pair) is not None or _counts_epochs(pair.name)
 
 
 def as_bar(pair: Pair) -> Pair:
@@ -260,6 +256,10 @@ def as_bar(pair: Pair) -> Pair:
 def key_of(pair: Pair) -> str:
     """The name of a counter without its case; bars without a name are told apart by what they count up to."""
     return f"progress/{pair.of}" if pair.name == "progress" else pair.name.lower()
+
+
+def _counts_epochs(name: str) -> bool:
+    return _last_word(name) in _EPOCHS
 
 
 @lru_cache(maxsize=4096)
@@ -292,12 +292,13 @@ class Table:
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] = ()
+        self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
         self._last: list[str] = []
 
     def would_read(self, text: str) -> bool:
         """Whether a line is a header or a row; nothing changes."""
         copy = Table()
-        copy.names, copy._last = self.names, self._last
+        copy.names, copy._words, copy._last = self.names, self._words, self._last
         return copy.read(text) is not None
 
     def read(self, text: str) -> list[Pair] | None:
@@ -305,7 +306,7 @@ class Table:
         bar = _BAR.search(text) if "%" in text else None
         text = text[: bar.start()] if bar else text
         if names := _header(text):
-            self.names = names
+            self.names, self._words = names, tuple(text.split())
             return []
         if not self.names:
             return None
@@ -313,6 +314,8 @@ class Table:
         cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
         if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
             self.names = _spread(cells)
+        if len(cells) == len(self._words) and not _BORDERS.search(text):
+            self.names = self._words
         if len(cells) != len(self.names):
             return None
         row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := _cell(name, cell))]

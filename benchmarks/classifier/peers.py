@@ -1,0 +1,90 @@
+"""The published spike rules on labelled runs, beside chronicle: what would each of them have said?
+
+    python -m benchmarks.classifier.peers NAME=DIR … [--write]
+
+Every rule judges the loss that chronicle judges, with its published defaults. What it flags in a row, at
+most 8 samples apart, is one word of it. A word counts as an event by its place alone: no name is asked of a
+rule that has none. Events and false alarms are counted as `chronicle score` does, for chronicle as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.classifier import page
+from benchmarks.classifier.folders import elsewhere
+from benchmarks.page import arguments, markdown, replace
+from chronicle.build.runs import runs
+from chronicle.build.schema import diagnosis_json
+from chronicle.classify import classify
+from chronicle.classify.presets import PRESETS, Preset
+from chronicle.errors import ChronicleError
+from chronicle.metrics.roles import judged_loss
+from chronicle.model import Timeline
+from chronicle.score import judge, labelled, load_label, one_answer, unlabelled
+from chronicle.score.labels import Label
+from chronicle.score.match import total
+
+PAGE = page.PAGE.with_name("trust-the-verdict.md")
+HEAD = ("rule", "runs", "events found", "of its words right", "false alarms /100k healthy points")
+APART = 8  # [samples] between two flags of one word
+
+Case = tuple[Label, list[Timeline]]
+
+
+def cases(folder: Path) -> Iterator[Case]:
+    """The labelled runs below a folder that can be read."""
+    for run in labelled(folder):
+        try:
+            with unlabelled(run) as copy:
+                yield load_label(run), [one.timeline() for one in runs(copy)]
+        except ChronicleError:
+            continue
+
+
+def words(preset: Preset, timeline: Timeline) -> Iterator[dict[str, Any]]:
+    """What a rule says of a run, in the form of findings."""
+    for attempt in timeline.attempts:
+        loss = judged_loss(attempt.series.values())
+        if loss is None:
+            continue
+        at = np.flatnonzero(preset.flags(loss.values))
+        for i in at[np.diff(at, prepend=-APART - 1) > APART]:
+            step = int(loss.steps[i])
+            place = {"series": loss.metric, "attempt": attempt.name, "start_step": step}
+            yield {"pattern": "spike-fast-recovery", **place}
+
+
+def rows(known: Iterable[Case]) -> Iterator[tuple[Any, ...]]:
+    """One row a rule; chronicle's own words last."""
+    given = list(known)
+    for preset in PRESETS.values():
+        said = [{"findings": [w for t in timelines for w in words(preset, t)]} for _, timelines in given]
+        yield row(preset.name, given, said)
+    said = [one_answer([diagnosis_json("run", classify(t)) for t in timelines]) for _, timelines in given]
+    yield row("chronicle", given, said)
+
+
+def row(name: str, given: list[Case], said: list[dict[str, Any]]) -> tuple[Any, ...]:
+    t = total([judge(label, answer) for (label, _), answer in zip(given, said, strict=True)]).events
+    found = f"{t['found']} of {t['events']}"
+    return name, len(given), found, t["precision"], t["false_alarms_per_100k"]
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("sets", nargs="+", metavar="NAME=DIR")
+    given = parser.parse_args()
+    tables = [f"{name}:\n\n{markdown(HEAD, rows(cases(at)))}" for name, at in elsewhere(given.sets).items()]
+    text = "\n\n".join(tables)
+    print(text)
+    if given.write:
+        replace("peers", f"\n{text}\n\n", PAGE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""What a site was made of, and what it holds: by this a build makes only what has changed since.
+
+A file is known by its size and time, as a build left it. Whatever does not fit together (another mkdocs.yml
+or engine, a page that somebody edited in the site, a build that was killed) makes the whole site anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from chronicle.build.engines import ENGINES, LISTED, NotInParts, build_site, write_bytes
+from chronicle.build.site import clear, put_in_place
+from chronicle.build.store import code_sha256
+from chronicle.workspace.locks import remove
+
+Stamps = dict[str, list[int]]  # path below a folder: size, and time of content (ns)
+MEMORY = "build/made.json"
+_RENDERERS = (
+    "mkdocs",
+    "properdocs",
+    "mkdocs-material",
+    "markdown",
+    "pymdown-extensions",
+    "jinja2",
+    "pygments",
+)
+
+
+class Made(NamedTuple):
+    """The last site: the engine and its ``key``, the time it speaks of, and the files it was made of and has.
+
+    ``in_parts`` says whether the engine can be asked for single pages of it (None: nobody has tried), and
+    ``parts`` what each page of build/docs was rendered from, where that is known.
+    """
+
+    engine: str = ""
+    strict: bool = False
+    epoch: int = 0
+    key: str = ""
+    in_parts: bool | None = None
+    docs: Stamps = {}
+    site: Stamps = {}
+    parts: Mapping[str, str] = {}
+
+
+def recalled(root: Path) -> Made:
+    """What is known of the last site; nothing where there is none, or nothing that can be used."""
+    try:
+        made = Made(*json.loads((root / MEMORY).read_bytes()))
+        rows = [*made.docs.items(), *made.site.items()]
+        right = all(isinstance(stamp, list) and not _leads_out(path) for path, stamp in rows)
+        return made if right and isinstance(made.parts, dict) else Made()
+    except (OSError, ValueError, TypeError, AttributeError):
+        return Made()
+
+
+def _leads_out(path: str) -> bool:
+    return path.startswith("/") or ".." in path.split("/")
+
+
+def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
+    """Makes the site of build/docs, as far as that is not as ``before``; returns what the engine printed.
+
+    ``now`` says by which engine, and of what time. The site appears at ``out`` in one step. Errors are those
+    of `chronicle.build.build`.
+    """
+    made, docs, memory, config = (root / name for name in ("build/next", "build/docs", MEMORY, "mkdocs.yml"))
+    clear(made, out)
+    made.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
+    now = now._replace(key=_engine_key(now, config), docs=stamps(docs))
+    changed = _changed(before.docs, now.docs, docs)
+    same = before.key == now.key
+    if same and before.in_parts and not changed and before.epoch == now.epoch and before.site == stamps(out):
+        return ""
+    site = partial(build_site, now.engine, config, made, strict=now.strict, epoch=now.epoch)
+    in_parts, printed = before.in_parts if same else None, None
+    if not ENGINES[now.engine].takes_site_dir:
+        in_parts = False
+    if same and in_parts is not False and _carried_over(before, changed, out, made):
+        try:
+            printed, in_parts = site(changed=changed), True
+            _add_files(changed & now.docs.keys(), docs, made)
+        except NotInParts:
+            in_parts = False
+    if printed is None:
+        remove(made)
+        printed = site()
+    now = now._replace(site=stamps(made), in_parts=in_parts)
+    memory.unlink(missing_ok=True)  # until the new one is in its place nothing is known
+    put_in_place(made, out, docs)
+    write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
+    return printed
+
+
+def _engine_key(made: Made, config: Path) -> str:
+    """A hash over what all pages are rendered with: mkdocs.yml, the engine, its packages, our own source."""
+    versions = {d: _version(d) for d in _RENDERERS}
+    told = (made.engine, made.strict, sys.version, versions, code_sha256(), config.read_bytes())
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def stamps(folder: Path) -> Stamps:
+    """Every file below a folder; what is hidden belongs to people, and a link is no file of ours."""
+    return dict(_stamps(str(folder), ""))
+
+
+def _stamps(folder: str, within: str) -> Iterator[tuple[str, list[int]]]:
+    try:
+        entries = [*os.scandir(folder)]
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _stamps(entry.path, f"{within}{entry.name}/")
+        elif entry.is_file(follow_symlinks=False):
+            stat = entry.stat()
+            yield f"{within}{entry.name}", [stat.st_size, stat.st_mtime_ns]
+
+
+def _changed(before: Stamps, now: Stamps, docs: Path) -> set[str]:
+    """Files of ``docs`` that are not as they were, gone ones too, and pages that name what came or went."""
+    came_or_went = {path for path in now.keys() ^ before.keys() if path.endswith(".md")}
+    changed = {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
+    if came_or_went:
+        beside = [
+            path for path in now.keys() - changed if path.endswith(".md") and not path.startswith("runs/")
+        ]
+        texts = {path: (docs / path).read_text("utf-8") for path in beside}
+        changed |= {path for path, text in texts.items() if any(page in text for page in came_or_went)}
+    return changed
+
+
+def _carried_over(before: Made, changed: Iterable[str], out: Path, made: Path) -> bool:
+    """Puts what did not change of the site ``out`` into ``made``; false where ``out`` is not as it was made.
+
+    Pages and figures become one file with those of ``out``: nobody writes them. What an engine writes anew
+    with every build (its index, its map of the site) is copied.
+    """
+    again = {*map(_page_of, changed)}
+    standing = {*map(_page_of, before.docs)} - again
+    folders: set[str] = set()
+    for path, stamp in before.site.items():
+        if path in again:
+            continue
+        source, target = f"{out}/{path}", f"{made}/{path}"
+        folder = target.rpartition("/")[0]
+        if folder not in folders:
+            os.makedirs(folder, exist_ok=True)
+            folders.add(folder)
+        try:
+            stat = os.lstat(source)
+            if [stat.st_size, stat.st_mtime_ns] != stamp:
+                return False
+            _share(source, target) if path in standing else shutil.copy2(source, target)
+        except FileNotFoundError:
+            return False
+    return True
+
+
+def _add_files(paths: Iterable[str], docs: Path, made: Path) -> None:
+    """Adds what is no page of Markdown, and therefore the same in a site."""
+    for path in paths:
+        if not path.endswith(".md"):
+            (made / path).parent.mkdir(parents=True, exist_ok=True)
+            _share(docs / path, made / path)
+
+
+def _page_of(path: str) -> str:
+    """What an engine makes of a file of build/docs: a page of one of Markdown, the same of any other."""
+    return f"{path[:-3]}.html" if path.endswith(".md") else path
+
+
+def _share(source: Any, target: Any) -> None:
+    """Gives a file a second name, or copies it where it can have none; its time stays as it is."""
+    try:
+        os.link(source, target)  # a thousand runs have ten thousand figures: no need to hold them twice
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copy2(source, target)

@@ -1,0 +1,134 @@
+"""The site engine over the pages that changed alone, as a process: ``python part.py ENGINE LIST build …``.
+
+mkdocs and what grew from it have ``--dirty``. That goes by times of files, gives pages that it did not read
+no title in the navigation, and writes a search index of the changed pages only. A plug-in of this one process
+mends the three, so that the site is the one that a whole build makes. Where mkdocs.yml names anything by
+which one page may depend on another, the process ends with `WHOLE`, and all pages are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Collection
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+WHOLE = 75  # exit code: this site cannot be made in parts
+_PLUGINS = {"search", "offline", "material/search", "material/offline"}
+_READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
+
+
+def main(engine: str, listed: str, *arguments: str) -> None:
+    """Runs the command of an engine; ``listed`` is a JSON file of the pages that changed, below docs."""
+    changed = frozenset(json.loads(Path(listed).read_text("utf-8")))
+    command = import_module(f"{engine}.__main__")
+    commands: Any = import_module(f"{engine}.commands.build")
+    whole_build = commands.build
+
+    def build(config: Any, **options: Any) -> None:
+        config.plugins["chronicle"] = _plugin(engine, changed)
+        whole_build(config, **options)
+
+    commands.build = build
+    # It warns of just what is mended here, and a warning fails a strict build.
+    logging.getLogger(commands.__name__).addFilter(lambda record: "dirty" not in record.getMessage())
+    command.cli([*arguments, "--dirty"], prog_name=engine)
+
+
+class ChangedPages:
+    """Renders what changed, the home page (it may tell the date), and pages that their text gives a title."""
+
+    index: Path
+    before: dict[str, list[Any]]
+    files: Any
+
+    def __init__(self, changed: Collection[str]) -> None:
+        self.changed = changed
+
+    def on_pre_build(self, *, config: Any) -> None:
+        if not _pages_are_apart(config, self.changed):
+            sys.exit(WHOLE)
+        self.index = Path(config.site_dir) / "search" / "search_index.json"
+        self.before = _documents(self.index)
+
+    def on_files(self, files: Any, *, config: Any) -> Any:
+        self.files = files
+        for file in files:
+            file.is_modified = partial(bool, file.src_uri in self.changed and file.is_documentation_page())
+        return files
+
+    def on_nav(self, nav: Any, *, config: Any, files: Any) -> None:
+        untitled = [page.file for page in nav.pages if page.title is None]
+        if any(file.src_uri in self.changed for file in untitled):  # every page shows its title
+            sys.exit(WHOLE)
+        for file in (*untitled, *(page.file for page in nav.pages if page.is_homepage)):
+            file.is_modified = partial(bool, True)
+        for file in filter(_is_rendered, files.documentation_pages()):
+            Path(file.abs_dest_path).unlink(missing_ok=True)  # it may be one file with that of the last site
+
+    def on_post_build(self, *, config: Any) -> None:
+        if self.index.is_file():
+            pages = [(file.url, _is_rendered(file)) for file in self.files.documentation_pages()]
+            after, index = _documents(self.index), json.loads(self.index.read_text("utf-8"))
+            known = [(after if rendered else self.before).get(url, []) for url, rendered in pages]
+            index["docs"] = [document for documents in known for document in documents]
+            self.index.write_text(json.dumps(index, separators=(",", ":")), "utf-8")
+
+
+def _plugin(engine: str, changed: Collection[str]) -> Any:
+    plugins = import_module(f"{engine}.plugins")
+    last = plugins.event_priority(-50)  # between the index and its copy as a script
+    events = {"on_post_build": last(ChangedPages.on_post_build)}
+    return type("ChangedPages", (ChangedPages, plugins.BasePlugin), events)(changed)
+
+
+def _is_rendered(file: Any) -> bool:
+    return bool(file.is_modified())
+
+
+def _documents(index: Path) -> dict[str, list[Any]]:
+    """The documents of a search index by their page."""
+    if not index.is_file():
+        return {}
+    documents = json.loads(index.read_text("utf-8"))["docs"]
+    return {url: list(same) for url, same in groupby(documents, lambda d: d["location"].partition("#")[0])}
+
+
+def _pages_are_apart(config: Any, changed: Collection[str]) -> bool:
+    """Whether a page is made of its own text, mkdocs.yml and the packages alone."""
+    theme, extensions = config.theme, config.markdown_extensions
+    plain_theme = theme.name == "material" and _is_ours(theme.custom_dir, config.docs_dir, changed)
+    return (
+        plain_theme
+        and not config.hooks
+        and not config.extra_templates
+        and not config.use_directory_urls
+        and config.plugins.keys() - {"chronicle"} <= _PLUGINS
+        and all(map(_reads_its_page_alone, extensions))
+    )
+
+
+def _is_ours(custom_dir: str | None, docs: str, changed: Collection[str]) -> bool:
+    """Whether what is laid over the theme is nothing, or lies among the pages and is as it was."""
+    if not custom_dir:
+        return True
+    folder = Path(custom_dir)
+    if not folder.is_relative_to(docs):
+        return False
+    return not any(Path(docs, path).is_relative_to(folder) for path in changed)
+
+
+def _reads_its_page_alone(extension: str) -> bool:
+    if extension.startswith("pymdownx."):
+        return extension not in _READ_OTHER_FILES
+    return find_spec(f"markdown.extensions.{extension.removeprefix('markdown.extensions.')}") is not None
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

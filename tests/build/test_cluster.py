@@ -1,0 +1,74 @@
+"""A dask cluster of the user's own: all comes back, and a killed worker costs nothing but its time."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import dask
+import pytest
+from distributed import LocalCluster
+from tests.build.test_workers import double, killed_at_seven, lost
+from tests.cli.test_cli import healthy
+
+from chronicle.build import make_entries
+from chronicle.build.sources import expand
+from chronicle.build.workers import on_cluster
+from chronicle.errors import UsageError
+from chronicle.workspace.config import WorkspaceConfig
+
+
+def killed_at_the_first_seven(item: tuple[int, Path]) -> int:
+    number, mark = item
+    if number == 7 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """The address of a cluster of two workers, which gives up what has killed one of them twice."""
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), LocalCluster(**local) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.slow
+def test_what_a_killed_worker_of_a_cluster_had_begun_is_done_by_another(
+    scheduler: str, tmp_path: Path
+) -> None:
+    items = [(number, tmp_path / "killed") for number in range(20)]
+    done = on_cluster(killed_at_the_first_seven, items, scheduler, lambda item: -1)
+    assert sorted(done) == [2 * n for n in range(20)]
+    assert (tmp_path / "killed").exists()
+
+
+@pytest.mark.slow
+def test_what_kills_every_worker_of_a_cluster_is_lost_alone(scheduler: str) -> None:
+    done = on_cluster(killed_at_seven, range(10), scheduler, lost)
+    assert sorted(done) == [-7, *(2 * n for n in range(10) if n != 7)]
+
+
+@pytest.mark.slow
+def test_a_cluster_makes_entries_of_runs_named_by_relative_paths(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(2):
+        Path(f"run-{number}").mkdir()
+        healthy(Path(f"run-{number}/log.csv"), seed=number)
+    runs, kept, seen = expand([Path("run-0"), Path("run-1")]), Path("kept"), []
+    made = make_entries(runs, WorkspaceConfig(), kept, 1, lambda outcome, n: seen.append(n), scheduler)
+    assert [outcome.problems for outcome in made] == [(), ()]
+    assert all(Path(f"kept/run-{number}/entry.json").is_file() for number in range(2))
+    again = make_entries(runs, WorkspaceConfig(), kept, 1, lambda outcome, n: seen.append(n), "nobody:1")
+    assert [outcome.cached for outcome in again] == [True, True]
+    assert seen == [2, 2, 2, 2]
+
+
+def test_a_cluster_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match="--dask no-scheme://x: no scheduler answers"):
+        next(on_cluster(double, [1], "no-scheme://x", lost))

@@ -1,0 +1,127 @@
+"""A build of what changed, against one of everything: the same site, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.build.test_build import snapshot
+from tests.cli.test_cli import healthy
+
+from chronicle.build import made
+from chronicle.workspace.folders import shipped
+
+
+def whole(chronicle, work: Path, site: dict[str, bytes]) -> None:
+    """The site is the one that a build makes which knows of none before."""
+    (work / "build" / "made.json").unlink()
+    shutil.rmtree(work / "build" / "docs")
+    shutil.rmtree(work / "build" / "site")
+    assert chronicle("build").code == 0
+    anew = snapshot(work / "build" / "site")
+    assert {path for path in site.keys() | anew.keys() if site.get(path) != anew.get(path)} == set()
+
+
+def add(chronicle, work: Path) -> None:
+    chronicle("add", healthy(work / "new.csv", seed=9), "--name", "new")
+
+
+def edit_log(chronicle, work: Path) -> None:
+    with (work / "runs" / "b" / "b.csv").open("a") as log:
+        log.write("99990,9.5\n99991,9.6\n")
+
+
+def edit_run_toml(chronicle, work: Path) -> None:
+    (work / "runs" / "b" / "run.toml").write_text('title = "Second of three"\n')
+
+
+def edit_template(chronicle, work: Path) -> None:
+    (work / "templates").mkdir()
+    text = (shipped("templates") / "run.md.j2").read_text("utf-8")
+    (work / "templates" / "run.md.j2").write_text(f"{text}\nAt the end of every run.\n")
+
+
+def edit_gallery(chronicle, work: Path) -> None:
+    page = shipped("gallery") / "good" / "near-perfect.md"
+    (work / "gallery" / "good").mkdir(parents=True)
+    text = re.sub("(?m)^title: .*", "title: Without a fault", page.read_text("utf-8"))
+    (work / "gallery" / "good" / page.name).write_text(f"{text}\n[A run](../runs/a/index.md) of ours.\n")
+
+
+def edit_title(chronicle, work: Path) -> None:
+    (work / "chronicle.toml").write_text('title = "Another archive"\n')
+
+
+def edit_site_name(chronicle, work: Path) -> None:
+    config = work / "mkdocs.yml"
+    config.write_text(config.read_text("utf-8").replace("site_name: chronicle", "site_name: annals"))
+
+
+CHANGES = {
+    "add a run": add,
+    "edit its note": lambda chronicle, work: chronicle("note", "new", "seen it before"),
+    "edit a log": edit_log,
+    "edit run.toml": edit_run_toml,
+    "edit a gallery page": edit_gallery,
+    "remove a run that it names": lambda chronicle, work: shutil.rmtree(work / "runs" / "a"),
+    "edit a template": edit_template,
+    "edit chronicle.toml": edit_title,
+    "edit mkdocs.yml": edit_site_name,
+    "change nothing": lambda chronicle, work: None,
+}
+
+
+@pytest.fixture
+def archive(chronicle, tmp_path: Path) -> Path:
+    """Three runs, and of the guide nothing but its first page."""
+    chronicle("init", ".")
+    config = (tmp_path / "mkdocs.yml").read_text("utf-8")
+    config = re.sub(r"(?m)^      - [^/\n]+: guide/.*\n", "", config)
+    (tmp_path / "mkdocs.yml").write_text(f"{config}exclude_docs: |\n  guide/\n  !guide/index.md\n")
+    for number, name in enumerate("abc"):
+        chronicle("add", healthy(tmp_path / f"{name}.csv", seed=number), "--name", name)
+    assert chronicle("build").code == 0
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_a_build_of_what_changed_makes_the_site_of_a_whole_build(chronicle, archive: Path) -> None:
+    for what, change in CHANGES.items():
+        change(chronicle, archive)
+        assert chronicle("build").code == 0, what
+        whole(chronicle, archive, snapshot(archive / "build" / "site"))
+
+
+@pytest.mark.slow
+def test_what_did_not_change_is_not_rendered_again(chronicle, archive: Path) -> None:
+    site = archive / "build" / "site"
+    pages = ["runs/c/index.html", "runs/c/entry.json", "patterns/hang.html", "guide/index.html"]
+    files = {page: (site / page).stat().st_ino for page in pages}
+    chronicle("note", "a", "seen it before")
+    assert "Documentation built" in chronicle("build", "-v").err
+    again = {page: (site / page).stat().st_ino for page in pages}
+    assert again.pop("guide/index.html") != files.pop("guide/index.html")  # its title is in its text
+    assert again == files
+    assert "Documentation built" not in chronicle("build", "-v").err
+
+
+@pytest.mark.slow
+def test_a_page_that_somebody_edited_is_made_again(chronicle, archive: Path) -> None:
+    page = archive / "build" / "site" / "runs" / "c" / "index.html"
+    before = page.read_bytes()
+    page.write_bytes(b"Nothing to see here.")
+    chronicle("note", "a", "seen it before")
+    assert chronicle("build").code == 0
+    assert page.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "junk", [b"", b"[]x", b'["mkdocs"]', json.dumps(["", 0, 0, "", True, {"../x": [1, 2]}, {}, {}]).encode()]
+)
+def test_a_memory_that_cannot_be_used_counts_as_none(tmp_path: Path, junk: bytes) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / made.MEMORY).write_bytes(junk)
+    assert made.recalled(tmp_path).docs == {}

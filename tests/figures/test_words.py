@@ -1,0 +1,137 @@
+"""Words of a figure cover no curve that they need not cover, no other words, and stand where they belong."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.path import Path
+from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
+
+from chronicle.classify.patterns import BY_ID
+from chronicle.figures.layout import scene, whole
+from chronicle.figures.panels import Line, Panel, Segment
+from chronicle.figures.scales import Pane, Scale, Window
+from chronicle.figures.sheet import CAPITAL, Sheet, label_px
+from chronicle.figures.strokes import Room, strokes
+from chronicle.figures.style import text_px
+from chronicle.model import Role
+from chronicle.timeline import stitch
+
+SVG = "{http://www.w3.org/2000/svg}"
+NAN = float("nan")
+WIDTHS = pytest.mark.parametrize("width", [900, 344])
+
+
+def labels(plan) -> dict[str, tuple[float, float, float, float]]:
+    """The bold words over the curves: left, top, right and foot of each."""
+    found = {}
+    for text in ElementTree.fromstring(plan.paint().svg()).iter(f"{SVG}text"):
+        if text.get("class").endswith(" h"):
+            x, y = float(text.get("x")), float(text.get("y"))
+            found[text.text] = (x, y - 8, x + label_px(text.text), y)
+    return found
+
+
+def overlapping(boxes):
+    return [
+        (a, b)
+        for (a, p), (b, q) in combinations(boxes.items(), 2)
+        if p[0] < q[2] and q[0] < p[2] and p[1] < q[3] and q[1] < p[3]
+    ]
+
+
+def passes(steps, values, pane, box) -> bool:
+    """Whether a line goes through a box: it is followed in steps of a hundredth of a pixel column."""
+    fine = np.linspace(steps[0], steps[-1], 100_001)
+    x, y = pane.x(fine), pane.y(np.interp(fine, steps, values))
+    left, top, width, height = box
+    return bool(((x > left + 1) & (x < left + width - 1) & (y > top) & (y < top + height)).any())
+
+
+@given(
+    values=st.lists(st.floats(0, 10), min_size=4, max_size=40),
+    left=st.floats(0, 250),
+    top=st.floats(0, 180),
+)
+def test_a_room_knows_every_curve_that_passes_a_box(values, left, top):
+    steps, heights, window = np.arange(len(values)) * 10.0, np.array(values), Window(0, 400, 300)
+    panel = Panel("loss", None, Role.LOSS, [Line("loss", "loss", [Segment(steps, heights, True)])])
+    scale = Scale(0, 10)
+    pane = Pane(Sheet(400, 300), 0, 0, 200, window, scale)
+    room, box = Room(pane, strokes(panel, scale, window)), (left, top, 40.0, 13.0)
+    assert room.covered(box) > 0 or not passes(steps, heights, pane, box)
+
+
+@WIDTHS
+def test_names_of_lines_cover_no_line_and_not_each_other(width):
+    steps = np.arange(300)
+    lines = [
+        series(f"{name}/loss", steps, falling(300, k) + 0.25 * k, Role.DATASET_LOSS, dataset=name)
+        for k, name in enumerate("abc")
+    ]
+    plan = whole(scene(stitch([attempt("x", *lines)]), diagnosis(finding("level-shift", 90, 99))), width)
+    (curves,) = plan.curves
+    boxes = labels(plan)
+    assert len(boxes) == len(curves.panel.lines) > 1 and overlapping(boxes) == []
+    top = plan.findings.lift + 24
+    pane = Pane(Sheet(1, 1), 54, top, curves.height, plan.window, curves.scale)
+    for left, upper, right, foot in boxes.values():
+        box = (left, upper, right - left, foot - upper)
+        assert not any(passes(s.steps, s.values, pane, box) for s in curves.panel.segments())
+
+
+@WIDTHS
+def test_no_name_floats_where_its_line_has_ended_in_nan(width):
+    steps = np.arange(400)
+    ended = np.where(steps < 250, falling(400), NAN)
+    lines = [
+        series("train/loss", steps, ended),
+        series("val/loss", steps[::10], ended[::10] + 0.1, Role.VALIDATION_LOSS),
+    ]
+    told = diagnosis(finding("nan-inf", 250, None, "train/loss", "x"))
+    plan = whole(scene(stitch([attempt("x", *lines)]), told), width)
+    boxes = labels(plan)
+    last = 54 + plan.window.px(250)
+    assert {"train/loss", "val/loss"} <= set(boxes) and overlapping(boxes) == []
+    assert all(boxes[name][2] <= last + 1 for name in ("train/loss", "val/loss"))
+
+
+@WIDTHS
+def test_a_peak_that_the_frame_cuts_has_its_value(width):
+    values = falling(400)
+    values[200] = 512.0
+    assert "512" in labels(whole(scene(run(np.arange(400), values), diagnosis()), width))
+
+
+@pytest.mark.parametrize("number", ["7", "12", "30"])
+@pytest.mark.parametrize("pattern", ["spike-slow-recovery", "spike-fast-recovery", "nan-inf", "grokking"])
+def test_a_number_stays_within_its_badge(number, pattern):
+    many = [finding(pattern, 10 * n, 10 * n + 2) for n in range(1, int(number) + 1)]
+    drawn = ElementTree.fromstring(
+        whole(scene(run(np.arange(400), falling(400)), diagnosis(*many)), 900).paint().svg()
+    )
+    (text,) = [t for t in drawn.iter(f"{SVG}text") if t.text == number and t.get("class").startswith("on_")]
+    x, y, size = (float(text.get(name)) for name in ("x", "y", "font-size"))
+    half, capital = text_px(number, size) * 1.09 / 2, 2 * CAPITAL * size
+    corners = [(x + a * (half - 1), y - b * capital) for a in (-1, 1) for b in (0, 1)]
+    shapes = badges(drawn, BY_ID[pattern].verdict)
+    assert any(all(holds(corner) for corner in corners) for holds in shapes)
+
+
+def badges(drawn, verdict):
+    """For each badge of a verdict whether it holds a point."""
+    for path in drawn.iter(f"{SVG}path"):
+        token, *form = path.get("class", "none").split()
+        numbers = [float(n) for n in re.findall(r"-?(?:\d+\.\d+|\.\d+|\d+)", path.get("d"))]
+        if token == verdict and form == ["d"]:
+            centre, reach = np.array(numbers[:2]), float(path.get("stroke-width")) / 2
+            yield lambda point, centre=centre, reach=reach: np.hypot(*(centre - point)) <= reach
+        elif token == verdict and not form and not path.get("opacity"):
+            outline = Path(np.cumsum(np.reshape(numbers, (-1, 2)), axis=0))
+            yield outline.contains_point

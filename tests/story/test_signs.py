@@ -1,0 +1,99 @@
+"""Signs around an event: each asked of a log made by hand, in which the answer is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tests.story.told_specimens import specimen
+
+import chronicle
+from chronicle.model import Diagnosis, Event, EventKind, Verdict
+from chronicle.story.measured import Ground
+from chronicle.story.signs import Sign, signs
+
+ONSET = 100
+STEPS = np.arange(200)
+FLAT = np.full(200, 2.0)
+
+
+def held(value: float, start: int = ONSET, stop: int = 200, base: float = 1.0) -> Any:
+    """A series that is ``base``, and ``value`` from ``start`` to before ``stop``."""
+    return np.where((start <= STEPS) & (stop > STEPS), value, base)
+
+
+def around(at: int = ONSET, **columns: Any) -> dict[str, bool]:
+    """The signs around an event at one step of a log with these columns."""
+    timeline = chronicle.stitch(pd.DataFrame({"step": STEPS, "loss": FLAT} | columns))
+    diagnosis = Diagnosis(Verdict.GOOD, (), (), timeline.joins, ())
+    name = timeline.attempts[0].name
+    event = Event("e", EventKind.FINDING, "E", "It rose.", step=at, attempt=name)
+    return signs(Ground(timeline, diagnosis), event, [event])
+
+
+def test_what_was_not_logged_is_not_told() -> None:
+    told = around()
+    unknown = {Sign.RATE_ROSE, Sign.GRADIENT_LED, Sign.ONE_SOURCE, Sign.SCALE_LED, Sign.EPOCH_ENDED}
+    assert not unknown & set(told)
+    assert not {Sign.VALIDATION_STILL, Sign.FAULT_NEAR, Sign.FIRST_SAMPLE, Sign.DECIMAL} & set(told)
+
+
+def test_only_findings_have_signs() -> None:
+    told = specimen("lab-lr-kick").story.events
+    assert {event.kind for event in told if event.signs} == {EventKind.FINDING}
+
+
+def test_a_rate_that_rose_and_one_that_is_zero() -> None:
+    assert around(lr=held(3e-3, base=1e-3))["rate-rose"]
+    assert not around(lr=held(1e-3, base=1e-3))["rate-rose"]
+    assert not around(lr=held(3e-3, start=150, base=1e-3))["rate-rose"]
+    assert around(lr=held(0.0, base=1e-3))["rate-zero"]
+    assert not around(lr=held(5e-4, base=1e-3))["rate-zero"]
+
+
+def test_a_gradient_that_leads_and_one_that_jumps_along() -> None:
+    led, jumped = around(grad_norm=held(5.0, start=96)), around(grad_norm=held(5.0))
+    assert led["gradient-led"] and not led["gradient-jumped"]
+    assert jumped["gradient-jumped"] and not jumped["gradient-led"]
+    calm = around(grad_norm=held(2.0))
+    assert not calm["gradient-led"] and not calm["gradient-jumped"]
+    assert around(grad_norm=held(np.nan))["gradient-nan"]
+
+
+def test_one_source_far_ahead_of_the_other() -> None:
+    parts = {"loss/a": held(4.0, stop=110, base=2.0), "loss/b": held(2.1, stop=110, base=2.0)}
+    assert around(**parts)["one-source"]
+    assert not around(**parts | {"loss/b": held(3.0, stop=110, base=2.0)})["one-source"]
+
+
+def test_a_loss_scale_that_fell_before() -> None:
+    assert around(loss_scale=held(1024.0, start=96, base=65536.0))["scale-led"]
+    assert not around(loss_scale=held(1024.0, base=65536.0))["scale-led"]
+
+
+def test_worse_than_an_untrained_model_and_young() -> None:
+    loss = np.where(STEPS < 8, 5.0, 2.0)
+    assert around(loss=np.where(STEPS == ONSET, 9.0, loss))["above-start"]
+    assert not around(loss=np.where(STEPS == ONSET, 4.0, loss))["above-start"]
+    told = around(ONSET + 13_000, step=STEPS + 13_000)
+    assert not told["young"] and "above-start" not in told  # nobody knows how it began
+    assert around()["young"]
+
+
+def test_an_epoch_that_ends_there_and_validation_that_stays() -> None:
+    assert around(epoch=STEPS / 100)["epoch-ended"]
+    assert not around(epoch=STEPS / 300)["epoch-ended"]
+    still = np.where(STEPS % 20 == 0, 2.1, np.nan)
+    assert around(loss=held(2.6, base=2.0), val_loss=still)["validation-still"]
+    moved = np.where(STEPS % 20 == 0, held(2.7, base=2.1), np.nan)
+    assert not around(loss=held(2.6, base=2.0), val_loss=moved)["validation-still"]
+
+
+def test_at_a_restart_and_after_one() -> None:
+    lost, shifted = specimen("lab-optimizer-lost"), specimen("ptl-repeat-data-p1")
+    (first, *_) = (event.signs for event in lost.story.events if event.patterns)
+    assert first["resumed"] and first["after-resume"] and first["every-resume"] and not first["first-sample"]
+    (later,) = (event.signs for event in shifted.story.events if event.patterns)
+    assert later["after-resume"] and not later["resumed"] and "first-sample" not in later
+    assert not around()["after-resume"]
