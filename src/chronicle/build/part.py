@@ -67,7 +67,9 @@ class ChangedPages:
         untitled = [page.file for page in nav.pages if page.title is None]
         if any(file.src_uri in self.changed for file in untitled):  # every page shows its title
             sys.exit(WHOLE)
-        for file in (*untitled, *(page.file for page in nav.pages if page.is_homepage)):
+        home = (page.file for page in nav.pages if page.is_homepage)
+        missing = (file for file in files.documentation_pages() if file.url == "404.html")
+        for file in (*untitled, *home, *missing):  # a theme writes its own 404.html with every build
             file.is_modified = partial(bool, True)
         for file in filter(_is_rendered, files.documentation_pages()):
             Path(file.abs_dest_path).unlink(missing_ok=True)  # it may be one file with that of the last site
