@@ -118,7 +118,7 @@ def measure(runs: int, work: Path) -> list[tuple[str, str, str]]:
     whole = build(work)
     anew = contents(site)
     differing = [name for name in part.keys() | anew.keys() if part.get(name) != anew.get(name)]
-    index = next(site.glob("search/search_index.js*"), None)
+    index = next(site.glob("assets/search-runs.js"), None)
     largest = max(site.rglob("*.html"), key=lambda page: page.stat().st_size)
     return [
         ("one run changed", str(one), "≤ 5 s CPU and wall, ≤ 350 MiB"),

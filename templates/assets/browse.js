@@ -4,7 +4,7 @@
   "use strict";
   const root = document.getElementById("browse");
   const FIELDS = ["id", "title", "verdict", "patterns", "project", "joins", "source", "points",
-                  "measure", "meta", "href", "thumb"];
+                  "measure", "meta", "href", "thumb", "day", "discarded", "facts"];
   const all = (window.chronicleEntries || []).map((row, place) =>
     Object.assign({ place }, ...FIELDS.map((name, i) => ({ [name]: row[i] }))));
   const titles = window.chroniclePatterns || {};
@@ -16,9 +16,19 @@
     { key: "join", name: "Restarts", of: e => e.joins },
     { key: "source", name: "Source", of: e => [e.source] },
   ];
+  /* What run.toml states is a facet where it groups runs: model, owner, cluster. */
+  const stated = new Map();
+  all.forEach(e => e.facts.forEach(([name, value]) => stated.set(name, (stated.get(name) || new Set()).add(value))));
+  stated.forEach((values, name) => {
+    const of = e => e.facts.filter(fact => fact[0] === name).map(fact => fact[1]);
+    const runs = all.filter(e => of(e).length).length;
+    if (values.size < runs && values.size > 1) FACETS.push({ key: `fact:${name}`, name, of });
+  });
   const VERDICTS = ["good", "worrying", "bad", "unexpected", "cannot tell"];
   const SORT = {
     bad: (a, b) => a.place - b.place,
+    new: (a, b) => b.day.localeCompare(a.day) || a.place - b.place,
+    cost: (a, b) => b.discarded - a.discarded || a.place - b.place,
     size: (a, b) => b.points - a.points || a.place - b.place,
     name: (a, b) => a.title.localeCompare(b.title, undefined, { numeric: true }),
   };
@@ -39,7 +49,7 @@
         compare = find(".ch-compare"), box = find("input[type=search]"), order = find("select"), status = find("[role=status]");
 
   all.forEach(e => {
-    e.text = [e.id, e.title, e.measure, e.project, e.verdict, ...e.patterns.map(p => titles[p] || p)]
+    e.text = [e.id, e.title, e.measure, e.project, e.verdict, e.day, ...e.facts.map(f => f[1]), ...e.patterns.map(p => titles[p] || p)]
       .join(" ").toLowerCase();
   });
 
@@ -48,7 +58,7 @@
     FACETS.forEach(f => { f.chosen = new Set(hash.getAll(f.key).flatMap(v => split(f, v))); });
     state.words = hash.get("q") || "";
     state.sort = hash.get("sort") in SORT ? hash.get("sort") : "bad";
-    state.shown = PAGE;
+    state.shown = Math.max(PAGE, Number(hash.get("n")) || 0);
   }
 
   /* Several values stand in one key, between commas; a value that holds a comma itself is taken whole. */
@@ -61,6 +71,7 @@
     FACETS.forEach(f => [...f.chosen].forEach(v => hash.append(f.key, v)));
     if (state.words) hash.set("q", state.words);
     if (state.sort !== "bad") hash.set("sort", state.sort);
+    if (state.shown > PAGE) hash.set("n", state.shown);
     history.replaceState(null, "", "#" + hash);
   }
 
@@ -179,6 +190,7 @@
   more.onclick = () => {
     const first = state.shown;
     state.shown += PAGE;
+    write();
     draw();
     grid.children[first].querySelector("a").focus();
   };

@@ -19,7 +19,8 @@ from tests.pages.test_hostile import poisoned, told
 from chronicle.build.engines import write_tree
 from chronicle.figures.sheet import Sheet
 from chronicle.model import Entry
-from chronicle.pages import assets, pages
+from chronicle.pages import assets, load_cases, pages
+from chronicle.pages.gallery import Case
 from chronicle.workspace.folders import shipped
 
 FLAGS = [
@@ -58,12 +59,17 @@ def hostile() -> Entry:
     return replace(entry, run_id="hostile-1f3a")
 
 
+def public_cases() -> list[Case]:
+    """The cases that are shipped: the navigation has their shelf."""
+    return list(load_cases([shipped("gallery")]))
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of 44 runs as the site engine makes it, with one that attacks its readers."""
     root = tmp_path_factory.mktemp("site")
     entries = [rollback(), healthy(), hostile(), *many(41)]
-    data, guide = site(entries, unreadable=[(ATTACK, ATTACK)]), shipped("docs")
+    data, guide = site(entries, unreadable=[(ATTACK, ATTACK)], cases=public_cases()), shipped("docs")
     files = [(page.path, page.text) for page in pages(data)] + [*assets(data), *figures(entries)]
     files += [(f"guide/{path.relative_to(guide).as_posix()}", path) for path in guide.rglob("*.*")]
     write_tree(root / "build" / "docs", files)

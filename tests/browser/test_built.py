@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -97,3 +98,31 @@ def test_a_hostile_log_is_only_text(opened: Opened) -> None:
     assert page.locator("th", has_text=ATTACK).count() == 1
     opened.go("browse.html")
     assert page.locator(".ch-card strong", has_text=ATTACK).count() == 1
+
+
+@pytest.mark.slow
+def test_a_run_opens_on_its_whole_figure_and_prints_on_six_sheets(chromium: Browser, workspace: Path) -> None:
+    for opened in opened_page(chromium, workspace, {"viewport": {"width": 1280, "height": 800}}):
+        for run in RUNS:
+            page = opened.go(f"runs/{run}/index.html")
+            box = page.locator(".ch-fig img:visible").first.bounding_box()
+            assert box is not None and box["y"] + box["height"] <= 800, run
+            page.emulate_media(media="print")
+            sheets = len(re.findall(rb"/Type\s*/Page[^s]", page.pdf(format="A4")))
+            assert 0 < sheets <= 6, run
+            page.emulate_media(media="screen")
+
+
+@pytest.mark.slow
+def test_the_data_of_an_event_are_saved_as_csv(chromium: Browser, workspace: Path) -> None:
+    for opened in opened_page(chromium, workspace, {"viewport": {"width": 1280, "height": 800}}):
+        page = opened.go("runs/lab-garbage-spike/index.html")
+        event = page.locator(".ch-log > li:has(figure)").first
+        with page.expect_download() as saved:
+            event.get_by_role("button", name="data as CSV").click()
+        assert saved.value.suggested_filename == f"{event.get_attribute('id')}.csv"
+        head, *rows = saved.value.path().read_text("utf-8").splitlines()
+        assert head == "attempt,metric,live,step,value"
+        logged = (opened.root / "runs/lab-garbage-spike/series.csv").read_text("utf-8")
+        peak = max((row.rsplit(",", 1) for row in rows if ",true,600" in row), key=lambda row: float(row[1]))
+        assert float(peak[1]) > 15 and len(rows) > 40 and "600" in logged

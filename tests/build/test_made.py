@@ -109,6 +109,20 @@ def test_what_did_not_change_is_not_rendered_again(chronicle, archive: Path) -> 
 
 
 @pytest.mark.slow
+def test_after_a_change_that_concerns_all_pages_single_ones_are_made_again(chronicle, archive: Path) -> None:
+    before = made.recalled(archive)
+    config = archive / "mkdocs.yml"
+    config.write_text(config.read_text("utf-8").replace("  - Browse: browse.md\n", "  - browse.md\n"))
+    chronicle("build")
+    add(chronicle, archive)  # it is on Browse, whose title is in its text now
+    chronicle("build")
+    assert (before.in_parts, made.recalled(archive).in_parts) == (None, None)
+    chronicle("note", "a", "seen it before")
+    chronicle("build")
+    assert made.recalled(archive).in_parts
+
+
+@pytest.mark.slow
 def test_a_page_that_somebody_edited_is_made_again(chronicle, archive: Path) -> None:
     page = archive / "build" / "site" / "runs" / "c" / "index.html"
     before = page.read_bytes()

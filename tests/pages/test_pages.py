@@ -12,9 +12,8 @@ import pytest
 from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, site, small
 
 from chronicle.classify.patterns import PATTERNS
-from chronicle.model import Verdict
 from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.lists import LISTED, browse, needs_attention
+from chronicle.pages.lists import LISTED, browse
 from chronicle.pages.words import renderer
 
 HOME = """\
@@ -28,13 +27,11 @@ hide: [navigation, toc]
 <p class="ch-lead">What happened in 2 training runs: every spike, divergence, restart and surprise, named, drawn and kept.</p>
 <ul class="ch-tally">
 <li><a href="browse.html#verdict=good"><b>1</b> <span class="ch-verdict" data-v="good">good</span></a></li>
-<li><a href="browse.html#verdict=worrying"><b>0</b> <span class="ch-verdict" data-v="worrying">worrying</span></a></li>
 <li><a href="browse.html#verdict=bad"><b>1</b> <span class="ch-verdict" data-v="bad">bad</span></a></li>
-<li><a href="browse.html#verdict=unexpected"><b>0</b> <span class="ch-verdict" data-v="unexpected">unexpected</span></a></li>
 </ul>
 <p class="ch-small"><a href="unreadable.html">1 log could not be read</a></p>
 </div>
-<a class="ch-poster" data-search-exclude href="runs/demo-rollback/index.html" aria-label="A rollback with a lower learning rate: the page of the run"><figure class="ch-fig">
+<a class="ch-poster" href="runs/demo-rollback/index.html" aria-label="A rollback with a lower learning rate: the page of the run"><figure class="ch-fig">
 <picture class="ch-light"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-light" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <picture class="ch-dark"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-dark" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-dark" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
@@ -42,21 +39,22 @@ hide: [navigation, toc]
 <span class="ch-small">A rollback with a lower learning rate. The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897.</span></a>
 </div>
 
-## Needs attention { #attention data-search-exclude }
+## Needs attention { #attention }
 
-<p>Nothing: every run is good, or somebody has written down a decision on it.</p>
+<p>Nothing: of every run that is bad or worrying somebody has written down a decision or a review.</p>
 
-## News { #news data-search-exclude }
+## The week up to 18 November 2026 { #news }
 
-<ol class="ch-log timed" data-search-exclude>
-<li class="said"><span class="ch-when">2026-11-18</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
-<li><span class="ch-when">2026-11-18</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
+<p class="ch-small" role="status" id="new"></p>
+<ol class="ch-log timed">
+<li class="said" data-time="2026-11-18T22:41+01:00"><span class="ch-when">2026-11-18</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
+<li data-time="2026-11-18T19:02:00Z"><span class="ch-when">2026-11-18</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
 </ol>
-<p class="ch-small" data-search-exclude><a href="chronicle.html">The whole chronicle</a></p>
+<p class="ch-small"><a href="chronicle.html">The whole chronicle</a></p>
 
-## Patterns { #patterns data-search-exclude }
+## Patterns { #patterns }
 
-<section data-search-exclude>
+<section>
 <div class="ch-quad">
 <div><h3 data-v="good"><span class="ch-verdict" data-v="good">good</span></h3><ul>
 <li><a href="patterns/spike-fast-recovery.html">Fast-recovering spike</a><a class="ch-count" href="browse.html#pattern=spike-fast-recovery" aria-label="Fast-recovering spike: 1 run">1</a></li>
@@ -70,7 +68,9 @@ hide: [navigation, toc]
 </ul></div>
 </div>
 
+
 </section>
+<script src="assets/home.js" defer></script>
 """
 BROWSE = """\
 ---
@@ -79,17 +79,17 @@ hide: [navigation, toc]
 ---
 # Browse the runs
 
-<section id="browse" class="ch-browse" data-search-exclude>
+<section id="browse" class="ch-browse">
 <details><summary>Filters</summary><form class="ch-facets" aria-label="Filters"></form></details>
 <div>
-<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words: spike NaN"><select aria-label="Sort"><option value="bad">Worst first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
+<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words of a title or a pattern"><select aria-label="Sort"><option value="bad">Worst first</option><option value="new">Newest first</option><option value="cost">Most steps discarded first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
 <div class="ch-chips"></div>
 <p class="ch-compare" aria-live="polite" hidden> <a href="assets/view.html">Compare them</a></p>
 <ul class="ch-cards"></ul>
 <button type="button" class="ch-more" hidden>Show more</button>
 </div>
 </section>
-<section class="ch-plain" data-search-exclude>
+<section class="ch-plain">
 <h2 data-v="bad"><span class="ch-verdict" data-v="bad">bad</span></h2>
 <ul>
 <li><a href="runs/demo-rollback/index.html">A rollback with a lower learning rate</a>: 2.26 → 4.17 nats/token at step 58\u202f897</li>
@@ -110,7 +110,7 @@ hide: [navigation, toc]
 
 <p class="ch-lead">What a training curve can do, by what it asks of you. The number is how many runs here show it.</p>
 
-<section data-search-exclude>
+<section>
 <div class="ch-quad">
 <div><h2 data-v="good"><span class="ch-verdict" data-v="good">good</span></h2><ul>
 <li><a href="../patterns/spike-fast-recovery.html">Fast-recovering spike</a><a class="ch-count" href="../browse.html#pattern=spike-fast-recovery" aria-label="Fast-recovering spike: 1 run">1</a><p>A peak.</p></li>
@@ -124,6 +124,7 @@ hide: [navigation, toc]
 </ul></div>
 </div>
 
+
 </section>
 """
 PATTERN = """\
@@ -131,18 +132,29 @@ PATTERN = """\
 title: "Spike, not fully recovered"
 hide: [navigation]
 ---
-<p class="ch-crumb" data-search-exclude><a href="index.html">Patterns</a> / bad / <code>spike-no-full-recovery</code></p>
+<p class="ch-crumb"><a href="index.html">Patterns</a> / bad / <code>spike-no-full-recovery</code></p>
 
 <div markdown="1">
 
-# Spike, not fully recovered { #pattern data-search-exclude }
+# Spike, not fully recovered { #pattern }
 
 </div>
 
 <div class="ch-tags"><span class="ch-verdict big" data-v="bad">bad</span> <span class="ch-tag">also called: lasting spike</span></div>
 <p class="ch-lead">It came down, but not to where it was. Look at the trend, not at the level.</p>
 
-<div data-v="bad" data-search-exclude><svg/><svg/></div>
+<div data-v="bad"><svg/><svg/></div>
+
+## In the runs of this archive { #here }
+
+<p>1 run of 2 shows it. <a href="../browse.html#pattern=spike-no-full-recovery">Browse it</a></p>
+<ol class="ch-log">
+<li><span class="ch-n" data-v="bad">2</span><div><p><a href="../runs/demo-rollback/index.html&#35;rise-a1-59000">A rollback with a lower learning rate</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p>
+<p class="ch-aside"><b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500.</p>
+<p class="ch-small">After it: Rollback: 61\u202f400 → step 56\u202f000</p>
+</div></li>
+</ol>
+
 
 ## How to read it
 
@@ -150,13 +162,13 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 
 ## How chronicle decides
 
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Criterion</th><th>Threshold</th><th>Needs</th></tr></thead><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Criterion</th><th>Threshold</th><th>Needs</th></tr></thead><tbody>
 <tr><th scope="row">Left at the end</th><td data-k="threshold">≥ 6 scales</td><td data-k="needs">training loss</td></tr>
 </tbody></table></div>
 
 ## What looks like it
 
-<ul class="ch-alike" data-search-exclude>
+<ul class="ch-alike">
 <li data-v="bad" class="this"><svg/><h3><span class="ch-verdict" data-v="bad">bad</span><br>Spike, not fully recovered</h3><p>This pattern.</p></li>
 <li data-v="good"><svg/><h3><span class="ch-verdict" data-v="good">good</span><br><a href="spike-fast-recovery.html">Fast-recovering spike</a></h3><p>It is back at the trend.</p></li>
 <li data-v="good"><h3><span class="ch-verdict" data-v="good">good</span><br>Change of data</h3><p>It has no peak.</p></li>
@@ -164,7 +176,7 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 
 ## Likely causes
 
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>How to tell</th></tr></thead><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>How to tell</th></tr></thead><tbody>
 <tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td>Look at the batches before it.</td></tr>
 </tbody></table></div>
 
@@ -191,13 +203,9 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 
 ## Specimens
 
-<ul class="ch-cards" data-search-exclude>
-<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.svg" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 106\u202f080 points</span></a></li>
+<ul class="ch-cards">
+<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.svg" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 2026-11-18 · 106\u202f080 points</span></a></li>
 </ul>
-
-## In your runs
-
-<p>1 run of 2 shows it, 1 finding. <a href="../browse.html#pattern=spike-no-full-recovery">Browse it</a></p>
 
 ## Sources
 
@@ -209,7 +217,6 @@ UNREADABLE = """\
 ---
 title: Unreadable logs
 hide: [navigation, toc]
-search: {exclude: true}
 ---
 # Unreadable logs
 
@@ -222,8 +229,8 @@ search: {exclude: true}
 ENTRIES = """\
 window.chroniclePatterns = {"near-perfect":"Near-perfect run","spike-fast-recovery":"Fast-recovering spike","spike-no-full-recovery":"Spike, not fully recovered"};
 window.chronicleEntries = [
-["demo-rollback","A rollback with a lower learning rate","bad",["spike-fast-recovery","spike-no-full-recovery"],"Atlas",["rollback"],"log",106080,"2.26 → 4.17 nats/token at step 58\u202f897","Atlas · 106\u202f080 points","runs/demo-rollback/index.html","runs/demo-rollback/thumb.svg"],
-["calm","Calm run calm","good",["near-perfect"],"Atlas",["none logged"],"log",106080,"4.00 → 2.00 nats/token, calm","Atlas · 106\u202f080 points","runs/calm/index.html","runs/calm/thumb.svg"]
+["demo-rollback","A rollback with a lower learning rate","bad",["spike-fast-recovery","spike-no-full-recovery"],"Atlas",["rollback"],"log",106080,"2.26 → 4.17 nats/token at step 58\u202f897","Atlas · 2026-11-18 · 106\u202f080 points","runs/demo-rollback/index.html","runs/demo-rollback/thumb.svg","2026-11-18",5400,[]],
+["calm","Calm run calm","good",["near-perfect"],"Atlas",["none logged"],"log",106080,"4.00 → 2.00 nats/token, calm","Atlas · 106\u202f080 points","runs/calm/index.html","runs/calm/thumb.svg","",0,[]]
 ];
 """
 CHRONICLE = """\
@@ -233,17 +240,17 @@ hide: [navigation, toc]
 ---
 # Chronicle
 
-<p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more.</p>
+<p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more. As a feed: <a href="feed.xml" type="application/atom+xml">Atom</a>, <a href="feed.json">JSON</a>.</p>
 
-<section id="happened" data-search-exclude>
+<section id="happened">
 <div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words"><select aria-label="Kind"></select><select aria-label="Person"></select><select aria-label="Run"></select><span role="status" aria-live="polite"></span></div>
 <div class="ch-days">
 <div class="ch-month"><h2>November 2026</h2>
 <div>
 <h3>18 November</h3>
 <ol class="ch-log timed">
-<li class="said"><span class="ch-when">22:41+01:00</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
-<li><span class="ch-when">19:02Z</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
+<li class="said" data-time="2026-11-18T22:41+01:00"><span class="ch-when">22:41+01:00</span><span class="ch-n dot" data-kind="decision"></span><div><p><a href="runs/demo-rollback/index.html&#35;note-202611182241">Decision</a> Back to 56 000.<br>Not 58 500.</p><p class="ch-when">A rollback with a lower learning rate · ada</p></div></li>
+<li data-time="2026-11-18T19:02:00Z"><span class="ch-when">19:02Z</span><span class="ch-n" data-v="bad">2</span><div><p><a href="runs/demo-rollback/index.html&#35;rise-a1-59000">Spike, not fully recovered</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p><p class="ch-when">A rollback with a lower learning rate</p></div></li>
 </ol>
 </div>
 </div>
@@ -273,12 +280,14 @@ def test_the_pages_of_a_small_site() -> None:
         "index.md",
         "browse.md",
         "chronicle.md",
+        "experiments.md",
         "runs/demo-rollback/index.md",
         "runs/calm/index.md",
         "patterns/index.md",
         "patterns/spike-fast-recovery.md",
         "patterns/spike-no-full-recovery.md",
         "unreadable.md",
+        "404.md",
     ]
 
 
@@ -327,7 +336,7 @@ def test_the_data_of_browse_is_valid_and_complete() -> None:
     titles = json.loads(patterns.removeprefix("window.chroniclePatterns = "))
     rows = json.loads(entries.removesuffix(";\n"))
     assert len(rows) == 70
-    assert {len(row) for row in rows} == {12}
+    assert {len(row) for row in rows} == {15}
     assert {p for row in rows for p in row[3]} == set(titles)
 
 
@@ -338,34 +347,6 @@ def test_an_empty_site_says_how_to_begin() -> None:
     assert "<p>No run yet.</p>" in empty["browse.md"]
 
 
-def test_only_good_runs_need_no_attention() -> None:
-    assert "<p>Nothing: every run is good, or" in made(small(healthy()))["index.md"]
-
-
-@pytest.mark.slow
-def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
-    def ended(run_id: str, verdict: Verdict, when: str) -> object:
-        row = {**healthy().attempts[0], "ended": when}
-        return healthy(run_id, verdict=verdict, attempts=(row,))
-
-    runs = [
-        ended("old-bad", Verdict.BAD, "2026-01-01T00:00:00Z"),
-        ended("worry", Verdict.WORRYING, "2026-03-01T00:00:00Z"),
-        ended("new-bad", Verdict.BAD, "2026-02-01T00:00:00Z"),
-        healthy("fine"),
-    ]
-    assert needs_attention(replace(rollback(), events=rollback().events[:4]))
-    assert not needs_attention(rollback())  # a decision is written down
-    rows = made(site(runs))["index.md"].split("ch-rows")[1].split("</ul>")[0]
-    assert re.findall(r'class="ch-row" href="runs/([a-z-]+)/', rows) == ["new-bad", "old-bad", "worry"]
-
-
-@pytest.mark.slow
-def test_home_shows_a_real_run_before_an_illustration() -> None:
-    shown = healthy("toy", about={"synthetic": True}), healthy("real")
-    assert 'class="ch-poster" data-search-exclude href="runs/real/' in made(site(shown))["index.md"]
-
-
 def test_plain_lists_go_on_over_pages_of_their_own() -> None:
     full = site(many(2 * LISTED + 1))
     data = {page.path: page.text for page in browse(full, renderer(full.templates))}
@@ -373,7 +354,6 @@ def test_plain_lists_go_on_over_pages_of_their_own() -> None:
     found = [run for page in lists for run in re.findall(r'<li><a href="runs/([^/]+)/', page)]
     assert sorted(found) == [entry.run_id for entry in many(2 * LISTED + 1)]
     assert '<b>list 2</b> <a href="browse-3.html">list 3</a>' in lists[1]
-    assert "search: {exclude: true}" in lists[1]
 
 
 @pytest.mark.slow
@@ -390,7 +370,7 @@ def test_a_pattern_of_a_teams_own_is_a_pattern() -> None:
     runs = [healthy(diagnosis=replace(healthy().diagnosis, patterns=("our-own",)))]
     data = made(replace(small(), patterns=(own, LOST), entries=runs))
     assert "<h1" not in data["patterns/our-own.md"]
-    assert "# Our own { #pattern data-search-exclude }" in data["patterns/our-own.md"]
+    assert "# Our own { #pattern }" in data["patterns/our-own.md"]
     assert '<a class="ch-tag" href="../../patterns/our-own.html">Our own</a>' in data["runs/calm/index.md"]
 
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.pages.samples import DIP, EVENTS, SPIKE, healthy, many, rollback, small
+from tests.pages.samples import DIP, EVENTS, SPIKE, healthy, rollback, small
 
 from chronicle.model import Criterion, Entry, EventKind, Fact, NotAssessed, Verdict
 from chronicle.pages import pages
@@ -16,13 +16,14 @@ from chronicle.pages import pages
 ROLLBACK = """\
 ---
 title: "A rollback with a lower learning rate"
+description: "The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897."
 hide: [navigation]
 ---
-<p class="ch-crumb" data-search-exclude><a href="../../browse.html">Runs</a> / <a href="../../browse.html#project=Atlas">Atlas</a> / <code>demo-rollback</code></p>
+<p class="ch-crumb"><a href="../../browse.html">Runs</a> / <a href="../../browse.html#project=Atlas">Atlas</a> / <code>demo-rollback</code></p>
 
 <div markdown="1">
 
-# A rollback with a lower learning rate { #run data-search-exclude }
+# A rollback with a lower learning rate { #run }
 
 </div>
 
@@ -32,7 +33,7 @@ hide: [navigation]
 </div>
 <p class="ch-lead wide">The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897.</p>
 
-<section data-search-exclude>
+<section>
 <figure class="ch-fig">
 <picture class="ch-light"><source media="(max-width: 600px)" srcset="whole-narrow.svg#only-light" width="344" height="260"><img src="whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <picture class="ch-dark"><source media="(max-width: 600px)" srcset="whole-narrow.svg#only-dark" width="344" height="260"><img src="whole-wide.svg#only-dark" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
@@ -47,9 +48,9 @@ hide: [navigation]
 </ol>
 </section>
 
-## What happened { #story data-search-exclude }
+## What happened { #story }
 
-<section data-search-exclude>
+<section>
 <p>The verdict is bad. It rests on finding 2, “Spike, not fully recovered”.</p>
 <p><strong>What to do now</strong> (from <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a>):</p>
 <ol class="ch-steps">
@@ -57,9 +58,9 @@ hide: [navigation]
 </ol>
 </section>
 
-## Events { #events data-search-exclude }
+## Events { #events }
 
-<section data-search-exclude>
+<section>
 <ol class="ch-log">
 <li id="launch"><span class="ch-n dot" data-kind="launch"></span><div>
 <h3>Launch</h3>
@@ -93,34 +94,34 @@ hide: [navigation]
 </ol>
 </section>
 
-## Facts { data-search-exclude }
+## Facts
 
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Quantity</th><th class="num">Value</th><th>Unit</th><th>How obtained</th></tr></thead><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Quantity</th><th class="num">Value</th><th>Unit</th><th>How obtained</th></tr></thead><tbody>
 <tr><th scope="row">Points logged</th><td class="num">106\u202f080</td><td data-k="unit">points</td><td class="ch-no">counted</td></tr>
 <tr><th scope="row">Lowest train/loss</th><td class="num">2.14</td><td data-k="unit"></td><td class="ch-no">at step 99\u202f000</td></tr>
 <tr><th scope="row">Tokens</th><td class="num ch-no">not logged</td><td data-k="unit"></td><td class="ch-no"></td></tr>
 </tbody></table></div>
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><thead><tr><th>Attempt</th><th class="num">Steps</th><th>Started</th><th>What became of it</th></tr></thead><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Attempt</th><th class="num">Steps</th><th>Started</th><th>What became of it</th></tr></thead><tbody>
 <tr><th scope="row" title="attempt-1.jsonl">1 · attempt-1.jsonl</th><td class="num" data-k="steps">0 – 61\u202f400</td><td class="ch-time ch-no" data-k="started">not logged</td><td></td></tr>
 <tr><th scope="row" title="attempt-2.jsonl">2 · attempt-2.jsonl</th><td class="num" data-k="steps">56\u202f000 – 100\u202f000</td><td class="ch-time ch-no" data-k="started">not logged</td><td></td></tr>
 </tbody></table></div>
-<details class="ch-fold" data-search-exclude><summary>1 restart in detail</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Join</th><th>Attempts</th><th>What changed</th><th>Discarded</th><th>Evidence</th></tr></thead><tbody>
+<details class="ch-fold"><summary>1 restart in detail</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Join</th><th>Attempts</th><th>What changed</th><th>Discarded</th><th>Evidence</th></tr></thead><tbody>
 <tr><th scope="row">A · rollback 61\u202f400 → 56\u202f000</th><td data-k="attempts">1 → 2, after 7.5 h</td><td data-k="changed">learning rate 1.00e-04 → 7.50e-05 at step 56\u202f000 · seed 1 → 2</td><td data-k="discarded">5\u202f400 steps</td><td data-k="evidence">went back to 2\u202f897 steps before “Spike, not fully recovered”</td></tr>
 </tbody></table></div></details>
-<details class="ch-fold" data-search-exclude><summary>1 metric</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Metric</th><th>What it is</th><th>Unit</th><th class="num">Points</th><th class="num">Steps</th></tr></thead><tbody>
+<details class="ch-fold"><summary>1 metric</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Metric</th><th>What it is</th><th>Unit</th><th class="num">Points</th><th class="num">Steps</th></tr></thead><tbody>
 <tr><th scope="row">train/loss</th><td>training loss</td><td data-k="unit">nats/token</td><td class="num" data-k="points">106\u202f080</td><td class="num" data-k="steps">0 – 100\u202f000</td></tr>
 </tbody></table></div>
 </details>
 
-## What the logs leave open { data-search-exclude }
+## What the logs leave open
 
-<ul class="ch-doubts" data-search-exclude>
+<ul class="ch-doubts">
 <li>attempt-2.jsonl: the last record is cut</li>
 </ul>
 
-## Evidence { #evidence data-search-exclude }
+## Evidence { #evidence }
 
-<section data-search-exclude>
+<section>
 <details class="ch-fold"><summary>2 · Spike, not fully recovered: why it has this name</summary>
 <div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Criterion</th><th class="num">Value</th><th class="num">Threshold</th><th>Met</th></tr></thead><tbody>
 <tr><th scope="row">Rise above the extrapolated trend</th><td class="num" data-k="value">1.91 nats</td><td class="num" data-k="threshold">≥ 6 scales</td><td><span class="ch-pass">met</span></td></tr>
@@ -136,24 +137,24 @@ hide: [navigation]
 </details>
 </section>
 
-## What it cost { data-search-exclude }
+## What it cost
 
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><tbody>
 <tr><th scope="row">Steps discarded</th><td class="num">5\u202f400</td><td class="ch-no">of 106\u202f080 trained, sum over joins</td></tr>
 </tbody></table></div>
 
-## Likely causes { data-search-exclude }
+## Likely causes
 
-<section data-search-exclude>
+<section>
 <h3>2 · <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a></h3>
 <div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>In this run</th><th>How to tell</th></tr></thead><tbody>
 <tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td data-k="in this run"></td><td>Look at the batches before it.</td></tr>
 </tbody></table></div>
 </section>
 
-## Cite and data { data-search-exclude }
+## Cite and data
 
-<div class="ch-wrap" data-search-exclude><table class="ch-table stack"><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><tbody>
 <tr><th scope="row">Permalink</th><td><code>runs/demo-rollback/index.html</code></td></tr>
 <tr><th scope="row">Citation</th><td>chronicle, “A rollback with a lower learning rate”, run <code>demo-rollback</code></td></tr>
 <tr><th scope="row">Data</th><td><a href="series.csv.gz">series.csv.gz</a> · <a href="entry.json">entry.json</a></td></tr>
@@ -161,6 +162,7 @@ hide: [navigation]
 <tr><th scope="row">Licence</th><td>CC0-1.0</td></tr>
 <tr><th scope="row">Judged by</th><td>classifier 1</td></tr>
 </tbody></table></div>
+<script src="../../assets/run.js" defer></script>
 """
 
 
@@ -293,21 +295,13 @@ def test_a_run_without_figures_has_a_page() -> None:
     assert "ch-key" in page
 
 
-def test_similar_runs_share_a_rare_pattern_first() -> None:
-    common = [healthy(f"calm-{i}") for i in range(9)]
-    mixed = replace(common[0].diagnosis, patterns=("grokking", "near-perfect"))
-    rare = healthy("rare", diagnosis=mixed, title="The rare one")
-    page = page_of(replace(healthy("mine"), diagnosis=mixed), *common, rare)
-    assert section(page, "Similar runs").index("The rare one") < section(page, "Similar runs").index(
-        "Calm run"
-    )
-
-
-@pytest.mark.slow
-def test_a_run_is_never_similar_to_itself() -> None:
-    for entry in many(30)[:3]:
-        page = page_of(entry, *many(30)[3:])
-        assert f'{entry.run_id}/index.html"><img' not in page
+def test_the_same_in_other_runs_says_what_was_done_and_how_it_ended() -> None:
+    other = replace(rollback(), run_id="other", title="The other one")
+    told = section(page_of(rollback(), other, healthy()), "The same in other runs")
+    assert "demo-rollback" not in told
+    assert '<a href="../../runs/other/index.html&#35;rise-a1-59000">The other one</a> The loss jumped' in told
+    assert "<b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500." in told
+    assert "After it: Rollback: 61\u202f400 → step 56\u202f000" in told
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def test_a_table_without_names_is_told_what_it_lacks(text: str, remedy: str, tmp
             "loss/wiki": "dataset-loss",
         },
         "epoch,loss,adam\n0,2.5,0.5\n1,2.25,0.25\n": {"loss": "loss", "adam": "other"},
-        "epoch,adam,seconds\n0,2.5,0.5\n1,2.25,0.25\n": {"loss/adam": "loss", "seconds": "other"},
+        "epoch,adam,seconds\n0,2.5,0.5\n1,2.25,0.25\n": {"loss/adam": "loss", "seconds": "step-time"},
         "epoch,adam,n\n0,2.5,5\n1,2.25,4\n": {"loss/adam": "loss", "n": "other"},
     }.items(),
 )

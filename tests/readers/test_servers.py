@@ -1,8 +1,8 @@
 """Runs on the servers of trackers: what their clients answer, and the logs that become of it.
 
-The clients are not installed with the tests. What each answers here has the shape that the client of today
-answered when a real server of its own was asked (MLflow 3.17, Trackio 0.43, Aim 3.29) or that its
-documentation gives (W&B 0.31).
+The clients are not installed with the tests. Each is stood for by a class with the calls that are made of it;
+the shape of the answers follows the source of Trackio 0.43 and Aim 3.29 and what is known of MLflow's and
+W&B's interfaces. None of it was recorded from a server.
 """
 
 from __future__ import annotations

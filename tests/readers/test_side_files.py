@@ -218,6 +218,13 @@ def test_what_accelerate_writes_is_one_run_with_its_settings() -> None:
     assert [run.run_id for run in expand([LOGS / "accelerate"])] == ["kicked-and-resumed"]
 
 
+def test_the_configuration_of_accelerate_beside_a_log_is_a_fact(tmp_path: Path) -> None:
+    content = "compute_environment: LOCAL_MACHINE\nmixed_precision: bf16\nnum_processes: 8\n"
+    (tmp_path / "default_config.yaml").write_text(content)
+    found = facts(read_beside(tmp_path))
+    assert (found["world_size"], found["config/mixed_precision"]) == (8, "bf16")
+
+
 def test_settings_go_to_the_launch_that_wrote_them(tmp_path: Path) -> None:
     for launch, begun in enumerate((1_700_000_000, 1_700_000_100)):
         (tmp_path / "run").mkdir(exist_ok=True)

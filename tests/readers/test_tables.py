@@ -280,6 +280,7 @@ def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("yes", ["yes", "no"], True),
         ("ye", ["yes", "no"], False),
         ("no", ["yes", "no", "none"], False),
+        ("", ["", ""], False),
     ],
 )
 def test_a_last_cell_is_whole_when_written_as_those_above(cell: str, above: list[str], whole: bool) -> None:

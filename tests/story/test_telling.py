@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
 
-from chronicle.model import Diagnosis, Event, EventKind, Fault, Note, Place, Role, Timeline, Verdict
+from chronicle.model import Change, Diagnosis, Event, EventKind, Fault, Note, Place, Role, Timeline, Verdict
 from chronicle.story import deciding, happenings, tell
 from chronicle.story.telling import coarse
 from chronicle.timeline import stitch
@@ -173,7 +173,7 @@ def test_a_rollback_comes_after_what_it_left() -> None:
     assert story.events[1].short.endswith(" · discarded")
     assert story.events[2].sentence == (
         "The run went back from step 399 to step 300, and 99 steps were discarded. "
-        "What changed: learning rate 3.23e-04 → 0.001 at step 300."
+        "The learning rate rose from 0.000323 to 0.001."
     )
 
 
@@ -287,3 +287,29 @@ def test_the_story_does_not_depend_on_when_it_is_told() -> None:
 def test_a_run_without_values_has_a_story() -> None:
     story = tell(Timeline("r", (), (), {}), replace(diagnosis(), because="No loss was logged."))
     assert (story.headline, story.events) == ("No loss was logged.", ())
+
+
+def test_what_changed_at_a_restart_is_told_in_sentences() -> None:
+    timeline = rolled_back()
+    changes = (
+        Change("seed", 1, 2),
+        Change("samples read", 1000, 1200, None),
+        Change("learning rate", 2e-5, 1e-4, None, 310),
+        Change("precision", None, "bf16"),
+        Change("nodes", "a", "b"),
+        Change("job", 1, 2),
+    )
+
+    def sentence(number: int) -> str:
+        joins = tuple(replace(join, changes=changes[:number]) for join in timeline.joins)
+        events = tell(replace(timeline, joins=joins), diagnosis(joins=joins)).events
+        told = next(event.sentence for event in events if event.kind is EventKind.ROLLBACK)
+        return told.partition("discarded.")[2].strip()
+
+    assert sentence(0) == ""
+    assert sentence(1) == "The seed was 2 in place of 1."
+    assert sentence(3) == (
+        "The seed was 2 in place of 1, of the samples 200 were left out, and the learning rate rose from "
+        "2.00 × 10⁻⁵ to 0.0001 at step 310."
+    )
+    assert sentence(6).endswith("the precision was stated as bf16, and 2 more values changed.")

@@ -54,7 +54,7 @@ def test_the_home_is_that_for_which_most_speaks(seed, number):
         tips[number] = one
     spoken = [slow_speaks_for(one, after) for one in trainings]
     best = [k for k, words in enumerate(spoken) if words == max(spoken)]
-    home, decided = tips.home(range(len(trainings)), after)
+    home, decided = tips.home(np.arange(len(trainings)), after)
     assert home in best
     assert decided or home == best[-1]
     assert decided or len(best) > 1

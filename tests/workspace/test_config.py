@@ -14,8 +14,9 @@ def test_a_missing_file_gives_the_defaults(tmp_path):
         ({"titel": "x"}, "chronicle.toml: titel: unknown key. Did you mean 'title'?"),
         (
             {"zzz": 1},
-            "chronicle.toml: zzz: unknown key. Valid keys: allow, engine, fail_on, false_alarms, gallery, "
-            "jobs, out, redact, roles, runs, strict, templates, thresholds, title, units, x",
+            "chronicle.toml: zzz: unknown key. Valid keys: allow, edit_url, engine, fail_on, false_alarms, "
+            "gallery, jobs, out, redact, roles, runs, site_url, strict, templates, thresholds, title, units, "
+            "x",
         ),
         ({"jobs": "two"}, "chronicle.toml: jobs: must be a whole number, not 'two'"),
         ({"jobs": True}, "chronicle.toml: jobs: must be a whole number, not True"),
@@ -66,3 +67,12 @@ def test_no_toml(tmp_path):
 def test_a_byte_order_mark_is_no_matter(tmp_path):
     (tmp_path / "run.toml").write_bytes(b'\xef\xbb\xbftitle = "x"\n')
     assert load(RunConfig, tmp_path / "run.toml").title == "x"
+
+
+@pytest.mark.parametrize("url", ["https://log.example.org", "javascript:alert(1)/", 'https://x/"/', "/log/"])
+def test_an_address_of_the_site_is_one(url):
+    for name in ("site_url", "edit_url"):
+        with pytest.raises(ConfigError) as caught:
+            from_table(WorkspaceConfig, {name: url}, "chronicle.toml")
+        what = f"chronicle.toml: {name}: must be `https://…/` with a slash at its end, not {url!r}"
+        assert str(caught.value) == what

@@ -160,7 +160,7 @@ def _pages(
             remove(folder)
     report = Report(tuple(outcomes), where.out, "")
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
-    standing, shared = stamps(docs), _shared(config.title, patterns, cases, workspace.templates)
+    standing, shared = stamps(docs), _shared(config, patterns, cases, workspace.templates)
     kept = {o.run_id: o.files.get(ENTRY) for o in outcomes}
     data = SiteData(
         report.entries,
@@ -169,6 +169,8 @@ def _pages(
         config.title,
         workspace.templates,
         cases,
+        config.site_url,
+        config.edit_url,
         known={run_id: f"{row[2]} {shared}" for run_id, row in kept.items() if row},
         standing={
             path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)
@@ -179,10 +181,11 @@ def _pages(
     return report, parts
 
 
-def _shared(title: str, patterns: object, cases: object, templates: Sequence[Path]) -> str:
+def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:
     """A hash over all that the page of a run is made of, beside entries."""
     texts = [file.read_bytes() for folder in templates for file in sorted(folder.glob("*.j2"))]
-    return hashlib.sha256(repr((code_sha256(), title, patterns, cases, texts)).encode()).hexdigest()
+    told = config.title, config.site_url, config.edit_url
+    return hashlib.sha256(repr((code_sha256(), told, patterns, cases, texts)).encode()).hexdigest()
 
 
 def make_entries(

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from chronicle.build.part import WHOLE
+from chronicle.build.part import NEVER, NOT_NOW
 from chronicle.build.workers import run_module
 from chronicle.errors import MissingExtra, SiteError, UsageError
 
@@ -33,7 +33,7 @@ class Engine(NamedTuple):
 
 
 class NotInParts(Exception):
-    """The pages of a site depend on each other."""
+    """The pages of a site depend on each other: always (true), or with these changes."""
 
 
 LISTED = "changed.json"  # beside the site that is made: the pages that an engine is asked for
@@ -75,8 +75,8 @@ def build_site(
             part = [row.module, str(listed), *command]
             code, printed = run_module(PART, part, environment, config.parent)
             listed.unlink()
-            if code == WHOLE:
-                raise NotInParts
+            if code in (NEVER, NOT_NOW):
+                raise NotInParts(code == NEVER)
     if code:
         lines = printed.strip().splitlines()
         for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):

@@ -89,8 +89,8 @@ def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
         try:
             printed, in_parts = site(changed=changed), True
             _add_files(changed & now.docs.keys(), docs, made)
-        except NotInParts:
-            in_parts = False
+        except NotInParts as err:
+            in_parts = False if err.args[0] else None
     if printed is None:
         remove(made)
         printed = site()

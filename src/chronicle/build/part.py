@@ -3,7 +3,7 @@
 mkdocs and what grew from it have ``--dirty``. That goes by times of files, gives pages that it did not read
 no title in the navigation, and writes a search index of the changed pages only. A plug-in of this one process
 mends the three, so that the site is the one that a whole build makes. Where mkdocs.yml names anything by
-which one page may depend on another, the process ends with `WHOLE`, and all pages are asked for.
+which one page may depend on another, the process ends with `NEVER`, and all pages are asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-WHOLE = 75  # exit code: this site cannot be made in parts
+NEVER, NOT_NOW = 75, 76  # exit codes: this site cannot be made in parts, or not with these changes
 _PLUGINS = {"search", "offline", "material/search", "material/offline"}
 _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 
@@ -52,8 +52,8 @@ class ChangedPages:
         self.changed = changed
 
     def on_pre_build(self, *, config: Any) -> None:
-        if not _pages_are_apart(config):
-            sys.exit(WHOLE)
+        if not _pages_are_apart(config, self.changed):
+            sys.exit(NEVER)
         self.index = Path(config.site_dir) / "search" / "search_index.json"
         self.before = _documents(self.index)
 
@@ -66,8 +66,10 @@ class ChangedPages:
     def on_nav(self, nav: Any, *, config: Any, files: Any) -> None:
         untitled = [page.file for page in nav.pages if page.title is None]
         if any(file.src_uri in self.changed for file in untitled):  # every page shows its title
-            sys.exit(WHOLE)
-        for file in (*untitled, *(page.file for page in nav.pages if page.is_homepage)):
+            sys.exit(NOT_NOW)
+        home = (page.file for page in nav.pages if page.is_homepage)
+        missing = (file for file in files.documentation_pages() if file.url == "404.html")
+        for file in (*untitled, *home, *missing):  # a theme writes its own 404.html with every build
             file.is_modified = partial(bool, True)
         for file in filter(_is_rendered, files.documentation_pages()):
             Path(file.abs_dest_path).unlink(missing_ok=True)  # it may be one file with that of the last site
@@ -100,10 +102,10 @@ def _documents(index: Path) -> dict[str, list[Any]]:
     return {url: list(same) for url, same in groupby(documents, lambda d: d["location"].partition("#")[0])}
 
 
-def _pages_are_apart(config: Any) -> bool:
+def _pages_are_apart(config: Any, changed: Collection[str]) -> bool:
     """Whether a page is made of its own text, mkdocs.yml and the packages alone."""
     theme, extensions = config.theme, config.markdown_extensions
-    plain_theme = theme.name == "material" and not theme.custom_dir
+    plain_theme = theme.name == "material" and _is_ours(theme.custom_dir, config.docs_dir, changed)
     return (
         plain_theme
         and not config.hooks
@@ -112,6 +114,16 @@ def _pages_are_apart(config: Any) -> bool:
         and config.plugins.keys() - {"chronicle"} <= _PLUGINS
         and all(map(_reads_its_page_alone, extensions))
     )
+
+
+def _is_ours(custom_dir: str | None, docs: str, changed: Collection[str]) -> bool:
+    """Whether what is laid over the theme is nothing, or lies among the pages and is as it was."""
+    if not custom_dir:
+        return True
+    folder = Path(custom_dir)
+    if not folder.is_relative_to(docs):
+        return False
+    return not any(Path(docs, path).is_relative_to(folder) for path in changed)
 
 
 def _reads_its_page_alone(extension: str) -> bool:

@@ -15,10 +15,11 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from chronicle.errors import MissingExtra, UsageError
 from chronicle.workspace.locks import leave_nothing, sweep
@@ -98,19 +99,19 @@ def on_cluster(
         UsageError: no scheduler answers.
     """
     try:
-        from distributed import Client, KilledWorker, as_completed
+        distributed: Any = import_module("distributed")  # what it says of its types is not whole
     except ImportError as err:
         raise MissingExtra("--dask", "dask", "distributed") from err
     try:
-        client = Client(address)
+        client = distributed.Client(address)
     except (OSError, ValueError) as err:
         raise UsageError(
             f"--dask {address}: no scheduler answers. Remedy: `dask scheduler` prints one"
         ) from err
     with client:
         futures = {client.submit(work, item, pure=False): item for item in items}
-        for future in as_completed(futures):
-            killed = isinstance(future.exception(), KilledWorker)
+        for future in distributed.as_completed(futures):
+            killed = isinstance(future.exception(), distributed.KilledWorker)
             yield lost(futures[future]) if killed else future.result()
 
 

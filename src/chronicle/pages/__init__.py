@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle.pages import lists
+from chronicle.pages import experiments, lists
 from chronicle.pages.chronology import chronology, events_js, markdown
+from chronicle.pages.feeds import ATOM, JSON, atom, json_feed
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
+from chronicle.pages.home import home
 from chronicle.pages.reviews import reviews
 from chronicle.pages.run_page import runs
+from chronicle.pages.search import guide_js, search_js
 from chronicle.pages.words import renderer
+from chronicle.workspace.folders import shipped
 
 __all__ = [
     "PAGE_KINDS",
@@ -30,7 +34,8 @@ __all__ = [
 ]
 
 PAGE_KINDS = (
-    lists.home, lists.browse, chronology, runs, lists.patterns, lists.cases, reviews, lists.unreadable,
+    home, lists.browse, chronology, experiments.page, runs, lists.patterns, lists.cases, reviews,
+    lists.unreadable, lists.missing,
 )  # fmt: skip
 
 
@@ -52,7 +57,12 @@ def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     yield "assets/tokens.css", css()
     yield "assets/entries.js", lists.entries_js(site)
     yield "assets/events.js", events_js(site)
+    yield ATOM, atom(site)
+    yield JSON, json_feed(site)
+    yield "assets/search-runs.js", search_js(site)
+    yield "assets/search-guide.js", guide_js(site, shipped("docs"))
     files: dict[str, Path] = {}
     for folder in reversed(site.templates):
-        files |= {path.name: path for path in (folder / "assets").glob("*") if path.is_file()}
-    yield from ((f"assets/{name}", path) for name, path in sorted(files.items()))
+        paths = [path for kind in ("assets", "theme") for path in (folder / kind).glob("*") if path.is_file()]
+        files |= {f"{path.parent.name}/{path.name}": path for path in paths}
+    yield from sorted(files.items())

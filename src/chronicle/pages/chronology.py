@@ -16,7 +16,6 @@ from chronicle.pages.gallery import Page, Render, SiteData
 from chronicle.pages.words import address, hour, plain
 from chronicle.story import SAID
 
-NEWS = 6  # rows on Home
 LISTED = 150  # rows of the list for browsers without scripts
 _LONGEST = 400  # characters of a sentence
 _QUIET = having(Trait.CALM | Trait.PROPERTY)
@@ -44,12 +43,19 @@ class Row:
     @property
     def said(self) -> bool:
         """Whether somebody said it."""
-        return self.event.kind in SAID
+        return bool(said(self.event))
 
     @property
     def kind(self) -> str:
         """What the filter calls it: a note by what it is, everything else by its kind."""
-        return self.event.title.lower() if self.event.kind is EventKind.NOTE else self.event.kind.value
+        return said(self.event) or self.event.kind.value
+
+
+def said(event: Event) -> str:
+    """What kind of note an event is, ``decision``; empty where nobody said it."""
+    if event.kind is EventKind.NOTE:
+        return event.title.lower()
+    return event.kind.value if event.kind in SAID else ""
 
 
 def rows_of(site: SiteData) -> list[Row]:
@@ -76,6 +82,11 @@ def _rows(entry: Entry) -> Iterator[Row]:
     folder = f"runs/{address(entry.run_id)}/index.html"
     for event in reversed(dated):
         yield Row(event.time, entry.run_id, entry.title or entry.run_id, f"{folder}#{event.id}", event)
+
+
+def last_time(entry: Entry) -> str:
+    """The time of the last thing that a run's logs tell, as it stands there; empty where they have none."""
+    return max((event.time for event in entry.events if not said(event)), key=moment, default="")
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:

@@ -137,6 +137,7 @@ class Case:
 class SiteData:
     """All that the pages show. ``unreadable`` holds (log or run, what is wrong with it).
 
+    ``site_url`` and ``edit_url`` are those of chronicle.toml; both end in a slash, or are empty.
     ``known`` has a hash of each entry by its run, with all else that a page is rendered with; ``standing``
     has the pages there are, with what they were made of. Without the two every page is rendered.
     """
@@ -147,6 +148,8 @@ class SiteData:
     title: str
     templates: Sequence[Path]
     cases: Sequence[Case] = ()
+    site_url: str = ""
+    edit_url: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
     standing: Mapping[str, str] = field(default_factory=dict)
 

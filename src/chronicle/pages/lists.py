@@ -1,32 +1,25 @@
-"""Pages that list runs: home, Browse, patterns, cases, unreadable logs; and a run as a card."""
+"""Pages that list runs: Browse, patterns, cases, unreadable logs; and a run as a card."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped, plural
-from chronicle.model import VERDICTS, Entry, EventKind, Figure, Verdict
+from chronicle.metrics.values import clipped, plural, value_words
+from chronicle.model import VERDICTS, Entry, Figure, Verdict
 from chronicle.pages import schematic
-from chronicle.pages.chronology import NEWS, rows_of
+from chronicle.pages.chronology import last_time
 from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
-from chronicle.pages.reviews import has_reviews
+from chronicle.pages.precedents import precedents, statistics
 from chronicle.pages.sketches import SHAPES
 from chronicle.pages.words import Html, address, plain
 from chronicle.story import card as told
-from chronicle.workspace.notes import last_review
 
-CALM = having(Trait.CALM)
-ALIKE = 4  # cards of similar runs on a page
-LOOKED = 60
-CARDS = 8  # cards of other runs on a pattern's page
-ATTENTION = 5  # rows under "Needs attention"
+SHOWN = 5  # events of this archive on a pattern's page
 LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
@@ -55,38 +48,6 @@ class Item:
     runs: int
 
 
-def home(site: SiteData, render: Render) -> Iterator[Page]:
-    """index.md: how many runs of each verdict, one real figure, what needs attention, all patterns."""
-    tally = Counter(entry.verdict for entry in site.entries)
-    shown = hero(site)
-    urgent = [entry for entry in site.entries if needs_attention(entry)]
-
-    def urgency(entry: Entry) -> tuple[int, str]:  # of equally grave runs the latest first
-        return entry.verdict.rank, max((str(row.get("ended") or "") for row in entry.attempts), default="")
-
-    values = {
-        "base": "",
-        "site": site,
-        "tally": [(verdict, tally[verdict]) for verdict in VERDICTS],
-        "hero": shown,
-        "hero_card": card(shown) if shown else None,
-        "figure": figure(shown, "whole") if shown else None,
-        "folder": f"runs/{address(shown.run_id)}/" if shown else "",
-        "attention": [card(entry) for entry in sorted(urgent, key=urgency, reverse=True)[:ATTENTION]],
-        "urgent": len(urgent),
-        "news": rows_of(site)[:NEWS],
-        "columns": columns(site),
-        "reviewed": has_reviews(site),
-    }
-    yield Page("index.md", render("home.md.j2", values))
-
-
-def needs_attention(entry: Entry) -> bool:
-    """Whether a run is not plainly good and nobody has written down a decision on it, or reviewed it."""
-    decided = last_review(entry.notes) or any(e.kind is EventKind.DECISION for e in entry.events)
-    return entry.verdict is not Verdict.GOOD and not decided
-
-
 def browse(site: SiteData, render: Render) -> Iterator[Page]:
     """browse.md: cards with facets, and plain lists where scripts do not run, on as many pages as needed."""
     ranked = _worst_first(site)
@@ -103,7 +64,7 @@ def browse(site: SiteData, render: Render) -> Iterator[Page]:
 
 def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
-    values = {"base": "../", "columns": columns(site)}
+    values = {"base": "../", "columns": columns(site, seen=True), "unseen": columns(site, seen=False)}
     yield Page("patterns/index.md", render("patterns.md.j2", values))
     for page in site.patterns:
         yield Page(f"patterns/{page.id}.md", render("pattern.md.j2", _pattern_values(site, page)))
@@ -133,10 +94,16 @@ def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
     yield Page("unreadable.md", render("unreadable.md.j2", values))
 
 
+def missing(site: SiteData, render: Render) -> Iterator[Page]:
+    """404.md: what a server shows in the place of a page that is not there; it works from disk too."""
+    yield Page("404.md", render("404.md.j2", {"base": "", "site": site}))
+
+
 def entries_js(site: SiteData) -> str:
     """The data of browse.js: one array a run, in this order; a script, because fetch fails on file://.
 
-    id, title, verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb
+    id, title, verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb,
+    day, steps discarded, facts of run.toml as name and value
     """
     names = {pattern: plain(site.pattern_title(pattern)) for pattern in sorted(site.showing)}
     compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
@@ -154,7 +121,7 @@ def card(entry: Entry) -> Card:
         title=_caption(entry.title or entry.run_id),
         verdict=entry.badge,
         measure=_caption(told(entry.events, entry.verdict)),
-        meta=" · ".join(filter(None, (project, plural(points(entry), "point")))),
+        meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(points(entry), "point")))),
         thumb=f"{folder}/{path}" if path else "",
     )
 
@@ -169,44 +136,13 @@ def figure(entry: Entry, name: str) -> Figure | None:
     return next((f for f in entry.figures if f.name == name), None)
 
 
-def similar(site: SiteData, entry: Entry) -> list[Entry]:
-    """Up to `ALIKE` other runs that share patterns; a rare pattern counts for more, another project too.
-
-    Of a pattern that very many runs show, `LOOKED` are compared: what all have makes none alike.
-    """
-    score: Counter[str] = Counter()
-    for pattern in entry.diagnosis.patterns:
-        showing = site.showing[pattern]
-        for other in showing[:LOOKED]:
-            score[other.run_id] += 1000 // len(showing)
-    score.pop(entry.run_id, None)
-
-    def likeness(run_id: str) -> tuple[int, bool, bool]:
-        other = site.entry_of[run_id]
-        elsewhere = other.about.get("project") != entry.about.get("project")
-        return score[run_id], other.verdict is entry.verdict, elsewhere
-
-    return [site.entry_of[run_id] for run_id in sorted(score, key=likeness, reverse=True)[:ALIKE]]
-
-
-def hero(site: SiteData) -> Entry | None:
-    """The run whose figure stands on top: real, with something to see in it, ended well, and long."""
-
-    def rank(entry: Entry) -> tuple[bool, bool, bool, int]:
-        synthetic = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
-        eventful = any(f.end_step is not None and f.pattern not in CALM for f in entry.diagnosis.findings)
-        last_step = max((int(row.get("last_step") or 0) for row in entry.attempts), default=0)
-        return not synthetic, eventful, entry.verdict is Verdict.GOOD, last_step
-
-    return max((entry for entry in site.entries if figure(entry, "whole")), key=rank, default=None)
-
-
-def columns(site: SiteData) -> list[tuple[Verdict, list[Item]]]:
-    """Patterns by verdict, the most frequent first."""
+def columns(site: SiteData, *, seen: bool) -> list[tuple[Verdict, list[Item]]]:
+    """Patterns that runs show, by verdict, the most frequent first; or those that none does."""
     items: dict[Verdict, list[Item]] = {verdict: [] for verdict in VERDICTS}
     for page in site.patterns:
         gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
-        items[page.verdict].append(Item(page.id, f"patterns/{page.id}.html", page.title, gist, runs))
+        if bool(runs) is seen:
+            items[page.verdict].append(Item(page.id, f"patterns/{page.id}.html", page.title, gist, runs))
     return [(verdict, sorted(listed, key=lambda item: -item.runs)) for verdict, listed in items.items()]
 
 
@@ -234,12 +170,14 @@ def _row(entry: Entry) -> list[object]:
         shown.meta,
         shown.href,
         shown.thumb,
+        last_time(entry)[:10],
+        sum(join.discarded_steps for join in entry.diagnosis.joins),
+        [[_caption(f.quantity), _caption(value_words(f.value))] for f in entry.facts if f.how == "run.toml"],
     ]
 
 
 def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
-    showing: Sequence[Entry] = site.showing.get(page.id, ())
-    others = [entry for entry in showing if entry.run_id not in page.specimens]
+    found = precedents(site, page.id)
     return {
         "base": "../",
         "site": site,
@@ -249,9 +187,9 @@ def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
         "alike": [(drawing("small", other.pattern), other) for other in page.lookalikes],
         "own_drawing": drawing("small", page.id),
         "specimens": [card(site.entry_of[run_id]) for run_id in page.specimens if run_id in site.entry_of],
-        "others": [card(entry) for entry in others[:CARDS]],
-        "runs": len(showing),
-        "findings": sum(f.pattern == page.id for e in showing for f in e.diagnosis.findings),
+        "events": found[:SHOWN],
+        "numbers": list(statistics(site, page.id, found)),
+        "runs": len(site.showing.get(page.id, ())),
     }
 
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from hashlib import sha256
+from itertools import islice
 
-from chronicle.classify.patterns import PATTERNS
+from chronicle.classify.patterns import PATTERNS, Trait, having
 from chronicle.classify.restarts import lettered, restart
+from chronicle.metrics.values import clipped
 from chronicle.model import Entry, Event, Figure, Finding, Verdict
 from chronicle.pages import words
 from chronicle.pages.advice import Advice, advice
 from chronicle.pages.gallery import Page, Render, SiteData
-from chronicle.pages.lists import Card, card, figure, similar
+from chronicle.pages.lists import figure
+from chronicle.pages.precedents import Precedent, precedents
 from chronicle.pages.words import slug
-from chronicle.story import gravest
+from chronicle.story import deciding, gravest
 from chronicle.workspace.notes import last_review
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
+ALIKE = 3  # events of other runs for each of so many names of an event
+_CALM = having(Trait.CALM)
 ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
+DESCRIBED = 200  # characters that a preview of a link shows
 
 
 @dataclass(frozen=True)
@@ -32,21 +39,23 @@ class Told:
 
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
-    """One page a run: made of its entry, and of cards of runs like it."""
+    """One page a run: made of its entry, and of events of other runs that have the same name."""
+    of = cache(partial(precedents, site))
     for entry in site.entries:
-        path, alike = f"runs/{slug(entry.run_id)}/index.md", [card(other) for other in similar(site, entry)]
-        known = site.known.get(entry.run_id)
-        made_of = sha256(f"{known}{alike}".encode("utf-8", "surrogatepass")).hexdigest() if known else ""
+        path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_elsewhere(entry, of))
+        known, told = site.known.get(entry.run_id), [one.told for one in alike]
+        made_of = sha256(f"{known}{told}".encode("utf-8", "surrogatepass")).hexdigest() if known else ""
         stands = made_of and site.standing.get(path) == made_of
         text = None if stands else render("run.md.j2", _values(site, entry, alike))
         yield Page(path, text, made_of)
 
 
-def _values(site: SiteData, entry: Entry, alike: list[Card]) -> dict[str, object]:
+def _values(site: SiteData, entry: Entry, alike: list[Precedent]) -> dict[str, object]:
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
+    preview = figure(entry, "share")
     joins, told = lettered(entry.diagnosis), happened(entry)
     return {
         "base": "../../",
@@ -72,6 +81,8 @@ def _values(site: SiteData, entry: Entry, alike: list[Card]) -> dict[str, object
         "helpful": _helpful(site, entry),
         "similar": alike,
         "rows": ROWS,
+        "description": clipped(words.plain(entry.headline), DESCRIBED),
+        "preview": next(iter(preview.files.values()))[0] if preview else "",
     }
 
 
@@ -86,6 +97,13 @@ def happened(entry: Entry) -> list[Told]:
         for event in entry.events
         if not event.of
     ]
+
+
+def _elsewhere(entry: Entry, of: Callable[[str], list[Precedent]]) -> Iterator[Precedent]:
+    """Events of other runs that have the name of one that decides this run."""
+    leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
+    for pattern in [p for p in dict.fromkeys(leads) if p not in _CALM][:ALIKE]:
+        yield from islice((one for one in of(pattern) if one.entry.run_id != entry.run_id), ALIKE)
 
 
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:

@@ -14,8 +14,7 @@ import numpy as np
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Floats, Role, Series, Steps
-from chronicle.readers.columns import counts_steps
-from chronicle.readers.csv_tables import LENGTH, REWARD
+from chronicle.readers.columns import LENGTH, REWARD, counts_steps
 from chronicle.readers.find import WRITERS
 from chronicle.readers.side_files import BY_TIME, Told, home_of
 from chronicle.readers.step_axis import MANY

@@ -55,6 +55,9 @@ __all__ = [
 BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
 NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}
 
+# Columns of what the environments of an agent tell of each episode.
+REWARD, LENGTH = "episode reward", "episode length"
+
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16
 

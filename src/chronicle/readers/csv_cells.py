@@ -320,7 +320,7 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     match = _NUMBER.fullmatch(cell)
     if match is None:
         longer = any(text != cell and text.startswith(cell) for text in above)
-        return cell.lower() in ("nan", "inf", "-inf") or (cell in above and not longer)
+        return cell.lower() in ("nan", "inf", "-inf") or (cell != "" and cell in above and not longer)
     shapes = [shape.groups() for text in above if (shape := _NUMBER.fullmatch(text))]
     if len(shapes) < 2:
         return False

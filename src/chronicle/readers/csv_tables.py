@@ -20,7 +20,16 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Series
-from chronicle.readers.columns import Column, attempt_of, column_key, counts_steps, is_blank, number
+from chronicle.readers.columns import (
+    LENGTH,
+    REWARD,
+    Column,
+    attempt_of,
+    column_key,
+    counts_steps,
+    is_blank,
+    number,
+)
 from chronicle.readers.csv_cells import Table, beginning, delimiter_of, has_decimal_commas
 from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import flat
@@ -42,7 +51,6 @@ _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
 # Of an environment that Gym's Monitor wraps, as in stable-baselines3: a comment, and a row an episode.
-REWARD, LENGTH = "episode reward", "episode length"
 _OF_GYM = {"t_start": "started_at"}
 _EPISODE = {"r": REWARD, "l": LENGTH, "t": "elapsed (s)"}
 

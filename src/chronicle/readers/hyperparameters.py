@@ -18,6 +18,7 @@ Scalar = float | int | str | bool
 _CONFIG = re.compile(r"config|hyper|hparams|^(training_)?args$|^arguments$|params$|^_meta$", re.IGNORECASE)
 # Hyperparameters that are facts of a run under a name that does not depend on the framework.
 _CANONICAL = {"seed": "seed", "random_seed": "seed", "world_size": "world_size"}
+_CANONICAL |= {"num_processes": "world_size"}  # of accelerate
 _CANONICAL |= {"dataset": "dataset", "dataset_name": "dataset"}
 
 

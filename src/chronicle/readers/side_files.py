@@ -266,6 +266,7 @@ SIDE_FILES: Sequence[SideFile] = (
     SideFile(("hparams.yaml", "hparams.yml"), "Lightning, accelerate", _SETTINGS, _yaml(settings)),
     SideFile(("args.yaml", "opt.yaml", "hyp.yaml"), "ultralytics, timm, YOLOv5", _SETTINGS, _yaml(settings)),
     SideFile(("config.yaml", "config.yml"), "W&B, SwanLab, LightningCLI, others", _SETTINGS, _yaml(settings)),
+    SideFile(("default_config.yaml", "accelerate_config.yaml"), "accelerate", _SETTINGS, _yaml(settings)),
     SideFile((".hydra/config.yaml",), "Hydra", _SETTINGS, _yaml(settings)),
     SideFile((".hydra/overrides.yaml",), "Hydra", "overrides of the command line", _yaml(overrides)),
     SideFile((".hydra/hydra.yaml",), "Hydra", "nothing", nothing),

@@ -9,7 +9,7 @@ import numpy as np
 
 from chronicle.metrics.values import count
 from chronicle.model import Event, EventKind, Quantity, Role, Track
-from chronicle.story.measured import Ground, plainly
+from chronicle.story.measured import Ground, stated
 
 _RATE_LOG = math.log(1.2)  # a learning rate that jumps by less is its schedule
 _STANDS_OUT = 8.0  # times what it moves by around it: a warm-up and a decay are no changes
@@ -51,17 +51,17 @@ def _change(ground: Ground, track: Track, kind: EventKind, name: str, attempt: i
     before = track.values[:row][track.attempt[:row] == attempt][-1]
     after, step = track.values[row], int(track.steps[row])
     verb = "rose" if after > before else "fell"
-    ends = f"{_size(before)} to {_size(after)}"
+    ends = f"{stated(before)} to {stated(after)}"
     return Event(
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{step}",
         kind,
         kind.value.capitalize(),
         f"The {name} {verb} from {ends} at {ground.axis.place(step)}.",
-        f"{name} {_size(before)} → {_size(after)} at {ground.axis.place(step)}",
+        f"{name} {stated(before)} → {stated(after)} at {ground.axis.place(step)}",
         step=step,
         attempt=ground.timeline.attempts[attempt].name,
         live=bool(track.live[row]),
-        numbers=(Quantity("before", before, _size(before)), Quantity("after", after, _size(after))),
+        numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
     )
 
 
@@ -74,14 +74,10 @@ def _ramp(ground: Ground, track: Track, kind: EventKind, name: str, found: list[
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
         kind.value.capitalize(),
-        f"{told}from {_size(before)} to {_size(after)}.",
-        f"{name} {_size(before)} → {_size(after)} in {count(len(found))} stages",
+        f"{told}from {stated(before)} to {stated(after)}.",
+        f"{name} {stated(before)} → {stated(after)} in {count(len(found))} stages",
         step=begin,
         end_step=end,
         attempt=ground.timeline.attempts[attempt].name,
-        numbers=(Quantity("before", before, _size(before)), Quantity("after", after, _size(after))),
+        numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
     )
-
-
-def _size(value: float) -> str:
-    return count(value) if float(value).is_integer() else plainly(float(value))

@@ -11,18 +11,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.roles import LOSSES, shown_metric
-from chronicle.metrics.values import count, level
+from chronicle.metrics.values import clipped, count, level, value_words
 from chronicle.model import Diagnosis, Finding, Floats, Role, Steps, Timeline, Track
 from chronicle.story.grouping import gap_of, sample_gap
 from chronicle.timeline.courses import wall_clock
 from chronicle.workspace.config import RunConfig
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 BEFORE = 8  # samples whose median is the level before a happening, as the classifier has it
 _AT_ONSET = 3
 _CUT_SAMPLES = 3  # NaN this soon after a peak: nobody knows how high it went
@@ -258,11 +260,22 @@ def rounded(number: float) -> float:
 
 
 def plainly(value: float) -> str:
-    """A measured value without powers of ten as long as anyone can read them: ``2.26``, ``234 million``."""
+    """A measured value without powers of ten as long as anyone can read them: ``2.26``, ``234 million``,
+    ``0.000323``, ``3 × 10⁻⁷``."""
     for size, word in ((1e9, "billion"), (1e6, "million")):
         if size <= abs(value) < 1000 * size:
             return f"{value / size:.3g} {word}".replace("-", "−")
-    return level(value)
+    if 1e-4 <= abs(value) < 1e-3:
+        return f"{value:.3g}".replace("-", "−")
+    digits, _, power = level(value).partition("e")
+    return f"{digits} × 10{str(int(power)).translate(_RAISED)}" if power else digits
+
+
+def stated(value: Any) -> str:
+    """What a log or a configuration states, in a sentence: numbers as `plainly` has them."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return clipped(value_words(value), 60)
+    return count(value) if float(value).is_integer() and abs(value) < 1e15 else plainly(float(value))
 
 
 def percent(log_units: float) -> str:

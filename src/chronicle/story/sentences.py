@@ -75,6 +75,10 @@ class Teller:
         self.numbers.append(Quantity(name, value, words))
         return words
 
+    def say(self, name: str, key: str, form: Callable[[float], str]) -> str:
+        """Keeps a number of the evidence with its words, and gives the words."""
+        return self.number(name, self.value(key), form(self.value(key)))
+
     def rise(self, metric: str = "") -> Rise | None:
         """The rise of the loss, its two numbers kept."""
         rise = self.ground.rise(self.finding, metric)
@@ -117,7 +121,7 @@ def _lasting_spike(t: Teller) -> Words:
     left = t.value("residual_log")
     stayed = "came back only in part"
     if left > 0:
-        over = t.number("left", left, percent(left))
+        over = t.say("left", "residual_log", percent)
         stayed += f": when the log ended it stood {over} above its earlier course"
     return Words(_sentence(f"{t.what} {risen} and {stayed}"), short, "not fully recovered")
 
@@ -173,8 +177,7 @@ def _height(rise: Rise | None) -> float:
 
 
 def _resume_spike(t: Teller) -> Words:
-    high, at = t.value("join_height_log"), t.start
-    over = t.number("height", high, percent(high)) if t.has("join_height_log") else ""
+    at, over = t.start, t.say("height", "join_height_log", percent) if t.has("join_height_log") else ""
     told = f"{t.what} began {over} higher at the restart at {at}" if over else f"{t.what} rose at {at}"
     ended, ending = t.ended()
     return Words(_sentence(f"{told} and {ended}"), f"{over} higher after the restart at {at}".strip(), ending)
@@ -201,16 +204,14 @@ def _rate_not_restored(t: Teller) -> Words:
 
 
 def _precursor(t: Teller) -> Words:
-    factor, lead = t.value("rise_factor"), t.value("lead_steps")
-    rose = t.number("rise", factor, times(factor))
-    ahead = t.number("lead", lead, t.ground.axis.span(lead))
+    rose, ahead = t.say("rise", "rise_factor", times), t.say("lead", "lead_steps", t.ground.axis.span)
     told = f"the gradient norm rose to {rose} its level at {t.start}, {ahead} before the loss rose"
     return Words(_sentence(told), f"gradient norm {ahead} ahead of the loss at {t.start}")
 
 
 def _rising_rate(t: Teller) -> Words:
     number = t.number("spikes", t.value("spikes"), plural(int(t.value("spikes", 0)), "spike"))
-    factor = t.number("factor", t.value("factor"), times(t.value("factor")))
+    factor = t.say("factor", "factor", times)
     trend = {
         "gap in the first third": f"in the first third {factor} as far apart as in the last",
         "height in the last third": f"in the last third {factor} as high as in the first",
@@ -223,9 +224,7 @@ def _rising_rate(t: Teller) -> Words:
 
 
 def _logits(t: Teller) -> Words:
-    grown, last = t.value("growth_factor"), t.value("last_logit")
-    rose = t.number("growth", grown, times(grown))
-    top = t.number("last", last, plainly(last))
+    rose, top = t.say("growth", "growth_factor", times), t.say("last", "last_logit", plainly)
     told = f"the largest attention logit grew to {rose} its size from {t.start} on and reached {top}"
     if t.has("doubling_steps"):
         told += f", doubling about every {t.ground.axis.span(t.value('doubling_steps'))}"
@@ -233,8 +232,7 @@ def _logits(t: Teller) -> Words:
 
 
 def _drift(t: Teller) -> Words:
-    before = t.number("before", t.value("level_before"), plainly(t.value("level_before")))
-    now = t.number("now", t.value("level_now"), plainly(t.value("level_now")))
+    before, now = t.say("before", "level_before", plainly), t.say("now", "level_now", plainly)
     told = f"the mean log Z of the output left its level at {t.start} and moved from {before} to {now}"
     return Words(_sentence(told), f"log Z {before} → {now} from {t.start}")
 
@@ -252,7 +250,7 @@ def _plateau(t: Teller) -> Words:
 
 
 def _overfitting(t: Teller) -> Words:
-    up = t.number("rise", t.value("rise_log"), percent(t.value("rise_log")))
+    up = t.say("rise", "rise_log", percent)
     told = f"{t.what} was lowest at {t.start} and rose by {up} since"
     if t.has("training_fall_log"):
         fall = percent(-t.value("training_fall_log"))
@@ -318,19 +316,16 @@ def _nan(t: Teller) -> Words:
 
 
 def _loss_scale(t: Teller) -> Words:
-    halved = t.number("halvings", t.value("halvings"), times(t.value("halvings")))
+    halved = t.say("halvings", "halvings", times)
     told = f"the loss scale was halved {halved} from {t.start} on"
     if t.has("lowest_scale"):
-        low = t.number(
-            "lowest", t.value("lowest_scale"), plainly(t.value("lowest_scale")).removesuffix(".00")
-        )
-        told += f", down to {low}"
+        told += f", down to {t.say('lowest', 'lowest_scale', lambda low: plainly(low).removesuffix('.00'))}"
     return Words(_sentence(told), f"loss scale halved {halved} from {t.start}")
 
 
 def _frozen(t: Teller) -> Words:
     number = t.number("values", t.value("equal_samples"), plural(int(t.value("equal_samples", 0)), "value"))
-    same = t.number("value", t.value("value_loss"), plainly(t.value("value_loss")))
+    same = t.say("value", "value_loss", plainly)
     end = t.finding.end_step
     span = f"from {t.start} on" if end is None else f"over {t.ground.axis.places(t.finding.start_step, end)}"
     told = f"{t.what} was logged as {same}, the same to the last bit, {span} ({number})"
@@ -357,8 +352,7 @@ def _grokking(t: Teller) -> Words:
 
 
 def _repeated(t: Teller) -> Words:
-    low, jump = t.value("low_start_step"), t.value("jump_log")
-    up = t.number("jump", jump, percent(jump))
+    low, up = t.value("low_start_step"), t.say("jump", "jump_log", percent)
     told = f"{t.what} jumped by {up} at {t.start}, where new data began"
     if math.isfinite(low):
         fed = t.number(
@@ -379,7 +373,7 @@ def _reinitialised(t: Teller) -> Words:
 
 
 def _quantised(t: Teller) -> Words:
-    grid = t.number("grid", t.value("grid_loss"), plainly(t.value("grid_loss")))
+    grid = t.say("grid", "grid_loss", plainly)
     kinds = t.number("values", t.value("distinct_values"), count(t.value("distinct_values", 0)))
     return Words(
         _sentence(f"{t.what} was logged in multiples of {grid}: {kinds} different values in all"),
@@ -394,7 +388,7 @@ def _decay(t: Teller) -> Words:
 
 
 def _ramp(t: Teller) -> Words:
-    factor = t.number("factor", t.value("batch_factor"), times(t.value("batch_factor")))
+    factor = t.say("factor", "batch_factor", times)
     stages = int(t.value("ramps", 1))
     end = t.finding.end_step or t.finding.start_step
     where = (
@@ -422,7 +416,7 @@ def _calm(t: Teller) -> Words:
     verb = "fell" if last < first else "went"
     told = f"{t.what} {verb} from {ends[0]} to {ends[1]}{unit} over {span}"
     if t.finding.pattern == "noisy-healthy":
-        noise = t.number("noise", t.value("noise_log"), percent(t.value("noise_log")))
+        noise = t.say("noise", "noise_log", percent)
         told += f", with a noise of about {noise} from value to value"
     return Words(
         _sentence(f"{told}, and nothing disturbed it for long"),

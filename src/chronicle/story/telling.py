@@ -16,12 +16,12 @@ from functools import lru_cache
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID, Trait, having
-from chronicle.classify.restarts import change_words, duration, lettered
+from chronicle.classify.restarts import duration, lettered
 from chronicle.metrics.values import clipped, count, fault_words, instant, plural
-from chronicle.model import Event, EventKind, Fault, Finding, Join, JoinKind, Note, Role
+from chronicle.model import Change, Event, EventKind, Fault, Finding, Join, JoinKind, Note, Role
 from chronicle.story.changes import changes
 from chronicle.story.grouping import RISES, Happening, happenings
-from chronicle.story.measured import Ground
+from chronicle.story.measured import Ground, stated
 from chronicle.story.sentences import told
 from chronicle.story.signs import signs
 from chronicle.timeline.endings import endings
@@ -88,17 +88,12 @@ def _joined(ground: Ground, letter: str, join: Join) -> Event:
         told_ = f"The run went on at {axis.place(join.to_step)}{later}"
         told_ += f", and a branch of {axis.span(lost)} was given up" if lost else ""
         short = f"at {axis.place(join.to_step)}"
-    stated = [change_words(change) for change in join.changes]
-    more = (
-        f", and {plural(len(stated) - _SHOWN_CHANGES, 'more change')}" if len(stated) > _SHOWN_CHANGES else ""
-    )
-    moved = f" What changed: {'; '.join(stated[:_SHOWN_CHANGES])}{more}." if stated else ""
     after = ground.timeline.attempts[join.after].name
     return Event(
         f"{join.kind.value}-a{join.after + 1}",
         EventKind(join.kind.value),
         _TITLES[join.kind],
-        f"{told_}.{moved}{_reach(ground, join)}",
+        f"{told_}.{_moved(ground, join)}{_reach(ground, join)}",
         short,
         letter,
         step=join.to_step,
@@ -106,6 +101,34 @@ def _joined(ground: Ground, letter: str, join: Join) -> Event:
         attempt=after,
         severity=min(1.0, lost / max(1, join.from_step)),
     )
+
+
+def _moved(ground: Ground, join: Join) -> str:
+    """What is not the same after a join, as a sentence."""
+    phrases = [_changed(ground, join, change) for change in join.changes[:_SHOWN_CHANGES]]
+    if rest := join.changes[_SHOWN_CHANGES:]:
+        phrases.append(f"{plural(len(rest), 'more value')} changed")
+    *first, last = phrases or [""]
+    told = f"{', '.join(first)}, and {last}" if len(first) > 1 else " and ".join([*first, last])
+    return f" {told[:1].upper()}{told[1:]}." if told else ""
+
+
+def _changed(ground: Ground, join: Join, change: Change) -> str:
+    """``the learning rate rose from 0.0003 to 0.001``; ``the seed was 2 in place of 1``."""
+    before, after = change.before, change.after
+    unit = f" {change.unit}" if change.unit else ""
+    verb = "were" if change.quantity.endswith("s") else "was"
+    if before is None or after is None:
+        word = "stated as" if before is None else "no longer stated; it had been"
+        return f"the {change.quantity} {verb} {word} {stated(after if before is None else before)}{unit}"
+    if change.quantity.endswith(" read"):
+        off = f"{stated(abs(after - before))}{unit} were {'left out' if after > before else 'read again'}"
+        return f"of the {change.quantity.removesuffix(' read')} {off}"
+    if change.at_step is not None:
+        place = "" if change.at_step == join.to_step else f" at {ground.axis.place(change.at_step)}"
+        ends = f"from {stated(before)} to {stated(after)}{unit}{place}"
+        return f"the {change.quantity} {'rose' if after > before else 'fell'} {ends}"
+    return f"the {change.quantity} {verb} {stated(after)}{unit} in place of {stated(before)}"
 
 
 def _reach(ground: Ground, join: Join) -> str:

@@ -63,7 +63,11 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
         near = logs.near(log)
         twins = ((k, by) for k in logs.may_equal(near, rank) if (by := shift(kept[k], log)) is not None)
         twin, by = next(twins, (None, 0))
-        home = next((int(k) for k in near if is_part(kept[k], log)), None) if twin is None else twin
+        home = (
+            next((int(k) for k in logs.apart(near, log) if is_part(kept[k], log)), None)
+            if twin is None
+            else twin
+        )
         if twin is not None:
             copies.append(log.attempt)
         if home is not None:
@@ -83,7 +87,8 @@ class _Logs:
     def __init__(self, clocks: Sequence[Series]) -> None:
         self._clocks = clocks
         self._kept, self._changed = np.zeros((2, len(clocks)), bool)  # changed: has another clock by now
-        self._first, self._last = np.zeros((2, len(clocks)), np.int64)
+        self._first, self._last, self._kind = np.zeros((3, len(clocks)), np.int64)
+        self._kinds: dict[frozenset[str], int] = {}  # what logs may measure, each in another number
         self._begins = np.array([clock.steps[0] for clock in clocks], np.int64)
         # NaN where a row has no time, and then times rule nothing out.
         self._starts = np.array([clock.times.min() for clock in clocks])
@@ -93,10 +98,16 @@ class _Logs:
         """Keeps a log, or another one in its place."""
         self._changed[rank] = log.clock is not self._clocks[rank]
         self._first[rank], self._last[rank], self._kept[rank] = log.first, log.last, True
+        self._kind[rank] = self._kinds.setdefault(frozenset(log.attempt.series), len(self._kinds))
 
     def near(self, log: Course) -> Index:
         """Ranks of the logs kept that have steps in the span of another one."""
         return np.flatnonzero(self._kept & (self._first <= log.last) & (self._last >= log.first))
+
+    def apart(self, ranks: Index, log: Course) -> Index:
+        """Those of some logs that have no metric in common with another one."""
+        other = [kind.isdisjoint(log.attempt.series) for kind in self._kinds]
+        return ranks[np.array(other, bool)[self._kind[ranks]]] if len(ranks) else ranks
 
     def may_equal(self, ranks: Index, rank: int) -> Index:
         """Those of some logs that may be copies of the log of this rank."""

@@ -42,7 +42,7 @@ _TRAINED = frozenset(
 _START_SAMPLES = 8  # the first steps are as far apart as these many on average
 _CLEARLY = 3.0  # times farther at the seam is the loss of the other training
 _LEAST_APART = 0.02  # relative difference of the loss at a seam that tells anything
-_SPAN = ("started", "ended", "last", "gap", "slack")  # what is asked of a `Course`
+_SPAN = ("started", "ended", "first", "last", "gap", "slack")  # what is asked of a `Course`
 _NAMED = ("kind", "run", "seed", "folder", "host")  # see `Tips._numbers_of`
 
 # Why attempts over the same steps are taken as trainings of their own: what a doubt says of it; "" is none.
@@ -124,9 +124,8 @@ def _related(
 def _home(trainings: Sequence[Training], tips: Tips, after: Course) -> tuple[int | None, bool]:
     """The training that an attempt belongs to, of those that log a metric of it, else the latest whose steps
     it goes on from; and whether the logs decide it."""
-    metrics = after.attempt.series.keys()
-    alike = [k for k, t in enumerate(trainings) if not t.metrics.isdisjoint(metrics)]
-    if alike:
+    alike = tips.alike(after)
+    if len(alike):
         return tips.home(alike, after)
     return max((k for k, t in enumerate(trainings) if after.first >= t.tip.last), default=None), True
 
@@ -247,25 +246,35 @@ class Tips:
         self._tips: dict[int, Course] = {}
         self._records = np.recarray((most,), dtype=[(name, float) for name in (*_SPAN, *_NAMED)])
         self._numbers: dict[str, float] = {}
+        self._logging: dict[str, Mask] = {}  # which trainings log a metric
 
     def __setitem__(self, training: int, tip: Course) -> None:
         self._tips[training] = tip
+        for metric in tip.attempt.series:
+            self._logging.setdefault(metric, np.zeros(len(self._records), bool))[training] = True
         self._records[training] = (*(getattr(tip, name) for name in _SPAN), *self._numbers_of(tip))
 
-    def home(self, among: Sequence[int], after: Course) -> tuple[int, bool]:
+    def alike(self, after: Course) -> Index:
+        """The trainings that log a metric of an attempt."""
+        logging = (self._logging[metric] for metric in after.attempt.series if metric in self._logging)
+        return np.flatnonzero(np.any([*logging, np.zeros(len(self._records), bool)], axis=0))
+
+    def home(self, among: Index, after: Course) -> tuple[int, bool]:
         """Which of these trainings (one at least) ``after`` belongs to, and whether the logs decide it."""
         if len(among) == 1:
-            return among[0], True
+            return int(among[0]), True
         best = np.arange(len(among))
         for evidence in self._speaks_for(among, after):
             best = best[evidence[best] == evidence[best].max()]
-        equal = [among[k] for k in best.tolist()]
+        equal = among[best]
         if len(equal) == 1:
-            return equal[0], True
-        nearest = _by_level([self._tips[k] for k in equal], after)
-        return equal[-1 if nearest is None else nearest], nearest is not None
+            return int(equal[0]), True
+        # What begins where they began goes on from none of them: all first losses are alike.
+        again = bool((after.first <= self._records.first[equal]).any())
+        nearest = None if again else _by_level([self._tips[k] for k in equal.tolist()], after)
+        return int(equal[-1 if nearest is None else nearest]), nearest is not None
 
-    def _speaks_for(self, among: Sequence[int], after: Course) -> Iterator[Index | Mask]:
+    def _speaks_for(self, among: Index, after: Course) -> Iterator[Index | Mask]:
         """What speaks for each of these trainings, the strongest evidence first: more is better."""
         tips, numbers = self._records[among], self._numbers_of(after)
         kind, *stated, folder, host = (tips[name] - n for name, n in zip(_NAMED, numbers, strict=True))
@@ -285,10 +294,7 @@ class Tips:
 
 
 def _by_level(tips: Sequence[Course], after: Course) -> int | None:
-    """The one whose loss at the seam is clearly nearest; None if there is none. What begins where they began
-    goes on from none of them: all first losses are alike."""
-    if any(after.first <= tip.first for tip in tips):
-        return None
+    """The one whose loss at the seam is clearly nearest; None if there is none."""
     away = []
     for tip in tips:
         before, now, _ = seam_levels(tip, after) or (0.0, 0.0, 0)
@@ -308,7 +314,6 @@ class Training:
     courses: dict[int, Course] = field(default_factory=dict)
     roots: dict[int, Course] = field(default_factory=dict)  # where the live course of an attempt begins
     joins: dict[int, Join] = field(default_factory=dict)  # by the attempt that the join leads into
-    metrics: set[str] = field(default_factory=set)
     doubts: list[str] = field(default_factory=list)
     beside: StepBack | None = None  # why it is not part of the training before it
 
@@ -318,7 +323,6 @@ class Training:
     def _add(self, course: Course, root: Course) -> None:
         self.tip = self.courses[course.index] = course
         self.roots[course.index] = root
-        self.metrics |= set(course.attempt.series)
 
     @property
     def root(self) -> Course:

@@ -80,6 +80,13 @@ class WorkspaceConfig:
     )
     out: str = key("build/site", "Folder the site is written to.")
     engine: str = key("mkdocs", "Site engine.", choices=ENGINES)
+    site_url: str = key(
+        "", "Address that the site is published at, `https://…/`: feeds and previews of links then have it."
+    )  # fmt: skip
+    edit_url: str = key(
+        "", "Where the folder of the runs is edited, `https://github.com/team/log/edit/main/runs/`: "
+        "each run then links to its run.toml and notes.md."
+    )  # fmt: skip
     jobs: int = key(0, "Worker processes; 0 means one a core.", "processes")
     strict: bool = key(False, "Whether a warning of the site engine fails the build.")
     fail_on: str = key(
@@ -106,6 +113,14 @@ class WorkspaceConfig:
         "point at."
     )  # fmt: skip
     redact: Redact = key(Redact(), "What is withheld before a run is published: a table of its own, below.")
+
+    def __post_init__(self) -> None:
+        for name in ("site_url", "edit_url"):
+            url = getattr(self, name)
+            if url and not re.fullmatch(r"https?://[^\s\"'<>]+/", url):
+                raise ConfigError(
+                    "chronicle.toml", name, f"must be `https://…/` with a slash at its end, not {url!r}"
+                )
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,7 @@ class Course:
         if own:
             self._rank, pair = own[0]
             self.counter, self.axis = pair.name, axis_of(self._rank)
-            if key_of(pair) in self._plan.twofold:
+            if self._plan.twofold and key_of(pair) in self._plan.twofold:
                 self._epoch, pair = pair.value, Pair(pair.name, pair.of)
             self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
             self._count = pair
@@ -305,9 +305,9 @@ def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
     in_blocks = set[str]()  # names that are told in one block with what counts
     for record in _records(log):
         step, own = course.step(record)
-        if course.counter in record.shape:
-            in_blocks |= {*record.shape} if record.is_block else set()
-        elif record.open and in_blocks.intersection(record.shape):
+        if record.is_block and course.counter in record.shape:
+            in_blocks.update(record.shape)
+        elif record.open and course.counter not in record.shape and in_blocks.intersection(record.shape):
             log.truncated = True  # what counts its step is still to come
             break
         values = record.numbers(course.counter, plan.phases)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import FileIO
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,8 +105,14 @@ def logs(paths: Sequence[Path]) -> Iterator[Log]:
     """The content of event files, in their order."""
     waiting: deque[Future[_Decoded]] = deque()
     workers = n_workers()
+    batches = _batches(map(Log, paths))
+    first = [*islice(batches, 2)]
+    if len(first) < 2:  # threads that have nothing to do side by side cost more than a small run
+        for batch in first:
+            yield from _completed(_decoded(batch))
+        return
     with ThreadPoolExecutor(workers) as threads:
-        for batch in _batches(map(Log, paths)):
+        for batch in chain(first, batches):
             waiting.append(threads.submit(_decoded, batch))
             if len(waiting) > workers:
                 yield from _completed(waiting.popleft().result())
@@ -171,8 +178,8 @@ def _parts(log: Log, file: FileIO) -> Iterator[Batch]:
 def _framed(buffer: U8, pieces: list[Piece], follow: int = 0, gap: Gap | None = None) -> Batch:
     stops = [piece.high for piece in pieces]
     chains = frames(buffer, stops, last=pieces[0].is_last, follow=follow, gap=gap)
-    for piece, chain in zip(pieces, chains, strict=True):
-        piece.frames = chain
+    for piece, frame in zip(pieces, chains, strict=True):
+        piece.frames = frame
     return Batch(buffer, pieces)
 
 

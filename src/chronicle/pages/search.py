@@ -1,0 +1,140 @@
+"""What the search of the site knows: a script of the runs and patterns, and one of the guide.
+
+The theme's own index loads with every page and holds the guide in full; ours are loaded when somebody asks.
+A run has a fixed number of bytes in it, so that an archive of any size is found in within half a second.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from chronicle.metrics.values import clipped
+from chronicle.model import Entry, EventKind
+from chronicle.pages.gallery import PatternPage, SiteData
+from chronicle.pages.words import plain, slug
+
+A_RUN = 500  # bytes of one run in the script; notes come first, then what happened
+_A_SECTION = 900  # characters of one section of the guide
+_TITLE = 100
+SYNONYMS: Mapping[str, str] = {
+    "near-perfect": "healthy clean stable smooth",
+    "noisy-healthy": "healthy noise jitter",
+    "lr-decay-drop": "anneal cooldown LR",
+    "resume-spike": "restart checkpoint bump",
+    "repeat-data": "duplicate data loader replay epoch seen twice",
+    "lr-not-restored": "LR warmup scheduler optimizer state",
+    "attention-logit-growth": "entropy collapse QK logits explode",
+    "throughput-drop": "slow straggler MFU tokens per second",
+    "hang": "stuck deadlock NCCL timeout freeze stall",
+    "divergence-after-spike": "diverged exploded exploding blow-up blew up unstable instability",
+    "divergence-no-spike": "diverged exploded exploding blow-up blew up unstable instability",
+    "spike-no-full-recovery": "unstable instability",
+    "failed-run": "did not learn never converged dead",
+    "nan-inf": "NaN Inf infinity overflow exploded exploding blow-up blew up crash",
+    "loss-scale-collapse": "AMP fp16 underflow overflow scaler GradScaler",
+    "frozen-metric": "stuck constant flatline",
+    "plateau": "flat stuck stalled no progress",
+    "overfitting": "overfit generalization gap validation rises",
+    "grokking": "grok grokked generalisation delayed phase transition emergence",
+    "quantised-loss": "rounding bf16 ladder quantized",
+    "reinitialised": "reset weights lost from scratch reinitialized",
+}
+"""What people call a pattern, beside what its page says; a test holds that the ids are patterns."""
+_STOP = re.compile(
+    "an?|and|are|as|at|be|but|by|for|from|had|has|have|in|is|its?|no|not|of|on|or|so|than|that|the|their|then"
+    "|there|these|they|this|to|was|were|what|when|where|which|who|will|with|you"
+)
+_WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
+_SECTION = re.compile(r"^## (.+)$", re.M)
+_FENCE = re.compile(r"^```.*?^```", re.M | re.S)
+_MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|^---\n.*?\n---\n", re.S)
+_COMPACT = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+
+
+def search_js(site: SiteData) -> str:
+    """The script of patterns (id, title, verdict, other names) and runs.
+
+    Of a run: id, title, badge, project, places of its patterns in the list before, and words of its notes,
+    tags and events. ``chronicleSearch`` is the name of both.
+    """
+    pages = [[page.id, plain(page.title), page.verdict.value, _names(page)] for page in site.patterns]
+    place = {page.id: number for number, page in enumerate(site.patterns)}
+    runs = ",\n".join(_run(entry, place) for entry in site.entries)
+    return f'window.chronicleSearch = {{"patterns":{_COMPACT(pages)},"runs":[\n{runs}\n]}};\n'
+
+
+def guide_js(site: SiteData, guide: Path) -> str:
+    """The script of all sections of the guide, pattern pages and cases: address, title, words."""
+    rows = [row for file in sorted(guide.rglob("*.md")) for row in _sections(file, guide)]
+    for page in site.patterns:
+        causes = " ".join(f"{cause.cause} {cause.tell}" for cause in page.causes)
+        text = _bag([page.lead, causes, *page.now, *page.prevent, page.body], _A_SECTION)
+        rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])
+    for case in site.cases:
+        told = [case.lead, case.body, *(row.said for row in case.log)]
+        rows.append([f"cases/{case.id}.html", plain(case.title), _bag(told, 2 * _A_SECTION)])
+    lines = ",\n".join(map(_COMPACT, rows))
+    return f"window.chronicleGuide = [\n{lines}\n];\n"
+
+
+def _names(page: PatternPage) -> str:
+    return " ".join([*map(plain, page.also_called), SYNONYMS.get(page.id, "")])
+
+
+def _run(entry: Entry, place: Mapping[str, int]) -> str:
+    shown = [plain(entry.run_id), clipped(plain(entry.title), _TITLE), entry.badge]
+    known = [place[pattern] for pattern in entry.diagnosis.patterns if pattern in place]
+    head = [*shown, clipped(plain(entry.about.get("project", "")), _TITLE), known]
+    if slug(entry.run_id) != entry.run_id:
+        head.append(slug(entry.run_id))
+    left = A_RUN - len(_COMPACT(head).encode()) - 4
+    head.insert(5, _bag(_said(entry), left))
+    return _COMPACT(head)
+
+
+def _said(entry: Entry) -> Iterator[str]:
+    """The words of a run, those first that nobody could guess from its title."""
+    yield from (f"{note.kind} {note.author} {note.text}" for note in entry.notes)
+    yield from map(str, entry.about.get("tags", ()))
+    calm = (EventKind.LAUNCH, EventKind.END, EventKind.NOTE, EventKind.DECISION)
+    yield from (
+        f"{event.title} {event.who} {event.short}" for event in entry.events if event.kind not in calm
+    )
+    yield from (str(fact.value) for fact in entry.facts if fact.how == "run.toml")
+    yield str(entry.about.get("description", ""))
+
+
+def _bag(texts: Iterable[str], most: int) -> str:
+    """The words of texts, each once, as many as ``most`` bytes hold; thousands without their spaces."""
+    seen: set[str] = set()
+    kept: list[str] = []
+    for text in texts:
+        for word in _WORD.findall(re.sub(r"(?<=\d)\u202f(?=\d)", "", plain(text))):
+            known = word.lower()
+            if known in seen or _STOP.fullmatch(known) or len(known) < 2:
+                continue
+            if (most := most - len(word.encode()) - 1) < 0:
+                return " ".join(kept)
+            seen.add(known)
+            kept.append(word)
+    return " ".join(kept)
+
+
+def _sections(file: Path, guide: Path) -> Iterator[list[str]]:
+    """A page of the guide by its headings of the second level, with the anchors that the engine gives."""
+    from markdown.extensions.toc import slugify, unique  # of the site engine
+
+    text = _MARKUP.sub(" ", _FENCE.sub("", file.read_text("utf-8")))
+    address = f"guide/{file.relative_to(guide).with_suffix('.html').as_posix()}"
+    before, *parts = _SECTION.split(text)
+    title = before.strip().partition("\n")[0].lstrip("# ")
+    used: set[str] = set()
+    yield [address, title, _bag([before], _A_SECTION)]
+    for heading, body in zip(parts[::2], parts[1::2], strict=True):
+        name = re.sub(r"[*`\[\]]", "", heading).strip()
+        anchor = unique(slugify(name, "-"), used)
+        yield [f"{address}#{anchor}", f"{title}: {name}", _bag([body], _A_SECTION)]

@@ -1,0 +1,15 @@
+/* What happened since the reader was last here. The browser remembers it, so that a build needs no memory. */
+(() => {
+  "use strict";
+  const key = "chronicle.seen", rows = [...document.querySelectorAll(".ch-log [data-time]")];
+  if (!rows.length) return;
+  const moment = row => Date.parse(row.dataset.time) || 0;
+  try {
+    const seen = Number(localStorage.getItem(`${key} ${document.title}`));
+    const fresh = rows.filter(row => moment(row) > seen);
+    localStorage.setItem(`${key} ${document.title}`, Math.max(seen, ...rows.map(moment)));
+    if (!seen || !fresh.length) return;
+    fresh.forEach(row => row.classList.add("new"));
+    document.getElementById("new").textContent = `${fresh.length} since you were last here.`;
+  } catch { /* storage may be closed to pages from disk */ }
+})();

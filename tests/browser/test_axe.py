@@ -1,0 +1,43 @@
+"""axe-core finds nothing to complain of on any kind of page, wide and light, narrow and dark."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+from tests.browser.conftest import Opened
+from tests.browser.test_site import KINDS
+
+pytestmark = pytest.mark.browser
+
+WIDE = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+
+
+def violations(page: Page) -> list[tuple[str, str]]:
+    """Id of each rule that is violated, and the first element that does; axe loads no style sheet again."""
+    found = Axe().run(page, options={"preload": False}).response["violations"]
+    return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opened", [WIDE, PHONE], indirect=True, ids=["wide", "phone"])
+def test_no_kind_of_page_violates_a_rule(opened: Opened) -> None:
+    found = {path: violations(opened.go(path)) for path in KINDS}
+    assert found == {path: [] for path in KINDS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opened", [WIDE, PHONE], indirect=True, ids=["wide", "phone"])
+def test_neither_does_what_opens_on_a_page(opened: Opened) -> None:
+    page = opened.go("index.html")
+    page.keyboard.press("/")
+    page.get_by_role("searchbox", name="Search").fill("rollback")
+    page.locator(".ch-found a").first.wait_for()
+    assert violations(page) == []
+    page = opened.go("browse.html#verdict=bad&q=run")
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert violations(page) == []
+    page = opened.go("runs/demo-rollback/index.html")
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert violations(page) == []

@@ -1,0 +1,83 @@
+"""Questions to the search, and the answer that must come first; an archive of 3,000 runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from tests.browser.conftest import Opened, opened_page
+from tests.pages.samples import gallery, healthy, many, rollback, site
+
+from chronicle.model import Entry, Note
+from chronicle.pages.search import guide_js, search_js
+from chronicle.workspace.folders import shipped
+
+pytestmark = pytest.mark.browser
+
+PAGE = """<!doctype html><html lang="en"><title>x</title><body><div class="md-header__inner"></div>
+<script src="assets/search.js"></script></body></html>"""
+FIRST_RUN = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'run').href"
+NOTE = Note("The gyroscope of node 7 was broken.", kind="lesson", author="Grace Hopper")
+QUESTIONS = [
+    ("demo-rollback", "demo-rollback"),  # an id
+    ("run-2999-with-a-rather-long-name", "run-2999-with-a-rather-long-name"),
+    ("rollback with a lower learning rate", "demo-rollback"),  # a title
+    ("gyroscope", "noted"),  # a word of a note
+    ("gyrosocpe brokn", "noted"),  # misspelled, and letters exchanged
+    ("Grace Hopper", "noted"),  # who noted it
+    ("Zeppelin", "noted"),  # a project
+    ("22 308", "demo-rollback"),  # a step of an event
+    ("lower rate rolback", "demo-rollback"),
+    ("blow-up", "divergence-after-spike|divergence-no-spike|nan-inf"),  # what people call it
+    ("blowup", "divergence-after-spike|divergence-no-spike|nan-inf"),
+    ("exploded", "divergence-after-spike|divergence-no-spike|nan-inf"),
+    ("NaN", "nan-inf"),
+    ("divergance", "divergence-after-spike|divergence-no-spike"),
+    ("grokking", "grokking"),
+]
+
+
+def archive() -> list[Entry]:
+    noted = healthy("noted", notes=(NOTE,), about={"project": "Zeppelin"})
+    return [*many(3000), rollback(), replace(noted, title="A plain run")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("search")
+    shutil.copytree(shipped("templates") / "assets", root / "assets")
+    data = site(archive(), patterns=gallery())
+    (root / "assets" / "search-runs.js").write_text(search_js(data), "utf-8")
+    (root / "assets" / "search-guide.js").write_text(guide_js(data, shipped("docs")), "utf-8")
+    (root / "index.html").write_text(PAGE, "utf-8")
+    return root
+
+
+@pytest.fixture
+def opened(chromium: Browser, folder: Path) -> Iterator[Opened]:
+    yield from opened_page(chromium, folder, {"viewport": {"width": 1280, "height": 800}})
+
+
+@pytest.mark.slow
+def test_the_answer_comes_first_and_runs_before_the_guide(opened: Opened) -> None:
+    page, patterns = opened.go("index.html"), {e.run_id: e.diagnosis.patterns for e in archive()}
+    for question, answer in QUESTIONS:
+        first = page.evaluate(FIRST_RUN, question).split("/")[1]
+        assert first == answer or set(patterns[first]) & set(answer.split("|")), (question, first)
+        page.evaluate("document.querySelector('.ch-ask').click()")
+        page.get_by_role("searchbox").fill(question)
+        page.wait_for_function("/found$/.test(document.querySelector('dialog [role=status]').textContent)")
+        assert page.locator(".ch-found h2").first.inner_text().startswith("Runs"), question
+        page.keyboard.press("Escape")
+
+
+@pytest.mark.slow
+def test_nothing_is_said_to_be_nothing(opened: Opened) -> None:
+    page = opened.go("index.html")
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("searchbox").fill("qqqqzzzzxxxx")
+    page.get_by_text("Nothing is called so. Fewer words find more.").wait_for()

@@ -1,0 +1,58 @@
+"""The table of what was tried: which events make a row, and what stands in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.pages.samples import EVENTS, healthy, rollback, small
+
+from chronicle.model import Entry, EventKind, JoinKind
+from chronicle.pages.experiments import experiments, page
+from chronicle.pages.words import renderer
+
+LAUNCH, DIP, LEFT, ROLLBACK, DECISION, END = EVENTS
+
+
+def rows(entry: Entry) -> list[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str]]:
+    return [(row.event.id, row.done, row.why, row.outcome, row.hours) for row in experiments(entry)]
+
+
+def test_a_decision_on_a_finding_and_a_rollback() -> None:
+    assert rows(rollback()) == [
+        (LEFT.id, (DECISION.sentence,), (LEFT.sentence,), ("Rollback: 61\u202f400 → step 56\u202f000",), ""),
+        (ROLLBACK.id, (ROLLBACK.sentence,), (), ("End: ends at step 100\u202f000",), "7.50"),
+    ]
+    assert rows(healthy()) == []
+
+
+def test_hypothesis_and_outcome_stand_beside_what_they_speak_of() -> None:
+    said = [
+        replace(
+            DECISION, id=f"note-{kind}", title=kind.capitalize(), sentence=f"{kind}!", kind=EventKind.NOTE
+        )
+        for kind in ("hypothesis", "tried", "outcome", "review")
+    ]
+    notes = [replace(note, of=ROLLBACK.id) for note in said]
+    alone = replace(said[1], id="note-alone", of="")
+    entry = replace(rollback(), events=(LAUNCH, ROLLBACK, *notes, alone, END))
+    assert rows(entry) == [
+        (ROLLBACK.id, (ROLLBACK.sentence, "tried!"), ("hypothesis!",), ("outcome!",), "7.50"),
+        ("note-alone", ("tried!",), (), ("End: ends at step 100\u202f000",), ""),
+    ]
+
+
+def test_a_plain_resume_is_no_experiment_and_a_change_of_schedule_is() -> None:
+    joins = tuple(replace(join, changes=(), kind=JoinKind.RESUME) for join in rollback().diagnosis.joins)
+    resume = replace(ROLLBACK, kind=EventKind.RESUME, id="resume-a2")
+    rate = replace(ROLLBACK, kind=EventKind.SCHEDULE, id="schedule-change-a1-5", sentence="The rate fell.")
+    entry = replace(rollback(), diagnosis=replace(rollback().diagnosis, joins=joins), events=(resume, rate))
+    assert [row[0] for row in rows(entry)] == ["schedule-change-a1-5"]
+
+
+def test_the_page_has_the_newest_first_and_says_where_there_is_none() -> None:
+    old = replace(rollback(), run_id="old", events=(replace(ROLLBACK, time="2025-01-01"),))
+    data = small(old, rollback())
+    text = next(page(data, renderer(data.templates))).text
+    assert text.index("demo-rollback/index.html&#35;rise-a1-59000") < text.index("runs/old/index.html")
+    empty = small(healthy())
+    assert "<p>No run was changed while it trained." in next(page(empty, renderer(empty.templates))).text

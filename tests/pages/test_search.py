@@ -1,0 +1,63 @@
+"""What search knows of a run, of patterns and of the guide: words, and a bound on their bytes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from tests.pages.samples import gallery, healthy, many, rollback, site, small
+
+from chronicle.classify.patterns import PATTERNS
+from chronicle.model import Fact, Note
+from chronicle.pages.search import A_RUN, SYNONYMS, guide_js, search_js
+from chronicle.workspace.folders import shipped
+
+RUNS = """\
+window.chronicleSearch = {"patterns":[["spike-fast-recovery","Fast-recovering spike","good",""],["spike-no-full-recovery","Spike, not fully recovered","bad","lasting spike unstable instability"]],"runs":[
+["demo-rollback","A rollback with a lower learning rate","bad","Atlas",[0,1],"decision ada Back 56 000 58 500 Fast-recovering spike 2.52 3.88 nats token step 22308 fully recovered 2.26 4.17 58897 Rollback 61400 56000"],
+["calm","Calm run calm","good","Atlas",[],"Near-perfect run 4.00 2.00 nats token calm"]
+]};
+"""  # noqa: E501
+
+
+def test_the_script_of_runs_in_full() -> None:
+    assert search_js(small(rollback(), healthy())) == RUNS
+
+
+def test_a_run_takes_no_more_than_its_bytes_whatever_was_noted() -> None:
+    long = Note(" ".join(f"wörd{i}" for i in range(500)), kind="lesson", author="ada")
+    hostile = replace(rollback(), notes=(long,), title="\u202e" * 400, run_id="a b\u2028<script>")
+    lines = search_js(site([hostile, *many(50)])).split('"runs":[\n')[1].splitlines()[:-1]
+    assert len(lines) == 51
+    assert max(len(line.rstrip(",").encode()) for line in lines) <= A_RUN
+    first = json.loads(lines[0].rstrip(","))
+    assert "wörd0" in first[5] and first[6] == "a%20b%E2%80%A8%3Cscript%3E"
+
+
+def test_what_run_toml_states_and_how_it_was_tagged_is_found() -> None:
+    entry = healthy(facts=(Fact("owner", "Grace", "", "run.toml"), Fact("Points", 7, "points", "counted")))
+    entry = replace(entry, about={**entry.about, "tags": ["fp16"], "description": "The second try."})
+    text = json.loads(search_js(small(entry)).split('"runs":[\n')[1].splitlines()[0])[5]
+    assert {"Grace", "fp16", "second", "try"} <= set(text.split())
+
+
+def test_synonyms_are_of_patterns_that_exist() -> None:
+    assert SYNONYMS.keys() <= {pattern.id for pattern in PATTERNS}
+
+
+def test_the_guide_has_an_index_of_its_own_by_section(tmp_path: Path) -> None:
+    first = "# One\n\nIntro <b>x1</b>.\n\n## Same *words*\n\n```\n## code\n```\nText.\n"
+    (tmp_path / "a.md").write_text(f"{first}\n## Same words\n\nMore [link](b.md).\n")
+    lines = guide_js(small(), tmp_path).splitlines()
+    assert lines[1:4] == [
+        '["guide/a.html","One","One Intro x1"],',
+        '["guide/a.html#same-words","One: Same words","Text"],',
+        '["guide/a.html#same-words_1","One: Same words","More link"],',
+    ]
+    assert lines[4].startswith('["patterns/spike-fast-recovery.html","Fast-recovering spike: causes and')
+
+
+def test_the_guide_of_the_site_stays_below_what_a_phone_loads_at_once() -> None:
+    whole = guide_js(site([], patterns=gallery()), shipped("docs"))
+    assert len(whole.encode()) <= 200_000
