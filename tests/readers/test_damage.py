@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.depth import LONG, firsts
+from tests.depth import LONG, few, firsts
 from tests.readers.damage import damaged, is_text
 from tests.readers.gold import EXAMPLES, examples
 
@@ -16,9 +16,10 @@ from chronicle.readers import Reading, read_all
 
 ALL = [EXAMPLES / example for example in examples()]
 FIRST = {file.parent: file for file in reversed(ALL)}  # of each format
+LONGEST = few(FIRST.values(), 8)  # examples that get the longest lines
 TAKEN = firsts(ALL, [file.parent for file in ALL])
 EACH = 4 if LONG else 1  # places of each kind of damage
-LONG_BYTES, LINE_BYTES = 2_500_000, 100_000  # of a line: in the first example of a format, in the others
+LONG_BYTES, LINE_BYTES = 2_500_000, 100_000  # of a line: in `LONGEST`, in the others
 GROWTH_KB = 125_000  # of the memory while copies of a few kilobytes, or with such a line, are read
 _STATUS = Path("/proc/self/status")
 
@@ -62,10 +63,9 @@ def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path
     content, file = example.read_bytes(), tmp_path / example.name
     told = functools.cache(lambda part: points(reading_of(part, file).attempts))
     few_rows = len({step for _, step, _ in told(content)}) < 8
-    is_first = FIRST[example.parent] == example
     forget_the_peak()
     before_kb = memory_kb("VmRSS")
-    for one in damaged(content, each=EACH, long_bytes=LONG_BYTES if is_first else LINE_BYTES):
+    for one in damaged(content, each=EACH, long_bytes=LONG_BYTES if example in LONGEST else LINE_BYTES):
         reading = reading_of(one.content, file)
         begun = one.name.startswith("cut")  # an event file without a whole record is a log that has begun
         assert reading.attempts or reading.problems or begun, one.name
