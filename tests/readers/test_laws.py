@@ -52,7 +52,7 @@ def test_a_copy_cut_at_any_byte_gives_a_prefix_and_says_so(example: Path, tmp_pa
     content, whole = example.read_bytes(), {one.name: one for one in read(example)}
     cut = tmp_path / example.name
     sizes = range(0, len(content), 1 if len(content) < 300 else 7)  # 7 meets every place of a record
-    for size in few(sizes, 60):
+    for size in few(sizes, 40):
         cut.write_bytes(content[:size])
         try:
             attempts = read(cut)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.depth import few
 from tests.timeline.test_copies import some
 from tests.timeline.test_timeline_laws import log_of
 from tests.timeline.timeline_logs import HOUR, alive, joins, log
@@ -73,7 +74,7 @@ def of_many(kind: str, number: int) -> list[Attempt]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["seeds", "seeds at a time", "no times", "crash loop", "rollbacks"])
+@pytest.mark.parametrize("kind", few(["seeds", "seeds at a time", "no times", "crash loop", "rollbacks"], 2))
 def test_time_grows_with_the_attempts_and_not_with_their_pairs(kind):
     """A thousand attempts took a minute where each pair was looked at by itself."""
     timeline = stitch(of_many(kind, 1000))
