@@ -1,4 +1,7 @@
-"""The short torture: kills and refusals, counted by operation. The long one is `benchmarks.torture`."""
+"""The short torture: kills and refusals, counted by operation. The long one is `benchmarks.torture`.
+
+`make test` takes the kills alone, one of a build and one of each command; `make long` takes all.
+"""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def test_what_the_system_refuses_a_worker_is_raised() -> None:
 
 # A build in small: two workers that have unpacked something and then wait for ever, and the id of each.
 PARENT = """
-import os, sys, threading
+import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 sys.path[:0] = {path!r}
 from tests.build.test_workers import waiting, lost
 from chronicle.build.workers import in_processes

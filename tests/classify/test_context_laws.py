@@ -103,7 +103,7 @@ def test_odd_values_in_every_series_at_once_never_raise(family: str, values: str
 @pytest.mark.parametrize("values", ODD_VALUES)
 def test_one_odd_series_beside_good_ones_never_raises(values: str) -> None:
     good = full(1)
-    for metric, s in few(good.series.items(), 5):
+    for metric, s in few(good.series.items(), 3):
         v = np.resize(ODD_VALUES[values], len(s)) if len(ODD_VALUES[values]) else np.empty(0)
         odd = Series(metric, s.role, s.steps[: len(v)], v, s.times[: len(v)], dataset=s.dataset)
         view = view_of(Attempt(good.name, good.sources, {**good.series, metric: odd}))

@@ -72,6 +72,7 @@ def test_what_the_context_explains_is_not_said_twice(name: str) -> None:
         assert not {s for s in said if s[0] in earlier and s[1:] in explained}
 
 
+@pytest.mark.slow
 @some_runs
 @pytest.mark.parametrize("factor", [1 / 64, 32.0])
 def test_the_unit_of_the_losses_does_not_matter(name: str, factor: float) -> None:
@@ -117,6 +118,7 @@ def watched(attempts: Sequence[Attempt], saved_every: int) -> tuple[list[Finding
     return said, monitor.finish()
 
 
+@pytest.mark.slow
 @some_runs
 def test_the_stream_says_what_the_batch_says_wherever_it_was_interrupted(name: str) -> None:
     attempts: list[Attempt] = []
@@ -130,6 +132,7 @@ def test_the_stream_says_what_the_batch_says_wherever_it_was_interrupted(name: s
     assert straight[1] == classify(stitch(logs, **several))
 
 
+@pytest.mark.slow
 @some_runs
 @pytest.mark.parametrize("odd", ["nan", "inf", "one sample"])
 def test_an_odd_end_of_any_series_never_raises(name: str, odd: str) -> None:
@@ -162,6 +165,7 @@ def test_a_larger_shape_is_seen_as_well(kind: Kind) -> None:
     assert found == sorted(found) and found[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCALED)
 def test_a_larger_event_that_needs_its_context_is_seen_as_well(name: str) -> None:
     found = seen_from([(h, SCALED[name](1, np.random.default_rng(1), h)) for h in HEIGHTS], name)

@@ -75,6 +75,7 @@ def test_the_parent_is_the_attempt_that_the_first_samples_fit() -> None:
 # ---- repeated data ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("overlap", [True, False], ids=["rollback", "resume"])
 def test_the_end_of_every_replay_is_seen(kind: str, overlap: bool) -> None:
@@ -113,6 +114,7 @@ def test_a_jump_that_validation_follows_is_a_shift_of_the_model() -> None:
 # ---- new weights -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("one_file", [True, False], ids=["one log", "two logs"])
 def test_new_weights_in_the_middle_of_a_run(kind: str, one_file: bool) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.depth import examples
+from tests.depth import examples, few
 from tests.timeline.timeline_logs import HOUR, log
 
 from chronicle.classify import DEFAULTS, resumed
@@ -83,7 +83,7 @@ def test_the_joins_are_those_that_a_look_at_each_pair_finds(kind: str, seed: int
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 3))
 def test_lines_are_fitted_to_near_attempts_and_not_to_all_pairs(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_second_rollback_is_judged_by_the_attempt_that_held_the_step(back_to):
     assert ("inside_pattern" in said[1]) is (back_to > 2450)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(15, 5))
 @given(st.integers(1, 2999))
 def test_inside_and_margin_are_never_both_said(to_step):

@@ -23,6 +23,7 @@ def places(attempt: Attempt) -> list[float]:
     return [step for step, _ in seams(seen, DEFAULTS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", few(SCHEDULES, 4))
 def test_evaluations_at_the_end_of_epochs_are_no_joins(schedule: str) -> None:
     attempt = log(SCHEDULES[schedule])

@@ -53,6 +53,7 @@ def test_the_rules_cover_the_list_of_patterns() -> None:
     assert declared == set(BY_ID)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 @pytest.mark.parametrize("name", few(ZOO, 6))
 def test_a_rule_names_only_what_it_declares(rule: Rule, name: str) -> None:

@@ -142,6 +142,7 @@ def test_hostile_text_is_printed_harmlessly(chronicle, tmp_path):
     assert not {"\x07", "\x1b"} & set(chronicle("doctor", "log.txt").out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name[:30])
 def test_it_works_for_every_format(example, tmp_path):
     path = EXAMPLES / example

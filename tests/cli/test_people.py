@@ -54,6 +54,7 @@ def entry(root, run_id):
     return json.loads((root / "build" / "entries" / run_id / "entry.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_person_s_verdict_wins_and_the_classifier_s_stays_visible(team, chronicle):
     said = chronicle(
         "review", "lost", "good", "A planned test of NaN.", "--author", "ada", "--at", "2026-11-20"
@@ -150,6 +151,7 @@ def test_triage_ends_with_its_input_and_leaves_what_was_skipped(team, chronicle,
     assert not (team / "runs/lost/notes.md").exists()
 
 
+@pytest.mark.slow
 def test_a_disputed_finding_is_listed_with_its_dispute(team, chronicle):
     for says, who, day in (("confirmed", "ada", "2026-11-19"), ("disputed", "jo", "2026-11-20")):
         chronicle(

@@ -82,12 +82,14 @@ def test_a_hostile_text_changes_no_element_of_any_page(text: str) -> None:
         assert ("word" in expected.text) <= (plain(text).strip()[:80] in body.text), page.path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ONE_LINE)
 def test_titles_are_escaped_where_a_theme_prints_them_raw(text: str) -> None:
     titles = [yaml.safe_load(page.text.split("---\n", 2)[1])["title"] for page in made(text)]
     assert titles.count(str(as_html(text))) == 4  # home, the run, two patterns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ONE_LINE)
 def test_the_data_of_browse_stay_data(text: str) -> None:
     script = dict(assets(hostile_site(text)))["assets/entries.js"]

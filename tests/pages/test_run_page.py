@@ -239,6 +239,7 @@ def test_marks_of_criteria_have_a_word_each() -> None:
         assert f'<span class="ch-{mark}">{word}</span>' in page
 
 
+@pytest.mark.slow
 def test_many_findings_do_not_make_an_endless_page() -> None:
     criteria = tuple(Criterion(f"test {i}", 1.0, "", ">= 0", True) for i in range(9))
     findings = tuple(replace(SPIKE, id=f"rise@{i}", criteria=criteria) for i in range(500))

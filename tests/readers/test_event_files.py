@@ -331,6 +331,7 @@ def test_many_tags_and_long_ones(tmp_path: Path) -> None:
     assert all(series[tag].values.tolist() == [v for _, v in points[tag]] for tag in points)
 
 
+@pytest.mark.slow
 def test_as_many_values_as_a_record_can_hold(tmp_path: Path) -> None:
     """The smallest there are, an empty tag and a number."""
     records = [event(1.7e9, 5, summary([("", simple(i)) for i in range(3000)]))] * 20

@@ -123,6 +123,7 @@ def test_hostile_metric_names_come_through_unchanged(name: str, tmp_path: Path) 
         assert sorted(series) == sorted([name, "loss"])
 
 
+@pytest.mark.slow
 def test_the_work_for_a_column_does_not_grow_with_their_number(tmp_path: Path) -> None:
     """Columns beyond all that is remembered of names: a hundred thousand of them are read in seconds."""
 
@@ -151,6 +152,7 @@ def test_deep_nesting_is_bounded(tmp_path: Path) -> None:
     assert attempt.series["loss"].values.tolist() == [2.0, 1.0]
 
 
+@pytest.mark.slow
 def test_reading_leaves_the_file_as_it_is(tmp_path: Path) -> None:
     for example in ALL:
         copy = tmp_path / example.name

@@ -77,6 +77,7 @@ def test_folder_is_claimed_by_the_modules_that_claim_it(
     assert told == claimed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "imported"),
     [

@@ -128,6 +128,7 @@ def test_an_archive_that_fills_the_disk_is_stopped(
     )
 
 
+@pytest.mark.slow
 def test_the_ratio_is_bounded_too_but_where_a_limit_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +145,7 @@ def test_the_ratio_is_bounded_too_but_where_a_limit_is_set(
         assert plain.path.stat().st_size == 72_000_010
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"junk " * 1000], ids=["nothing", "junk"])
 @pytest.mark.parametrize("suffix", PACK)
 def test_an_archive_without_a_log_is_told_by_its_own_name(

@@ -108,6 +108,7 @@ def memory(name: str, content: bytes | Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_folder_behind_an_address_is_a_run(s3: Any, place: Path) -> None:
     put(s3, "run/train.csv", log(place))
     put(s3, "run/deep/er/events.out.tfevents.1", log(place, "x.tfevents"))

@@ -87,6 +87,7 @@ LONG_LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LONG_LINES)
 def test_a_line_of_ten_megabytes_is_as_with_care(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -81,6 +81,7 @@ def same(one: Attempt, other: Attempt) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_the_fast_way_gives_what_the_slow_way_gives(seed, tmp_path, monkeypatch):
     random_ = random.Random(seed)
