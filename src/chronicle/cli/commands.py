@@ -202,7 +202,7 @@ def explain(run: Path, finding: str) -> None:
             click.echo("\n".join(map(terminal.printable, lines)))
         unreadable |= terminal.complain(*problems)
     if not told:
-        click.echo("Likely causes are on the pages of patterns: pip install 'chronicle[site]'", err=True)
+        click.echo("Likely causes stand on the pages of patterns, which are read with the extra `site`.")
     sys.exit(int(unreadable))
 
 

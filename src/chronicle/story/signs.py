@@ -234,7 +234,8 @@ def _above_start(scene: Scene) -> bool | None:
     loss = scene.view.loss
     if loss is None or not scene.from_start or not len(values := scene.since(loss, _AROUND)):
         return None
-    return bool(np.nanmax(np.append(values, -np.inf)) > np.nanmax(loss.values[:BEFORE]))
+    first = loss.values[:BEFORE]
+    return bool(np.fmax.reduce(values, initial=-np.inf) > np.fmax.reduce(first, initial=-np.inf))
 
 
 def _one_source(scene: Scene) -> bool | None:
