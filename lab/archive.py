@@ -37,6 +37,9 @@ def make(folder: Path, table: Path = HERE / "archive.toml") -> list[str]:
     plan = tomllib.loads(table.read_text("utf-8"))
     init(folder)
     (folder / "chronicle.toml").write_text(f"title = {json.dumps(plan['title'])}\n", "utf-8")
+    engine = folder / "mkdocs.yml"
+    named = engine.read_text("utf-8").replace("site_name: chronicle", f"site_name: {plan['title']}")
+    engine.write_text(named, "utf-8")
     for row in plan["run"]:
         _write_run(folder / "runs" / row["id"], row)
     return [row["id"] for row in plan["run"]]

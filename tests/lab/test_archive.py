@@ -13,6 +13,7 @@ from chronicle.workspace.folders import Workspace
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("archive")
     ids = make(folder)
+    assert "site_name: Atlas\n" in (folder / "mkdocs.yml").read_text()
     runs = Workspace.find(folder).runs()
     assert [run.run_id for run in runs] == sorted(ids)
     return runs
