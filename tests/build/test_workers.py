@@ -101,7 +101,7 @@ ENGINE = """
 import os, sys
 from pathlib import Path
 from chronicle.build.workers import run_module
-run_module("waits", [sys.argv[1]], dict(os.environ), Path(sys.argv[1]))
+run_module(sys.argv[1] + "/waits.py", [sys.argv[1]], dict(os.environ), Path(sys.argv[1]))
 """
 
 
