@@ -70,13 +70,18 @@ def test_logs_and_notes_are_only_read(built):
     assert sorted(p.name for p in (work / "logs" / "one").iterdir()) == ["log.csv"]
 
 
+def products(work):
+    """All files but the memory of the last site, which learns from a second build whether parts can be made."""
+    return {path: content for path, content in snapshot(work).items() if not path.endswith("made.json")}
+
+
 @pytest.mark.slow
 def test_a_second_build_changes_no_byte(built):
     work, _ = built
-    before = snapshot(work)
+    before = products(work)
     again = subprocess.run([*COMMAND, "-v"], cwd=work, capture_output=True, text=True)
     assert "one: unchanged" in again.stderr
-    assert snapshot(work) == before
+    assert products(work) == before
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def test_a_person_s_verdict_wins_and_the_classifier_s_stays_visible(team, chroni
     run_page = (team / "build/docs/runs/lost/index.md").read_text()
     assert "judged by ada; the classifier: bad" in run_page
     home = (team / "build/docs/index.md").read_text()
-    assert "Nothing: every run is good" in home
+    assert "Nothing: of every run that is bad or worrying somebody has written down" in home
     assert "reviews.html" in home
 
 
