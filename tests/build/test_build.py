@@ -71,7 +71,7 @@ def test_logs_and_notes_are_only_read(built):
 
 
 def products(work):
-    """All files but the memory of the last site, which learns from a second build whether parts can be made."""
+    """All files but the memory of the last site, which learns whether parts of it can be made."""
     return {path: content for path, content in snapshot(work).items() if not path.endswith("made.json")}
 
 
