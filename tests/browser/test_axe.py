@@ -7,11 +7,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 from tests.browser.conftest import Opened
 from tests.browser.test_site import KINDS
+from tests.depth import few
 
 pytestmark = pytest.mark.browser
 
 WIDE = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+SIZES = few([pytest.param(PHONE, id="phone"), pytest.param(WIDE, id="wide")], short=1)
 
 
 def violations(page: Page) -> list[tuple[str, str]]:
@@ -21,14 +23,14 @@ def violations(page: Page) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("opened", [WIDE, PHONE], indirect=True, ids=["wide", "phone"])
+@pytest.mark.parametrize("opened", SIZES, indirect=True)
 def test_no_kind_of_page_violates_a_rule(opened: Opened) -> None:
     found = {path: violations(opened.go(path)) for path in KINDS}
     assert found == {path: [] for path in KINDS}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("opened", [WIDE, PHONE], indirect=True, ids=["wide", "phone"])
+@pytest.mark.parametrize("opened", SIZES, indirect=True)
 def test_neither_does_what_opens_on_a_page(opened: Opened) -> None:
     page = opened.go("index.html")
     page.keyboard.press("/")

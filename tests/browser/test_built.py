@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 import subprocess
@@ -123,6 +124,7 @@ def test_the_data_of_an_event_are_saved_as_csv(chromium: Browser, workspace: Pat
         assert saved.value.suggested_filename == f"{event.get_attribute('id')}.csv"
         head, *rows = saved.value.path().read_text("utf-8").splitlines()
         assert head == "attempt,metric,live,step,value"
-        logged = (opened.root / "runs/lab-garbage-spike/series.csv").read_text("utf-8")
+        kept = opened.root / "runs/lab-garbage-spike/series.csv.gz"
+        logged = gzip.decompress(kept.read_bytes()).decode("utf-8")
         peak = max((row.rsplit(",", 1) for row in rows if ",true,600" in row), key=lambda row: float(row[1]))
         assert float(peak[1]) > 15 and len(rows) > 40 and "600" in logged

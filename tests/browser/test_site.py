@@ -116,7 +116,7 @@ def test_the_chronicle_is_filtered_by_kind_person_run_and_words(opened: Opened) 
     assert page.url.endswith("#kind=decision")
     decisions = rows.count()
     assert said.inner_text() == f"{decisions} of {total} events"
-    assert page.locator("#happened .ch-n.dot[data-kind=decision]").count() == decisions > 0
+    assert page.locator("#happened .ch-n[data-kind=decision]").count() == decisions > 0
     page.get_by_label("Run").select_option("demo-rollback")
     page.get_by_label("Person").select_option("ada")
     assert rows.count() == 1
