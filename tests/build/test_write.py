@@ -48,3 +48,14 @@ def test_nothing_leaves_the_folder(tmp_path, name):
 def test_a_file_appears_at_once(tmp_path):
     assert write_bytes(tmp_path / "new" / "f", b"x")
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["f"]
+
+
+def test_a_file_that_people_write_is_copied_and_one_that_a_build_made_is_linked(tmp_path):
+    theirs, ours = tmp_path / "templates" / "own.css", tmp_path / "build" / "entries" / "whole.svg"
+    for file in (theirs, ours):
+        file.parent.mkdir(parents=True)
+        file.write_text("kept")
+    write_tree(tmp_path / "build" / "docs", [("own.css", theirs), ("whole.svg", ours)])
+    assert (tmp_path / "build" / "docs" / "whole.svg").samefile(ours)
+    (tmp_path / "build" / "docs" / "own.css").write_text("edited")
+    assert theirs.read_text() == "kept"

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,8 +121,9 @@ def write_bytes(file: Path, data: bytes) -> bool:
 def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path | None]]) -> int:
     """Makes ``folder`` hold exactly ``files``: a relative path, and text, bytes or a file to copy.
 
-    None is the content of a file that is there as it should be. Files
-    that are not among them are removed. Returns how many files were written or removed.
+    None is the content of a file that is there as it should be. Files that are not among them are removed.
+    A file beside ``folder``, which a build has made, is linked and not copied: one that people write never
+    is, since whoever edits the copy would edit theirs. Returns how many files were written or removed.
 
     Raises:
         UsageError: a path that leads out of ``folder``.
@@ -136,7 +137,7 @@ def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path | Non
         if not target.is_relative_to(folder) or "\0" in relative:
             raise UsageError(f"{relative!r} leads out of {folder}: nothing is written there")
         wanted.add(str(target))
-        changed += content is not None and _put(target, content)
+        changed += content is not None and _put(target, content, folder.parent)
     for within, folders, names in os.walk(folder, topdown=False):  # children before their folder
         for name in (*names, *(name for name in folders if os.path.islink(f"{within}/{name}"))):
             if f"{within}/{name}" not in wanted:
@@ -147,17 +148,18 @@ def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path | Non
     return changed
 
 
-def _put(target: Path, content: str | bytes | Path) -> bool:
+def _put(target: Path, content: str | bytes | Path, made_here: Path) -> bool:
     if not isinstance(content, Path):
         return write_bytes(target, content.encode() if isinstance(content, str) else content)
     if stamp_of(content) == stamp_of(target) is not None:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
-    try:
-        os.link(content, target)  # a thousand runs have ten thousand figures: no need to hold them twice
-    except OSError:
-        shutil.copy2(content, target)  # keeps the time, which is what is compared next time
+    if content.is_relative_to(made_here):
+        with suppress(OSError):
+            os.link(content, target)  # a thousand runs have ten thousand figures: no need to hold them twice
+            return True
+    shutil.copy2(content, target)  # keeps the time, which is what is compared next time
     return True
 
 
