@@ -254,3 +254,8 @@ def test_a_comparison_needs_two(team, chronicle):
         2,
         "error: a comparison needs two runs; there is 1. Remedy: name another one\n",
     )
+
+
+def test_a_comparison_of_very_many_is_refused(team, chronicle):
+    ran = chronicle("compare", *["calm"] * 9)
+    assert (ran.code, ran.err) == (2, "error: there are 9 runs. Remedy: name no more than 8 of them\n")

@@ -91,3 +91,19 @@ def test_a_day_alone_stays_a_day(tmp_path):
     write_note(file, note)
     assert file.read_text("utf-8") == "- 2023-06-14 · M4 team · decision · step 39036: The run was stopped.\n"
     assert read_notes(file) == (note,)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        Note("x", "2026-11-20", "decision", None, "ada · step 5"),
+        Note("x", "2026-11-20", "", None, "ada: jo"),
+        Note("x", "2026-11-20", "", None, "ada\njo"),
+        Note("x", "2026-11-20", "confirmed", None, "ada", "no id: of ours"),
+        Note("x", "2026-11-20", "", None, "decision"),
+    ],
+)
+def test_what_would_be_read_as_something_else_is_refused(tmp_path, note):
+    with pytest.raises(UsageError, match="cannot be kept in notes.md. Remedy: leave out ·"):
+        write_note(tmp_path / "notes.md", note)
+    assert not (tmp_path / "notes.md").exists()

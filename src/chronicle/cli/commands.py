@@ -226,6 +226,10 @@ def compare(runs: tuple[Path, ...]) -> None:
         unreadable |= terminal.complain(*problems)
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
+    if len(compared) > comparing.MOST:
+        raise UsageError(
+            f"there are {len(compared)} runs. Remedy: name no more than {comparing.MOST} of them"
+        )
     click.echo("\n".join(comparing.lines(compared)))
     sys.exit(int(unreadable))
 

@@ -17,6 +17,7 @@ from chronicle.model import Event, EventKind, Role, Timeline, Track
 from chronicle.story import Story
 from chronicle.workspace.config import RunConfig
 
+MOST = 8  # runs that stand beside each other
 _PLACES = 8  # steps at which courses are compared
 _FACTS, _EVENTS = 60, 60  # rows that a terminal has room for
 _WIDEST = 36  # characters of a cell

@@ -74,7 +74,15 @@ def last_review(notes: Iterable[Note]) -> Note | None:
 
 
 def write_note(file: Path, note: Note) -> None:
-    """Adds one note at the end of the file, whole or not at all; what stands there is not touched."""
+    """Adds one note at the end of the file, whole or not at all; what stands there is not touched.
+
+    Raises:
+        UsageError: an author or event that would be read as something else.
+    """
+    match = _NOTE.fullmatch(line_of(note).split("\n")[0])
+    if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
+        named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")
+        raise UsageError(f"{named} cannot be kept in {file.name}. Remedy: leave out ·, colons and line ends")
     with appending(file) as add:
         gap = b"" if _ends_a_line(file) else b"\n"
         add(gap + line_of(note).encode() + b"\n")
