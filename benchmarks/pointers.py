@@ -9,7 +9,6 @@ into exam/LOOKS.md. --write puts the tables of the open half into exam/README.md
 
 from __future__ import annotations
 
-import math
 import re
 import tempfile
 import time
@@ -31,6 +30,7 @@ from chronicle.cli.commands import predict
 from chronicle.errors import ChronicleError
 from chronicle.metrics.roles import judged
 from chronicle.model import Role, Timeline, Track
+from chronicle.pages.precedents import wilson
 from chronicle.score import score_folder, unlabelled
 from chronicle.workspace.config import WorkspaceConfig
 
@@ -150,22 +150,16 @@ def base_rates(part: str) -> str:
     for label in labels:
         required = {pattern for entry in label["required"] for pattern in entry.split("|")[:1]}
         names.update({"healthy" if name in HEALTHY else name for name in required | _patterns(label)})
-    rows = [(name, n, *_interval(n, len(labels))) for name, n in names.most_common()]
+    rows = [(name, n, n / len(labels), *wilson(n, len(labels))) for name, n in names.most_common()]
     verdicts = Counter(label["verdict"] for label in labels)
-    rows += [(f"verdict {name}", n, *_interval(n, len(labels))) for name, n in verdicts.most_common()]
+    rows += [
+        (f"verdict {name}", n, n / len(labels), *wilson(n, len(labels))) for name, n in verdicts.most_common()
+    ]
     return markdown(["pattern", f"of {len(labels)} labels", "share", "from", "to"], rows)
 
 
 def _patterns(label: dict[str, Any]) -> set[str]:
     return {event["pattern"] for event in label["events"]}
-
-
-def _interval(n: int, of: int) -> tuple[float, float, float]:
-    """The share, and its 95 % interval by Wilson."""
-    share, z = n / of, 1.96
-    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
-    width = z / (1 + z * z / of) * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    return share, middle - width, middle + width
 
 
 def told(results: Sequence[Seen], folder: Path, part: str) -> str:
