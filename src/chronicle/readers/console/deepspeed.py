@@ -8,33 +8,35 @@ process (actor, critic) print the same line at a step: the metrics of the second
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 
 from chronicle.model import Attempt
 from chronicle.readers.columns import number
-from chronicle.readers.console.log import Epochs, Line, Log
-from chronicle.readers.console.pairs import ARGUMENT, argument, numbers, pairs
-from chronicle.readers.hyperparameters import Scalar, config_facts
+from chronicle.readers.console.log import SETTING, Epochs, Line, Log
+from chronicle.readers.console.pairs import numbers, pairs
 
 NAME = "deepspeed"
 MARKS = (rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|",)
 
 _LINE = re.compile(
     rb"step=\d|/\d+, \w{0,20}SamplesPerSec=|tep: \d|steps: \d|Attempted loss scale: |reward score: "
-    rb"|\|E2E latency=|ppl: |loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + ARGUMENT,
+    rb"|\|E2E latency=|ppl: |loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + SETTING,
     re.IGNORECASE,
 )
 _NUMBER = r"(?:[-+]?\d[\d.]*(?:e[-+]?\d+)?|nan|-?inf)"
-_ENGINE = re.compile(r"\bstep=(?P<step>\d{1,19}), skipped=(?P<skipped>\d+), lr=\[(?P<lr>[^\]]{0,2000})\]")
-_TIMER = re.compile(r"(?:global_step=|\b\d+/)(?P<step>\d{1,19}), (?P<fields>(?:Running)?\w*SamplesPerSec=.*)")
-_SCRIPT = re.compile(
-    r"epoch: *(?P<epoch>\d{1,9}) *[|,] *step: *(?P<step>\d{1,18}) *[|,]"
-    r"(?: *rank: *(?P<who>\d+),)?(?P<fields>.*)",
-    re.IGNORECASE,
+# What a record looks like: its step, where it tells one, and its fields.
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"\bstep=(?P<step>\d{1,19}), skipped=(?P<skipped>\d+), lr=\[(?P<lr>[^\]]{0,2000})\]",
+        r"(?:global_step=|\b\d+/)(?P<step>\d{1,19}), (?P<fields>(?:Running)?\w*SamplesPerSec=.*)",
+        r"epoch: *(?P<epoch>\d{1,9}) *[|,] *step: *(?P<step>\d{1,18}) *[|,]"
+        r"(?: *rank: *(?P<who>\d+),)?(?P<fields>.*)",
+        r"\bsteps: (?P<step>\d{1,19}) (?P<fields>loss: .*)",
+        r"overflow.{0,300}(?P<fields>Attempted loss scale: [\d.e+]*\d)",
+    )
 )
-_PIPELINE = re.compile(r"\bsteps: (?P<step>\d{1,19}) (?P<fields>loss: .*)")
-_OVERFLOW = re.compile(r"overflow.{0,300}Attempted loss scale: (?P<scale>[\d.e+]+)", re.IGNORECASE)
 _ASSIGNED = re.compile(rf"(\w[\w /-]{{0,60}}(?:\(\w{{1,20}}\))?) ?[=:] ?({_NUMBER})")
 _SECONDS = ("E2E latency", "Gather latency", "Generate time", "Training time", "Others", "iter time (s)")
 UNITS = dict.fromkeys(_SECONDS, "s") | {"MemAllocated": "GB", "MaxMemAllocated": "GB"}
@@ -43,23 +45,18 @@ _EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, arguments as facts. Raises BadLog where no record holds a number."""
-    log, arguments = Log(path), dict[str, Scalar]()
+    log = Log(path)
     records = _Records(log)
     for line in log.lines(_LINE):
-        if given := argument(line.text):
-            arguments.setdefault(*given)
-        elif not records.take(line) and not _end(log, line):
+        if log.is_setting(line):
+            continue
+        if "exits successfully" in line.text:
+            log.fact("ended", "finished")
+        elif not records.take(line):
+            if match := _EXIT.search(line.text):
+                log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
             log.look(line)
-    log.facts |= config_facts(arguments)
     return [log.attempt(units=UNITS)]
-
-
-def _end(log: Log, line: Line) -> bool:
-    if "exits successfully" in line.text:
-        log.fact("ended", "finished")
-    elif match := _EXIT.search(line.text):
-        log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
-    return "exits successfully" in line.text
 
 
 class _Records:
@@ -68,49 +65,30 @@ class _Records:
     def __init__(self, log: Log) -> None:
         self.log, self.epochs = log, Epochs()
         self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
-        self._forms: tuple[tuple[re.Pattern[str], Callable[[Line, re.Match[str]], None]], ...] = (
-            (_ENGINE, self._of_engine),
-            (_TIMER, self._fields),
-            (_SCRIPT, self._of_script),
-            (_PIPELINE, self._fields),
-            (_OVERFLOW, self._overflow),
-        )
 
     def take(self, line: Line) -> bool:
-        """Whether the line is a record, which is then kept."""
-        for form, keep in self._forms:
-            if match := form.search(line.text):
-                keep(line, match)
-                return True
-        return self._without_step(line)
+        """Whether the line is a record, which is then kept: of another step, or of the last one."""
+        match = next((match for form in _FORMS if (match := form.search(line.text))), None)
+        if match is None:
+            return self._without_step(line)
+        told, who = match.groupdict(), line.prefix.who
+        step = int(told["step"]) if "step" in told else self.log.step or 0
+        values = self._of_engine(step, who, told) if "lr" in told else _assigned(told["fields"])
+        if epoch := told.get("epoch"):
+            step, values = self.epochs.step(int(epoch), step), {"epoch": float(epoch)} | values
+        self.log.add(line, step, values, who=told.get("who") or who)
+        return True
 
-    def _of_engine(self, line: Line, match: re.Match[str]) -> None:
-        step, who = int(match["step"]), line.prefix.who
-        rates = [rate for cell in match["lr"].split(",") if (rate := number(cell)) is not None]
+    def _of_engine(self, step: int, who: str, told: Mapping[str, str]) -> dict[str, float]:
         before, spoke, engine = self._engine
         if spoke == who or before < 0:
             engine = engine + 1 if step == before else 1
             self._engine = step, who, engine
         suffix = f" ({engine})" if engine > 1 else ""
-        values = {"skipped": float(match["skipped"])}
-        if len(set(rates)) == 1:
-            values["lr"] = rates[0]
-        else:
-            values |= {f"lr/{group}": rate for group, rate in enumerate(rates)}
-        self.log.add(line, step, {name + suffix: value for name, value in values.items()}, who=who)
-
-    def _fields(self, line: Line, match: re.Match[str]) -> None:
-        self.log.add(line, int(match["step"]), _assigned(match["fields"]), who=line.prefix.who)
-
-    def _of_script(self, line: Line, match: re.Match[str]) -> None:
-        step = self.epochs.step(int(match["epoch"]), int(match["step"]))
-        values = {"epoch": float(match["epoch"])} | _assigned(match["fields"])
-        self.log.add(line, step, values, who=match["who"] or line.prefix.who)
-
-    def _overflow(self, line: Line, match: re.Match[str]) -> None:
-        scale = number(match["scale"].rstrip("."))
-        if scale is not None:
-            self.log.add(line, self.log.step or 0, {"Attempted loss scale": scale})
+        rates = [rate for cell in told["lr"].split(",") if (rate := number(cell)) is not None]
+        names = ["lr"] if len(set(rates)) == 1 else [f"lr/{group}" for group in range(len(rates))]
+        values = {"skipped": float(told["skipped"]), **dict(zip(names, rates, strict=False))}
+        return {name + suffix: value for name, value in values.items()}
 
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text

@@ -100,7 +100,7 @@ def _may_train(raw: Sequence[bytes]) -> bool:
 
 def _plan_of(raw: Sequence[bytes]) -> Plan:
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
-    all_records = [record for record in records(lines) if record.line_pairs]
+    all_records = list(records(lines))
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
@@ -273,8 +273,8 @@ def read(path: Path) -> list[Attempt]:
     placed = _by_row if plan.by_row else _by_step
     arguments = ""
     for record, values, step, known in placed(log, course, plan):
-        asked = (step is None) is not bool(arguments) and record.line_pairs
-        text = record.line_pairs[0].prefix.text if asked else ""
+        asked = (step is None) is not bool(arguments)
+        text = record.sources[0].words if asked else ""
         said = _VALUE.sub("", text) if _ARGUMENTS.search(text) else ""
         if step is None:
             arguments = arguments or said
@@ -282,13 +282,13 @@ def read(path: Path) -> list[Attempt]:
             log.launch(config_facts(values))
             course.launch()
         elif not values or not known:
-            for line in record.lines:
+            for line in dict.fromkeys(source.line for source in record.sources):
                 log.look(line)
         elif step is None:
             before |= {name: value for name, value in values.items() if name not in before}
         else:
-            for line, time, who, numbers in record.by_line(values):
-                log.add(line, step, numbers, time=time, who=who)
+            for source, numbers in record.by_line(values):
+                log.add(source.line, step, numbers, time=source.time, who=source.who)
     log.axis = "row" if plan.by_row else course.axis
     log.facts |= config_facts(before)
     for name, (points, _) in list(log.rows.columns.items()):

@@ -10,15 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.log import Epochs, Line, Log
 from chronicle.readers.console.pairs import NUMBER, comma_number, numbers
 from chronicle.readers.console.prefixes import NAN, Prefix
-from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import from_json
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
@@ -124,14 +122,14 @@ def _read_dllogger(path: Path) -> list[Attempt]:
     Where iterations are counted anew in each epoch, those of the epochs before are added. Parameters, and
     totals without a step, are facts.
     """
-    log, parameters, counter = Log(path), dict[str, Any](), Epochs()
+    log, counter = Log(path), Epochs()
     for line in log.lines(_DLL_LINE):
         if match := _DLL_JSON.search(line.text):
-            places, values = _dll_record(log, line, match[1], parameters)
+            places, values = _dll_record(log, line, match[1])
         elif not (match := _DLL_TEXT.search(line.text)):
             continue
         elif match[1].startswith("PARAMETER "):
-            parameters = dict(_DLL_PARAMETER.findall(match[1])) | parameters
+            log.settings = dict(_DLL_PARAMETER.findall(match[1])) | log.settings
             continue
         else:
             at = _DLL_STEP.search(match[1])
@@ -145,25 +143,17 @@ def _read_dllogger(path: Path) -> list[Attempt]:
             log.add(line, counter.step(epoch, places[1]), {"epoch": epoch, **values})
         elif values:  # of an epoch as a whole: it stands at the last iteration
             log.add(line, places[0] if log.step is None else log.step, values)
-    log.facts |= config_facts(parameters)
     return [log.attempt()]
 
 
-def _dll_record(
-    log: Log, line: Line, text: str, parameters: dict[str, Any]
-) -> tuple[list[int], dict[str, float]]:
+def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, float]]:
     """[epoch, iteration], [iteration] or [], and the numbers of a JSON record; one of parameters is kept."""
-    try:
-        record = from_json(text)
-    except (ValueError, RecursionError):
-        if not line.unfinished:
-            log.fault(line.number, "record is no JSON; line skipped")
-        return [], {}
+    record = log.json(line, text)
     data, step = record.get("data"), record.get("step")
     if not isinstance(data, dict):
         return [], {}
     if step == "PARAMETER" or record.get("type") == "PARAMETER":
-        parameters |= data | parameters
+        log.settings = data | log.settings
         return [], {}
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
     return places, numbers(((name, str(value)) for name, value in data.items()), number)
@@ -207,12 +197,8 @@ def _read_fairseq(path: Path) -> list[Attempt]:
 
 def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
     if match := _FAIRSEQ_JSON.search(line.text):
-        try:
-            record: dict[str, Any] = from_json(match["json"])
-        except (ValueError, RecursionError):
-            log.fault(line.number, "statistics are no JSON; line skipped")
-            return {}
-        return numbers((name, str(v)) for name, v in record.items() if not isinstance(v, dict | list))
+        cells = log.json(line, match["json"]).items()
+        return numbers((name, str(cell)) for name, cell in cells if not isinstance(cell, dict | list))
     if match := _FAIRSEQ_BARS.search(line.text):
         values = numbers(_FAIRSEQ_FIELD.findall(match["rest"]))
         return {

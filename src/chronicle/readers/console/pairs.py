@@ -16,9 +16,7 @@ from chronicle.readers.columns import number
 from chronicle.readers.hyperparameters import Scalar
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
-ARGUMENT = rb" \.{3,} "  # finds a line that may hold an argument of a program
-_ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
-_TRUTHS = {"True": True, "False": False}
+_TRUTHS = {"True": True, "False": False, "None": None}
 
 
 def comma_number(text: str) -> float | None:
@@ -34,15 +32,13 @@ def numbers(
     return {name: value for name, value in read if value is not None}
 
 
-def argument(text: str) -> tuple[str, Scalar] | None:
-    """Name and value of ``name ........ value``; None where a line holds none, or its value is None."""
-    match = _ARGUMENT.search(text)
-    if match is None or (cell := match["value"].strip()) == "None":
-        return None
-    value = number(cell)
+def scalar(text: str) -> Scalar | None:
+    """The number, the truth or the text of a setting; None for what is none."""
+    text = text.strip()
+    value = number(text)
     if value is None:
-        return match["name"], _TRUTHS.get(cell, cell)
-    return match["name"], int(value) if re.fullmatch(r"[+-]?\d{1,15}", cell) else value
+        return _TRUTHS.get(text, text)
+    return int(value) if re.fullmatch(r"[+-]?\d{1,15}", text) else value
 
 
 _NUMBER = (
