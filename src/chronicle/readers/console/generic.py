@@ -31,8 +31,8 @@ from chronicle.readers.console.line_records import (
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair
-from chronicle.readers.hyperparameters import Scalar, config_facts
+from chronicle.readers.console.pairs import Pair, settings
+from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head
 
 NAME = "key-value"
@@ -100,7 +100,7 @@ def _may_train(raw: Sequence[bytes]) -> bool:
 
 def _plan_of(raw: Sequence[bytes]) -> Plan:
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
-    all_records = list(records(lines))
+    all_records = [record for record in records(lines) if not record.form.checkpoint]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
@@ -268,29 +268,29 @@ def read(path: Path) -> list[Attempt]:
 
     Raises BadLog where no line with a step holds another number.
     """
-    plan, log, before = plan_of(path), Log(path), dict[str, Scalar]()
+    plan, log = plan_of(path), Log(path)
     course = Course(plan)
     placed = _by_row if plan.by_row else _by_step
     arguments = ""
     for record, values, step, known in placed(log, course, plan):
-        asked = (step is None) is not bool(arguments)
-        text = record.sources[0].words if asked else ""
+        text = record.sources[0].words if step is None or arguments else ""
         said = _VALUE.sub("", text) if _ARGUMENTS.search(text) else ""
+        given = settings(text, anywhere=bool(said)) if said or step is None else {}
         if step is None:
             arguments = arguments or said
         if step is not None and said and said == arguments:
-            log.launch(config_facts(values))
+            log.launch(config_facts(given or values))
             course.launch()
-        elif not values or not known:
+        elif step is None and (given or (values and known)):
+            for name, value in (given or values).items():
+                log.settings.setdefault(name, value)
+        elif step is None or not values or not known:
             for line in dict.fromkeys(source.line for source in record.sources):
                 log.look(line)
-        elif step is None:
-            before |= {name: value for name, value in values.items() if name not in before}
         else:
             for source, numbers in record.by_line(values):
                 log.add(source.line, step, numbers, time=source.time, who=source.who)
     log.axis = "row" if plan.by_row else course.axis
-    log.facts |= config_facts(before)
     for name, (points, _) in list(log.rows.columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
@@ -331,4 +331,10 @@ def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
 
 
 def _records(log: Log) -> Iterator[Record]:
-    return records(log.lines(MAYBE))
+    """The records of a log; lines that tell of a checkpoint are events."""
+    for record in records(log.lines(MAYBE)):
+        if record.form.checkpoint:
+            at = record.counters[0][1].value if record.counters else None
+            log.event(record.sources[0].line, f"checkpoint-{record.form.checkpoint}", checkpoint_step=at)
+        else:
+            yield record

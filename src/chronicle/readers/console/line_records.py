@@ -23,7 +23,7 @@ from chronicle.model import Role
 from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes
 from chronicle.readers.console.log import Line
-from chronicle.readers.console.pairs import Pair, pairs
+from chronicle.readers.console.pairs import Pair, in_english, pairs
 from chronicle.readers.console.prefixes import begin, time_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
@@ -39,6 +39,13 @@ _NO_COUNT = set(
 )
 _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/.\\-])",
+    re.IGNORECASE,
+)
+_CHECKPOINT = re.compile(
+    r"[^\w\n]{0,8}(?:(?:[a-z]+ ){0,3}(?:checkpoint|ckpt|snapshot|model|weights|state)(?: \w+){0,2}? )?"
+    r"(?:(?P<saved>saved|saving|written|writing|stored|storing|dumped)"
+    r"|(?P<loaded>loaded|loading|restored|restoring|resumed|resuming))\b"
+    r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
     re.IGNORECASE,
 )
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
@@ -148,13 +155,13 @@ class Record:
 
 
 @lru_cache(maxsize=4096)
-def _form(names: tuple[str, ...], evaluation: str) -> Form:
+def _form(names: tuple[str, ...], words: tuple[str, str]) -> Form:
     ranks = ((_rank_of_name(name), i, name) for i, name in enumerate(names))
     ranked = [(rank, i, name) for rank, i, name in ranks if rank is not None]
-    words = ["epoch" if _last_word(name) in _EPOCHS else _last_word(name) for name in names]
+    lasts = ["epoch" if _last_word(name) in _EPOCHS else _last_word(name) for name in names]
     outer = ("epoch", "episode")[: 1 + (len(ranked) > 1)]  # of episodes, in which other names count steps
-    epoch = next((words.index(word) for word in outer if word in words), -1)
-    return Form(names, evaluation, epoch, sorted(ranked, key=itemgetter(0)))
+    epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
+    return Form(names, words, epoch, sorted(ranked, key=itemgetter(0)))
 
 
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
@@ -164,7 +171,9 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     before = text.find(metric) if metric else -1  # what stands behind a metric is said of another one
     evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
-    return Reading(_form(names, evaluation), [pair.value for pair in named], ends)
+    checkpoint = _CHECKPOINT.match(text)
+    words = evaluation, (checkpoint.lastgroup or "") if checkpoint else ""
+    return Reading(_form(names, words), [pair.value for pair in named], ends)
 
 
 def _evaluation(text: str) -> str:
@@ -237,8 +246,9 @@ def _last_word(name: str) -> str:
 
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
-    rb"[A-Za-z_)%\]|][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$|best iteration"
-    rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b|^\| [\w/]+ *\| *\|$",
+    rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
+    rb"|best iteration|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+    rb"|^\| [\w/]+ *\| *\|$",
     re.IGNORECASE,
 )
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
@@ -247,11 +257,17 @@ _BULLET = " \t|>*#•▶:-{'\""
 _SUMMARY = re.compile(r"\bbest iteration is:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
-_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b", re.IGNORECASE)
+_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
+# Vowpal Wabbit's header has two lines, of which this is the second.
+_OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("loss", "last", "counter", "weight", "label", "predict", "features"): (
+        "average loss", "loss since last", "samples", "example weight", "label", "predict", "features",
+    ),
+}  # fmt: skip
 _MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
 
 
@@ -274,7 +290,8 @@ class Table:
         bar = _BAR.search(text) if "%" in text else None
         text = text[: bar.start()] if bar else text
         if names := _header(text):
-            self.names, self._words = names, tuple(text.split())
+            words = tuple(text.split())
+            self.names, self._words = names, words if len(words) > len(names) else ()
             return []
         if not self.names:
             return None
@@ -314,6 +331,8 @@ def _header(text: str) -> tuple[str, ...]:
         names = [name.strip() for name in text[2:].split(",")]
     names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
+    if told := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
+        return told
     if not 2 <= len(names) <= _MOST_COLUMNS:
         return ()
     if not all(_COLUMN.fullmatch(name) and number(name) is None for name in names):
@@ -352,7 +371,7 @@ def _cell(name: str, cell: str) -> Pair | None:
 
 def may_tell(text: str) -> bool:
     """Whether a line has a place in the log of a training: a known name, a counter or a part of a table."""
-    text = text[:_LONGEST]
+    text = in_english(text[:_LONGEST])
     if _header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
         return True
     return any(is_judged(pair.name) or (counts(pair) and pair.name != "progress") for pair in pairs(text))
@@ -385,7 +404,7 @@ class Gatherer:
     def _whole(self, text: str) -> Reading | None:
         """What a line tells that is a record of its own wherever it stands; None for any other."""
         who, at = begin(text)
-        words = text[at:].strip()[:_LONGEST]
+        words = in_english(text[at:].strip()[:_LONGEST])
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
             return None
         named = list(map(as_bar, pairs(words)))
@@ -395,7 +414,7 @@ class Gatherer:
 
     def _in_context(self, source: Source) -> Iterator[Record]:
         """As `take`, of a line whose meaning depends on those before it."""
-        text = source.words[:_LONGEST]
+        text = in_english(source.words[:_LONGEST])
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self.end()
@@ -443,7 +462,8 @@ class Gatherer:
 
 def _is_alone(named: Sequence[Pair], text: str) -> bool:
     """Whether a line is one pair, which then is part of a block of such lines."""
-    return len(named) == 1 and text.lstrip(_BULLET).startswith(named[0].name)
+    alone = len(named) == 1 and text.lstrip(_BULLET).startswith(named[0].name)
+    return alone and not _CHECKPOINT.match(text)
 
 
 def records(lines: Iterable[Line]) -> Iterator[Record]:

@@ -35,17 +35,18 @@ _Owner = tuple[str, int] | None | bytes  # the number of a pair; what changes no
 
 
 class Form:
-    """What records have in common whose numbers have the same names: all that does not depend on the numbers.
+    """What records have in common whose numbers have the same names: all but what depends on the numbers.
 
-    ``evaluation`` is the word of one, ``epoch`` the place of what counts epochs (-1 for none), ``ranked`` are
-    those that count steps where they are whole: rank, place and name, from the best. ``kept`` is for what
-    records find out: by what counts, the places of the numbers that are told.
+    ``words`` are that of an evaluation, and "saved" or "loaded" where a checkpoint was. ``epoch`` is where
+    epochs are counted (-1 for none), ``ranked`` are those that count steps where they are whole: rank, place
+    and name, from the best. ``kept`` is for what records find out: by what counts, where the others stand.
     """
 
-    def __init__(
-        self, names: tuple[str, ...], evaluation: str, epoch: int, ranked: list[tuple[int, int, str]]
-    ):
-        self.names, self.evaluation, self.epoch, self.ranked = names, evaluation, epoch, ranked
+    Ranked = Sequence[tuple[int, int, str]]
+
+    def __init__(self, names: tuple[str, ...], words: tuple[str, str], epoch: int, ranked: Ranked) -> None:
+        self.names, self.words, self.epoch, self.ranked = names, words, epoch, ranked
+        self.evaluation, self.checkpoint = words
         self.kept: dict[str, dict[str, int]] = {}
 
 
@@ -65,7 +66,7 @@ class Reading(NamedTuple):
     @property
     def kind(self) -> tuple[object, ...]:
         """All but the numbers."""
-        return self.form.names, self.form.evaluation, self.ends.keys(), self.who, self.at
+        return self.form.names, self.form.words, self.ends.keys(), self.who, self.at
 
 
 class _Token(NamedTuple):
