@@ -270,9 +270,8 @@ def read(path: Path) -> list[Attempt]:
     """
     plan, log = plan_of(path), Log(path)
     course = Course(plan)
-    placed = _by_row if plan.by_row else _by_step
     arguments = ""
-    for record, values, step, known in placed(log, course, plan):
+    for record, values, step, known in _placed(log, course, plan):
         text = record.sources[0].words if step is None or arguments else ""
         said = _VALUE.sub("", text) if _ARGUMENTS.search(text) else ""
         given = settings(text, anywhere=bool(said)) if said or step is None else {}
@@ -282,8 +281,7 @@ def read(path: Path) -> list[Attempt]:
             log.launch(config_facts(given or values))
             course.launch()
         elif step is None and (given or (values and known)):
-            for name, value in (given or values).items():
-                log.settings.setdefault(name, value)
+            log.settle(given or values)
         elif step is None or not values or not known:
             for line in dict.fromkeys(source.line for source in record.sources):
                 log.look(line)
@@ -297,44 +295,31 @@ def read(path: Path) -> list[Attempt]:
     return log.attempts()
 
 
-Placed = tuple[Record, dict[str, float], int | None, bool]
+def _placed(
+    log: Log, course: Course, plan: Plan
+) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
+    """Each record with its values, its step, and whether it belongs to the training; checkpoints are events.
 
-
-def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
-    """Each record with its values, its step, and whether it belongs to the training."""
-    in_blocks = set[str]()  # names that are told in one block with what counts
-    for record in _records(log):
-        step, own = course.step(record)
-        if record.is_block and course.counter in record.shape:
-            in_blocks.update(record.shape)
-        elif record.open and course.counter not in record.shape and in_blocks.intersection(record.shape):
-            log.truncated = True  # what counts its step is still to come
-            break
-        values = record.numbers(course.counter, plan.phases)
-        if record.is_block:
-            known = {n: v for n, v in values.items() if own or n in log.rows.columns or is_known(n)}
-            yield record, known or values, step, bool(known)
-        else:
-            yield record, values, step, own or any(n in log.rows.columns or is_known(n) for n in values)
-
-
-def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
-    """As `_by_step` where nothing counts: a name that comes again begins the next row."""
-    row, names = 0, set[str]()
-    for record in _records(log):
-        values = record.numbers("", plan.phases)
-        known = any(name in log.rows.columns or is_known(name) for name in values)
-        if known and names & set(values):
-            row, names = row + 1, set()
-        names |= set(values) if known else set()
-        yield record, values, row, known
-
-
-def _records(log: Log) -> Iterator[Record]:
-    """The records of a log; lines that tell of a checkpoint are events."""
+    Where nothing counts, a name that comes again begins the next row.
+    """
+    in_blocks, row, in_row = set[str](), 0, set[str]()  # names told in one block with what counts; in a row
     for record in records(log.lines(MAYBE)):
         if record.form.checkpoint:
             at = record.counters[0][1].value if record.counters else None
             log.event(record.sources[0].line, f"checkpoint-{record.form.checkpoint}", checkpoint_step=at)
-        else:
-            yield record
+            continue
+        step, own = (row, False) if plan.by_row else course.step(record)
+        values = record.numbers(course.counter, plan.phases)
+        known = {name: value for name, value in values.items() if name in log.rows.columns or is_known(name)}
+        if plan.by_row and known:
+            begins = not in_row.isdisjoint(values)
+            row, in_row = row + begins, {*values, *(() if begins else in_row)}
+            step = row
+        elif record.is_block:
+            if course.counter in record.shape:
+                in_blocks.update(record.shape)
+            elif record.open and in_blocks.intersection(record.shape):
+                log.truncated = True  # what counts its step is still to come
+                return
+            values = values if own else known or values
+        yield record, values, step, own or bool(known)

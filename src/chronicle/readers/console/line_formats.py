@@ -129,7 +129,7 @@ def _read_dllogger(path: Path) -> list[Attempt]:
         elif not (match := _DLL_TEXT.search(line.text)):
             continue
         elif match[1].startswith("PARAMETER "):
-            log.settings = dict(_DLL_PARAMETER.findall(match[1])) | log.settings
+            log.settle(dict(_DLL_PARAMETER.findall(match[1])))
             continue
         else:
             at = _DLL_STEP.search(match[1])
@@ -153,7 +153,7 @@ def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, f
     if not isinstance(data, dict):
         return [], {}
     if step == "PARAMETER" or record.get("type") == "PARAMETER":
-        log.settings = data | log.settings
+        log.settle(data)
         return [], {}
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
     return places, numbers(((name, str(value)) for name, value in data.items()), number)

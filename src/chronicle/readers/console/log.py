@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,8 +77,7 @@ class Log:
     """What was read so far. ``step`` and ``time`` are those of the last record, ``truncated`` says whether
     the last line has no end.
 
-    ``facts``, ``settings`` of the program (facts as ``config/...``) and ``events`` are there for the format
-    to fill; ``axis`` says what the steps count.
+    ``facts`` and ``events`` are there for the format to fill; ``axis`` says what the steps count.
     """
 
     def __init__(self, path: Path) -> None:
@@ -87,7 +87,7 @@ class Log:
         self.time = NAN
         self.truncated, self.n_lines = False, 0
         self.axis = "step"
-        self.facts, self.settings = dict[str, Any](), dict[str, Any]()
+        self.facts, self._settings = dict[str, Any](), dict[str, Any]()
         self.events: list[dict[str, Any]] = []
         self.machine = machine.Faults(path)
         self.told_lines, self.looked_at = array("q"), array("q")
@@ -142,26 +142,14 @@ class Log:
                     self.machine.look(number, text_of(raw), step=self.step, time=self.time)
 
     def add(
-        self,
-        line: Line,
-        step: int,
-        values: Mapping[str, float],
-        *,
-        time: float | None = None,
-        who: str = "",
-        whole: bool = False,
+        self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
     ) -> bool:
         """One record; True where it is kept.
 
-        A line without its end is left out, unless ``whole`` says that nothing of it can be missing. ``time``
-        is that of the first clock in the line unless given. Ranks (``who``) that repeat what another one has
-        just said of a step are left out.
+        A line without its end is left out. ``time`` is that of the first clock in the line unless given.
+        Ranks (``who``) that repeat what another one has just said of a step are left out.
         """
-        if line.unfinished:
-            if not whole:
-                return False
-            self.truncated = False
-        if who and self._said(step, frozenset(values), who):
+        if line.unfinished or (who and self._said(step, frozenset(values), who)):
             return False
         time = time_in(line.text) if time is None else time
         try:
@@ -186,11 +174,15 @@ class Log:
             self.looked_at.append(line.number)
         self.machine.look(line.number, line.text, step=self.step, time=self.time)
 
+    def settle(self, settings: Mapping[str, Any]) -> None:
+        """Settings of the program, which become facts as ``config/...``; the first value of a name stays."""
+        for name, value in settings.items():
+            self._settings.setdefault(name, value)
+
     def is_setting(self, line: Line) -> bool:
-        """Keeps ``name ........ value``; False where a line holds none. The first value stays."""
-        match = _ARGUMENT.search(line.text)
-        if match and (value := scalar(match["value"])) is not None:
-            self.settings.setdefault(match["name"], value)
+        """Keeps ``name ........ value``; False where a line holds none."""
+        if match := _ARGUMENT.search(line.text):
+            self.settle({match["name"]: scalar(match["value"])})
         return match is not None
 
     def event(self, line: Line, what: str, **more: Any) -> None:
@@ -242,19 +234,19 @@ class Log:
     def attempts(self) -> list[Attempt]:
         """An attempt a launch, called `log#1`, `log#2` where there are several. What says how the log ends
         belongs to the last. Raises as `attempt`."""
-        begins, more = zip(*self._launches, strict=True)
-        spans = zip(begins, [*begins[1:], len(self.rows)], strict=True)
-        parts = [self.rows.series(keep=True, among=span) for span in spans] if len(begins) > 1 else []
-        whole, named = self.attempt(), list[Attempt]()
-        for part, facts in zip(parts, more, strict=bool(parts)):
-            if part:
-                name, known = f"{whole.name}#{len(named) + 1}", {**whole.facts, **facts}
-                named.append(replace(whole, name=name, series=part, facts=known))
-        if len(named) < 2:
+        spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
+        parts = [self.rows.series(keep=True, among=span) for span in spans] if self._launches[1:] else []
+        told = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
+        whole = self.attempt()
+        if len(told) < 2:
             return [whole]
+        named = [
+            replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
+            for n, (part, facts) in enumerate(told, 1)
+        ]
         return [*(replace(one, faults=(), truncated=False) for one in named[:-1]), named[-1]]
 
-    def attempt(self, *, name: str = "", units: Mapping[str, str] | None = None) -> Attempt:
+    def attempt(self, *, units: Mapping[str, str] | None = None) -> Attempt:
         """All that was read. Raises BadLog where no record holds a number."""
         for field, (number, count) in self._strange.items():
             if field in self.rows.columns:
@@ -262,10 +254,10 @@ class Log:
         series = self.rows.series(units, keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
-        facts = {**self.machine.facts, **self.facts, **config_facts(self.settings)}
+        facts = {**self.machine.facts, **self.facts, **config_facts(self._settings)}
         facts |= {"events": self.events} if self.events else {}
-        sources, name = (str(self.path),), name or self.path.name
-        return Attempt(name, sources, series, facts, self.listed(), self.truncated, self.axis)
+        sources = (str(self.path),)
+        return Attempt(self.path.name, sources, series, facts, self.listed(), self.truncated, self.axis)
 
 
 def text_of(raw: bytes) -> str:

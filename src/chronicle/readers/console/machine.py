@@ -50,7 +50,7 @@ def _pattern(texts: Iterable[str]) -> re.Pattern[str]:
 KINDS: Mapping[str, str] = _TABLE["kinds"]
 XIDS = {int(number): meaning for number, meaning in _TABLE["xids"].items()}
 ROWS = tuple(
-    Row(row["kind"], tuple(row["words"]), _pattern(row["patterns"]), row.get("what", "{line}"))
+    Row(row["kind"], tuple(row["words"]), _pattern(row.get("patterns", ["."])), row.get("what", "{line}"))
     for row in _TABLE["rows"]
 )
 

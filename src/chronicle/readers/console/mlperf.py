@@ -113,7 +113,7 @@ class _Training:
         elif told.key in _FACTS:
             self.log.fact(_FACTS[told.key], told.value)
         elif told.key and _is_scalar(told.value) and not told.key.startswith("submission"):
-            self.log.settings.setdefault(told.key, told.value)
+            self.log.settle({told.key: told.value})
 
     def _point(self, told: Told) -> None:
         values, reached = _values(told.key, told.value), self._reached
