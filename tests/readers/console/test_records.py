@@ -107,6 +107,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
+    "a table that a line of nothing but a clock parts": (
+        "epoch  train_loss\n" + repeated("{i}  {loss}\n2025-01-01 10:00:00\n"),
+        {"train_loss": LOSS},
+        "epoch",
+    ),
     "a table with borders": (
         "┃ step ┃ loss ┃ lr ┃\n" + repeated("│ {i} │ {loss} │ 1 │\n"),
         {"loss": LOSS, "lr": steps(*STEPS, first=1.0, by=0)},

@@ -291,7 +291,7 @@ class Table:
         text = text[: bar.start()] if bar else text
         if names := _header(text):
             words = tuple(text.split())
-            self.names, self._words = names, words if len(words) > len(names) else ()
+            self.names, self._words = names, words if len(words) > len(names) else names
             return []
         if not self.names:
             return None
