@@ -310,7 +310,7 @@ def _placed(
             continue
         step, own = (row, False) if plan.by_row else course.step(record)
         values = record.numbers(course.counter, plan.phases)
-        known = {name: value for name, value in values.items() if name in log.rows.columns or is_known(name)}
+        known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:
             begins = not in_row.isdisjoint(values)
             row, in_row = row + begins, {*values, *(() if begins else in_row)}
@@ -321,5 +321,6 @@ def _placed(
             elif record.open and in_blocks.intersection(record.shape):
                 log.truncated = True  # what counts its step is still to come
                 return
-            values = values if own else known or values
-        yield record, values, step, own or bool(known)
+            if known and not own:
+                values = {n: value for n, value in values.items() if n in log.rows.columns or is_known(n)}
+        yield record, values, step, known

@@ -80,23 +80,22 @@ class Record:
     """
 
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
-        form, values, ends = reading[:3]
+        form, values, ends, *_ = reading
         self.form, self.values, self.ends, self.sources, self.open = form, values, ends, sources, open
         self.shape, self.evaluation = form.names, form.evaluation
-        self.epoch = self._pair(form.epoch) if form.epoch >= 0 else None
+        epoch = form.epoch
+        self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
         self.counters = [
             (rank, Pair(name, value, ends.get(i, 0)))
             for rank, i, name in form.ranked
             if 0 <= (value := values[i]) < 2.0**63 and value == value // 1
         ]
 
-    def _pair(self, at: int) -> Pair:
-        return Pair(self.shape[at], self.values[at], self.ends.get(at, 0))
-
     @property
     def pairs(self) -> list[Pair]:
         """All pairs, in their order."""
-        return list(map(self._pair, range(len(self.shape))))
+        told = zip(self.shape, self.values, strict=True)
+        return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(told)]
 
     def places(self, counter: str, phases: bool) -> Mapping[str, int]:
         """The places of what it tells but the counter, by name; of equal names the first is meant.
@@ -115,7 +114,7 @@ class Record:
         return {
             name if own or role_of(name) in OF_BOTH else f"{word}/{name}": at
             for name, at in named.items()
-            if not counts(self._pair(at))
+            if not counts(Pair(name, self.values[at]))
             for own in [names_an_evaluation(name) or (by_name and not is_judged(name))]
         }
 
@@ -381,25 +380,20 @@ class Gatherer:
     """Gathers the lines of a log, one after the other, into records."""
 
     def __init__(self) -> None:
-        self._block: dict[str, tuple[Pair, Source]] = {}
+        self.block: dict[str, tuple[Pair, Source]] = {}
         self._group, self._table, self._skip = "", Table(), False
         self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
         self._judged = False
         self._shapes = Shapes(self._whole)
 
-    def take(self, line: Line) -> Iterator[Record]:
-        """The records that are complete with this line, whose number may go on if it is unfinished."""
-        if line.unfinished:
-            return
+    def alone(self, line: Line) -> Record | None:
+        """A line as a record of its own; None where its meaning depends on those before it."""
         told = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
         if told is None:
-            yield from self._in_context(Source.of(line))
-        elif told.form.names:
-            if self._block:
-                yield from self.end()
-            if not self._judged:
-                self._judged = any(map(is_judged, told.form.names))
-            yield Record(told, (Source(line, told.who, told.time, told.at),))
+            return None
+        if not self._judged:
+            self._judged = any(map(is_judged, told.form.names))
+        return Record(told, (Source(line, told.who, told.time, told.at),))
 
     def _whole(self, text: str) -> Reading | None:
         """What a line tells that is a record of its own wherever it stands; None for any other."""
@@ -412,8 +406,8 @@ class Gatherer:
             return None
         return _reading(named, words)._replace(who=who, at=at, time=time_in(text[:at]))
 
-    def _in_context(self, source: Source) -> Iterator[Record]:
-        """As `take`, of a line whose meaning depends on those before it."""
+    def take(self, source: Source) -> Iterator[Record]:
+        """The records that are complete with a line whose meaning depends on those before it."""
         text = in_english(source.words[:_LONGEST])
         if _RULE.fullmatch(text):
             self._group = ""
@@ -435,10 +429,10 @@ class Gatherer:
                 yield Record(_reading(named, text if row is None else ""), (source,))
 
     def end(self, *, of_log: bool = False) -> Iterator[Record]:
-        if self._block:
-            named, sources = zip(*self._block.values(), strict=True)
+        if self.block:
+            named, sources = zip(*self.block.values(), strict=True)
             yield Record(_reading(named), sources, open=of_log)
-            self._block = {}
+            self.block = {}
 
     def _boxed(self, name: str, cell: str, source: Source) -> Iterator[Record]:
         value = number(cell)
@@ -455,9 +449,9 @@ class Gatherer:
         return self._first.setdefault(pair.name, not self._judged)
 
     def _alone(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
-        if pair.name in self._block or (self._begins(pair) and not boxed):
+        if pair.name in self.block or (self._begins(pair) and not boxed):
             yield from self.end()
-        self._block[pair.name] = pair, source
+        self.block[pair.name] = pair, source
 
 
 def _is_alone(named: Sequence[Pair], text: str) -> bool:
@@ -470,5 +464,12 @@ def records(lines: Iterable[Line]) -> Iterator[Record]:
     """The records of all lines, in their order."""
     gatherer = Gatherer()
     for line in lines:
-        yield from gatherer.take(line)
+        if line.unfinished:  # its number may go on
+            continue
+        record = gatherer.alone(line)
+        if record is None:
+            yield from gatherer.take(Source.of(line))
+        elif record.shape:
+            yield from gatherer.end() if gatherer.block else ()
+            yield record
     yield from gatherer.end(of_log=True)
