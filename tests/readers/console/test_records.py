@@ -334,7 +334,7 @@ HOSTILE = (
     ("| ", " "), ("|", "a|"), ("| a |", " "), ("epoch  loss", "  a"), ("epoch ", "| "), ("1: ", "2, "),
     (": ", " "), ("Ep. 1 : Up. ", "1"), ("x[", "a=1, "), ("Train: [", "0/3]["), ("1epoch:train:", "1-"),
     ("-", "=- "), ("Progress on:train 1.0it/ ", "postfix: "), ("1epoch results: [train] ", "[valid "),
-    ("test ", "evaluating "),
+    ("test ", "evaluating "), ("args: 1 ", "a"), ("args: ", "a=1, "), ("saved ", "checkpoint "), ("第", "1轮"),
 )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ _DIGITS = re.compile(rb"\d+")
 _ARGUMENTS = re.compile(
     r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
 )
-_VALUE = re.compile(r"[-+.\w]*\d[-+.\w]*")
+_VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
