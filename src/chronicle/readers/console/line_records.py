@@ -170,7 +170,7 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     before = text.find(metric) if metric else -1  # what stands behind a metric is said of another one
     evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
-    checkpoint = _CHECKPOINT.match(text)
+    checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
     words = evaluation, (checkpoint.lastgroup or "") if checkpoint else ""
     return Reading(_form(names, words), [pair.value for pair in named], ends)
 
