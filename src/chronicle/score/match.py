@@ -290,9 +290,6 @@ def _recalls(events: Sequence[EventResult]) -> dict[str, Any]:
     return {"events": len(events), "recall": recall, "typed_recall": typed}
 
 
-# ---- as text -----------------------------------------------------------------------------------------
-
-
 def table(results: Sequence[CaseResult], totals: Totals, *, cases: bool = True) -> str:
     """One line a case (unless ``cases`` is false), then the totals. Ends in a newline."""
     lines = [*_cases(results), ""] if cases else []

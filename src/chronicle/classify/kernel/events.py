@@ -58,9 +58,6 @@ def emit_back(mem: Memory, event: Row, residual: float, base: float, i: float) -
     emit(mem, at.IS_BACK, event, end, residual, base)
 
 
-# ---- the level before an event
-
-
 def baseline(event: Row, i: float) -> float:
     """The level before the event, moved on along its trend in log samples, twice as far as it was seen."""
     until = min(i, event[at.ONSET] + event[at.SPAN])
@@ -81,9 +78,6 @@ def set_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
         if fall > 2.0 * q[at.NOISE]:
             event[at.SLOPE] = -1.25 * fall / memory * max(i + 8.0 - memory, 8.0)
             event[at.SPAN] = 8.0 * memory
-
-
-# ---- opened
 
 
 def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: float) -> None:
@@ -157,9 +151,6 @@ def restart_levels(mem: Memory, level: float) -> None:
             q[at.FRESH] = 6.0
 
 
-# ---- active
-
-
 def follow_active(mem: Memory, y: float, i: float) -> None:
     """One sample while an event is active: is it higher, is it back, has it gone on for long?"""
     event = mem.open[0]
@@ -223,9 +214,6 @@ def close_active(mem: Memory, over: float, base: float, i: float) -> None:
     clear_evidence(mem)
 
 
-# ---- pending
-
-
 def make_pending(mem: Memory, i: float) -> None:
     """The active event takes long: keep it as pending, and judge what comes by the new level."""
     if mem.state[at.PENDING] >= at.SLOTS - 1.0:
@@ -258,9 +246,6 @@ def follow_pending(mem: Memory, y: float, i: float) -> None:
             remove_pending(mem, slot)
         else:
             slot += 1
-
-
-# ---- the end of the log
 
 
 def close_all(mem: Memory, into_nan: float) -> None:
@@ -298,9 +283,6 @@ def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
     start = max(event[at.PEAK], oldest(i))
     trend = baseline(event, start + (i - start) / 2.0) - baseline(event, start + (i - start) * 5.0 / 6.0)
     row[at.FALLING] = (still_falling(mem.ring, start, i) - trend) / max(event[at.HEIGHT], 1e-9)
-
-
-# ---- a fall
 
 
 def judge_drop(mem: Memory, i: float) -> None:

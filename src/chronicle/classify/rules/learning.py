@@ -29,7 +29,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, fit, positive, running, scale, sure
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.report import At, Rule, at_least, finding, noted
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -43,9 +43,6 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if attempt.loss is not None:
         yield from _overfitting(view, attempt, attempt.loss)
     yield from late_generalisation(view, attempt) or _sudden_improvement(view, attempt)
-
-
-# ---- overfitting -------------------------------------------------------------------------------------
 
 
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -63,13 +60,12 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
             continue
         checks = [
             *noted(minimum_step=int(steps[low])),
-            Check("validation over its minimum", rise, "log units", f">= {need:.3g}", key="rise_log"),
+            at_least("validation over its minimum", rise, "log units", need, "rise_log"),
             at_least("training loss fell meanwhile", gain, "log units", limits.moved, "training_fall_log"),
         ]
-        at = At(attempt, validation, steps[low], steps[-1])
+        at, other = At(attempt, validation, steps[low], steps[-1]), "the training loss had risen as well"
         confidence = 0.5 + 0.5 * sure(rise, need)
-        rises = ("divergence-no-spike", "the training loss had risen as well")
-        yield finding("overfitting", at, checks, severity=0.3 + rise, confidence=confidence, runner_up=rises)
+        yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
         return
 
 
@@ -94,21 +90,15 @@ def train_gain(loss: Series, start: float, end: float) -> float | None:
     """How much the training loss fell between two steps (medians around them), log units."""
     steps, y = positive(loss)
     near = max(0.1 * (end - start), 1.0)
-    around_start = y[np.abs(steps - start) <= near]
-    at_end = y[steps >= end - near]
-    if not len(around_start) or not len(at_end):
-        return None
-    return float(np.median(around_start) - np.median(at_end))
-
-
-# ---- improvement that nobody expected ------------------------------------------------------------------
+    before, after = y[np.abs(steps - start) <= near], y[steps >= end - near]
+    return float(np.median(before) - np.median(after)) if len(before) and len(after) else None
 
 
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
     """Held-out score (or loss) against the one of training: which was learned when?"""
     train = [s for s in attempt.by_role(Role.SCORE) if len(s) >= 8]
     held = [s for s in attempt.by_role(Role.VALIDATION_SCORE) if len(s) >= 8]
-    pairs = [(t, v, 1.0) for t in train for v in held]
+    pairs, limits = [(t, v, 1.0) for t in train for v in held], view.thresholds
     if not pairs and attempt.loss is not None and attempt.validation_loss is not None:
         pairs.append((attempt.loss, attempt.validation_loss, -1.0))
     for trained, tested, sign in pairs:
@@ -117,21 +107,18 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
             continue
         late = tested.pick(tested.steps >= saturated)  # what both learned before is no delay
         arrived, leaves = learned_at(late, sign, 0.9), learned_at(late, sign, LEAVES)
-        if arrived is None or leaves is None:
+        if arrived is None or leaves is None or not apart(trained, late, sign):
             continue
-        soon = leaves < view.thresholds.lag * max(saturated, float(trained.steps[1]))
-        logged = float(tested.steps[-1] - tested.steps[0])
-        soon |= leaves - saturated < view.thresholds.settling * logged
-        if soon or not apart(trained, late, sign):
+        soon = leaves < limits.lag * max(saturated, float(trained.steps[1]))
+        if soon or leaves - saturated < limits.settling * float(tested.steps[-1] - tested.steps[0]):
             continue
-        delay = leaves / max(saturated, 1.0)
         checks = [
             *noted(train_saturated_step=saturated),
-            at_least("delay", delay, "times", view.thresholds.lag, "delay_times"),
+            at_least("delay", leaves / max(saturated, 1.0), "times", limits.lag, "delay_times"),
         ]
         at = At(attempt, tested, leaves, leaves, arrived)
         done = ("lr-decay-drop", "the training had not been done before")
-        return [finding("grokking", at, checks, severity=0.5, confidence=0.9, runner_up=done)]
+        return [finding("grokking", at, checks, 0.5, 0.9, done)]
     return []
 
 
@@ -165,10 +152,9 @@ def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
             continue
         height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
         fall = at_least("fall", height, "log units", view.thresholds.drop, "drop_log")
-        checks = [fall, *noted(drop_samples=end - drop.onset)]
         at = At(attempt, loss, loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end])
-        runner_up = ("lr-decay-drop", "the learning rate had fallen there")
-        yield finding("grokking", at, checks, severity=height, confidence=0.7, runner_up=runner_up)
+        checks, other = [fall, *noted(drop_samples=end - drop.onset)], "the learning rate had fallen there"
+        yield finding("grokking", at, checks, height, 0.7, ("lr-decay-drop", other))
 
 
 def abrupt(view: View, loss: Series, drop: Event) -> bool:
@@ -192,10 +178,10 @@ def abrupt(view: View, loss: Series, drop: Event) -> bool:
 
 def lasts(loss: Series, drop: Event) -> bool:
     """Whether at least half of the fall is kept until the end of the log, against the line before it."""
-    steps, y = positive(loss)
-    line = fit(steps[max(drop.onset - LEAST, 0) : drop.onset], y[max(drop.onset - LEAST, 0) : drop.onset])
-    after = y[drop.onset :][-max(len(y[drop.onset :]) // 2, 4) :]
-    return line is not None and bool(np.median(after) <= line.level - 0.5 * abs(drop.height))
+    (steps, y), before = positive(loss), slice(max(drop.onset - LEAST, 0), drop.onset)
+    line, after = fit(steps[before], y[before]), y[drop.onset :]
+    late = after[-max(len(after) // 2, 4) :]
+    return line is not None and bool(np.median(late) <= line.level - 0.5 * abs(drop.height))
 
 
 RULE = Rule.of_attempts("learning", ("overfitting", "grokking"), find)

@@ -1,6 +1,6 @@
 """Runs that stand still: from the start, from some place on, up to some place; or that have to climb back.
 
-What the course of a run was is a competition of five explanations (chronicle/classify/hypotheses.py): never,
+What the course of a run was is a competition of five explanations (chronicle/classify/course.py): never,
 healthy, stopped, waits, climbs. A name is given where one leads by 10 nats, and what it says is large enough
 to matter; "healthy" wins like any other.
 
@@ -41,10 +41,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, Contest, compete
 from chronicle.classify.detect import Kind
-from chronicle.classify.hypotheses import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, Contest, compete
 from chronicle.classify.measure import MEDIAN_ERROR, positive, running, wiggle
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.learning import abrupt
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
 from chronicle.classify.thresholds import Thresholds
@@ -72,9 +72,9 @@ def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     told = idle(view, attempt, loss)
     contest = None if told else course_of(view, loss)
     if contest is not None:
-        tries = (at_chance, waits, stops)
-        told = next((found for rule in tries if (found := rule(view, attempt, loss, contest))), [])
-    yield from told
+        tries = (rule(view, attempt, loss, contest) for rule in (at_chance, waits, stops))
+        told = next(filter(None, tries), None)
+    yield from filter(None, [told])
 
 
 def course_of(view: View, loss: Series) -> Contest | None:
@@ -91,37 +91,34 @@ def settled(contest: Contest, after: float, moved: float) -> bool:
     return float(np.ptp(best.curve[contest.steps >= first])) < moved
 
 
+def end_of(y: Floats) -> float:
+    """The level of the last tenth, log units."""
+    return float(np.median(y[-max(len(y) // 10, 6) :]))
+
+
 def fall_of(y: Floats) -> float:
     """From the first two samples to the last tenth, log units."""
-    return float(np.mean(y[:2]) - np.median(y[-max(len(y) // 10, 6) :]))
+    return float(np.mean(y[:2])) - end_of(y)
 
 
-# ---- at chance -----------------------------------------------------------------------------------------
-
-
-def at_chance(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> list[Finding]:
+def at_chance(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
     """A loss that is that of guessing, and stays there."""
-    steps, y = positive(loss)
+    limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
     late = steps >= steps[0] + EARLY * (steps[-1] - steps[0])
     rest = y[late]
-    if len(rest) < LEAST // 2 or not settled(contest, EARLY, view.thresholds.moved):
-        return []
-    if still(steps[late], rest, view.thresholds) is None or moves_on(attempt, loss, float(steps[0])):
-        return []
-    level, error = float(np.exp(np.median(rest))), MEDIAN_ERROR * view.noise(loss) / len(rest) ** 0.5
-    if view.noise(loss) > view.thresholds.knowing:
-        return []
-    (classes, off), most = guessing(level), max(CHANCE, view.thresholds.single_t * error)
-    if off > most:
-        return []
+    if len(rest) < LEAST // 2 or noise > limits.knowing or not settled(contest, EARLY, limits.moved):
+        return None
+    if still(steps[late], rest, limits) is None or moves_on(attempt, loss, float(steps[0])):
+        return None
+    level, error = float(np.exp(np.median(rest))), MEDIAN_ERROR * noise / len(rest) ** 0.5
+    (classes, off), most = guessing(level), max(CHANCE, limits.single_t * error)
     checks = [
         *noted(classes=classes, level_loss=level),
-        Check("off the logarithm of that number", off, "share", f"<= {most:.3g}"),
-        Check("change of the course since", 0, "log units", f"< {view.thresholds.moved:g}"),
+        at_most("off the logarithm of that number", off, "share", most),
+        Check("change of the course since", 0, "log units", f"< {limits.moved:g}"),
     ]
     chance = (PLATEAU, "the level were not that of guessing")
-    at = At(attempt, loss, steps[0])
-    return [finding(FAILED, at, checks, severity=0.9, confidence=0.8, runner_up=chance)]
+    return finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, 0.8, chance) if off <= most else None
 
 
 def guessing(level: float) -> tuple[int, float]:
@@ -143,34 +140,29 @@ def moved(v: Floats) -> bool:
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
 
 
-# ---- stopped -------------------------------------------------------------------------------------------
-
-
-def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> list[Finding]:
+def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
     """Learning that stopped at some place and was not done."""
     if STOPPED not in contest.told:
-        return []
+        return None
     limits, (steps, y) = view.thresholds, positive(loss)
     start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.told[STOPPED].at
     soon = place <= EARLY and settled(contest, EARLY, limits.moved) and lead >= -SMALL
     if (not soon and lead < LEAD) or place > 1 - limits.lasting or fall_of(y) >= CONVERGED:
-        return []
-    rest = y[steps >= start]
+        return None
     if contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD:
-        return []
-    since = still(steps[steps >= start], rest, limits)
+        return None
+    since = still(steps[steps >= start], y[steps >= start], limits)
     if since is None or _lr_comes_down(attempt, limits, start, steps[-1]) or moves_on(attempt, loss, start):
-        return []
+        return None
     later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
     if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
-        return []
+        return None
     checks = [
         Check("stopped, against healthy", lead, "nats", f">= {LEAD:g}, or no change since", key="lead_nats"),
         since,
         Check("lasts for", 1 - place, "share of the log", f">= {limits.lasting:g}"),
     ]
-    at = At(attempt, loss, start)
-    return [finding(PLATEAU, at, checks, severity=0.4, confidence=0.7, runner_up=SMOOTH)]
+    return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.7, SMOOTH)
 
 
 def still(steps: Floats, rest: Floats, limits: Thresholds) -> Check | None:
@@ -181,32 +173,30 @@ def still(steps: Floats, rest: Floats, limits: Thresholds) -> Check | None:
     return fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEW else None
 
 
-def idle(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
+def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """A flat end of the log that is trained with a learning rate of nothing."""
     rate, limits = attempt.learning_rate, view.thresholds
     if rate is None or len(rate) < LEAST:
-        return []
-    steps, y = positive(loss)
+        return None
     highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
     works = np.flatnonzero(~(rate.values <= limits.idle * highest))
     if highest <= 0 or not len(works) or works[-1] + 1 == len(rate):
-        return []
-    start = float(rate.steps[works[-1] + 1])
+        return None
+    (steps, y), start = positive(loss), float(rate.steps[works[-1] + 1])
     rest = y[steps >= start]
     if len(rest) < LEAST or fall_of(y) >= CONVERGED:
-        return []
-    lasts = (steps[-1] - start) / (steps[-1] - steps[0])
-    fall = fallen(rest, rest[: len(rest) // 2], rest[len(rest) // 2 :], limits)
+        return None
+    lasts, half = (steps[-1] - start) / (steps[-1] - steps[0]), len(rest) // 2
+    fall = fallen(rest, rest[:half], rest[half:], limits)
     if lasts < limits.lasting or fall is None:
-        return []
+        return None
     checks = [
         *noted(learning_rate_share=float(rate.values[-1]) / highest),
         Check("learning rate at nothing for", lasts, "share of the log", f">= {limits.lasting:g}"),
         fall,
     ]
     ended = ("lr-decay-drop", "the log had ended where the learning rate did")
-    at = At(attempt, loss, start)
-    return [finding("plateau", at, checks, severity=0.4, confidence=0.9, runner_up=ended)]
+    return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.9, ended)
 
 
 def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check | None:
@@ -229,75 +219,62 @@ def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: 
     return falls or (len(seen) > 0 and bool(seen[-1] < limits.lr_low * values.max()))
 
 
-# ---- waits, and falls ----------------------------------------------------------------------------------
-
-
-def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> list[Finding]:
+def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
     """Nothing is learned up to a place; then something is."""
     lead = contest.lead(WAITS, (HEALTHY, STOPPED))
     if lead < LEAD or contest.winner != WAITS or contest.told[WAITS].at < WAITED:
-        return []
+        return None
     limits, (steps, y) = view.thresholds, positive(loss)
     place, span = contest.step(WAITS), steps[-1] - steps[0]
-    before, after = y[steps < place], y[steps >= place]
-    if min(len(before), len(after)) < FLAT_LEAST:
-        return []
-    third, fall = len(before) // 3, float(np.median(before) - np.median(y[-max(len(y) // 10, 6) :]))
+    before = y[steps < place]
+    if min(len(before), len(y) - len(before)) < FLAT_LEAST:
+        return None
+    level, third = float(np.median(before)), len(before) // 3
+    fall = level - end_of(y)
     learned = float(np.median(before[:third]) - np.median(before[-third:]))
     if abs(learned) >= NONE * fall or fall < limits.drop:
-        return []
-    half = float(np.median(before)) - limits.midway * fall
-    smooth = running(y, 5)
-    i = int(np.argmax((smooth < half) & (steps >= place - NONE * span)))
+        return None
+    fallen_half = running(y, 5) < level - limits.midway * fall
+    i = int(np.argmax(fallen_half & (steps >= place - NONE * span)))
     soon = y[(steps >= steps[i] + 0.02 * span) & (steps < steps[i] + NONE * span)]
-    at_once = len(soon) > 0 and float(np.median(before) - np.median(soon)) > ABRUPT * fall
     checks = [at_least("waits, against healthy and stopped", lead, "nats", LEAD, "lead_nats")]
-    if at_once:
+    if len(soon) and level - float(np.median(soon)) > ABRUPT * fall:
         if lead < FAR_LEAD or any(e.kind is Kind.DROP and abrupt(view, loss, e) for e in view.events(loss)):
-            return []
+            return None
         checks = [*checks, at_least("fall", fall, "log units", limits.drop, "drop_log")]
         slow = (PLATEAU, "it had gone on falling for a tenth of the log")
-        at = At(attempt, loss, steps[i], steps[i], steps[i])
-        return [finding(SUDDEN, at, checks, severity=fall, confidence=0.7, runner_up=slow)]
+        return finding(SUDDEN, At(attempt, loss, steps[i], steps[i], steps[i]), checks, fall, 0.7, slow)
     checks = [
         *checks,
         Check("learned before", learned / fall, "share of the fall", f"< {NONE:g}"),
         *noted(waited_share=contest.told[WAITS].at),
     ]
-    at = At(attempt, loss, steps[0], None, place)
-    other = (SUDDEN, "the fall had been over at once")
-    return [finding(PLATEAU, at, checks, severity=0.4, confidence=0.7, runner_up=other)]
+    at_once = (SUDDEN, "the fall had been over at once")
+    return finding(PLATEAU, At(attempt, loss, steps[0], None, place), checks, 0.4, 0.7, at_once)
 
 
-# ---- climbs, and comes back ----------------------------------------------------------------------------
-
-
-def climbs(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
+def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Worse from the first step on, and back much later at its first level, not that of guessing."""
     contest = course_of(view, loss)
     lead = -np.inf if contest is None else contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS, NEVER))
     if contest is None or lead < LEAD:
-        return []
-    limits, curve = view.thresholds, contest.told[CLIMBS].curve
-    if guessing(float(np.exp(curve[0])))[1] <= limits.moved:
-        return []
+        return
+    limits, steps, curve = view.thresholds, contest.steps, contest.told[CLIMBS].curve
     peak = int(np.argmax(curve))
-    height = float(curve[peak] - curve[0])
+    height, left = float(curve[peak] - curve[0]), curve[-1] - curve[0]
+    low = height < 3 * view.noise(loss) or left > limits.midway * height
+    if low or guessing(float(np.exp(curve[0])))[1] <= limits.moved:
+        return
     back = np.flatnonzero(curve[peak:] <= curve[0] + limits.moved)
-    if height < max(limits.moved, 3 * view.noise(loss)) or curve[-1] - curve[0] > limits.midway * height:
-        return []
-    last = contest.steps[peak + back[0] if len(back) else -1]
-    share = float((last - contest.steps[0]) / (contest.steps[-1] - contest.steps[0]))
-    if share < WAITED:
-        return []
+    last = steps[peak + back[0] if len(back) else -1]
+    share = float((last - steps[0]) / (steps[-1] - steps[0]))
     checks = [
         at_least("climbs, against every other course", lead, "nats", LEAD, "lead_nats"),
         at_least("height over the first level", height, "log units", limits.moved, "height_log"),
         at_least("until it is back", share, "share of the log", WAITED, "back_share"),
     ]
-    at = At(attempt, loss, contest.steps[0], contest.steps[peak], last if len(back) else None)
-    ramp = (NO_SPIKE, "it had not come back to its first level")
-    return [finding(SLOW, at, checks, severity=0.3 + height, confidence=0.7, runner_up=ramp)]
+    at = At(attempt, loss, steps[0], steps[peak], last if len(back) else None)
+    yield finding(SLOW, at, checks, 0.3 + height, 0.7, (NO_SPIKE, "it had not come back to its first level"))
 
 
 RULE = Rule.of_losses("standstill", (FAILED, PLATEAU, SUDDEN), find, replaces=frozenset({FAILED}))

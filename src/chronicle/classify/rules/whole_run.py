@@ -53,27 +53,23 @@ def find(view: View) -> Iterable[Finding]:
 
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
-    steps, y = positive(loss)
-    if len(y) < FEWEST or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
+    limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
+    if len(y) < FEWEST or noise > limits.knowing or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
         return []
-    least, noise = view.thresholds.learned, view.noise(loss)
     scores = [s for s in attempt.by_role(Role.SCORE, Role.VALIDATION_SCORE) if len(s) >= FEWEST]
     # what is learned before any score moves is the scale of the outputs, by the first samples
     gain = learned(y[2:] if scores else y)
     others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
-    elsewhere = any(learned(part) >= least for part in others if len(part) >= FEWEST)
-    if gain >= least or noise > view.thresholds.knowing or elsewhere:
-        return []
-    if any(rises(direction(s) * s.values) for s in scores):
+    elsewhere = any(learned(part) >= limits.learned for part in others if len(part) >= FEWEST)
+    if gain >= limits.learned or elsewhere or any(rises(direction(s) * s.values) for s in scores):
         return []
     checks = [
-        Check("lowest eighth below the start", gain, "log units", f"< {least}", key="gained_log"),
-        at_most("one-sample noise", noise, "log units", view.thresholds.knowing),
+        Check("lowest eighth below the start", gain, "log units", f"< {limits.learned}", key="gained_log"),
+        at_most("one-sample noise", noise, "log units", limits.knowing),
         *noted(points_samples=len(y)),
     ]
-    at, confidence = At(attempt, loss, steps[0]), 0.6 + 0.3 * min(1.0, len(y) / 200)
-    fell = ("plateau", "the loss had fallen first and then stood still")
-    return [finding(FAILED, at, checks, severity=0.9, confidence=confidence, runner_up=fell)]
+    fell, confidence = "the loss had fallen first and then stood still", 0.6 + 0.3 * min(1.0, len(y) / 200)
+    return [finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, confidence, ("plateau", fell))]
 
 
 def learned(y: Floats) -> float:
@@ -96,25 +92,20 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits, (steps, y) = view.thresholds, positive(loss)
     if not len(y) or steps[0] > 0.02 * steps[-1]:
         return
-    for shift in typed_findings(view, loss):
-        if shift.pattern != SHIFT:
-            continue
+    for shift in (f for f in typed_findings(view, loss) if f.pattern == SHIFT):
         first, after = float(np.mean(y[:2])), y[steps >= shift.start_step]
         gained = first - float(np.median(y[steps < shift.start_step][-FEWEST:]))
         left = first - float(np.median(after[-FEWEST:]))
-        noise = float(np.std(after[-FEWEST:]))
-        if gained < limits.learned or left > limits.first_level * gained:
-            continue
-        if len(after) < 2 * FEWEST or noise > limits.knowing:
+        if len(after) < 2 * FEWEST or gained < limits.learned:
             continue
         checks = [
             at_least("learned before the step", gained, "log units", limits.learned, "learned_log"),
             at_most("of that left at the end", left / gained, "share", limits.first_level),
-            at_most("spread at the end", noise, "log units", limits.knowing),
+            at_most("spread at the end", float(np.std(after[-FEWEST:])), "log units", limits.knowing),
             *noted(left_log=left),
         ]
-        at, below = At(attempt, loss, shift.start_step), (SHIFT, "the new level had been below the first one")
-        yield finding(FAILED, at, checks, severity=0.9, confidence=0.8, runner_up=below)
+        below = (SHIFT, "the new level had been below the first one")
+        yield finding(FAILED, At(attempt, loss, shift.start_step), checks, 0.9, 0.8, below)
 
 
 def _every_attempt_dies(view: View) -> Iterator[Finding]:
@@ -134,16 +125,15 @@ def _every_attempt_dies(view: View) -> Iterator[Finding]:
         *noted(died=len(dead)),
     ]
     at = At(None, dead[0][1], min(int(loss.steps[0]) for _, loss in dead))
-    runner_up = ("divergence-no-spike", "one attempt had come through")
-    yield finding(FAILED, at, checks, severity=1.0, confidence=0.6 + 0.4 * share, runner_up=runner_up)
+    through = ("divergence-no-spike", "one attempt had come through")
+    yield finding(FAILED, at, checks, 1.0, 0.6 + 0.4 * share, through)
 
 
 def _dies(view: View, loss: Series) -> bool:
     still_open = [f for f in typed_findings(view, loss) if f.end_step is None]
-    left = [float(f.evidence.get("residual_log", 0.0)) for f in still_open]
-    ends_in_nan = any(f.pattern == NAN for f in still_open)
-    risen = any(residual >= view.thresholds.learned for residual in left)
-    return ends_in_nan or risen or slow_changes.risen(view, loss) is not None
+    least = view.thresholds.learned
+    up = any(f.pattern == NAN or f.evidence.get("residual_log", 0.0) >= least for f in still_open)
+    return up or slow_changes.risen(view, loss) is not None
 
 
 def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
@@ -164,10 +154,9 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
         *noted(harmless_findings=len(harmless)),
     ]
     at = At(attempt if len(judged) == 1 else None, loss, start, None, end)
-    confidence = 0.5 + 0.5 * min(1.0, points / 1000)
     pattern, other, where = (NOISY, PERFECT, "below") if noisy else (PERFECT, NOISY, "above")
-    other_if = (other, f"the noise were {where} {most}")
-    yield finding(pattern, at, checks, severity=0.0, confidence=confidence, runner_up=other_if)
+    confidence = 0.5 + 0.5 * min(1.0, points / 1000)
+    yield finding(pattern, at, checks, 0.0, confidence, (other, f"the noise were {where} {most}"))
 
 
 RULE = Rule("failed", (FAILED,), find)
