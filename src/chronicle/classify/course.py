@@ -192,12 +192,9 @@ def reviewed(series: Series, events: Iterable[Event], limits: Thresholds) -> Ite
 
 
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
-    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is no rise at
-    all, None if it is not over, or nobody can tell.
-
-    It is over if the end of the log lies within two errors of the level before it, and within two standard
-    deviations of the forecast.
-    """
+    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None
+    if it is not over, or nobody can tell. It is over if the end of the log lies within two errors of the
+    level before it, and within two standard deviations of the forecast."""
     rest = len(y) - a
     if rest < FEWEST:
         return None

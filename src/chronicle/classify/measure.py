@@ -136,11 +136,8 @@ def excess(line: Line, steps: Floats, y: Floats) -> Excess:
 
 
 def middle(values: Floats) -> float:
-    """The mean or the median, whichever is nearer to zero; zero if they differ in sign.
-
-    The mean of a few samples follows an outlier, their median jumps from one half of them to the other: what
-    both say is so.
-    """
+    """The mean or the median, whichever is nearer to zero; zero if they differ in sign. (The mean of a few
+    samples follows an outlier, their median jumps from one half of them to the other.)"""
     mean, half = float(np.mean(values)), median(values)
     return 0.0 if mean * half <= 0 else min(mean, half, key=abs)
 

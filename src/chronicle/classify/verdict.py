@@ -12,7 +12,7 @@ from chronicle.classify.measure import positive
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged
-from chronicle.classify.rules import RULES, objectives, schedule, whole_run
+from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, RISES, SHIFT, SLOW
 from chronicle.classify.view import View
 from chronicle.metrics.roles import MIN_POINTS, opposes
@@ -25,7 +25,8 @@ WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), ha
 
 def diagnose(view: View) -> Diagnosis:
     """The diagnosis of a run: every rule asked once, the verdict rests on the live course."""
-    findings = [weighed(view, f) for f in collect(view)]
+    told = ((f, explanation(view, f)) for f in collect(view))  # what is explained can still be seen
+    findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in told]
     live = [f for f in findings if is_live(view, f)]
     verdict = _judge(view, live)
     if verdict is Verdict.GOOD:
@@ -90,7 +91,7 @@ def _held_out_learns(view: View) -> bool:
     scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
     losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
     held_out = (*(s.values for s in scores), *(-s.values for s in losses))
-    return any(map(whole_run.rises, held_out)) or objectives.rises(view)
+    return any(map(whole_run.rises, held_out)) or whole_run.objective_rises(view)
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
@@ -111,13 +112,6 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     parts = (s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS) if s.metric != finding.metric)
     verdict = BY_ID[finding.pattern].verdict
     return Verdict.WORRYING if verdict is Verdict.BAD and any(opposes(s.metric) for s in parts) else verdict
-
-
-def weighed(view: View, finding: Finding) -> Finding:
-    """The finding with what explains it, if anything does: an explanation takes the weight that a finding has
-    in the verdict. The finding stays, for what is explained can still be seen."""
-    why = explanation(view, finding)
-    return replace(finding, evidence={**finding.evidence, EXPLAINED: why}) if why else finding
 
 
 def explanation(view: View, finding: Finding) -> str:

@@ -35,6 +35,10 @@ _RESET = 3.0  # [times] the last moves of a tooth is the way to the next one
 _WHOLE = 0.9  # of the usual length, for a last tooth that has settled
 
 
+def _of(role: Role) -> cached_property[Series | None]:
+    return cached_property(lambda attempt: attempt.first(role))
+
+
 @dataclass(frozen=True, eq=False)
 class AttemptView:
     """One attempt. ``live_until`` is its last step that no later attempt overtook (None: all is dead)."""
@@ -57,6 +61,10 @@ class AttemptView:
         """Whether this attempt's point at ``step`` is part of the run's course."""
         return self.live_until is not None and step <= self.live_until
 
+    validation_loss = _of(Role.VALIDATION_LOSS)
+    learning_rate = _of(Role.LEARNING_RATE)
+    grad_norm = _of(Role.GRAD_NORM)
+
     @cached_property
     def loss(self) -> Series | None:
         """The loss that is judged, see `chronicle.metrics.roles`."""
@@ -74,18 +82,6 @@ class AttemptView:
             return []
         need = max(MIN_POINTS, 0.2 * len(self.loss))
         return [s for s in self.by_role(Role.DATASET_LOSS) if s is not self.loss and len(s) >= need]
-
-    @cached_property
-    def validation_loss(self) -> Series | None:
-        return self.first(Role.VALIDATION_LOSS)
-
-    @cached_property
-    def learning_rate(self) -> Series | None:
-        return self.first(Role.LEARNING_RATE)
-
-    @cached_property
-    def grad_norm(self) -> Series | None:
-        return self.first(Role.GRAD_NORM)
 
 
 @dataclass(frozen=True, eq=False)

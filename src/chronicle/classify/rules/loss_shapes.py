@@ -233,25 +233,23 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
     """Events of a series as findings of loss shapes, in order of onset; worked out once a run."""
-    return view.once(("findings", series), lambda: tuple(_typed(view, series)))
 
+    def typed() -> tuple[Finding, ...]:
+        attempt, events = view.attempt_of[series], view.events(series)
+        zeros = _hidden_nan(attempt, series)
+        if zeros is not None:
+            events = tuple(e for e in events if series.steps[e.onset] < zeros.start_step)
+        shapes = (Shape(event, series, attempt, view.thresholds) for event in events)
+        return tuple(filter(None, (zeros, *by_shape(shapes))))
 
-def _typed(view: View, series: Series) -> Iterator[Finding]:
-    attempt = view.attempt_of[series]
-    zeros = _hidden_nan(attempt, series)
-    if zeros is not None:
-        yield zeros
-    before = [e for e in view.events(series) if zeros is None or series.steps[e.onset] < zeros.start_step]
-    yield from by_shape(Shape(event, series, attempt, view.thresholds) for event in before)
+    return view.once(("findings", series), typed)
 
 
 def provisional(
     events: Iterable[Event], series: Series, index: int, name: str, thresholds: Thresholds
 ) -> list[Finding]:
-    """What events of a training that still runs would be called if its log ended now.
-
-    They are those of a series of attempt ``index``, named by shape alone: context needs the whole log.
-    """
+    """What events of a training that still runs would be called if its log ended now: those of a series of
+    attempt ``index``, named by shape alone, for context needs the whole log."""
     attempt = AttemptView(index, name, Attempt(name, (), {}), {series.metric: series}, None)
     shapes = (Shape(e, series, attempt, thresholds) for e in events)
     return [calibrated(f) for f in by_shape(shapes) if stands(f)]
@@ -267,12 +265,15 @@ def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
 def _spike(shape: Shape) -> Finding | None:
     if shape.event.kind in (Kind.BACK, Kind.LONE):
         return _recovered(shape)
-    if shape.is_open and not shape.event.into_nan:
-        if shape.nearly_back or shape.coming_down:
-            return on_its_way(shape)
-        if not shape.lost and not shape.grows and not (shape.is_jump and shape.is_step):
-            return _not_fully(shape)
-    return None
+    if not shape.is_open or shape.event.into_nan:
+        return None
+    if shape.nearly_back or shape.coming_down:
+        return on_its_way(shape)
+    if shape.lost or shape.grows or (shape.is_jump and shape.is_step):
+        return None
+    left, limit = shape.event.residual, f"< {shape.limits.lost} of the height, not growing"
+    checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
+    return shape.finding(NOT_FULLY, 0.5 + left, (SLOW, "it went on falling to the trend"), checks)
 
 
 def _recovered(shape: Shape) -> Finding:
@@ -291,13 +292,6 @@ def on_its_way(shape: Shape) -> Finding:
     check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
     stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
     return shape.finding(SLOW, 0.35 + 0.1 * shape.event.height, stays, [check, *noted(since_steps=since)])
-
-
-def _not_fully(shape: Shape) -> Finding:
-    left = shape.event.residual
-    limit = f"< {shape.limits.lost} of the height, not growing"
-    checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
-    return shape.finding(NOT_FULLY, 0.5 + left, (SLOW, "it went on falling to the trend"), checks)
 
 
 def _divergence(shape: Shape) -> Finding | None:

@@ -51,8 +51,7 @@ def find(view: View) -> Iterator[Finding]:
         elif proof is not None:
             replay = read_again(view, attempt, joins, proof)
         if replay is not None and proof is not None:
-            checks = [*noted(**proof.evidence()), proof.criterion(view.thresholds)]
-            replay = replace(with_more(replay, checks), confidence=PROVED)
+            replay = replace(with_more(replay, proof.checks(view.thresholds)), confidence=PROVED)
         yield from filter(None, [replay])
 
 

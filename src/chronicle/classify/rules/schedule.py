@@ -70,7 +70,7 @@ def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[
             continue
         fall = best_fall(steps, y, i)
         if at in begins:
-            slow = decay_fall(steps, y, at, decay_ends(rate, limits.idle), limits.horizon)
+            slow = decay_fall(steps, y, at, rate, limits)
             fall = min(fall, slow, key=lambda e: e.t)
         j = index_at(rate, at)
         before, after = float(rate.values[max(j - 2, 0)]), float(rate.values[min(j + 2, len(rate) - 1)])
@@ -101,23 +101,19 @@ def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
     return [float(rate.steps[flat[-1]])] if smooth else []
 
 
-def decay_ends(rate: Series, share: float) -> float:
-    """The first step at which the learning rate is at its last value, within a share of its highest."""
-    v = rate.values
-    last = np.flatnonzero(v > v[-1] + share * v.max())[-1]
-    return float(rate.steps[min(int(last) + 1, len(v) - 1)])
-
-
-def decay_fall(steps: Floats, y: Floats, begin: float, end: float, horizon: float) -> Excess:
+def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thresholds) -> Excess:
     """How far the loss is under its line in the second half of a decay: it bends there, it does not step.
 
     The line is fitted to the last ``horizon`` log steps before the decay. A power law with a floor bends the
     other way, so a long line makes no fall of its own.
     """
-    a, far = np.searchsorted(steps, (begin, begin * np.exp(-horizon))).tolist()
+    a, far = np.searchsorted(steps, (begin, begin * np.exp(-limits.horizon))).tolist()
     line = fit(steps[min(far, a - LEAST) : a], y[min(far, a - LEAST) : a])
     if line is None:
         return Excess(0.0, 0.0)
+    v = rate.values
+    above = np.flatnonzero(v > v[-1] + limits.idle * v.max())  # it ends where the rate is at its last value
+    end = float(rate.steps[min(int(above[-1]) + 1, len(v) - 1)])
     middle, more = 0.5 * (begin + end), 0.5 * (end - begin)  # it keeps what it gained for a while
     parts = ((steps >= middle) & (steps <= stop) for stop in (end, end + more))
     return min((excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
@@ -163,7 +159,9 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     if factor < limits.batch_grows or a < LEAST or len(y) - b < LEAST:
         return
     young = int(np.searchsorted(steps, 0.25 * at[0]))  # the noise of the first steps is another one
-    calm, calm_t = quieter(y[max(a - NOISE, young) : a], y[b : b + NOISE])
+    before, after = y[max(a - NOISE, young) : a], y[b : b + NOISE]
+    calm = max(tremble(after), FLOOR) / max(tremble(before), FLOOR)
+    calm_t = -float(np.log(calm)) / (ONE_SAMPLE * (1 / len(before) + 1 / len(after)) ** 0.5)
     few = at if len(at) <= EDGES else at[:0]
     falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
     t = min((e.t for e in falls if e.height <= -limits.moved), default=0.0)
@@ -178,12 +176,6 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     for step, fall in zip(few, falls, strict=True):
         if any(e.kind is Kind.DROP and _near(loss, e, float(step)) for e in view.events(loss)):
             yield planned_fall(view, attempt, RAMP, float(step), fall, grown)
-
-
-def quieter(before: Floats, after: Floats) -> tuple[float, float]:
-    """Noise after over noise before, and how many errors it fell by."""
-    factor = max(tremble(after), FLOOR) / max(tremble(before), FLOOR)
-    return factor, -float(np.log(factor)) / (ONE_SAMPLE * (1 / len(before) + 1 / len(after)) ** 0.5)
 
 
 def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:

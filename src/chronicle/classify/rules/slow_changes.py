@@ -28,8 +28,8 @@ level-shift (up or down by about one noise scale)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,7 @@ EARLY = 3  # windows from the start on: before, a power law bends too much for a
 FEWEST = 48  # points of a log that can be cut into blocks
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(NamedTuple):
     """Where the loss turned and how far it rose, log units; ``block`` in samples."""
 
     start: int
@@ -127,8 +126,7 @@ def block_medians(y: Floats, block: int) -> Floats:
     return medians
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A step at sample ``at`` of the (perhaps averaged) log: height in log units, evidence in errors."""
 
     at: int
@@ -190,7 +188,7 @@ def clear(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator
         near |= any(overshadows(other, step, limits.step_t) for other in tried)
         if not near and abs(step.height) >= least and stays(calm, step):
             chosen.append(step)
-            yield replace(step, at=place(calm, step))
+            yield step._replace(at=place(calm, step))
 
 
 def overshadows(other: Step, step: Step, step_t: float) -> bool:
@@ -236,32 +234,28 @@ def of_means(weights: Floats) -> float:
     return float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
 
 
+@cache
+def kernel(window: int) -> Floats:
+    """Weights of 2 * window samples that give the step in their middle, by least squares: slope and curvature
+    are shared, so neither a trend nor its bend makes a step."""
+    weights: Floats = np.linalg.pinv(design(window))[3]
+    return weights
+
+
 def design(window: int) -> Floats:
     """Level, slope, bend and step in 2 * window samples, as columns."""
     u = (np.arange(2 * window) - window + 0.5) / window
     return np.stack([np.ones_like(u), u, u**2, (u > 0).astype(float)], axis=1)
 
 
-@cache
-def kernel(window: int) -> Floats:
-    """Weights of 2 * window samples that give the step in their middle, by least squares.
-
-    Shared are slope and curvature in the index, so neither a trend nor its bend makes a step.
-    """
-    weights: Floats = np.linalg.pinv(design(window))[3]
-    return weights
-
-
 def stays(y: Floats, step: Step) -> bool:
     """Whether the outer halves of both windows differ by half of the step or more, the same way."""
-    w, half = step.window, step.window // 2
-    before, after = y[step.at - w : step.at - half], y[step.at + half : step.at + w]
-    slope = (np.median(y[step.at - half : step.at]) - np.median(before)) / half
-    expected = float(np.median(before) + min(slope, 0.0) * (w + half))
-    apart = float(np.median(after)) - expected
-    if step.height > 0:
-        return apart >= 0.5 * step.height
-    return float(np.median(after) - np.median(before)) <= 0.5 * step.height
+    at, w, half = step.at, step.window, step.window // 2
+    near, before, after = (np.median(y[at + a : at + b]) for a, b in ((-half, 0), (-w, -half), (half, w)))
+    if step.height <= 0:
+        return bool(after - before <= 0.5 * step.height)
+    fall = min((near - before) / half, 0.0) * (w + half)
+    return bool(after - (before + fall) >= 0.5 * step.height)
 
 
 def taken(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
@@ -282,10 +276,9 @@ def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
         near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
         near = near[np.isfinite(near)]
-        if not len(near):
-            continue
-        low, high = near.min(), near.max()
-        if np.floor(high) > np.floor(low) if series.role is Role.EPOCH else high > 1.15 * low:
+        low, high = near.min(initial=np.inf), near.max(initial=-np.inf)
+        epoch = series.role is Role.EPOCH
+        if len(near) and (np.floor(high) > np.floor(low) if epoch else high > 1.15 * low):
             return True
     return False
 

@@ -77,10 +77,8 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:
-    """How many samples the speed stays down: until a median of ``least`` is midway to how slow it was.
-
-    What comes later is no measure of it: a drop that deepens is not over before it is deep.
-    """
+    """How many samples the speed stays down: until a median of ``least`` is midway to how slow it was by then
+    (a drop that deepens is not over before it is deep)."""
     level = medians(slower, least)
     usual, start = float(np.median(slower[:least])), least
     while start < len(level):
