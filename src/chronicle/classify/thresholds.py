@@ -38,7 +38,7 @@ class Thresholds:
     same_share: float = limit(0.2, "share of the longer event", "slow events start less sharply")
     # ---- joins of attempts, and what a resume lost
     join_t: float = limit(5.0, "standard errors", "a few windows are tried at each join")
-    joint_t: float = limit(3.0, "standard errors", "each of joins that reach join_t, or at a raised rate")
+    joint_t: float = limit(3.0, "standard errors", "of joins that reach join_t together, or at a raised rate")
     join_gap: float = limit(12.0, "samples", "an attempt that ended longer before is not resumed")
     horizon: float = limit(0.5, "log steps", "a loss is a straight line for so long, and as far beyond it")
     alike_share: float = limit(0.3, "correlation of noise", "less is no proof, however many pairs there are")
@@ -48,7 +48,7 @@ class Thresholds:
     lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")
     lr_falls: float = limit(1.3, "factor", "a learning rate that moves by less is a schedule's daily work")
     lr_low: float = limit(0.1, "share of the highest rate", "where a cosine ends: little is learned below it")
-    lr_decayed: float = limit(0.333, "share of the highest rate", "a decay to more is another phase")
+    lr_decayed: float = limit(0.333, "share of the highest rate", "a decay that ends higher is a phase")
     idle: float = limit(0.01, "share of the highest rate", "a cosine is below it for its last 6 % only")
     batch_grows: float = limit(1.5, "factor", "batches of packed text differ by less")
     batch_root: float = limit(0.333, "share, in log units", "of what the root of the batch does to noise")
@@ -63,7 +63,7 @@ class Thresholds:
     rate_events: float = limit(6.0, "spikes", "fewer have no trend that a test could see")
     rate_factor: float = limit(2.0, "times", "more often, or as much taller: less is no trend to act on")
     # ---- numbers inside the network, and how they are logged
-    halvings: float = limit(4.0, "halvings, net", "of the loss scale, soon; one per 1,000 is normal")
+    halvings: float = limit(4.0, "halvings, net", "of the loss scale; one per 1,000 is normal")
     halvings_within: float = limit(50.0, "samples", "a collapse halves it at every step or two")
     logit_high: float = limit(100.0, "logit", "where attention logits are clipped by those who clip them")
     logit_growth: float = limit(1.5, "factor over the second half", "a level that stands still is no growth")
