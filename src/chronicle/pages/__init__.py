@@ -9,12 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle.pages import experiments, lists
-from chronicle.pages.chronology import chronology, events_js, markdown
-from chronicle.pages.feeds import ATOM, JSON, atom, json_feed
+from chronicle.pages import lists
+from chronicle.pages.chronology import (
+    ATOM,
+    JSON,
+    atom,
+    chronology,
+    events_js,
+    experiments_page,
+    json_feed,
+    markdown,
+)
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
 from chronicle.pages.home import home
-from chronicle.pages.reviews import reviews
 from chronicle.pages.run_page import runs
 from chronicle.pages.search import guide_js, search_js
 from chronicle.pages.words import renderer
@@ -34,7 +41,7 @@ __all__ = [
 ]
 
 PAGE_KINDS = (
-    home, lists.browse, chronology, experiments.page, runs, lists.patterns, lists.cases, reviews,
+    home, lists.browse, chronology, experiments_page, runs, lists.patterns, lists.cases, lists.reviews,
     lists.unreadable, lists.missing,
 )  # fmt: skip
 

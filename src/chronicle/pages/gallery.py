@@ -12,11 +12,9 @@ from typing import Any, Literal, TypeVar
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.errors import ConfigError
 from chronicle.model import Entry, Verdict
+from chronicle.pages.happened import Happened, rows
 from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, from_table
-
-Render = Callable[[str, Mapping[str, Any]], str]
-"""Renders the template of a name with the values given."""
 
 P = TypeVar("P", "PatternPage", "Case")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)(.*)", re.S)
@@ -137,6 +135,7 @@ class Case:
 class SiteData:
     """All that the pages show. ``unreadable`` holds (log or run, what is wrong with it).
 
+    Entries need no more than `chronicle.pages.happened.listed` leaves of them: ``whole`` gives all of one.
     ``site_url`` and ``edit_url`` are those of chronicle.toml; both end in a slash, or are empty.
     ``known`` has a hash of each entry by its run, with all else that a page is rendered with; ``standing``
     has the pages there are, with what they were made of. Without the two every page is rendered.
@@ -152,6 +151,7 @@ class SiteData:
     edit_url: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
     standing: Mapping[str, str] = field(default_factory=dict)
+    whole: Callable[[Entry], Entry] = lambda entry: entry
 
     @cached_property
     def page_of(self) -> Mapping[str, PatternPage]:
@@ -160,6 +160,11 @@ class SiteData:
     @cached_property
     def entry_of(self) -> Mapping[str, Entry]:
         return {entry.run_id: entry for entry in self.entries}
+
+    @cached_property
+    def happened(self) -> Sequence[Happened]:
+        """The log over all runs, newest first."""
+        return rows(self.entries)
 
     @cached_property
     def showing(self) -> Mapping[str, Sequence[Entry]]:
@@ -176,7 +181,6 @@ class SiteData:
         return (known.title, known.verdict) if known else (pattern, Verdict.WORRYING)
 
     def pattern_title(self, pattern: str) -> str:
-        """The title alone."""
         return self.pattern(pattern)[0]
 
 

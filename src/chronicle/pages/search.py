@@ -6,16 +6,14 @@ A run has a fixed number of bytes in it, so that an archive of any size is found
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, EventKind
 from chronicle.pages.gallery import PatternPage, SiteData
-from chronicle.pages.words import plain, slug
+from chronicle.pages.words import as_json, plain, slug
 
 A_RUN = 500  # bytes of one run in the script; notes come first, then what happened
 _A_SECTION = 900  # characters of one section of the guide
@@ -52,7 +50,6 @@ _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _SECTION = re.compile(r"^## (.+)$", re.M)
 _FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|^---\n.*?\n---\n", re.S)
-_COMPACT = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
 
 
 def search_js(site: SiteData) -> str:
@@ -64,7 +61,7 @@ def search_js(site: SiteData) -> str:
     pages = [[page.id, plain(page.title), page.verdict.value, _names(page)] for page in site.patterns]
     place = {page.id: number for number, page in enumerate(site.patterns)}
     runs = ",\n".join(_run(entry, place) for entry in site.entries)
-    return f'window.chronicleSearch = {{"patterns":{_COMPACT(pages)},"runs":[\n{runs}\n]}};\n'
+    return f'window.chronicleSearch = {{"patterns":{as_json(pages)},"runs":[\n{runs}\n]}};\n'
 
 
 def guide_js(site: SiteData, guide: Path) -> str:
@@ -77,7 +74,7 @@ def guide_js(site: SiteData, guide: Path) -> str:
     for case in site.cases:
         told = [case.lead, case.body, *(row.said for row in case.log)]
         rows.append([f"cases/{case.id}.html", plain(case.title), _bag(told, 2 * _A_SECTION)])
-    lines = ",\n".join(map(_COMPACT, rows))
+    lines = ",\n".join(map(as_json, rows))
     return f"window.chronicleGuide = [\n{lines}\n];\n"
 
 
@@ -91,9 +88,9 @@ def _run(entry: Entry, place: Mapping[str, int]) -> str:
     head = [*shown, clipped(plain(entry.about.get("project", "")), _TITLE), known]
     if slug(entry.run_id) != entry.run_id:
         head.append(slug(entry.run_id))
-    left = A_RUN - len(_COMPACT(head).encode()) - 4
+    left = A_RUN - len(as_json(head).encode()) - 4
     head.insert(5, _bag(_said(entry), left))
-    return _COMPACT(head)
+    return as_json(head)
 
 
 def _said(entry: Entry) -> Iterator[str]:

@@ -16,7 +16,9 @@ from chronicle.classify.restarts import gap as gap
 from chronicle.errors import ConfigError
 from chronicle.metrics.values import clipped, count, plural, value_words
 from chronicle.model import VERDICTS, Criterion, Event, Fact, Join, Role
-from chronicle.pages.gallery import Render
+
+Render = Callable[[str, Mapping[str, Any]], str]
+"""Renders the template of a name with the values given."""
 
 _ROLES: dict[str, str] = {
     Role.LOSS: "training loss",
@@ -227,6 +229,16 @@ def address(run_id: str) -> str:
     return quote(slug(run_id))
 
 
+def place(run_id: str) -> str:
+    """The page of a run, from the root of the site."""
+    return f"runs/{address(run_id)}/index.html"
+
+
+def as_json(value: Any) -> str:
+    """A value in the scripts that pages load, in as few characters as it has."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def _cut(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more characters)"
 
@@ -250,9 +262,16 @@ def renderer(folders: Sequence[Path]) -> Render:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        cited=cited, count=count, lines=lines, linked=linked, plain=plain, plural=plural, yaml=yaml_string
+        cited=cited,
+        count=count,
+        lines=lines,
+        linked=linked,
+        place=place,
+        plain=plain,
+        plural=plural,
+        yaml=yaml_string,
     )
-    environment.globals.update(verdicts=VERDICTS)
+    environment.globals.update(base="", verdicts=VERDICTS)
 
     def render(name: str, values: Mapping[str, Any]) -> str:
         try:
