@@ -161,7 +161,7 @@ def _pages(
     report = Report(tuple(outcomes), where.out, "")
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
     standing, shared = stamps(docs), _shared(config, patterns, cases, workspace.templates)
-    kept = {o.run_id: o.files.get(ENTRY) for o in outcomes}
+    kept, outcome_of = {o.run_id: o.files.get(ENTRY) for o in outcomes}, {o.run_id: o for o in outcomes}
     data = SiteData(
         report.entries,
         patterns,
@@ -171,6 +171,7 @@ def _pages(
         cases,
         config.site_url,
         config.edit_url,
+        whole=lambda entry: outcome_of[entry.run_id].whole(),
         known={run_id: f"{row[2]} {shared}" for run_id, row in kept.items() if row},
         standing={
             path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from chronicle.classify.patterns import Trait, having
@@ -14,6 +14,7 @@ from chronicle.story import SAID
 
 _QUIET = having(Trait.CALM | Trait.PROPERTY)
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
+_OF_ATTEMPT = ("axis", "format", "last_step", "started", "ended", "job", "nodes")
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,27 @@ def last_time(entry: Entry) -> str:
     """The time of the last thing that a run's logs tell, as it stands there; empty where they have none."""
     logged = (event.time for event in entry.events if event.kind not in SAID)
     return max(logged, key=moment, default="")
+
+
+def listed(entry: Entry) -> Entry:
+    """What other pages than its own show of an entry: a build keeps it apart, and reads no more."""
+    bare = {"numbers": (), "causes": (), "signs": {}, "parts": (), "also": ()}
+    of_run = [{k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts]
+    points = sum(int(row.get("points") or 0) for row in entry.metrics)
+    seen = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
+    return replace(
+        entry,
+        story=(),
+        events=tuple(replace(event, **bare) for event in entry.events),
+        diagnosis=replace(entry.diagnosis, findings=tuple(seen), not_assessed=()),
+        facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
+        costs=(),
+        figures=tuple(f for f in entry.figures if f.name in ("whole", "thumb")),
+        warnings=(),
+        attempts=tuple(of_run),
+        metrics=({"points": points},) if entry.metrics else (),
+        faults=(),
+    )
 
 
 def figure(entry: Entry, name: str) -> Figure | None:
