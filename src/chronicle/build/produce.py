@@ -88,7 +88,7 @@ class Product:
             return None
 
     def outcome(self, files: Rows, problems: Iterable[str] = (), *, cached: bool = False) -> Outcome:
-        """What was written of the run. Raises OSError, ValueError, KeyError or TypeError as `cached` expects."""
+        """What was written of the run. Raises OSError, ValueError, KeyError or TypeError: no row."""
         row = orjson.loads((self.folder / ROW).read_bytes())
         entry, published = entry_from_json(row["entry"]), {n: r for n, r in files.items() if n != ROW}
         return Outcome(self.run.run_id, self.folder, entry, tuple(problems), published, cached, row["names"])

@@ -106,16 +106,19 @@ def last_time(entry: Entry) -> str:
     return max(logged, key=moment, default="")
 
 
+def _bare(event: Event) -> Event:
+    return replace(event, numbers=(), causes=(), signs={}, parts=(), also=())
+
+
 def listed(entry: Entry) -> Entry:
     """What other pages than its own show of an entry: a build keeps it apart, and reads no more."""
-    bare = {"numbers": (), "causes": (), "signs": {}, "parts": (), "also": ()}
     of_run = [{k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts]
     points = sum(int(row.get("points") or 0) for row in entry.metrics)
     seen = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
         entry,
         story=(),
-        events=tuple(replace(event, **bare) for event in entry.events),
+        events=tuple(map(_bare, entry.events)),
         diagnosis=replace(entry.diagnosis, findings=tuple(seen), not_assessed=()),
         facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
         costs=(),
