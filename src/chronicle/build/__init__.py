@@ -134,7 +134,9 @@ def build(
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = recalled(where.root)
         report, parts = _pages(workspace, runs, where, before, jobs, dask, progress)
-        made_of = Made(engine or workspace.config.engine, strict, newest(runs), parts=parts)
+        title = workspace.config.title
+        title = "" if title == WorkspaceConfig.title else title  # nobody chose that one
+        made_of = Made(engine or workspace.config.engine, title, strict, newest(runs), parts=parts)
         printed = make_site(where.root, where.out, before, made_of)
     return replace(report, engine_said=printed)
 
@@ -160,7 +162,7 @@ def _pages(
             remove(folder)
     report = Report(tuple(outcomes), where.out, "")
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
-    standing, shared = stamps(docs), _shared(config, patterns, cases, workspace.templates)
+    standing = stamps(docs)
     kept, outcome_of = {o.run_id: o.files.get(ENTRY) for o in outcomes}, {o.run_id: o for o in outcomes}
     data = SiteData(
         report.entries,
@@ -172,7 +174,8 @@ def _pages(
         config.site_url,
         config.edit_url,
         whole=lambda entry: outcome_of[entry.run_id].whole(),
-        known={run_id: f"{row[2]} {shared}" for run_id, row in kept.items() if row},
+        known={run_id: row[2] for run_id, row in kept.items() if row},
+        shared=_shared(config, patterns, cases, workspace.templates),
         standing={
             path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)
         },
@@ -184,7 +187,8 @@ def _pages(
 
 def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:
     """A hash over all that the page of a run is made of, beside entries."""
-    texts = [file.read_bytes() for folder in templates for file in sorted(folder.glob("*.j2"))]
+    folders = *templates, shipped("gallery") / "sketches"
+    texts = [file.read_bytes() for folder in folders for file in sorted(folder.glob("*.*"))]
     told = config.title, config.site_url, config.edit_url
     return hashlib.sha256(repr((code_sha256(), told, patterns, cases, texts)).encode()).hexdigest()
 

@@ -36,13 +36,14 @@ _RENDERERS = (
 
 
 class Made(NamedTuple):
-    """The last site: the engine and its ``key``, the time it speaks of, and the files it was made of and has.
+    """The last site: engine, title, a ``key`` of all it is rendered with, the time it speaks of, and files.
 
     ``in_parts`` says whether the engine can be asked for single pages of it (None: nobody has tried), and
     ``parts`` what each page of build/docs was rendered from, where that is known.
     """
 
     engine: str = ""
+    title: str = ""
     strict: bool = False
     epoch: int = 0
     key: str = ""
@@ -81,9 +82,9 @@ def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
     same = before.key == now.key
     if same and before.in_parts and not changed and before.epoch == now.epoch and before.site == stamps(out):
         return ""
-    site = partial(build_site, now.engine, config, made, strict=now.strict, epoch=now.epoch)
+    site = partial(build_site, now.engine, config, made, title=now.title, strict=now.strict, epoch=now.epoch)
     in_parts, printed = before.in_parts if same else None, None
-    if not ENGINES[now.engine].takes_site_dir:
+    if not ENGINES[now.engine].in_parts:
         in_parts = False
     if same and in_parts is not False and _carried_over(before, changed, out, made):
         try:
@@ -104,7 +105,7 @@ def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
 def _engine_key(made: Made, config: Path) -> str:
     """A hash over what all pages are rendered with: mkdocs.yml, the engine, its packages, our own source."""
     versions = {d: _version(d) for d in _RENDERERS}
-    told = (made.engine, made.strict, sys.version, versions, code_sha256(), config.read_bytes())
+    told = (made.engine, made.title, made.strict, sys.version, versions, code_sha256(), config.read_bytes())
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,8 +138,8 @@ class SiteData:
 
     Entries need no more than `chronicle.pages.happened.listed` leaves of them: ``whole`` gives all of one.
     ``site_url`` and ``edit_url`` are those of chronicle.toml; both end in a slash, or are empty.
-    ``known`` has a hash of each entry by its run, with all else that a page is rendered with; ``standing``
-    has the pages there are, with what they were made of. Without the two every page is rendered.
+    ``known`` has a hash of each entry by its run, ``shared`` one of all else that pages are rendered with;
+    ``standing`` has the pages there are, with what they were made of. Without them every page is rendered.
     """
 
     entries: Sequence[Entry]
@@ -150,6 +151,7 @@ class SiteData:
     site_url: str = ""
     edit_url: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
+    shared: str = ""
     standing: Mapping[str, str] = field(default_factory=dict)
     whole: Callable[[Entry], Entry] = lambda entry: entry
 
@@ -174,6 +176,13 @@ class SiteData:
             for pattern in entry.diagnosis.patterns:
                 shown.setdefault(pattern, []).append(entry)
         return shown
+
+    def page(self, path: str, told: object, text: Callable[[], str]) -> Page:
+        """The page at ``path``: its text is asked for unless it stands there, made of what is ``told``."""
+        of = f"{self.shared}{told}".encode("utf-8", "surrogatepass")
+        made_of = hashlib.sha256(of).hexdigest() if self.shared and told else ""
+        stands = made_of and self.standing.get(path) == made_of
+        return Page(path, None if stands else text(), made_of)
 
     def pattern(self, pattern: str) -> tuple[str, Verdict]:
         """Title and verdict of a pattern, by its page or the fixed list; its id, and worrying, if neither."""

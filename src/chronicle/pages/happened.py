@@ -67,6 +67,11 @@ class Happened:
         """What people said of it."""
         return tuple(note for note in self.entry.events if note.of == self.event.id)
 
+    @cached_property
+    def told(self) -> str:
+        """All that other pages show of it: where this is equal, they are."""
+        return repr((self.href, self.title, self.event, self.notes, self.after))
+
     @property
     def zoom(self) -> Figure | None:
         """Its figure, if one was drawn."""

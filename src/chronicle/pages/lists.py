@@ -6,17 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
+from chronicle.classify.patterns import BY_ID
 from chronicle.metrics.values import clipped, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
-from chronicle.pages import schematic
 from chronicle.pages.gallery import Page, SiteData
 from chronicle.pages.happened import Happened, figure, last_time
 from chronicle.pages.precedents import precedents, statistics
-from chronicle.pages.sketches import SHAPES
 from chronicle.pages.words import Html, Render, as_json, place, plain
 from chronicle.story import card as told
+from chronicle.story import deciding
+from chronicle.workspace.folders import shipped
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
 SHOWN = 5  # events of this archive on a pattern's page
@@ -64,21 +66,22 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
     yield Page("patterns/index.md", render("patterns.md.j2", {"base": "../", "columns": columns(site)}))
     for page in site.patterns:
-        found = precedents(site, page.id)
+        found, cards = precedents(site, page.id), _cards_of(site, page.specimens)
+        numbers, runs = list(statistics(site, page.id, found)), len(site.showing.get(page.id, ()))
         values = {
             "base": "../",
             "site": site,
             "page": page,
             "body": Html(_linked(page.body, "")),
-            "drawing": _drawing("main", page.id),
-            "alike": [(_drawing("small", other.pattern), other) for other in page.lookalikes],
-            "own_drawing": _drawing("small", page.id),
-            "specimens": _cards_of(site, page.specimens),
+            "drawing": _drawing,
+            "specimens": cards,
             "events": found[:SHOWN],
-            "numbers": list(statistics(site, page.id, found)),
-            "runs": len(site.showing.get(page.id, ())),
+            "numbers": numbers,
+            "runs": runs,
         }
-        yield Page(f"patterns/{page.id}.md", render("pattern.md.j2", values))
+        told = cards, [one.told for one in found[:SHOWN]], numbers, runs
+        text = partial(render, "pattern.md.j2", values)
+        yield site.page(f"patterns/{page.id}.md", told, text)
 
 
 def cases(site: SiteData, render: Render) -> Iterator[Page]:
@@ -163,8 +166,13 @@ def entries_js(site: SiteData) -> str:
 
 
 def worst_first(site: SiteData) -> list[Entry]:
-    """The entries in the order of Browse."""
-    return sorted(site.entries, key=lambda entry: -entry.verdict.rank)
+    """The entries in the order of Browse: by verdict, then by the severity of what decides it."""
+
+    def rank(entry: Entry) -> tuple[int, bool, float]:
+        severity = max((event.severity for event in deciding(entry.events, entry.verdict)), default=0.0)
+        return -entry.verdict.rank, entry.badge != entry.verdict, -severity
+
+    return sorted(site.entries, key=rank)
 
 
 def _row(entry: Entry) -> list[object]:
@@ -224,9 +232,10 @@ def columns(site: SiteData) -> list[list[tuple[Verdict, list[Item]]]]:
     return items
 
 
-def _drawing(size: str, pattern: str | None) -> Html | None:
-    """The schematic of a pattern as SVG, ``main`` or ``small``; None for a pattern that has none."""
-    return Html(getattr(schematic, size)(pattern)) if pattern in SHAPES else None
+def _drawing(size: str, pattern: str | None) -> Html:
+    """The schematic of a pattern as SVG, "wide", "narrow" or "small"; nothing for a pattern that has none."""
+    file = shipped("gallery") / "sketches" / f"{pattern}-{size}.svg"
+    return Html(file.read_text("utf-8") if pattern in BY_ID else "")
 
 
 def _linked(body: str, patterns: str) -> str:

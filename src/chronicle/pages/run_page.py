@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from hashlib import sha256
 from itertools import islice
 
 from chronicle.classify.patterns import PATTERNS, Trait, having
@@ -34,11 +33,12 @@ def runs(site: SiteData, render: Render) -> Iterator[Page]:
     for entry in site.entries:
         path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_elsewhere(entry, of))
         known = site.known.get(entry.run_id)
-        told = [(one.href, one.title, one.event, one.notes, one.after) for one in alike]
-        made_of = sha256(f"{known}{told}".encode("utf-8", "surrogatepass")).hexdigest() if known else ""
-        stands = made_of and site.standing.get(path) == made_of
-        text = None if stands else render("run.md.j2", _values(site, site.whole(entry), alike))
-        yield Page(path, text, made_of)
+        text = partial(_rendered, site, render, entry, alike)
+        yield site.page(path, known and [known, *(one.told for one in alike)], text)
+
+
+def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened]) -> str:
+    return render("run.md.j2", _values(site, site.whole(entry), alike))
 
 
 def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, object]:

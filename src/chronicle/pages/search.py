@@ -16,7 +16,7 @@ from chronicle.pages.gallery import PatternPage, SiteData
 from chronicle.pages.words import as_json, plain, slug
 
 A_RUN = 500  # bytes of one run in the script; notes come first, then what happened
-_A_SECTION = 900  # characters of one section of the guide
+_A_SECTION = 100  # bytes of one section of the guide: its first sentence, then the names of what it explains
 _TITLE = 100
 SYNONYMS: Mapping[str, str] = {
     "near-perfect": "healthy clean stable smooth",
@@ -49,6 +49,7 @@ _STOP = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _SECTION = re.compile(r"^## (.+)$", re.M)
 _FENCE = re.compile(r"^```.*?^```", re.M | re.S)
+_NAMED = re.compile("`([^`\n]+)`")
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|^---\n.*?\n---\n", re.S)
 
 
@@ -68,12 +69,11 @@ def guide_js(site: SiteData, guide: Path) -> str:
     """The script of all sections of the guide, pattern pages and cases: address, title, words."""
     rows = [row for file in sorted(guide.rglob("*.md")) for row in _sections(file, guide)]
     for page in site.patterns:
-        causes = " ".join(f"{cause.cause} {cause.tell}" for cause in page.causes)
-        text = _bag([page.lead, causes, *page.now, *page.prevent, page.body], _A_SECTION)
+        text = _bag([page.lead, *(cause.cause for cause in page.causes)], 2 * _A_SECTION)
         rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])
     for case in site.cases:
-        told = [case.lead, case.body, *(row.said for row in case.log)]
-        rows.append([f"cases/{case.id}.html", plain(case.title), _bag(told, 2 * _A_SECTION)])
+        text = _bag([case.lead, *(row.said for row in case.log)], 4 * _A_SECTION)
+        rows.append([f"cases/{case.id}.html", plain(case.title), text])
     lines = ",\n".join(map(as_json, rows))
     return f"window.chronicleGuide = [\n{lines}\n];\n"
 
@@ -130,8 +130,13 @@ def _sections(file: Path, guide: Path) -> Iterator[list[str]]:
     before, *parts = _SECTION.split(text)
     title = before.strip().partition("\n")[0].lstrip("# ")
     used: set[str] = set()
-    yield [address, title, _bag([before], _A_SECTION)]
+    yield [address, title, _gist(before)]
     for heading, body in zip(parts[::2], parts[1::2], strict=True):
         name = re.sub(r"[*`\[\]]", "", heading).strip()
         anchor = unique(slugify(name, "-"), used)
-        yield [f"{address}#{anchor}", f"{title}: {name}", _bag([body], _A_SECTION)]
+        yield [f"{address}#{anchor}", f"{title}: {name}", _gist(body)]
+
+
+def _gist(text: str) -> str:
+    sentence = re.split(r"(?<=[.!?:])\s", text.strip(), maxsplit=1)[0]
+    return _bag([sentence, *_NAMED.findall(text)], _A_SECTION)
