@@ -48,7 +48,7 @@ SMALL = Canvas(220, 96, head=6, foot=8, kind="small")
 
 
 def drawings() -> Iterator[tuple[str, str]]:
-    """Name and text of each file: a wide and a narrow drawing, labelled in reading order, and the shape alone."""
+    """Name and text of each file: a wide and a narrow drawing with labels, and the shape alone."""
     for pattern_id in SHAPES:
         for canvas in (WIDE, NARROW, SMALL):
             yield f"{pattern_id}-{canvas.kind}.svg", _svg(pattern_id, canvas)

@@ -188,7 +188,8 @@ def _pages(
 def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:
     """A hash over all that the page of a run is made of, beside entries."""
     folders = *templates, shipped("gallery") / "sketches"
-    texts = [file.read_bytes() for folder in folders for file in sorted(folder.glob("*.*"))]
+    files = [file for folder in folders for file in sorted(folder.iterdir()) if file.is_file()]
+    texts = [file.read_bytes() for file in files]
     told = config.title, config.site_url, config.edit_url
     return hashlib.sha256(repr((code_sha256(), told, patterns, cases, texts)).encode()).hexdigest()
 
