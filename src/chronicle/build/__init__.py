@@ -28,7 +28,7 @@ from chronicle.build.sources import only_machines, remedy, runs_told_of
 from chronicle.build.store import ENTRY, code_sha256, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
-from chronicle.model import Entry
+from chronicle.model import Attempt, Entry
 from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.confines import links_below, require_no_link
@@ -89,18 +89,14 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     site = Path(os.path.abspath(out))
     own = workspace is not None and workspace.trusted
     work = root if own else site.with_name(f".{site.name}-cache")
-    require_no_link(root, site, *_made_in(work))
+    made = [work / "build" / name for name in ("entries", "docs", "next", "lock")]
+    require_no_link(root, site, *made)  # a build removes what it does not know from these
     if not own:
         claim(site)
         write_bytes(work / "mkdocs.yml", shipped("mkdocs.yml").read_bytes())
     elif not (root / "mkdocs.yml").is_file():
         raise ConfigError("mkdocs.yml", "", f"is missing in {root}. Remedy: chronicle init .")
     return Places(work, site.resolve())
-
-
-def _made_in(work: Path) -> list[Path]:
-    """What a build makes in a folder of work: it removes what it does not know from the folders."""
-    return [work / "build" / name for name in ("entries", "docs", "next", "lock")]
 
 
 def build(
@@ -246,20 +242,18 @@ def with_machines(
     beside: dict[str, list[Path]] = {}
     remade: dict[str, Outcome] = {}
     for run in (run for run in runs if run.run_id in apart):
+        logs: list[Attempt] = []
         try:
             logs, _ = read_run(run, config)
+            problem = remedy(logs, trained)
         except ChronicleError as err:  # it changed since it was read
-            problem = redactor_of(config.redact)(run.published(str(err)))
-            remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (problem,))
-            continue
-        redact = redactor_of(config.redact, logs)
+            problem = run.published(str(err))
         told_of = runs_told_of(logs, trained)
         for run_id in told_of:
             beside.setdefault(run_id, []).extend(run.logs)
         if not told_of:
-            remade[run.run_id] = Outcome(
-                run.run_id, store / run.run_id, None, (redact(remedy(logs, trained)),)
-            )
+            problem = redactor_of(config.redact, logs)(problem)
+            remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (problem,))
     left = [o for o in outcomes if o.run_id not in apart or o.run_id in remade]
     for run in (run for run in runs if run.run_id in beside):
         with_logs = replace(run, beside=tuple(beside[run.run_id]))

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -160,12 +160,21 @@ def _put(target: Path, content: str | bytes | Path, made_here: Path) -> bool:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
-    if content.is_relative_to(made_here):
-        with suppress(OSError):
-            os.link(content, target)  # a thousand runs have ten thousand figures: no need to hold them twice
-            return True
-    shutil.copy2(content, target)  # keeps the time, which is what is compared next time
+    put = share if content.is_relative_to(made_here) else shutil.copy2
+    put(content, target)
     return True
+
+
+def share(source: str | Path, target: str | Path) -> None:
+    """Gives a file a second name, or copies it where it can have none; its time stays as it is.
+
+    Raises:
+        OSError: there is no such file, or it cannot be copied.
+    """
+    try:
+        os.link(source, target)  # a thousand runs have ten thousand figures: no need to hold them twice
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def stamp_of(file: str | Path) -> tuple[int, int] | None:
