@@ -1,7 +1,7 @@
 """chronicle build: every run to its entry (cached, in parallel), then all entries to one site.
 
 work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
-  build/entries/<run>/    entry.json, figures, series.csv.gz, kept.json    the cache and the durable product
+  build/entries/<run>/    entry.json, row.json, figures, series.csv.gz, kept.json    the durable product
   build/docs/             what the site engine reads
   build/next/             the site that is being made
   build/lock              held by the one build that is at work

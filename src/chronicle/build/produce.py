@@ -131,7 +131,8 @@ def _made(product: Product) -> Outcome:
     # looked at again makes this cheap for all but the first run of a process.
     gc.collect()
     gc.freeze()
-    files: Rows = {name: [] for name in _files(entry)}
+    drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
+    files: Rows = {name: [] for name in (*drawn, ENTRY, _DATA, _VIEW)}
     if not problems and product.key() == key:  # else it is tried again next time
         files = keep(folder, key, (*files, ROW))
     return product.outcome(files, problems)
@@ -290,8 +291,3 @@ def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis
 
 def _read_entry(folder: Path) -> Entry:
     return entry_from_json(orjson.loads((folder / ENTRY).read_bytes()))
-
-
-def _files(entry: Entry) -> tuple[str, ...]:
-    drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
-    return (*drawn, ENTRY, _DATA, _VIEW)

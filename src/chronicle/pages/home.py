@@ -26,7 +26,9 @@ _CALM = having(Trait.CALM)
 def home(site: SiteData, render: Render) -> Iterator[Page]:
     """index.md. All that is relative to a time is so to the newest event, so that a build can be repeated."""
     tally = Counter(entry.badge for entry in site.entries)
-    teaching = _teaches(site)
+    specimens = {run_id for page in site.patterns for run_id in page.specimens}
+    # The reference gallery: nobody gave it a title, and the pattern pages show its runs.
+    teaching = site.title == WorkspaceConfig.title and not specimens.isdisjoint(site.entry_of)
     shown = hero(site) if teaching else None
     urgent = [entry for entry in site.entries if needs_attention(entry)]
     urgent.sort(key=lambda entry: (_ASKS.index(entry.badge), -moment(last_time(entry))))
@@ -50,12 +52,6 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
         "columns": columns(site),
     }
     yield Page("index.md", render("home.md.j2", values))
-
-
-def _teaches(site: SiteData) -> bool:
-    """Whether this is the reference gallery: nobody gave it a title, and the pattern pages show its runs."""
-    specimens = (run_id for page in site.patterns for run_id in page.specimens)
-    return site.title == WorkspaceConfig().title and any(run_id in site.entry_of for run_id in specimens)
 
 
 def needs_attention(entry: Entry) -> bool:

@@ -12,7 +12,7 @@ from itertools import groupby
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics.values import clipped, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
-from chronicle.pages.gallery import Page, SiteData
+from chronicle.pages.gallery import Page, PatternPage, SiteData
 from chronicle.pages.happened import Happened, figure, last_time
 from chronicle.pages.precedents import precedents, statistics
 from chronicle.pages.words import Html, Render, as_json, place, plain
@@ -24,6 +24,8 @@ from chronicle.workspace.notes import STANCES, last_review, verdict_of
 SHOWN = 5  # events of this archive on a pattern's page
 LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
+Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
+"""Of each verdict the pages of patterns, with what each says first, and how many runs show it."""
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 
 
@@ -37,17 +39,6 @@ class Card:
     measure: str
     meta: str
     thumb: str
-
-
-@dataclass(frozen=True)
-class Item:
-    """A pattern in a list: its page relative to the site's root, what it says, how many runs show it."""
-
-    id: str
-    href: str
-    title: str
-    gist: str
-    runs: int
 
 
 def browse(site: SiteData, render: Render) -> Iterator[Page]:
@@ -220,15 +211,12 @@ def _points(entry: Entry) -> int:
     return sum(int(row.get("points") or 0) for row in entry.metrics)
 
 
-def columns(site: SiteData) -> list[list[tuple[Verdict, list[Item]]]]:
+def columns(site: SiteData) -> list[Columns]:
     """Patterns that runs show, by verdict, the most frequent first; and those that none does."""
-    items: list[list[tuple[Verdict, list[Item]]]] = [[(v, []) for v in VERDICTS] for _ in range(2)]
-    for page in site.patterns:
+    items: list[Columns] = [[(verdict, []) for verdict in VERDICTS] for _ in range(2)]
+    for page in sorted(site.patterns, key=lambda page: -len(site.showing.get(page.id, ()))):
         gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
-        shown = dict(items[0 if runs else 1])[page.verdict]
-        shown.append(Item(page.id, f"patterns/{page.id}.html", page.title, gist, runs))
-    for _, listed in items[0]:
-        listed.sort(key=lambda item: -item.runs)
+        dict(items[0 if runs else 1])[page.verdict].append((page, gist, runs))
     return items
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, EventKind
-from chronicle.pages.gallery import PatternPage, SiteData
+from chronicle.pages.gallery import SiteData
 from chronicle.pages.words import as_json, plain, slug
 
 A_RUN = 500  # bytes of one run in the script; notes come first, then what happened
@@ -59,7 +59,15 @@ def search_js(site: SiteData) -> str:
     Of a run: id, title, badge, project, places of its patterns in the list before, and words of its notes,
     tags and events. ``chronicleSearch`` is the name of both.
     """
-    pages = [[page.id, plain(page.title), page.verdict.value, _names(page)] for page in site.patterns]
+    pages = [
+        [
+            page.id,
+            plain(page.title),
+            page.verdict.value,
+            " ".join([*map(plain, page.also_called), SYNONYMS.get(page.id, "")]),
+        ]
+        for page in site.patterns
+    ]
     place = {page.id: number for number, page in enumerate(site.patterns)}
     runs = ",\n".join(_run(entry, place) for entry in site.entries)
     return f'window.chronicleSearch = {{"patterns":{as_json(pages)},"runs":[\n{runs}\n]}};\n'
@@ -76,10 +84,6 @@ def guide_js(site: SiteData, guide: Path) -> str:
         rows.append([f"cases/{case.id}.html", plain(case.title), text])
     lines = ",\n".join(map(as_json, rows))
     return f"window.chronicleGuide = [\n{lines}\n];\n"
-
-
-def _names(page: PatternPage) -> str:
-    return " ".join([*map(plain, page.also_called), SYNONYMS.get(page.id, "")])
 
 
 def _run(entry: Entry, place: Mapping[str, int]) -> str:
