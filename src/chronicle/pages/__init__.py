@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 PAGE_KINDS = (
-    home, lists.browse, chronology.chronology, chronology.experiments_page, runs, lists.patterns, lists.cases, lists.reviews,
-    lists.unreadable, lists.missing,
+    home, lists.browse, chronology.chronology, chronology.experiments_page, runs, lists.patterns,
+    lists.cases, lists.reviews, lists.unreadable, lists.missing,
 )  # fmt: skip
 
 
