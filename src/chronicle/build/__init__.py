@@ -159,6 +159,7 @@ def _pages(
     report = Report(tuple(outcomes), where.out, "")
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
     standing = stamps(docs)
+    same = {path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)}
     kept, outcome_of = {o.run_id: o.files.get(ENTRY) for o in outcomes}, {o.run_id: o for o in outcomes}
     data = SiteData(
         report.entries,
@@ -172,9 +173,7 @@ def _pages(
         whole=lambda entry: outcome_of[entry.run_id].whole(),
         known={run_id: row[2] for run_id, row in kept.items() if row},
         shared=_shared(config, patterns, cases, workspace.templates),
-        standing={
-            path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)
-        },
+        standing=same,
     )
     parts: dict[str, str] = {}
     write_tree(docs, _site_files(data, outcomes, standing, parts))
