@@ -273,7 +273,7 @@ def read(path: Path) -> list[Attempt]:
     arguments = ""
     for record, values, step, known in _placed(log, course, plan):
         text = record.sources[0].words if step is None or arguments else ""
-        said = _VALUE.sub("", text) if _ARGUMENTS.search(text) else ""
+        said = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
         given = settings(text, anywhere=bool(said)) if said or step is None else {}
         if step is None:
             arguments = arguments or said

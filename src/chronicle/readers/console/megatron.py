@@ -386,7 +386,7 @@ def _exponents(cells: Bytes, n_marks: int) -> tuple[Steps, Mask]:
     """Exponents written as ``e-05`` (``n_marks`` 2) or ``e5`` (1), and which cells are written so."""
     digits = cells[n_marks:] - np.uint8(48)
     fits = ((cells[0] | 32) == _E) & (digits <= 9).all(axis=0)
-    exponents = 10 ** np.arange(len(digits))[::-1] @ digits.astype(np.int64)
+    exponents = (10.0 ** np.arange(len(digits))[::-1] @ digits.astype(np.float64)).astype(np.int64)
     if n_marks > 1:
         minus = cells[1] == _DASH
         fits &= minus | (cells[1] == _PLUS)
