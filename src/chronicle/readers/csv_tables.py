@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import BadLog
+from chronicle.metrics.counters import TIME_NAMES
 from chronicle.model import Attempt, Fault, Place, Series
 from chronicle.readers.columns import (
     LENGTH,
@@ -35,6 +36,7 @@ from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import flat
 from chronicle.readers.runs_in_table import (
     EXTREMES,
+    PHASE_NAMES,
     RUN_NAMES,
     attempts_of,
     is_metric,
@@ -47,6 +49,8 @@ from chronicle.readers.text import Head, clean, from_json, head_lines
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
 
+# Columns of text beside which numbers are told from other tables.
+_NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
@@ -73,11 +77,13 @@ def identify(head: Head) -> bool:
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
-    shares = [_share_of_numbers(row) if len(row) == len(header) else 0.0 for row in body]
+    whole = [row for row in body if len(row) == len(header)]
     if any(map(counts_steps, header)):
-        return not body or max(shares) >= 0.5
+        cells = [i for i, name in enumerate(header) if column_key(name) not in _NAMES_AND_DATES]
+        shares = [_share_of_numbers([row[i] for i in cells]) for row in whole]
+        return not body or max(shares, default=0.0) >= 0.5
     return (not any(numeric) or bool(loss_of(head.path))) and (
-        2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
+        2 * sum(_share_of_numbers(row) > 0.5 for row in whole) >= max(len(body), 1)
     )
 
 

@@ -75,7 +75,8 @@ def runs(path: Path) -> list[str]:
     Raises:
         BadLog: as `read`.
     """
-    return [run for run in runs_of(path, columns_of(_rows(whole_document(path)[0]))) if run]
+    tables = list(islice(_tables(whole_document(path)[0]), MAX_TABLES))
+    return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
 
 
 def read(path: Path) -> list[Attempt]:
@@ -85,15 +86,16 @@ def read(path: Path) -> list[Attempt]:
         BadLog: it is no whole JSON document, or holds no number.
     """
     document, faults = whole_document(path)
-    rows = _rows(document) or _named_by_file(document, path)
+    tables = list(islice(_tables(document), MAX_TABLES))
+    rows = _rows(tables) or _named_by_file(document, path)
+    logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
     told = leaves("", document, "/") if isinstance(document, dict) else ()
-    facts = named_facts((name, value) for name, value in told if not _OF_TABLE.search(name))
+    facts = named_facts(fact for fact in told if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
     return attempts_of(path, len(rows), columns_of(rows), facts=facts, faults=faults)
 
 
-def _rows(document: Any) -> list[Row]:
+def _rows(found: list[Table]) -> list[Row]:
     """The rows of all tables. Those that count nothing run over the same iterations, side by side."""
-    found = list(islice(_tables(document), MAX_TABLES))
     if len(found) == 1 and not names_a_phase(found[0].path):
         return found[0].rows
     parallel = [table for table in found if not table.counted]

@@ -22,7 +22,7 @@ import orjson
 from chronicle.errors import BadLog
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, number
+from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
 from chronicle.readers.text import (
@@ -189,7 +189,7 @@ class JsonLog:
                 at = np.array(shape.lines)
                 rows = at + (self.n_rows - np.searchsorted(passed_over, at))
             for name, cells in shape.columns.items():
-                _add_cells(self._builder(name), rows, cells)
+                self._builder(name).extend(rows, cells)
         self.n_rows += len(lines) - len(passed_over)
 
     def _line(self, line_number: int, line: bytes, place: int, *, unfinished: bool) -> bool:
@@ -237,18 +237,11 @@ def _measures(row: Row) -> bool:
 # --- records of one shape ---
 
 
-class _Cells(NamedTuple):
-    """The cells of a column in some rows, and of which types they are."""
-
-    values: Sequence[Any]
-    types: set[type]
-
-
 class _Shape(NamedTuple):
     """Records with the same keys in the same order, all of them rows: numbers of their lines, and columns."""
 
     lines: Sequence[int]
-    columns: dict[str, _Cells]
+    columns: dict[str, Sequence[Any]]
 
 
 def _records(lines: Sequence[bytes]) -> list[Any]:
@@ -279,23 +272,23 @@ def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shap
     shapes = list[_Shape]()
     for key, lines in by_keys.items():
         columns = _flat_columns(key, [records[i] for i in lines]) if key else {}
-        if any(counts(name) and type(None) not in cells.types for name, cells in columns.items()):
+        if any(counts(name) and None not in cells for name, cells in columns.items()):
             shapes.append(_Shape(lines, columns))
     return shapes
 
 
 def _flat_columns(
     keys: Sequence[str], records: Sequence[Row], prefix: str = "", depth: int = 0
-) -> dict[str, _Cells]:
+) -> dict[str, Sequence[Any]]:
     """The columns of records with the same keys, as `cells_of` names their cells; {} where it must be asked.
 
     That is for lists, objects that are not all of one shape, and names that two paths share.
     """
-    columns: dict[str, _Cells] = {}
+    columns: dict[str, Sequence[Any]] = {}
     n_columns = 0
     for key, values in zip(keys, zip(*map(dict.values, records), strict=True), strict=True):
         name, types = prefix + clean(key), set(map(type, values))
-        inner = {name: _Cells(values, types)}
+        inner: dict[str, Sequence[Any]] = {name: values}
         if dict in types:
             shapes = set(map(tuple, values)) if types == {dict} and depth < MAX_DEPTH else set()
             inner = _flat_columns(shapes.pop(), values, f"{name}/", depth + 1) if len(shapes) == 1 else {}
@@ -304,21 +297,6 @@ def _flat_columns(
         columns |= inner
         n_columns += len(inner)
     return columns if len(columns) == n_columns else {}
-
-
-def _add_cells(builder: Builder, rows: Steps | range, cells: _Cells) -> None:
-    """Adds cells of a column: numbers in one go, any others one by one."""
-    values, types = cells
-    if types <= {float, int, bool}:
-        dtype = np.int64 if builder.whole and float not in types else np.float64
-        try:
-            builder.add_numbers(rows, np.fromiter(values, dtype, len(values)))
-            return
-        except OverflowError:  # a whole number of more than 63 bits
-            pass
-    texts = {value: text_of(value) for value in set(values) if type(value) is str} if str in types else {}
-    for row, value in zip(rows, values, strict=True):
-        builder.put(int(row), texts[value] if type(value) is str else value)
 
 
 # --- what readers of JSON share ---
@@ -341,12 +319,6 @@ def cells_of(
         elif kind is list and len(value) <= MAX_LIST and depth < MAX_DEPTH:
             named = {key: value[0]} if len(value) == 1 else {f"{key}/{i}": v for i, v in enumerate(value)}
             yield from cells_of(named, prefix, depth + 1)
-
-
-def text_of(text: str) -> float | str:
-    """A text, or the number that it spells."""
-    parsed = number(text)
-    return clean(text) if parsed is None else parsed
 
 
 def without_steps(rows: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:

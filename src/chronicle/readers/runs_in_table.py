@@ -33,6 +33,7 @@ from chronicle.metrics.counters import TIME_NAMES
 from chronicle.metrics.roles import names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers.columns import Column, attempt_of, column_key, is_counter, number
+from chronicle.readers.step_axis import NO_COLUMN
 
 METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
 PART_NAMES = ("variant", "series")  # what a metric of this name is of, or which one of a title
@@ -69,12 +70,13 @@ def attempts_of(
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
+        n_own, own = _renumbered(of_run) if len(by_run) > 1 else (n_rows, of_run)
         try:
             attempts.append(
                 attempt_of(
                     path,
-                    n_rows,
-                    by_phase(of_run),
+                    n_own,
+                    by_phase(own),
                     name=f"{path.name}: {run}" if len(by_run) > 1 else "",
                     facts={"run": run, **(facts or {})} if run else facts,
                     faults=faults,
@@ -86,6 +88,12 @@ def attempts_of(
     if not attempts:
         raise problems[0]
     return attempts
+
+
+def _renumbered(columns: Columns) -> tuple[int, dict[str, Column]]:
+    """How many rows of a table have a cell in these columns, and the columns with only these rows counted."""
+    rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in columns.values())]))
+    return len(rows), {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in columns.items()}
 
 
 def places_rows(name: str) -> bool:
