@@ -131,7 +131,7 @@ class Builder:
     def extend(self, rows: Steps | range, values: Sequence[Any]) -> None:
         """Cells as JSON holds them, numbers in one go, others one by one. A range stands for all its rows."""
         types = set(map(type, values))
-        if types <= {float, int, bool}:
+        if types <= {float, int, bool} and len(values) > 1:
             dtype = np.int64 if self.whole and float not in types else np.float64
             try:
                 self._parts.append((rows, np.fromiter(values, dtype, len(values))))

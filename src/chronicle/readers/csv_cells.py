@@ -10,7 +10,7 @@ import csv
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +45,9 @@ class Table:
         parts, header = blocks(path, SMALL_BYTES), begin[0] if names else ""
         lines: Iterator[Line] = iter(())
         while block := next(parts, b""):
-            lines = dropwhile(self._is_before, self._lines(block))
+            lines = dropwhile(
+                lambda line: not line[1].strip() or line[1] in self.comments, self._lines(block)
+            )
             if header or (header := next(lines, (0, "", True))[1]):
                 break
         self.delimiter = delimiter_of(header)
@@ -74,9 +76,6 @@ class Table:
             return next(csv.reader([line], delimiter=self.delimiter), [])
         except csv.Error as err:
             raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
-
-    def _is_before(self, line: Line) -> bool:
-        return not line[1].strip() or line[1] in self.comments
 
     # line by line
 
@@ -208,17 +207,13 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
     A line that begins with "#" is a header where the row below it has as many cells, most of them numbers.
     """
     lines = [line for line in start if line.strip()]
-    comments = 0
-    while comments < len(lines) - 1 and _is_comment(*lines[comments : comments + 2]):
-        comments += 1
-    return lines[:comments], lines[comments:]
-
-
-def _is_comment(line: str, below: str) -> bool:
-    delimiter = delimiter_of(line)
-    cells = below.split(delimiter)
-    numbers = sum(number(cell) is not None for cell in cells)
-    return line.startswith("#") and (line.count(delimiter) + 1 != len(cells) or 2 * numbers < len(cells))
+    for comments, (line, below) in enumerate(pairwise(lines)):
+        delimiter = delimiter_of(line)
+        cells = below.split(delimiter)
+        numbers = sum(number(cell) is not None for cell in cells)
+        if line[0] != "#" or (line.count(delimiter) + 1 == len(cells) and 2 * numbers >= len(cells)):
+            return lines[:comments], lines[comments:]
+    return lines[:-1], lines[-1:]
 
 
 def has_decimal_commas(lines: Sequence[str], delimiter: str) -> bool:

@@ -190,7 +190,9 @@ def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
     columns = {
         clean(key): cells
         for key, cells in lists.items()
-        if isinstance(cells, list) and len(cells) >= MIN_CELLS and all(map(_is_cell, cells))
+        if isinstance(cells, list)
+        and len(cells) >= MIN_CELLS
+        and all(isinstance(cell, int | float | None) for cell in cells)
     }
     if not any(map(_moves, columns)) and not _measures(path, columns):
         return []
@@ -224,10 +226,6 @@ def names_a_phase(path: str) -> bool:
     """Whether the last part of a path says that it is of the training, or of an evaluation."""
     words = set(re.split(r"[\W\d_]+", path.rpartition("/")[2].lower()))
     return bool(words & (OF_TRAINING | OF_EVALUATION))
-
-
-def _is_cell(cell: Any) -> bool:
-    return cell is None or isinstance(cell, int | float)
 
 
 def _moves(name: str) -> bool:

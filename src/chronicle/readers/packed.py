@@ -61,11 +61,6 @@ def plain_name(path: Path) -> str:
     return path.stem if path.suffix.lower() in _SUFFIXES else path.name
 
 
-def is_packed(path: Path) -> bool:
-    """Whether the content is an archive. Raises OSError."""
-    return begins_archive(head(path))
-
-
 def begins_archive(start: bytes) -> bool:
     """Whether an archive begins so."""
     return _decompressor(start) is not None
@@ -138,18 +133,20 @@ def _made(make: Callable[[], Any], path: Path) -> Any:
         raise LogError(str(path), str(err)) from None
 
 
+def respelled(attempt: Attempt, spell: Callable[[str], str]) -> Attempt:
+    """The attempt with its sources, and the places of its faults, spelled in another way."""
+    faults = tuple(relocated(fault, spell) for fault in attempt.faults)
+    return replace(attempt, sources=tuple(map(spell, attempt.sources)), faults=faults)
+
+
 def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
     """What was read of ``file``, under the names of the archive at ``path``, with the archive's own state."""
-    faults = [
-        relocated(fault, lambda source: source.replace(str(file.path), str(path))) for fault in attempt.faults
-    ]
-    if file.state == DAMAGED:
-        faults.append(Fault(Place(str(path)), "the archive is damaged; read up to there"))
+    attempt = respelled(attempt, lambda source: source.replace(str(file.path), str(path)))
+    damage = Fault(Place(str(path)), "the archive is damaged; read up to there")
     return replace(
         attempt,
         name=path.name + attempt.name.removeprefix(file.path.name),
-        sources=tuple(source.replace(str(file.path), str(path)) for source in attempt.sources),
-        faults=tuple(faults),
+        faults=(*attempt.faults, *([damage] if file.state == DAMAGED else [])),
         truncated=attempt.truncated or bool(file.state),
     )
 

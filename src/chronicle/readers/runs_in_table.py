@@ -114,11 +114,11 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
-    value = _first(by_key, VALUE_NAMES)
+    value = next((by_key[key] for key in VALUE_NAMES if key in by_key), "")
     runs = _split(columns, keys) if keys else _exported(columns)
     if value and not columns[value].is_text and (metrics := _metrics(columns, by_key)):
         return {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
-    return by_file(path, columns) if list(runs) == [""] else runs
+    return by_file(path, dict(columns)) if list(runs) == [""] else runs
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
@@ -131,10 +131,6 @@ def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
     parts = [texts[key] for key in PART_NAMES if key in texts]
     telling = [name for name in columns if name in wholes and len(set(columns[name].values)) > 1]
     return (telling or wholes[:1]) + parts
-
-
-def _first(by_key: Mapping[str, str], keys: Sequence[str]) -> str:
-    return next((by_key[key] for key in keys if key in by_key), "")
 
 
 def _names_runs(column: Column) -> bool:
@@ -316,13 +312,15 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     return 2 * len(numbers) > len(cells) and (role_of(name) in _SCORES or (named and not _are_whole(numbers)))
 
 
-def by_file(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
+def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
     """Columns by run, where the name of the file alone says that they are losses; one run "" else.
 
     Where several columns have names that say nothing of a part, of data or of a phase, each is that of a run:
     who logs parts of one training says so.
     """
-    columns = _of_score(path, columns)
+    if role_of(path.stem) in _SCORES:  # alone, `train` and `val` are those of a loss
+        phases = OF_TRAINING | OF_EVALUATION
+        columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}
     loss = loss_of(path)
     metrics = [name for name in columns if not is_counter(name)]
     if not loss or any(map(names_a_loss, metrics)):
@@ -334,12 +332,6 @@ def by_file(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     alone = len(silent) == 1 and column_key(silent[0]) in _VALUE
     named = {name: loss if alone else f"{loss}/{name}" for name in silent}
     return {"": {named.get(name, name): column for name, column in columns.items()}}
-
-
-def _of_score(path: Path, columns: Columns) -> dict[str, Column]:
-    """Columns `train` and `val` of `accuracy.csv` under that name, for alone they are those of a loss."""
-    phases = (OF_TRAINING | OF_EVALUATION) if role_of(path.stem) in _SCORES else frozenset[str]()
-    return {f"{path.stem}/{n}" if plain(n) in phases else n: column for n, column in columns.items()}
 
 
 def _is_aside(name: str, column: Column) -> bool:
