@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ from chronicle.readers.text import Head, clean, from_json, head_lines
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
 
-# Columns of text beside which numbers are told from other tables.
+# Columns whose texts say nothing of whether a table that counts is a log.
 _NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
@@ -77,14 +78,13 @@ def identify(head: Head) -> bool:
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
-    whole = [row for row in body if len(row) == len(header)]
-    if any(map(counts_steps, header)):
-        cells = [i for i, name in enumerate(header) if column_key(name) not in _NAMES_AND_DATES]
-        shares = [_share_of_numbers([row[i] for i in cells]) for row in whole]
+    counts = any(map(counts_steps, header))
+    apart = [counts and column_key(name) in _NAMES_AND_DATES for name in header]
+    shares = [_share_of_numbers(row, apart) for row in body if len(row) == len(header)]
+    if counts:
         return not body or max(shares, default=0.0) >= 0.5
-    return (not any(numeric) or bool(loss_of(head.path))) and (
-        2 * sum(_share_of_numbers(row) > 0.5 for row in whole) >= max(len(body), 1)
-    )
+    named = not any(numeric) or bool(loss_of(head.path))
+    return named and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
 
 
 def _begin(start: Sequence[str]) -> list[list[str]]:
@@ -102,10 +102,12 @@ def _begin(start: Sequence[str]) -> list[list[str]]:
     return list(csv.reader(even, delimiter=delimiter))
 
 
-def _share_of_numbers(row: Sequence[str]) -> float:
-    """Which part of the cells are numbers or blank; 0 where none is a number."""
+def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
+    """The share of numbers and blanks among the cells but for texts that stand ``apart``; 0 without numbers."""
     numbers = sum(number(cell) is not None for cell in row)
-    return (numbers + sum(map(is_blank, row))) / len(row) if numbers else 0.0
+    told = numbers + sum(map(is_blank, row))
+    left_out = sum(number(cell) is None and not is_blank(cell) for cell in compress(row, apart))
+    return told / (len(row) - left_out) if numbers else 0.0
 
 
 def lacks(path: Path) -> str:
