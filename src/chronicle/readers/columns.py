@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,22 +38,8 @@ from chronicle.readers.step_axis import (
 )
 from chronicle.readers.text import clean
 
-__all__ = [
-    "BLANK",
-    "NAN",
-    "Builder",
-    "Column",
-    "attempt_of",
-    "column_key",
-    "counted_by",
-    "counts_steps",
-    "is_blank",
-    "is_counter",
-    "iso_seconds",
-    "number",
-    "step_rank",
-    "unix",
-]
+__all__ = ["Column", "column_key", "counted_by", "counts_steps", "is_counter", "step_rank"]  # of step_axis
+__all__ += ["BLANK", "NAN", "Builder", "attempt_of", "is_blank", "iso_seconds", "number", "text_of", "unix"]
 
 BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
 NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}
@@ -118,10 +105,8 @@ class Builder:
 
     def _value(self, cell: str) -> float | str | None:
         if self.whole:
-            try:
+            with suppress(ValueError):
                 return int(cell)
-            except ValueError:
-                pass
         value = number(cell)
         if value is None and is_blank(cell):
             return None
@@ -215,8 +200,7 @@ def attempt_of(
     if axis.told:
         facts = {"step_counter": axis.told, **(facts or {})}
     clock, times = _times(columns, n_rows)
-    metrics = {name: column for name, column in numbers.items() if name not in (axis.name, clock)}
-    series = {name: _series(name, column, steps, times) for name, column in metrics.items()}
+    series = {n: _series(n, c, steps, times) for n, c in numbers.items() if n not in (axis.name, clock)}
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
@@ -232,7 +216,6 @@ def attempt_of(
 
 
 def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
-    """A metric at the steps and times of its rows."""
     values = column.values.astype(np.float64, copy=False)
     if counts_steps(metric):
         values = values + 0.0  # a counter is never -0.0, however its cells were written
@@ -270,9 +253,7 @@ def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
     """Unix seconds from ISO 8601 texts, UTC where they name no zone; None where most are something else."""
     times = np.full(len(cells), np.nan)
     for row, cell in enumerate(cells):
-        try:
+        with suppress(ValueError, OverflowError):
             moment = datetime.fromisoformat(cell.strip())
             times[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
-            continue
     return times if 2 * np.count_nonzero(~np.isnan(times)) > len(cells) else None

@@ -103,7 +103,7 @@ def _begin(start: Sequence[str]) -> list[list[str]]:
 
 
 def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
-    """The share of numbers and blanks among the cells but for texts that stand ``apart``; 0 without numbers."""
+    """The share of numbers and blanks among cells, but for texts that stand ``apart``; 0 without numbers."""
     numbers = sum(number(cell) is not None for cell in row)
     told = numbers + sum(map(is_blank, row))
     left_out = sum(number(cell) is None and not is_blank(cell) for cell in compress(row, apart))
@@ -208,7 +208,10 @@ def read_folder(path: Path) -> list[Attempt]:
     series, faults, truncated = dict[str, Series](), list[Fault](), False
     for folder, file in _metric_files(path):
         try:
-            metric = _metric(file)
+            table = Table(file)
+            column = next((name for name in reversed(table.names) if not counts_steps(name)), "")
+            wanted = {n: c for n, c in table.columns.items() if n in (column, "step", "timestamp")}
+            metric = attempt_of(file, table.n_rows, wanted, faults=table.faults, truncated=table.truncated)
         except BadLog as problem:
             faults.append(Fault(Place(str(file)), problem.problem))
             continue
@@ -230,11 +233,3 @@ def _metric_files(path: Path) -> Iterator[tuple[Path, Path]]:
         if files:
             yield from ((folder, file) for file in files)
             return
-
-
-def _metric(file: Path) -> Attempt:
-    """The column of a file that is neither step nor clock."""
-    table = Table(file)
-    column = next((name for name in reversed(table.names) if not counts_steps(name)), "")
-    wanted = {n: c for n, c in table.columns.items() if n == column or n in ("step", "timestamp")}
-    return attempt_of(file, table.n_rows, wanted, faults=table.faults, truncated=table.truncated)

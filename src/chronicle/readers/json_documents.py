@@ -149,27 +149,21 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
     loss = loss_of(path)
     if not loss or not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
-    floats = sum(isinstance(value, float) for value in document)
-    return (
-        [{loss: value} if isinstance(value, int | float) else {} for value in document]
-        if floats > len(document) / 2
-        else []
-    )
+    if 2 * sum(isinstance(value, float) for value in document) <= len(document):
+        return []
+    return [{loss: value} if isinstance(value, int | float) else {} for value in document]
 
 
 def _downloaded(document: Any, metric: str) -> list[Row]:
     """The rows of what TensorBoard gives as JSON: time, step and value, named after the file; else []."""
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
-    whole = (
-        isinstance(row, list)
-        and len(row) == 3
-        and all(isinstance(cell, int | float) for cell in row)
-        and _FIRST_TIME < row[0] < _LAST_TIME
-        and isinstance(row[1], int)
-        for row in document
-    )
-    return [{"wall_time": t, "step": s, metric: v} for t, s, v in document] if all(whole) else []
+    for row in document:
+        if not isinstance(row, list) or len(row) != 3 or not all(isinstance(one, int | float) for one in row):
+            return []
+        if not _FIRST_TIME < row[0] < _LAST_TIME or not isinstance(row[1], int):
+            return []
+    return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
 
 
 def _numbered(value: Any) -> dict[int, Any]:

@@ -234,11 +234,9 @@ def _record(line: bytes) -> Any:
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
     """The objects among the records by shape, if all of a shape are surely rows, by a key that ``counts``."""
     keys = [tuple(record) if type(record) is dict else None for record in records]
-    by_keys: dict[tuple[str, ...] | None, Any] = {keys[0]: range(len(keys))}
-    if len(set(keys)) > 1:
-        by_keys = defaultdict(list)
-        for i, key in enumerate(keys):
-            by_keys[key].append(i)
+    by_keys = defaultdict[tuple[str, ...] | None, list[int]](list)
+    for i, key in enumerate(keys):
+        by_keys[key].append(i)
     shapes = list[_Shape]()
     for key, lines in by_keys.items():
         columns = _flat_columns(key, [records[i] for i in lines]) if key else {}

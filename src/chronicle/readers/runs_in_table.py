@@ -211,7 +211,6 @@ def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, 
 
 
 def _joined(texts: Sequence[Column], n_rows: int) -> Column:
-    """The texts of each row joined with "/"."""
     if len(texts) == 1:
         return texts[0]
     names = [""] * n_rows
