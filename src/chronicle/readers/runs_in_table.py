@@ -213,12 +213,12 @@ def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, 
 def _joined(texts: Sequence[Column], n_rows: int) -> Column:
     if len(texts) == 1:
         return texts[0]
-    names = [""] * n_rows
+    names = np.full(n_rows, "", object)
     for column in texts:
-        for row, text in zip(column.rows.tolist(), column.values.tolist(), strict=True):
-            names[row] = f"{names[row]}/{text}" if names[row] else str(text)
-    rows = [row for row, name in enumerate(names) if name]
-    return Column(np.array([names[row] for row in rows], object), np.array(rows, np.int64))
+        parted = np.where(names[column.rows] == "", "", "/")
+        names[column.rows] += parted.astype(object) + column.values
+    rows = np.flatnonzero(names != "")
+    return Column(names[rows], rows)
 
 
 # --- phases ---
