@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from chronicle.build.runs import Run
     from chronicle.model import Diagnosis, Timeline
+    from chronicle.story import Story
     from chronicle.workspace.folders import Workspace
 
 
@@ -39,18 +41,28 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
+class Words(click.Choice[str]):
+    """One of the words that a module of chronicle lists, which is loaded when they are first asked for."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._home, self.case_sensitive = (module, name), True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        module, name = self._home
+        return tuple(map(str, getattr(import_module(f"chronicle.{module}"), name)))
+
+
 PATH = _Path(path_type=Path)
-VERDICTS = click.Choice(["good", "unexpected", "worrying", "bad"])
-ENGINES = click.Choice(["mkdocs", "properdocs", "zensical"])
-PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
+VERDICTS = Words("model", "Verdict")
+PRESETS = Words("classify.presets", "PRESETS")
 DAY = click.DateTime(["%Y-%m-%d"])
-SHELLS = click.Choice(["bash", "zsh", "fish"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FAIL_ON = click.option(
     "--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one."
 )
-ENGINE = click.option("--engine", type=ENGINES, help="Site engine.")
+ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine.")
 
 
 @click.group(context_settings=CONTEXT)
@@ -153,26 +165,19 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     from chronicle.build.entry import machine_faults
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
-    from chronicle.cli.terminal import comparison_lines, flagged_by
-    from chronicle.story import tell
 
-    verdicts, unreadable = [], False
-    for run, timeline, diagnosis, problems in _diagnosed(paths):
-        if timeline is not None and diagnosis is not None:
-            compared = [*flagged_by(timeline, diagnosis, presets)]
-            story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
-            verdicts.append(story.verdict)
-            if as_json:
-                faults = machine_faults(timeline)
-                _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
-            else:
-                beside = (
-                    terminal.printable(line) for c in compared for line in comparison_lines(c, diagnosis)
-                )
-                lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
-                click.echo("\n".join((*lines, *(f"  {line}" for line in beside))))
-        unreadable |= terminal.complain(*problems)
-    sys.exit(terminal.exit_code(verdicts, fail_on or "", unreadable))
+    verdicts, told = [], _Told(paths)
+    for run, timeline, diagnosis, story in told:
+        compared = [*terminal.flagged_by(timeline, diagnosis, presets)]
+        verdicts.append(story.verdict)
+        if as_json:
+            faults = machine_faults(timeline)
+            _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
+        else:
+            beside = (line for one in compared for line in terminal.comparison_lines(one, diagnosis))
+            lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
+            click.echo("\n".join((*lines, *(f"  {terminal.printable(line)}" for line in beside))))
+    sys.exit(terminal.exit_code(verdicts, fail_on or "", told.unreadable))
 
 
 @cli.command(short_help="Explain a diagnosis, or one finding of it.")
@@ -186,24 +191,19 @@ def explain(run: Path, finding: str) -> None:
     them. FINDING is its number or id, or a pattern: also one not found.
     """
     from chronicle.cli import terminal
-    from chronicle.cli.terminal import explain as explanation
     from chronicle.pages import load_gallery
-    from chronicle.story import tell
     from chronicle.workspace.folders import Workspace
 
     folders = (Workspace.find(Path.cwd()) or Workspace(Path.cwd())).galleries
-    told = find_spec("yaml") is not None  # the pages need [site]
-    pages = {page.id: page for page in load_gallery(folders)} if told else {}
-    unreadable = False
-    for one, timeline, diagnosis, problems in _diagnosed(_named(run)):
-        if timeline is not None and diagnosis is not None:
-            story = tell(timeline, diagnosis, one.folder.config, one.folder.notes)
-            lines = (one.run_id, *explanation(diagnosis, story, finding, pages))
-            click.echo("\n".join(map(terminal.printable, lines)))
-        unreadable |= terminal.complain(*problems)
-    if not told:
+    has_pages = find_spec("yaml") is not None  # the pages need [site]
+    pages = {page.id: page for page in load_gallery(folders)} if has_pages else {}
+    told = _Told(_named(run))
+    for one, _, diagnosis, story in told:
+        lines = (one.run_id, *terminal.explain(diagnosis, story, finding, pages))
+        click.echo("\n".join(map(terminal.printable, lines)))
+    if not has_pages:
         click.echo("Likely causes stand on the pages of patterns, which are read with the extra `site`.")
-    sys.exit(int(unreadable))
+    sys.exit(int(told.unreadable))
 
 
 @cli.command(short_help="Show what differs between runs.")
@@ -215,15 +215,12 @@ def compare(runs: tuple[Path, ...]) -> None:
     last learning rate, and the events of all of them in the order of steps. The site draws them over each
     other: tick them on its page Browse.
     """
-    from chronicle.cli import comparing, terminal
-    from chronicle.story import tell
+    from chronicle.cli import comparing
 
-    compared, unreadable = [], False
-    for run, timeline, diagnosis, problems in _diagnosed(_named(*runs)):
-        if timeline is not None and diagnosis is not None:
-            story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
-            compared.append(comparing.Compared(run.run_id, timeline, story, run.folder.config))
-        unreadable |= terminal.complain(*problems)
+    told = _Told(_named(*runs))
+    compared = [
+        comparing.Compared(r.run_id, timeline, story, r.folder.config) for r, timeline, _, story in told
+    ]
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
     if len(compared) > comparing.MOST:
@@ -231,7 +228,7 @@ def compare(runs: tuple[Path, ...]) -> None:
             f"there are {len(compared)} runs. Remedy: name no more than {comparing.MOST} of them"
         )
     click.echo("\n".join(comparing.lines(compared)))
-    sys.exit(int(unreadable))
+    sys.exit(int(told.unreadable))
 
 
 @cli.command(short_help="Show what was understood of a log, and what not.")
@@ -376,7 +373,7 @@ def schema(what: str) -> None:
 
 
 @cli.command(short_help="Print the completion script of a shell.")
-@click.argument("shell", type=SHELLS)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script of a shell: chronicle completion bash >> ~/.bashrc"""
     from click.shell_completion import get_completion_class
@@ -400,19 +397,31 @@ def predict(folder: Path) -> dict[str, Any]:
             raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
 
 
-def _diagnosed(
-    paths: tuple[Path, ...],
-) -> Iterator[tuple[Run, Timeline | None, Diagnosis | None, list[str]]]:
-    """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
-    from chronicle.build.runs import runs
+class _Told:
+    """The runs of ``paths``, each read, judged and told.
 
-    for run in runs(*paths):
-        try:
-            yield run, *run.diagnose()
-        except (ConfigError, UsageError):
-            raise
-        except ChronicleError as err:
-            yield run, None, None, [str(err)]
+    What cannot be read is said on stderr, and makes ``unreadable`` true; the other runs go on.
+    """
+
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        self.paths, self.unreadable = paths, False
+
+    def __iter__(self) -> Iterator[tuple[Run, Timeline, Diagnosis, Story]]:
+        from chronicle.build.runs import runs
+        from chronicle.cli.terminal import complain
+        from chronicle.story import tell
+
+        for run in runs(*self.paths):
+            try:
+                timeline, diagnosis, problems = run.diagnose()
+            except (ConfigError, UsageError):
+                raise
+            except ChronicleError as err:
+                problems = [str(err)]
+            else:
+                story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
+                yield run, timeline, diagnosis, story
+            self.unreadable |= complain(*problems)
 
 
 def _named(*runs: Path) -> tuple[Path, ...]:

@@ -10,10 +10,10 @@ import click
 import numpy as np
 
 from chronicle.build.entry import facts
-from chronicle.cli.terminal import badge, event_lines, filled, printable
+from chronicle.cli.terminal import badge, columns, event_lines, filled, printable
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
-from chronicle.model import Event, EventKind, Role, Timeline, Track
+from chronicle.model import Event, EventKind, Floats, Role, Steps, Timeline, Track
 from chronicle.story import Story
 from chronicle.workspace.config import RunConfig
 
@@ -58,14 +58,9 @@ def _table(title: str, letters: str, rows: Sequence[tuple[str, list[str]]]) -> I
     """A title and rows of one cell a run, the columns as wide as what they hold."""
     if not rows:
         return
-    head = ("", [*letters])
-    cut = [(printable(n), [clipped(printable(c), _WIDEST) for c in cells]) for n, cells in (head, *rows)]
-    first = max(len(name) for name, _ in cut)
-    widths = [max(len(cells[k]) for _, cells in cut) for k in range(len(letters))]
+    cut = ((printable(n), *(clipped(printable(c), _WIDEST) for c in cells)) for n, cells in rows)
     yield f"\n{printable(title)}"
-    for name, cells in cut:
-        row = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
-        yield f"  {name:<{first}}  {row}".rstrip()
+    yield from columns([("", *letters), *cut], "  ")
 
 
 def _differing(runs: Sequence[Compared]) -> list[tuple[str, list[str]]]:
@@ -83,7 +78,7 @@ def _differing(runs: Sequence[Compared]) -> list[tuple[str, list[str]]]:
 
 def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
     """The median of each course near places that all of them reach; no rows where there are none."""
-    live = [(t.steps[t.live], t.values[t.live]) for t in tracks]
+    live = [_live(track) for track in tracks]
     if not all(len(steps) for steps, _ in live):
         return []
     first, last = max(int(s.min()) for s, _ in live), min(int(s.max()) for s, _ in live)
@@ -95,7 +90,7 @@ def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
     for place in np.unique(np.linspace(first, last, _PLACES).round().astype(np.int64)).tolist():
         cells = []
         for steps, values in live:
-            near = values[(np.abs(steps - place) <= reach) & np.isfinite(values)]
+            near = values[np.abs(steps - place) <= reach]
             cells.append(level(float(np.median(near))) if len(near) else "–")
         rows.append((f"step {count(place)}", cells))
     return rows
@@ -105,18 +100,22 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
     """Highest and last learning rate of each run, with the steps; no rows where no run logged one."""
     if not any(rates):
         return []
-    highest, last = [], []
+    highest: list[str] = []
+    last: list[str] = []
     for rate in rates:
-        if rate is None or not (rate.live & np.isfinite(rate.values)).any():
-            highest.append("not logged")
-            last.append("not logged")
-            continue
-        kept = rate.live & np.isfinite(rate.values)
-        steps, values = rate.steps[kept], rate.values[kept]
-        top = int(np.argmax(values))
-        highest.append(f"{level(float(values[top]))} at {count(int(steps[top]))}")
-        last.append(f"{level(float(values[-1]))} at {count(int(steps[-1]))}")
+        steps, values = _live(rate) if rate is not None else (np.empty(0), np.empty(0))
+        for at, cells in ((np.argmax, highest), (lambda known: len(known) - 1, last)):
+            row = int(at(values)) if len(values) else -1
+            cells.append(
+                f"{level(float(values[row]))} at {count(int(steps[row]))}" if row >= 0 else "not logged"
+            )
     return [("highest", highest), ("last", last)]
+
+
+def _live(track: Track) -> tuple[Steps, Floats]:
+    """Steps and values of a track on the course that the run kept, as far as they are finite."""
+    kept = track.live & np.isfinite(track.values)
+    return track.steps[kept], track.values[kept]
 
 
 def _events(letters: str, runs: Sequence[Compared]) -> Iterator[str]:

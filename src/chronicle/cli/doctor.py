@@ -17,7 +17,7 @@ import click
 import numpy as np
 
 from chronicle.build.schema import to_json
-from chronicle.cli.terminal import printable
+from chronicle.cli.terminal import columns, printable
 from chronicle.errors import LogError
 from chronicle.metrics.roles import by_values
 from chronicle.metrics.values import count, level, plural
@@ -337,12 +337,17 @@ def _attempt_lines(attempt: AttemptSummary) -> Iterator[str]:
     yield printable(f"  attempt {attempt.name}: {reach}{numbers}{cut}")
     if attempt.counter:
         yield printable(f"    steps are counted by {attempt.counter}")
-    listed = attempt.metrics[:MOST_METRICS]
-    width = max((len(printable(m.metric)) for m in listed), default=0)
-    for m in listed:
-        name, unit = printable(m.metric), printable(m.unit or "unit not declared")
-        ends = f"{level(m.first)} … {level(m.last)}"
-        why = f"  (by its values: {printable(m.why)})" if m.why else ""
-        yield f"    {name:<{width}}  {m.role:<16}  {unit:<17}  {count(m.points):>9} points  {ends}{why}"
+    rows = [
+        (
+            printable(m.metric),
+            m.role,
+            printable(m.unit or "unit not declared"),
+            f"{count(m.points):>9} points",
+            f"{level(m.first)} … {level(m.last)}",
+            f"(by its values: {printable(m.why)})" if m.why else "",
+        )
+        for m in attempt.metrics[:MOST_METRICS]
+    ]
+    yield from columns(rows, "    ")
     if len(attempt.metrics) > MOST_METRICS:
         yield f"    and {plural(len(attempt.metrics) - MOST_METRICS, 'further metric')}"

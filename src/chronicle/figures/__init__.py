@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from chronicle.figures.layout import Empty, Plan, Scene, scene, share, thumb, whole, zoom
+from chronicle.figures.layout import Plan, Scene, empty, scene, share, thumb, whole, zoom
+from chronicle.figures.sheet import Sheet
 from chronicle.figures.style import NARROW, THUMBNAIL, WIDE, literal
 from chronicle.metrics.values import plural
 from chronicle.model import Diagnosis, Event, Figure, Timeline
@@ -48,8 +49,8 @@ def draw(
     """
     run = scene(timeline, diagnosis)
     if run is None:
-        blank = {variant: Empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
-        return (Figure("whole", _painted("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
+        blank = {variant: empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
+        return (Figure("whole", _written("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
     over = scene(timeline, diagnosis, x) if x is not None else None
     told = {event.mark: event for event in events if event.patterns}
     figures = [_whole(over or run, folder, title, told, x), *_zooms(run, folder, told)]
@@ -84,13 +85,17 @@ def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
         yield Figure(name, _painted(name, plans, folder), alt, caption)
 
 
-def _painted(name: str, plans: Mapping[str, Plan | Empty], folder: Path) -> Files:
+def _painted(name: str, plans: Mapping[str, Plan], folder: Path) -> Files:
+    return _written(name, {variant: plan.paint() for variant, plan in plans.items()}, folder)
+
+
+def _written(name: str, sheets: Mapping[str, Sheet], folder: Path) -> Files:
     """The files of a figure, wide and narrow, each with its width and height."""
     files = {}
-    for variant, plan in plans.items():
+    for variant, sheet in sheets.items():
         file = f"{name}-{variant}.svg"
-        (folder / file).write_bytes(plan.paint().svg())
-        files[variant] = (file, int(plan.width), int(plan.height))
+        (folder / file).write_bytes(sheet.svg())
+        files[variant] = (file, int(sheet.width), int(sheet.height))
     return files
 
 

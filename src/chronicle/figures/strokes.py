@@ -25,6 +25,7 @@ Mask = NDArray[np.bool_]
 _DOTS_BELOW, _DOT_PX = 60, 5  # points of a segment, if there is room: each is seen as one
 _TALL = 6.0  # times the median column: drawn at full strength, so that one sample among a million is seen
 _CLIP_GAP_PX = 60  # marks of clipped values that are closer share one value
+_ROW_SHARE = 0.16  # of the height: room at the top for a row of marks
 _FAR = 50.0  # spans beyond the frame; further out a renderer overflows
 _CROSS_PX = 6  # a column of crosses
 _NAME_STRIDE_PX = 12
@@ -152,7 +153,7 @@ class Clip:
 
     def paint(self, pane: Pane, room: Room) -> None:
         """A triangle on the frame at the true step, and beside it the true value, where it covers least."""
-        x = float(pane.x(np.array([self.x]))[0])
+        x = pane.x(self.x)
         y, way = (pane.top, 1) if self.above else (pane.foot, -1)
         pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
         width = label_px(true_value(self.value))
@@ -201,7 +202,7 @@ class Curves:
     def of(cls, panel: Panel, scale: Scale, height: float, window: Window) -> Curves:
         gaps = missing(panel, window)
         if gaps:
-            scale = scale.with_headroom()
+            scale = replace(scale, high=scale.beyond(_ROW_SHARE))
         return cls(panel, scale, strokes(panel, scale, window), clips(panel, scale, window), gaps, height)
 
     def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
@@ -366,7 +367,7 @@ def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Cl
     for line in panel.lines:
         for s in line.segments:
             rows = np.flatnonzero((s.values > edge) if above else (s.values < edge))
-            rows = rows[_within(s.steps[rows], window) & np.isfinite(s.values[rows])]
+            rows = rows[window.holds(s.steps[rows]) & np.isfinite(s.values[rows])]
             for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
                 i = run[np.argmax(sign * s.values[run])]
                 token = line.token if s.live else "dead"
@@ -380,7 +381,7 @@ def missing(panel: Panel, window: Window) -> Missing | None:
     if all(np.isfinite(s.values).all() for s in parts):
         return None
     steps, values = np.concatenate([s.steps for s in parts]), np.concatenate([s.values for s in parts])
-    odd = ~np.isfinite(values) & _within(steps, window)
+    odd = ~np.isfinite(values) & window.holds(steps)
     if not odd.any():
         return None
     words = [word for word, test in (("NaN", np.isnan), ("Inf", np.isinf)) if test(values[odd]).any()]
@@ -388,7 +389,3 @@ def missing(panel: Panel, window: Window) -> Missing | None:
     column = np.round((steps[odd] - window.first) * (columns / (window.last - window.first)))
     _, firsts = np.unique(column, return_index=True)
     return Missing(steps[odd][firsts], "/".join(words))
-
-
-def _within(steps: Floats, window: Window) -> Mask:
-    return (steps >= window.first) & (steps <= window.last)

@@ -25,14 +25,11 @@ def changes(ground: Ground) -> Iterator[Event]:
         (Role.BATCH_SIZE, EventKind.BATCH, "batch size", _BATCH_LOG),
     ):
         tracks = ground.timeline.by_role(role)
-        if not tracks:
-            continue
-        track = max(tracks, key=len)
-        found = [(k, i) for k in np.unique(track.attempt).tolist() for i in _jumps(track, k, least)]
-        if len(found) > _MOST:
-            yield _ramp(ground, track, kind, name, found)
-        else:
-            yield from (_change(ground, track, kind, name, k, i) for k, i in found)
+        track = max(tracks, key=len, default=None)
+        if track is not None:
+            found = [(k, i) for k in np.unique(track.attempt).tolist() for i in _jumps(track, k, least)]
+            groups = [found] if len(found) > _MOST else [[jump] for jump in found]
+            yield from (_event(ground, track, kind, name, group) for group in groups)
 
 
 def _jumps(track: Track, attempt: int, least: float) -> list[int]:
@@ -47,37 +44,28 @@ def _jumps(track: Track, attempt: int, least: float) -> list[int]:
     return found
 
 
-def _change(ground: Ground, track: Track, kind: EventKind, name: str, attempt: int, row: int) -> Event:
-    before = track.values[:row][track.attempt[:row] == attempt][-1]
-    after, step = track.values[row], int(track.steps[row])
-    verb = "rose" if after > before else "fell"
-    ends = f"{stated(before)} to {stated(after)}"
-    return Event(
-        f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{step}",
-        kind,
-        kind.value.capitalize(),
-        f"The {name} {verb} from {ends} at {ground.axis.place(step)}.",
-        f"{name} {stated(before)} → {stated(after)} at {ground.axis.place(step)}",
-        step=step,
-        attempt=ground.timeline.attempts[attempt].name,
-        live=bool(track.live[row]),
-        numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
-    )
-
-
-def _ramp(ground: Ground, track: Track, kind: EventKind, name: str, found: list[tuple[int, int]]) -> Event:
-    (attempt, first), (_, last) = found[0], found[-1]
+def _event(ground: Ground, track: Track, kind: EventKind, name: str, jumps: list[tuple[int, int]]) -> Event:
+    """One jump, or all of them as one ramp: (attempt, row) of each."""
+    (attempt, first), (_, last) = jumps[0], jumps[-1]
     begin, end = int(track.steps[first]), int(track.steps[last])
-    before, after = float(track.values[max(first - 1, 0)]), float(track.values[last])
-    told = f"The {name} changed {count(len(found))} times over {ground.axis.places(begin, end)}, "
+    before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
+    ends = f"from {stated(before)} to {stated(after)}"
+    if len(jumps) == 1:
+        where = f"at {ground.axis.place(begin)}"
+        sentence = f"The {name} {'rose' if after > before else 'fell'} {ends} {where}."
+    else:
+        where = f"in {count(len(jumps))} stages"
+        over = ground.axis.places(begin, end)
+        sentence = f"The {name} changed {count(len(jumps))} times over {over}, {ends}."
     return Event(
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
         kind.value.capitalize(),
-        f"{told}from {stated(before)} to {stated(after)}.",
-        f"{name} {stated(before)} → {stated(after)} in {count(len(found))} stages",
+        sentence,
+        f"{name} {stated(before)} → {stated(after)} {where}",
         step=begin,
-        end_step=end,
+        end_step=end if len(jumps) > 1 else None,
         attempt=ground.timeline.attempts[attempt].name,
+        live=bool(track.live[first]),
         numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
     )

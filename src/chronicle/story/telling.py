@@ -23,7 +23,7 @@ from chronicle.story.changes import changes
 from chronicle.story.grouping import RISES, Happening, happenings
 from chronicle.story.measured import Ground, stated
 from chronicle.story.sentences import told
-from chronicle.story.signs import signs
+from chronicle.story.signs import around
 from chronicle.timeline.endings import endings
 from chronicle.workspace.notes import REVIEWS
 
@@ -31,7 +31,6 @@ _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as
 _SHOWN_CHANGES = 4
 _MOST_FAULTS = 200  # events; of very many faults the last one stands for the rest
 _NEAR_SHARE = 0.1  # of its step: a note's id of an event that moved still means it
-_CAUSE_SAMPLES = 50  # what happened so shortly before may be a cause
 _WHOLE = having(Trait.CALM | Trait.PROPERTY)
 _ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _ENDED = {
@@ -39,14 +38,8 @@ _ENDED = {
     "crashed": "The process crashed after {}.",
     "killed": "The process was killed after {}.",
     "aborted": "The process was aborted after {}.",
-    "in NaN": "The log ends at {}.",
     "cut off": "The last record, at {}, is cut: the training goes on, or it was killed.",
-    "": "The log ends at {}.",
-}
-_TITLES = {
-    JoinKind.RESUME: "Resume",
-    JoinKind.ROLLBACK: "Rollback",
-    JoinKind.RELAUNCH: "Relaunch",
+    **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
 _KINDS = list(EventKind)
 
@@ -58,8 +51,7 @@ def events(ground: Ground, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     plain = [*_launch(ground), *joined, *changes(ground), *_faults(ground), *_end(ground)]
     found = [_found(ground, one) for one in happenings(ground.timeline, ground.diagnosis)]
     placed = [clock.placed(event) for event in _with_ids([*plain, *found])]
-    placed = [_with_causes(ground, event, placed) for event in placed]
-    placed = [replace(event, signs=signs(ground, event, placed)) for event in placed]
+    placed = [around(ground, event, placed) for event in placed]
     placed, said = _with_notes(ground, placed, notes)
     return tuple(sorted([*placed, *(clock.placed(event) for event in said)], key=_order(ground)))
 
@@ -92,7 +84,7 @@ def _joined(ground: Ground, letter: str, join: Join) -> Event:
     return Event(
         f"{join.kind.value}-a{join.after + 1}",
         EventKind(join.kind.value),
-        _TITLES[join.kind],
+        join.kind.value.capitalize(),
         f"{told_}.{_moved(ground, join)}{_reach(ground, join)}",
         short,
         letter,
@@ -237,32 +229,6 @@ def _found(ground: Ground, one: Happening) -> Event:
         patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in one.parts)])),
         parts=tuple(part.id for part in one.parts),
     )
-
-
-def _with_causes(ground: Ground, event: Event, others: Sequence[Event]) -> Event:
-    """What this run shows shortly before a finding, the nearest first."""
-    if event.kind is not EventKind.FINDING or event.step is None or set(event.patterns) & _WHOLE:
-        return event
-    at, reach = event.step, _CAUSE_SAMPLES * max(ground.gap, 1.0)
-    near = [
-        (at - other.step, other)
-        for other in others
-        if other.kind not in (EventKind.LAUNCH, EventKind.END)
-        and "rising-spike-rate" not in other.patterns
-        and other.step is not None
-        and other.attempt in ("", event.attempt)
-        and 0 <= at - other.step <= reach
-        and other.id != event.id
-        and other.title != event.title
-        and not set(other.patterns) & _WHOLE
-    ]
-    near.sort(key=lambda pair: pair[0])
-    words = (
-        f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''}, "
-        + (f"{ground.axis.span(before)} earlier" if before else "at the same place")
-        for before, o in near
-    )
-    return replace(event, causes=tuple(dict.fromkeys(words)))
 
 
 def _with_ids(made: Iterable[Event]) -> list[Event]:

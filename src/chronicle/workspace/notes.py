@@ -30,6 +30,7 @@ NOTES = "notes.md"
 BESIDE = "NOTES.log"  # notes of people who keep them with the log
 NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 STANCES = ("confirmed", "disputed")  # what a review says of one event
+JUDGEMENTS = (*map(str, Verdict), *STANCES)
 REVIEWS = (*(f"review {verdict}" for verdict in Verdict), *STANCES)
 _NOTE = re.compile(
     r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+-)(?P<author>[^·:\n]+?))??"
