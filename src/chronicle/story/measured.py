@@ -75,6 +75,10 @@ class Axis:
         whole = count(number)
         return f"{whole} {self.noun}" + ("" if self.noun.endswith("s") or whole == "1" else "s")
 
+    def lost(self, number: float) -> str:
+        """``39 steps were discarded``, ``1 epoch was discarded``."""
+        return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
+
 
 @dataclass(frozen=True)
 class Rise:
@@ -185,7 +189,7 @@ class Ground:
         known: Floats = earlier[np.isfinite(earlier)][-BEFORE:]
         return known
 
-    def _until(self, finding: Finding) -> float:
+    def until(self, finding: Finding) -> float:
         """Where a finding ends; of one that is not over where the next one in its series begins."""
         if finding.end_step is not None:
             return finding.end_step
@@ -203,7 +207,7 @@ class Ground:
         steps, values = self.samples(finding, metric)
         values = sign * values
         known = np.isfinite(values)
-        inside = (steps >= finding.start_step) & (steps <= self._until(finding))
+        inside = (steps >= finding.start_step) & (steps <= self.until(finding))
         before = sign * self._earlier(finding, metric)
         rows = np.flatnonzero(known & inside)
         if not len(before) or not len(rows):
@@ -281,7 +285,7 @@ def stated(value: Any) -> str:
 def percent(log_units: float) -> str:
     """A difference of logarithms as a share: ``16 %``."""
     share = 100 * abs(math.expm1(log_units))
-    return f"{count(share) if share >= 9.95 else f'{share:.1g}'} %"
+    return f"{count(share) if share >= 9.5 else f'{share:.1g}'} %"
 
 
 def times(factor: float) -> str:

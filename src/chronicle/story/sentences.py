@@ -24,6 +24,8 @@ from chronicle.story.measured import Ground, Rise, percent, plainly, times
 _DOWNWARDS = {
     "jumped": "dropped",
     "rose": "fell",
+    "fell": "rose",
+    "falling": "rising",
     "upwards": "downwards",
     "come down": "come back",
     "above": "below",
@@ -100,15 +102,25 @@ class Teller:
             return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
         return f"{verb} at {at}", f"from {at}"
 
-    def ended(self, kept: str = "had not come back when the log ended") -> tuple[str, str]:
+    @property
+    def close(self) -> str:
+        """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
+        until, at = self.ground.until(self.finding), self.ground.index(self.finding.attempt)
+        if math.isfinite(until):
+            return f"by {self.place(until)}"
+        is_last = at is None or at == len(self.ground.views) - 1
+        return "when the log ended" if is_last else "when the attempt ended"
+
+    def ended(self, back: str = "back") -> tuple[str, str]:
         """How a rise ended: ``was back after 240 steps``."""
-        lasted = self.ground.lasted(self.finding)
-        return (f"was back {lasted}", f"back {lasted}") if lasted else (kept, "not over when the log ended")
+        if lasted := self.ground.lasted(self.finding):
+            return f"was back {lasted}", f"back {lasted}"
+        return f"had not come {back} {self.close}", f"not over {self.close}"
 
 
 def _spike(t: Teller) -> Words:
     risen, short = t.risen("jumped")
-    ended, ending = t.ended("had not come all the way back when the log ended")
+    ended, ending = t.ended("all the way back")
     return Words(f"{t.what} {risen} and {ended}", short, ending)
 
 
@@ -118,7 +130,7 @@ def _lasting_spike(t: Teller) -> Words:
     stayed = "came back only in part"
     if left > 0:
         over = t.say("left", "residual_log", percent)
-        stayed += f": when the log ended it stood {over} above its earlier course"
+        stayed += f": {t.close} it stood {over} above its earlier course"
     return Words(f"{t.what} {risen} and {stayed}", short, "not fully recovered")
 
 
@@ -348,11 +360,11 @@ def _repeated(t: Teller) -> Words:
         fed = t.number(
             "replayed", t.value("replayed_steps"), t.ground.axis.span(t.value("replayed_steps", 0))
         )
-        under = t.number("low", t.value("low_log"), percent(-t.value("low_log")))
-        told = (
-            f"after the restart at {t.place(low)} the run was fed {fed} of data that it had seen before: "
-            f"{t.what} was {under} too low, and jumped by {up} at {t.start}, where new data began"
-        )
+        if t.has("low_log"):
+            under = t.number("low", t.value("low_log"), percent(-t.value("low_log")))
+            told = f"{t.what} was {under} too low, and jumped by {up} at {t.start}, where new data began"
+        restart = f"after the restart at {t.place(low)}"
+        told = f"{restart} the run was fed {fed} of data that it had seen before: {told}"
     return Words(told, f"{up} up where new data began, at {t.start}")
 
 
@@ -395,16 +407,21 @@ def _ramp(t: Teller) -> Words:
 
 def _calm(t: Teller) -> Words:
     steps, values = t.ground.samples(t.finding)
-    known = np.isfinite(values)
-    if not known.any():
+    known = np.flatnonzero(np.isfinite(values))
+    if not len(known):
         return Words("nothing stood out", "nothing stood out")
-    first, last = (float(values[known][i]) for i in (0, -1))
-    least = "at least " if t.ground.is_cut(values, int(np.argmax(known))) else ""
+    ends_of = known[np.diff(steps[known], append=-np.inf) < 0]  # the last rows of trainings beside each other
+    rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
+    first, last = values[rows].tolist()
+    least = "at least " if t.ground.is_cut(values, int(rows[0])) else ""
     ends = t.number("first", first, f"{least}{plainly(first)}"), t.number("last", last, plainly(last))
-    span = t.ground.axis.places(int(steps[known][0]), int(steps[known][-1]))
+    span = t.ground.axis.places(*steps[rows].tolist())
     unit = t.ground.unit(t.finding.metric)
-    verb = "fell" if last < first else "went"
+    better = first < last if t.ground.falls(t.finding) else last < first
+    verb = ("rose" if last > first else "fell") if better else "went"
     told = f"{t.what} {verb} from {ends[0]} to {ends[1]}{unit} over {span}"
+    if ends[0] == ends[1]:
+        told = f"{t.what} stayed near {ends[1]}{unit} over {span}"
     if t.finding.pattern == "noisy-healthy":
         noise = t.say("noise", "noise_log", percent)
         told += f", with a noise of about {noise} from value to value"
@@ -457,7 +474,9 @@ def told(ground: Ground, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]
         title = BY_ID[finding.pattern].title if finding.pattern in BY_ID else clipped(finding.pattern, 80)
         return Words(f"{title} at {teller.start}.", f"at {teller.start}"), ()
     words = tell(teller)
-    if finding.pattern in RISES and ground.falls(finding):  # what ought to rise, as an objective does, falls
+    if finding.pattern in RISES | {"plateau"} and ground.falls(
+        finding
+    ):  # what ought to rise, as an objective does, falls
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
     sentence = f"{words.sentence[:1].upper()}{words.sentence[1:]}."
     return words._replace(sentence=sentence), tuple(teller.numbers)

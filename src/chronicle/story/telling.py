@@ -72,9 +72,11 @@ def _joined(ground: Ground, letter: str, join: Join) -> Event:
     axis, lost = ground.axis, join.discarded_steps
     later = f", {duration(join.gap_s)} later" if join.gap_s is not None and join.gap_s >= 1 else ""
     if join.to_step < join.from_step:
-        what = "was started again" if join.kind is JoinKind.RELAUNCH else "went back"
-        told_ = f"The run {what} from {axis.way(join.from_step, join.to_step)}{later}"
-        told_ += f", and {axis.span(lost)} were discarded" if lost else ""
+        told_ = f"The run went back from {axis.way(join.from_step, join.to_step)}{later}"
+        if join.kind is JoinKind.RELAUNCH:
+            ends = axis.place(join.to_step), axis.place(join.from_step)
+            told_ = f"The run was started again from {ends[0]} after {ends[1]}{later}"
+        told_ += f", and {axis.lost(lost)}" if lost else ""
         short = f"{count(join.from_step)} → {axis.place(join.to_step)}"
     else:
         told_ = f"The run went on at {axis.place(join.to_step)}{later}"
@@ -204,7 +206,7 @@ def _found(ground: Ground, one: Happening) -> Event:
         numbers += further
     same = [p for p in one.parts if p.pattern == lead.pattern and p.metric == lead.metric]
     if len(same) > 1:
-        sentences.append(f"It peaked {count(len(same))} times.")
+        sentences.append(f"It peaked {'twice' if len(same) == 2 else f'{count(len(same))} times'}.")
     live = lead.pattern == "failed-run" or ground.is_live(lead.attempt, lead.start_step)
     if not live:
         sentences.append("This branch was discarded later.")
