@@ -56,7 +56,6 @@ class Words(click.Choice[str]):
 PATH = _Path(path_type=Path)
 VERDICTS = Words("model", "Verdict")
 PRESETS = Words("classify.presets", "PRESETS")
-DAY = click.DateTime(["%Y-%m-%d"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FAIL_ON = click.option(
@@ -83,7 +82,10 @@ def cli(context: click.Context) -> None:
 @cli.command(short_help="Make a workspace.")
 @click.argument("folder", type=PATH)
 def init(folder: Path) -> None:
-    """Make a workspace in FOLDER. Files that exist are left as they are."""
+    """Make a workspace in FOLDER: its settings (chronicle.toml, mkdocs.yml) and an empty runs/.
+
+    Files that exist are left as they are.
+    """
     from chronicle.workspace import folders
 
     for file in folders.init(folder):
@@ -134,14 +136,27 @@ def list_runs(as_json: bool) -> None:
         _echo_json({"run": run_id, "state": state, **known})
 
 
-@cli.command(short_help="Write the chronicle of all runs as Markdown.")
-@click.option("--from", "first", type=DAY, help="First day, ISO 8601.")
-@click.option("--to", "last", type=DAY, help="Last day, ISO 8601.")
-def export(first: datetime | None, last: datetime | None) -> None:
+@cli.command(short_help="Write the chronicle of all runs as Markdown, or a figure as PNG.")
+@click.option(
+    "--from", "first", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="First day, ISO 8601."
+)
+@click.option("--to", "last", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="Last day, ISO 8601.")
+@click.option("--png", "run", type=PATH, metavar="RUN", help="Write the figure of RUN as PNG instead.")
+@click.option("--finding", default="", metavar="N", help="With --png: the zoom into this finding.")
+@click.option("--dark", is_flag=True, help="With --png: in the colours of the dark theme.")
+def export(first: datetime | None, last: datetime | None, run: Path | None, finding: str, dark: bool) -> None:
     """Write what happened in all runs as Markdown, newest first: for the appendix of a paper, or a report.
 
     It has the events of the last build that have a date.
+
+    With --png a figure is written instead, as a file in the current folder, for a chat or a slide: of RUN (a
+    run of the workspace, a log or a folder), or the zoom into one finding of it, by its number.
     """
+    if run is not None:
+        _export_png(run, finding, dark)
+        return
+    if finding or dark:
+        raise UsageError("--finding and --dark go with --png RUN")
     from chronicle.build.produce import last_entry
     from chronicle.pages.chronology import markdown
 
@@ -151,6 +166,24 @@ def export(first: datetime | None, last: datetime | None) -> None:
     if not built:
         raise NothingToRead("no run was built yet. Remedy: chronicle build")
     click.echo(markdown(built, *(day.date().isoformat() if day else "" for day in (first, last))), nl=False)
+
+
+def _export_png(run: Path, finding: str, dark: bool) -> None:
+    """Writes the figure of each run that a path holds into the current folder, and says where."""
+    from chronicle.cli.terminal import printable
+    from chronicle.errors import MissingExtra
+
+    if find_spec("matplotlib") is None:
+        raise MissingExtra("chronicle export --png", "site", "matplotlib")
+    from chronicle.figures import picture
+
+    told = _Told(_named(run))
+    for one, timeline, diagnosis, _ in told:
+        parts = [one.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
+        file = Path(f"{'-'.join(parts)}.png")
+        file.write_bytes(picture(timeline, diagnosis, finding, dark))
+        click.echo(f"wrote {printable(str(file))}")
+    sys.exit(int(told.unreadable))
 
 
 @cli.command(short_help="Diagnose runs without building anything.")
@@ -305,7 +338,9 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             progress=progress,
             say=lambda text: click.echo(terminal.printable(text), err=True),
         )
-    terminal.complain(*(f"{run_id}: {problem}" for run_id, problem in report.unreadable))
+    terminal.complain(
+        *(p if p.startswith(f"{run_id}:") else f"{run_id}: {p}" for run_id, p in report.unreadable)
+    )
     if options["verbose"] and report.engine_said:
         click.echo(report.engine_said, err=True)
     if as_json:
@@ -425,11 +460,17 @@ class _Told:
 
 
 def _named(*runs: Path) -> tuple[Path, ...]:
-    """Where runs are: the folder of a run of the workspace that has such an id, else the path as it is."""
+    """Where runs are: the folder of a run of the workspace that has such an id, else the path as it is.
+
+    Raises UsageError, with the nearest id, for what is neither.
+    """
     from chronicle.workspace.folders import Workspace
 
     home = Workspace.find(Path.cwd())
     known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
+    for run in runs:
+        if home and str(run) not in known and not run.exists() and len(run.parts) == 1:
+            home.run(str(run))
     return tuple(known.get(str(run)) or run for run in runs)
 
 

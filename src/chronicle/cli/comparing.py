@@ -13,7 +13,7 @@ from chronicle.build.entry import facts
 from chronicle.cli.terminal import badge, columns, event_lines, filled, printable
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
-from chronicle.model import Event, EventKind, Floats, Role, Steps, Timeline, Track
+from chronicle.model import Event, EventKind, Role, Timeline, Track
 from chronicle.story import Story
 from chronicle.workspace.config import RunConfig
 
@@ -78,7 +78,7 @@ def _differing(runs: Sequence[Compared]) -> list[tuple[str, list[str]]]:
 
 def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
     """The median of each course near places that all of them reach; no rows where there are none."""
-    live = [_live(track) for track in tracks]
+    live = [(t.steps[t.live], t.values[t.live]) for t in tracks]
     if not all(len(steps) for steps, _ in live):
         return []
     first, last = max(int(s.min()) for s, _ in live), min(int(s.max()) for s, _ in live)
@@ -90,7 +90,7 @@ def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
     for place in np.unique(np.linspace(first, last, _PLACES).round().astype(np.int64)).tolist():
         cells = []
         for steps, values in live:
-            near = values[np.abs(steps - place) <= reach]
+            near = values[(np.abs(steps - place) <= reach) & np.isfinite(values)]
             cells.append(level(float(np.median(near))) if len(near) else "–")
         rows.append((f"step {count(place)}", cells))
     return rows
@@ -100,22 +100,16 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
     """Highest and last learning rate of each run, with the steps; no rows where no run logged one."""
     if not any(rates):
         return []
-    highest: list[str] = []
-    last: list[str] = []
+    rows = {"highest": list[str](), "last": list[str]()}
     for rate in rates:
-        steps, values = _live(rate) if rate is not None else (np.empty(0), np.empty(0))
-        for at, cells in ((np.argmax, highest), (lambda known: len(known) - 1, last)):
-            row = int(at(values)) if len(values) else -1
-            cells.append(
-                f"{level(float(values[row]))} at {count(int(steps[row]))}" if row >= 0 else "not logged"
-            )
-    return [("highest", highest), ("last", last)]
-
-
-def _live(track: Track) -> tuple[Steps, Floats]:
-    """Steps and values of a track on the course that the run kept, as far as they are finite."""
-    kept = track.live & np.isfinite(track.values)
-    return track.steps[kept], track.values[kept]
+        known = np.flatnonzero(rate.live & np.isfinite(rate.values)) if rate is not None else np.empty(0)
+        for name, cells in rows.items():
+            if rate is None or not len(known):
+                cells.append("not logged")
+                continue
+            at = known[np.argmax(rate.values[known]) if name == "highest" else -1]
+            cells.append(f"{level(float(rate.values[at]))} at {count(int(rate.steps[at]))}")
+    return list(rows.items())
 
 
 def _events(letters: str, runs: Sequence[Compared]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import click
 from chronicle.cli.commands import Words, cli, workspace_here
 
 EVENT = click.option(
-    "--event", default="", metavar="ID", help="Event it speaks of, by its id on the run's page."
+    "--event", default="", metavar="ID", help="Event it speaks of, by the id that `chronicle explain` shows."
 )
 AT = click.option("--at", help="Time it speaks of, ISO 8601. [default: now]")
 AUTHOR = click.option("--author", default="", help="Who says so. [default: user.name of git]")
@@ -19,7 +19,7 @@ AUTHOR = click.option("--author", default="", help="Who says so. [default: user.
 @EVENT
 @click.option("--step", type=int, help="Step it speaks of; by default that of the event.")
 @AT
-@click.option("--kind", type=Words("workspace.notes", "NOTE_KINDS"), help="What it is.")
+@click.option("--kind", type=Words("workspace.notes", "NOTE_KINDS"), help="What kind of note it is.")
 @AUTHOR
 def note(
     run: str, text: str, event: str, step: int | None, at: str | None, kind: str | None, author: str
@@ -51,7 +51,9 @@ def review(run: str, says: str, text: str, event: str, at: str | None, author: s
 
     of_event = says in STANCES
     if of_event and not event:
-        raise UsageError(f"{says} speaks of one finding. Name it with --event, by its id on the run's page")
+        raise UsageError(
+            f"{says} speaks of one finding. Name it with --event ID (`chronicle explain {run}` has the ids)"
+        )
     if event and not of_event:
         raise UsageError(f"--event goes with {' or '.join(STANCES)}; {says} is the verdict of a whole run")
     _write(run, text, says if of_event else f"review {says}", event, None, at, author)

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from chronicle.errors import UsageError
 from chronicle.figures.layout import Plan, Scene, empty, scene, share, thumb, whole, zoom
 from chronicle.figures.sheet import Sheet
-from chronicle.figures.style import NARROW, THUMBNAIL, WIDE, literal
+from chronicle.figures.style import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, literal
 from chronicle.metrics.values import plural
 from chronicle.model import Diagnosis, Event, Figure, Timeline
 from chronicle.story import Axis
 from chronicle.timeline.axes import OnAxis
 
-__all__ = ["draw"]
+__all__ = ["draw", "picture"]
 
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _LISTED = 6  # findings named in an alt text; the key below the figure has all
@@ -63,6 +64,22 @@ def draw(
     ):
         figures.append(Figure(name, {"any": (file, int(width), int(height))}, alt))
     return tuple(figures)
+
+
+def picture(timeline: Timeline, diagnosis: Diagnosis, mark: str = "", dark: bool = False) -> bytes:
+    """The figure of a run, or the zoom into the finding of a mark, as a PNG of two pixels to each of CSS.
+
+    Raises:
+        UsageError: there is nothing to draw, or no finding of this mark.
+    """
+    run = scene(timeline, diagnosis)
+    if run is None:
+        raise UsageError(_EMPTY)
+    found = {str(item.number): item for item in run.findings}
+    if mark and mark not in found:
+        raise UsageError(f"no finding {mark!r}. Findings of this run: {', '.join(found) or 'none'}")
+    plan = zoom(run, found[mark], WIDE) if mark else whole(run, WIDE)
+    return plan.paint().png(2, DARK if dark else LIGHT)
 
 
 def _whole(run: Scene, folder: Path, title: str, told: Told, x: OnAxis | None) -> Figure:

@@ -27,7 +27,7 @@ from chronicle.figures.sheet import Sheet
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.figures.style import WIDE, literal
 from chronicle.metrics.counters import median_gap
-from chronicle.model import Diagnosis, Join, Timeline, Verdict
+from chronicle.model import Diagnosis, Finding, Join, Timeline, Verdict
 from chronicle.story import Happening, happenings, ranked
 from chronicle.timeline.axes import OnAxis
 
@@ -95,7 +95,8 @@ class Scene:
             if left and near and join.from_step >= end >= join.to_step:
                 first = min(first, join.to_step - 0.12 * width)
                 last = max(last, join.from_step + 0.25 * width)
-        first, last = max(first, self.first - PAD * whole), min(last, self.last + PAD * whole)
+        pad = PAD * min(whole, last - first)
+        first, last = max(first, self.first - pad), min(last, self.last + pad)
         return (first, last) if last > first else (self.first - 2, self.last + 2)
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
@@ -145,7 +146,7 @@ def _occurrences(
     attempts: Sequence[Bar],
     last: float,
 ) -> list[Occurrence]:
-    """The numbered findings; one that is not over ends with its attempt."""
+    """The numbered findings; one that is not over ends with its series in its attempt."""
     end_of = {timeline.attempts[bar.attempt].name: bar.spans[-1][1] for bar in attempts}
     badges = {one.number for one in ranked(groups, diagnosis.verdict)[:MOST_BADGES]}
     occurrences = []
@@ -154,9 +155,20 @@ def _occurrences(
         finding = marked if x is None else x.finding(marked)
         end: float | None = finding.end_step
         if end is None:
-            end = max(end_of.get(finding.attempt or "", last), finding.start_step)
+            name = finding.attempt or ""
+            end = max(_last(timeline, finding) or end_of.get(name, last), finding.start_step)
         occurrences.append(Occurrence(number, finding, float(end), number in badges))
     return occurrences
+
+
+def _last(timeline: Timeline, finding: Finding) -> float | None:
+    """The last step of a finding's series in its attempt; None where it speaks of no series."""
+    track = timeline.series.get(finding.metric or "")
+    names = [attempt.name for attempt in timeline.attempts]
+    if track is None or finding.attempt not in (None, *names):
+        return None
+    rows = track.live if finding.attempt is None else track.attempt == names.index(finding.attempt)
+    return float(track.steps[rows].max(initial=0))
 
 
 LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34

@@ -29,6 +29,7 @@ _ROW_SHARE = 0.16  # of the height: room at the top for a row of marks
 _FAR = 50.0  # spans beyond the frame; further out a renderer overflows
 _CROSS_PX = 6  # a column of crosses
 _NAME_STRIDE_PX = 12
+_APART_PX = 3  # of words beside each other
 _DEAD_DASH = (3.2, 2.2)
 
 
@@ -124,7 +125,7 @@ class Room:
         inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
         inside &= pane.top - 1 <= top <= pane.foot + 1 - height
         words = [
-            x < left + width and left < x + w and y < top + height and top < y + h
+            x < left + width + _APART_PX and left < x + w + _APART_PX and y < top + height and top < y + h
             for x, y, w, h in self._taken
         ]
         met = np.count_nonzero((tops < top + height) & (feet > top))
@@ -238,8 +239,9 @@ class Curves:
             boxes += [(left, top - ROW_PX - 2, width, ROW_PX), (left, foot + 2, width, ROW_PX)]
         there = [box for box in boxes if math.isfinite(box[1])]
         there.sort(key=lambda box: abs(box[1] + ROW_PX / 2 - level) // ROW_PX)
-        beside = end + 6, level - ROW_PX / 2, width, ROW_PX  # if all of the line is shorter than its name
-        if box := room.place([*there, beside]):
+        rows = (0, -1, 1, -2, 2)  # beside it where all of the line is shorter than its name
+        beside = [(end + 6, level + (row - 0.5) * ROW_PX, width, ROW_PX) for row in rows]
+        if box := room.place([*there, *beside]):
             pane.sheet.label(line.name, box, line.token)
 
 
