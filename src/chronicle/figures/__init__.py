@@ -87,7 +87,7 @@ def _whole(run: Scene, folder: Path, title: str, told: Told, x: OnAxis | None) -
     alt, caption = whole_alt(title, run, plans["wide"], told), whole_caption(run, plans["wide"])
     if x is not None and x.axis != "step":
         caption += f" x axis: {x.axis}s ({literal(x.how)})."
-    return Figure("whole", _painted("whole", plans, folder), alt, caption)
+    return Figure("whole", _written("whole", plans, folder), alt, caption)
 
 
 def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
@@ -99,18 +99,14 @@ def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
         as_whole = "Bands and numbers as in the figure of the whole run."
         caption = " ".join([*shared, as_whole, *_reading(plan)])
         alt = zoom_alt(item.number, told, plan)
-        yield Figure(name, _painted(name, plans, folder), alt, caption)
+        yield Figure(name, _written(name, plans, folder), alt, caption)
 
 
-def _painted(name: str, plans: Mapping[str, Plan], folder: Path) -> Files:
-    return _written(name, {variant: plan.paint() for variant, plan in plans.items()}, folder)
-
-
-def _written(name: str, sheets: Mapping[str, Sheet], folder: Path) -> Files:
+def _written(name: str, plans: Mapping[str, Plan | Sheet], folder: Path) -> Files:
     """The files of a figure, wide and narrow, each with its width and height."""
     files = {}
-    for variant, sheet in sheets.items():
-        file = f"{name}-{variant}.svg"
+    for variant, plan in plans.items():
+        file, sheet = f"{name}-{variant}.svg", plan.paint() if isinstance(plan, Plan) else plan
         (folder / file).write_bytes(sheet.svg())
         files[variant] = (file, int(sheet.width), int(sheet.height))
     return files

@@ -56,10 +56,12 @@ class Stroke:
         x, mid = pane.x(self.x), pane.y(self.mid)
         if self.low is not None and self.high is not None:
             low, high = pane.y(self.low), pane.y(self.high)
-            shades = [_outline(x[a:b], low[a:b], high[a:b]) for a, b in _unbroken(low)]
-            if self.live and shades:
-                across, down = np.concatenate(shades, axis=1)
-                sheet.area(across, down, token, z - 0.2, alpha=0.30, within=pane.box)
+            parts = list(_unbroken(low))  # along the lower edge and back along the upper one
+            across = [piece for a, b in parts for piece in (x[a:b], x[a:b][::-1], [np.nan])]
+            down = [piece for a, b in parts for piece in (low[a:b], high[a:b][::-1], [np.nan])]
+            if self.live and parts:
+                edges = np.concatenate(across), np.concatenate(down)
+                sheet.area(*edges, token, z - 0.2, alpha=0.30, within=pane.box)
             tall = self.tall
             ends = np.column_stack([low[tall], high[tall], np.full(tall.sum(), np.nan)]).ravel()
             sheet.line(np.repeat(x[tall], 3), ends, token, z - 0.1, 1.1, within=pane.box)
@@ -74,12 +76,6 @@ def _unbroken(values: Floats) -> Iterator[tuple[int, int]]:
     known = np.concatenate([[False], np.isfinite(values), [False]])
     edges = np.flatnonzero(known[1:] != known[:-1])
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
-
-
-def _outline(x: Floats, low: Floats, high: Floats) -> Floats:
-    """Along the lower edge and back along the upper one, then the pen is lifted: float64[2, n]."""
-    gap = [np.nan]
-    return np.stack([np.concatenate([x, x[::-1], gap]), np.concatenate([low, high[::-1], gap])])
 
 
 class Room:

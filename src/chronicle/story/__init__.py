@@ -12,26 +12,15 @@ from dataclasses import dataclass
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Timeline, Verdict
-from chronicle.story.grouping import Happening, happenings, ranked
-from chronicle.story.measured import Axis, Ground, axis_of
+from chronicle.story.grouping import Happening as Happening
+from chronicle.story.grouping import happenings as happenings
+from chronicle.story.grouping import ranked as ranked
+from chronicle.story.measured import Axis as Axis
+from chronicle.story.measured import Ground
+from chronicle.story.measured import axis_of as axis_of
 from chronicle.story.telling import events
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
-
-__all__ = [
-    "CANNOT_TELL",
-    "SAID",
-    "Axis",
-    "Happening",
-    "Story",
-    "axis_of",
-    "card",
-    "deciding",
-    "gravest",
-    "happenings",
-    "ranked",
-    "tell",
-]
 
 CANNOT_TELL = "cannot tell"
 SAID = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
@@ -39,6 +28,7 @@ _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
 _WHOLE = having(Trait.CALM | Trait.PROPERTY)
 _TOLD = 6  # findings in the first paragraph
 _TOLD_JOINS = 4
+_LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
@@ -59,17 +49,15 @@ class Story:
 
 
 def tell(
-    timeline: Timeline,
-    diagnosis: Diagnosis,
-    config: RunConfig = _NO_CONFIG,
-    notes: Sequence[Note] = (),
+    timeline: Timeline, diagnosis: Diagnosis, config: RunConfig = _NO_CONFIG, notes: Sequence[Note] = ()
 ) -> Story:
     """The story of a run. Pure: the same arguments give the same words."""
     ground = Ground(timeline, diagnosis, config)
     happened = events(ground, notes)
     review = last_review(notes)
     verdict = (review and verdict_of(review)) or diagnosis.verdict
-    is_open = review is None and _nobody_can_tell(diagnosis, happened)
+    odd = diagnosis.verdict is Verdict.UNEXPECTED
+    is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     chosen = _chosen(diagnosis, happened)
     headline = _headline(ground, diagnosis, happened, chosen)
     sequence = _sequence(ground, diagnosis, happened, chosen)
@@ -123,10 +111,6 @@ def card(happened: Sequence[Event], verdict: Verdict) -> str:
         return first.short
     end = next((event for event in happened if event.kind is EventKind.END), None)
     return f"nothing found, {end.short}" if end is not None else "nothing found"
-
-
-def _nobody_can_tell(diagnosis: Diagnosis, happened: Sequence[Event]) -> bool:
-    return diagnosis.verdict is Verdict.UNEXPECTED and not deciding(happened, diagnosis.verdict)
 
 
 def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
@@ -215,23 +199,18 @@ def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> s
 def _open(timeline: Timeline, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
     """What is still open: what was not over, was discarded, could not be judged or is in doubt."""
     parts = []
-    unfinished = [e for e in happened if e.kind is EventKind.FINDING and e.live and _unfinished(e)]
+    found = [event for event in happened if event.kind is EventKind.FINDING]
+    unfinished = [e for e in found if e.live and e.end_step is None and e.ending]
     if unfinished:
         marks = _listed([e.mark for e in unfinished])
         noun = "Finding" if len(unfinished) == 1 else "Findings"
         verb = "was" if len(unfinished) == 1 else "were"
         parts.append(f"{noun} {marks} {verb} not over when the log ended.")
-    gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
-    if gone:
-        lies = "lies on a branch that was discarded and does"
-        lie = "lie on branches that were discarded and do"
-        parts.append(f"{plural(len(gone), 'finding')} {lies if len(gone) == 1 else lie} not count.")
+    if gone := sum(not event.live for event in found):
+        lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
+        parts.append(f"{plural(gone, 'finding')} {lie} not count.")
     if diagnosis.not_assessed:
         number = plural(len(diagnosis.not_assessed), "pattern")
         parts.append(f"{number} could not be judged: what is needed for that was not logged.")
     parts += [clipped(doubt, 400) for doubt in timeline.doubts[:1]]
     return " ".join(parts)
-
-
-def _unfinished(event: Event) -> bool:
-    return event.end_step is None and bool(event.ending)

@@ -17,10 +17,11 @@ import numpy as np
 
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
+from chronicle.metrics.counters import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
 from chronicle.model import Diagnosis, Finding, Floats, Role, Steps, Timeline, Track
-from chronicle.story.grouping import gap_of, sample_gap
+from chronicle.story.grouping import sample_gap
 from chronicle.timeline.courses import wall_clock
 from chronicle.workspace.config import RunConfig
 
@@ -233,7 +234,7 @@ class Ground:
         """The finest duration that can be told of a finding, in steps."""
         steps, _ = self.samples(finding)
         low, high = np.searchsorted(steps, [finding.start_step, finding.end_step or finding.start_step])
-        return max(gap_of(steps[max(low - BEFORE, 0) : high + BEFORE]), self.config.resolution)
+        return max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), self.config.resolution)
 
     def lasted(self, finding: Finding) -> str:
         """How long a finding took: ``within one logged sample``, ``after at most 700 steps``."""

@@ -308,9 +308,7 @@ def _nan(t: Teller) -> Words:
     end, start = t.finding.end_step, t.start
     if end is None:
         return Words(
-            f"{t.what} was {what} from {start} to the end ({values})",
-            f"{what} from {start}",
-            "to the end",
+            f"{t.what} was {what} from {start} to the end ({values})", f"{what} from {start}", "to the end"
         )
     back = (
         "for one logged value" if number == 1 else f"over {t.ground.axis.places(t.finding.start_step, end)}"

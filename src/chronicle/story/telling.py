@@ -42,6 +42,7 @@ _ENDED = {
     **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
 _KINDS = list(EventKind)
+_SAID_AS = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
 
 
 def events(ground: Ground, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
@@ -243,11 +244,8 @@ def _with_ids(made: Iterable[Event]) -> list[Event]:
         named.append(event if number == 1 else replace(event, id=f"{event.id}.{number}"))
     taken = {event.id for event in named}
     for place, event in enumerate(named):
-        also = (
-            []
-            if event.kind is not EventKind.FINDING
-            else [i for i in _neighbours(event.id) if i not in taken]
-        )
+        near = _neighbours(event.id) if event.kind is EventKind.FINDING else ()
+        also = [name for name in near if name not in taken]
         taken |= set(also)
         named[place] = replace(event, also=tuple(also))
     return named
@@ -282,12 +280,11 @@ def _with_notes(
             known[place] = replace(known[place], also=(*known[place].also, note.event))
         stem = f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}"
         seen[stem] += 1
-        kind = _said_as(note)
         of = known[place] if place is not None else None
         said.append(
             Event(
                 stem if seen[stem] == 1 else f"{stem}.{seen[stem]}",
-                kind,
+                _SAID_AS.get(note.kind, EventKind.NOTE),
                 (note.kind or "note").replace("review ", "review: ").capitalize(),
                 note.text,
                 clipped(note.text.split("\n")[0], 120),
@@ -299,12 +296,6 @@ def _with_notes(
             )
         )
     return known, said
-
-
-def _said_as(note: Note) -> EventKind:
-    if note.kind in REVIEWS:
-        return EventKind.REVIEW
-    return EventKind.DECISION if note.kind == "decision" else EventKind.NOTE
 
 
 def _meant(note: Note, made: Sequence[Event]) -> int | None:
@@ -392,14 +383,10 @@ def _order(ground: Ground) -> Callable[[Event], tuple[bool, int, float, int, str
 
     def key(event: Event) -> tuple[bool, int, float, int, str]:
         whole = event.kind is EventKind.END or bool(set(event.patterns) & _WHOLE)
-        at = index.get(event.attempt, _attempt_at(ground, event.step) if event.step is not None else last)
+        kept = (view.index for view in ground.views if event.step is not None and view.is_live(event.step))
+        at = index.get(event.attempt, last if event.step is None else next(kept, 0))
         step = math.inf if event.step is None else float(event.step)
         kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
         return whole or event.step is None, at, step, _KINDS.index(kind), event.time
 
     return key
-
-
-def _attempt_at(ground: Ground, step: int) -> int:
-    """The attempt that kept a step."""
-    return next((view.index for view in ground.views if view.is_live(step)), 0)
