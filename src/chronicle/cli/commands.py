@@ -251,9 +251,7 @@ def compare(runs: tuple[Path, ...]) -> None:
     from chronicle.cli import comparing
 
     told = _Told(_named(*runs))
-    compared = [
-        comparing.Compared(r.run_id, timeline, story, r.folder.config) for r, timeline, _, story in told
-    ]
+    compared = list(told)
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
     if len(compared) > comparing.MOST:

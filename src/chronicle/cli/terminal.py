@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 import textwrap
 from collections import Counter
@@ -35,6 +34,7 @@ from chronicle.model import (
 from chronicle.pages import PatternPage, words
 from chronicle.pages.advice import Advice, advice
 from chronicle.story import CANNOT_TELL, SAID, Story, card
+from chronicle.workspace.config import nearest
 
 if TYPE_CHECKING:
     from chronicle.build import Report
@@ -133,8 +133,7 @@ def outside(note: Note, entry: Entry | None) -> str:
     known = {name for event in entry.events for name in (event.id, *event.also)}
     if note.event and note.event not in known:
         ids = [event.id for event in entry.events]
-        near = difflib.get_close_matches(note.event, ids, 1, 0.5)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Its events: {', '.join(ids)}"
+        hint = nearest(note.event, ids, f"Its events: {', '.join(ids)}")
         raise UsageError(f"{entry.run_id} has no event {note.event!r}. {hint}")
     steps = [row[name] for row in entry.attempts for name in ("first_step", "last_step")]
     ends = [step for step in steps if step is not None]

@@ -27,7 +27,7 @@ from chronicle.figures.sheet import Sheet
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.figures.style import WIDE, literal
 from chronicle.metrics.counters import median_gap
-from chronicle.model import Diagnosis, Finding, Join, Timeline, Verdict
+from chronicle.model import Diagnosis, Join, Timeline, Verdict
 from chronicle.story import Happening, happenings, ranked
 from chronicle.timeline.axes import OnAxis
 
@@ -129,7 +129,7 @@ def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> 
     edges += [(first, last) for bar in attempts for first, last, _ in bar.spans]
     first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
     groups = happenings(run, diagnosis)
-    findings = _occurrences(timeline, diagnosis, groups, x, attempts, last)
+    findings = _occurrences(timeline, diagnosis, groups, x, last)
     if x is not None:
         diagnosis = replace(diagnosis, joins=timeline.joins)
     axes = {attempt.axis for attempt in timeline.attempts}
@@ -139,36 +139,23 @@ def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> 
 
 
 def _occurrences(
-    timeline: Timeline,
-    diagnosis: Diagnosis,
-    groups: Sequence[Happening],
-    x: OnAxis | None,
-    attempts: Sequence[Bar],
-    last: float,
+    timeline: Timeline, diagnosis: Diagnosis, groups: Sequence[Happening], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its series in its attempt."""
-    end_of = {timeline.attempts[bar.attempt].name: bar.spans[-1][1] for bar in attempts}
+    names = [attempt.name for attempt in timeline.attempts]
     badges = {one.number for one in ranked(groups, diagnosis.verdict)[:MOST_BADGES]}
     occurrences = []
     for one in groups:
-        number, marked = one.number, drawn(one.lead)
+        marked = drawn(one.lead)
         finding = marked if x is None else x.finding(marked)
         end: float | None = finding.end_step
         if end is None:
-            name = finding.attempt or ""
-            end = max(_last(timeline, finding) or end_of.get(name, last), finding.start_step)
-        occurrences.append(Occurrence(number, finding, float(end), number in badges))
+            at = names.index(finding.attempt) if finding.attempt in names else None
+            tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
+            kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
+            end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
+        occurrences.append(Occurrence(one.number, finding, float(end), one.number in badges))
     return occurrences
-
-
-def _last(timeline: Timeline, finding: Finding) -> float | None:
-    """The last step of a finding's series in its attempt; None where it speaks of no series."""
-    track = timeline.series.get(finding.metric or "")
-    names = [attempt.name for attempt in timeline.attempts]
-    if track is None or finding.attempt not in (None, *names):
-        return None
-    rows = track.live if finding.attempt is None else track.attempt == names.index(finding.attempt)
-    return float(track.steps[rows].max(initial=0))
 
 
 LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34

@@ -53,7 +53,7 @@ def events(ground: Ground, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     found = [_found(ground, one) for one in happenings(ground.timeline, ground.diagnosis)]
     placed = [clock.placed(event) for event in _with_ids([*plain, *found])]
     placed = [around(ground, event, placed) for event in placed]
-    placed, said = _with_notes(ground, placed, notes)
+    placed, said = _with_notes(placed, notes)
     return tuple(sorted([*placed, *(clock.placed(event) for event in said)], key=_order(ground)))
 
 
@@ -234,14 +234,20 @@ def _found(ground: Ground, one: Happening) -> Event:
     )
 
 
-def _with_ids(made: Iterable[Event]) -> list[Event]:
-    """The events with ids that no two of them share, and for findings those of the neighbouring places."""
+def _numbered(made: Iterable[Event]) -> list[Event]:
+    """The events with ids that no two of them share."""
     seen: Counter[str] = Counter()
     named = []
     for event in made:
         seen[event.id] += 1
-        number = seen[event.id]
-        named.append(event if number == 1 else replace(event, id=f"{event.id}.{number}"))
+        again = f".{seen[event.id]}" if seen[event.id] > 1 else ""
+        named.append(replace(event, id=f"{event.id}{again}"))
+    return named
+
+
+def _with_ids(made: Iterable[Event]) -> list[Event]:
+    """The events with ids of their own, and for findings those of the neighbouring places."""
+    named = _numbered(made)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
         near = _neighbours(event.id) if event.kind is EventKind.FINDING else ()
@@ -267,35 +273,29 @@ def coarse(step: int) -> int:
     return max(round(step / size), 0) * size
 
 
-def _with_notes(
-    ground: Ground, made: Sequence[Event], notes: Sequence[Note]
-) -> tuple[list[Event], list[Event]]:
+def _with_notes(made: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Event], list[Event]]:
     """Events with the ids by which notes know them, and the notes as events of their own."""
-    known = list(made)
-    said = []
-    seen: Counter[str] = Counter()
+    known, said = list(made), []
     for note in notes:
         place = _meant(note, known)
-        if place is not None and note.event and note.event not in (known[place].id, *known[place].also):
-            known[place] = replace(known[place], also=(*known[place].also, note.event))
-        stem = f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}"
-        seen[stem] += 1
         of = known[place] if place is not None else None
+        if place is not None and of is not None and note.event and note.event not in (of.id, *of.also):
+            known[place] = replace(of, also=(*of.also, note.event))
         said.append(
             Event(
-                stem if seen[stem] == 1 else f"{stem}.{seen[stem]}",
+                f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}",
                 _SAID_AS.get(note.kind, EventKind.NOTE),
                 (note.kind or "note").replace("review ", "review: ").capitalize(),
                 note.text,
                 clipped(note.text.split("\n")[0], 120),
-                step=note.step if note.step is not None or of is None else of.step,
+                step=of.step if note.step is None and of is not None else note.step,
                 time=note.at_time,
                 attempt=of.attempt if of is not None else "",
                 of=of.id if of is not None else "",
                 who=note.author,
             )
         )
-    return known, said
+    return known, _numbered(said)
 
 
 def _meant(note: Note, made: Sequence[Event]) -> int | None:

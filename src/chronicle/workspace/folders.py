@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import re
@@ -16,7 +15,7 @@ from urllib.parse import unquote
 
 from chronicle.errors import ChronicleError, ConfigError, UsageError
 from chronicle.model import Note
-from chronicle.workspace.config import RunConfig, WorkspaceConfig, load
+from chronicle.workspace.config import RunConfig, WorkspaceConfig, load, nearest
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.notes import BESIDE, NOTES, read_notes
 
@@ -144,8 +143,7 @@ class Workspace:
         """One run by its id; UsageError with the nearest id if there is none."""
         runs = {r.run_id: r for r in self.runs()}
         if run_id not in runs:
-            near = difflib.get_close_matches(run_id, runs, 1, 0.4)
-            hint = f"Did you mean {near[0]!r}?" if near else "`chronicle list` shows the runs there are"
+            hint = nearest(run_id, runs, "`chronicle list` shows the runs there are")
             raise UsageError(f"no run {run_id!r} in {self.runs_folder}. {hint}")
         return runs[run_id]
 
