@@ -15,7 +15,7 @@ from chronicle.classify.resumed import judged
 from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.datasets import SPIKE as PARTS
 from chronicle.classify.rules.loss_shapes import FAST, NO_SPIKE, NOT_FULLY, RISES, SHIFT, SLOW, typed_findings
-from chronicle.classify.thresholds import Thresholds
+from chronicle.classify.rules.speed import overlap
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import MIN_POINTS, opposes
 from chronicle.metrics.values import count, plural
@@ -92,8 +92,9 @@ def wild(view: View) -> bool:
 def _held_out_learns(view: View) -> bool:
     scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
     losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
+    ways = (whole_run.ascent(s) for s in scores if s.role is Role.OBJECTIVE)
     held_out = (*(s.values for s in scores), *(-s.values for s in losses))
-    return any(map(whole_run.rises, held_out)) or whole_run.objective_rises(view)
+    return any(map(whole_run.rises, held_out)) or any(a is not None and a.learned for a in ways)
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
@@ -127,14 +128,14 @@ def explanation(view: View, finding: Finding) -> str:
     the learning rate is so low that the weights hardly move. Rises that are over: the logged learning rate
     went up again, or they begin in the first twentieth of the steps, in which nothing has a level.
     """
-    limits, (first, last) = view.thresholds, span(view)
-    if finding.pattern == SLOWER and any(a.objective is not None for a in view.named(finding.attempt)):
+    limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), span(view)
+    if finding.pattern == SLOWER and any(a.objective is not None for a in attempts):
         return "an environment has a pace of its own"
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
         return "the run learned as well"
-    if any(part_alone(a, finding, view) for a in view.named(finding.attempt)):
+    if any(part_alone(view, a, finding) for a in attempts):
         return "the whole loss went on"
-    if finding.pattern == NO_SPIKE and any(idles(a, finding, limits) for a in view.named(finding.attempt)):
+    if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.settling) for a in attempts):
         return "the learning rate was next to nothing: it is the data"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
@@ -144,26 +145,19 @@ def explanation(view: View, finding: Finding) -> str:
     return "start-up" if finding.start_step <= finding.end_step <= start_up else ""
 
 
-def part_alone(attempt: AttemptView, finding: Finding, view: View) -> bool:
+def part_alone(view: View, attempt: AttemptView, finding: Finding) -> bool:
     """Whether it is a rise of the parts of a loss, and the whole of it does not rise while it lasts."""
-    whole = attempt.loss
-    of_part = finding.pattern in RISES and finding.metric in {s.metric for s in attempt.dataset_losses}
-    if whole is None or not (of_part or finding.pattern == PARTS):
+    parts = {s.metric for s in attempt.dataset_losses} if finding.pattern in RISES else ()
+    if attempt.loss is None or not (finding.pattern == PARTS or finding.metric in parts):
         return False
-    end = np.inf if finding.end_step is None else finding.end_step
-    shapes = (f for f in typed_findings(view, whole) if f.pattern in RISES)
-    return not any(
-        f.start_step <= end and (f.end_step is None or finding.start_step <= f.end_step) for f in shapes
-    )
+    return not any(f.pattern in RISES and overlap(f, finding) for f in typed_findings(view, attempt.loss))
 
 
-def idles(attempt: AttemptView, finding: Finding, limits: Thresholds) -> bool:
-    """Whether next to nothing of all learning rates lies behind the start of a rise."""
+def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
+    """Whether less than this share of all learning rates lies behind the start of a rise."""
     rate = attempt.learning_rate
-    if rate is None:
-        return False
-    values = np.nan_to_num(rate.values)
-    return float(values[rate.steps >= finding.start_step].sum()) < limits.settling * float(values.sum())
+    values = np.nan_to_num(rate.values) if rate is not None else np.zeros(0)
+    return rate is not None and values[rate.steps >= finding.start_step].sum() < share * values.sum()
 
 
 def _lasts(view: View, finding: Finding, share: float) -> bool:

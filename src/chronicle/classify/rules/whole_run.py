@@ -220,12 +220,6 @@ def ascent(series: Series) -> Ascent | None:
     return Ascent(first, best, last, start, (best - first) / error, (best - last) / error)
 
 
-def objective_rises(view: View) -> bool:
-    """Whether an objective is logged that rose and stayed up."""
-    judged = (ascent(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE))
-    return any(a is not None and a.learned for a in judged)
-
-
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
     series = attempt.objective
