@@ -20,7 +20,8 @@ from chronicle.model import Attempt, Join, JoinKind, Timeline
 from chronicle.readers import read_all
 from chronicle.readers.find import RunSource
 from chronicle.timeline import stitch
-from chronicle.timeline.courses import course, reached, wall_clock
+from chronicle.timeline.courses import course, wall_clock
+from chronicle.timeline.relation import Pair, reached
 
 _AGAIN = re.compile(
     r"[-_. ]?((re(sum|start|launch|run|try|tri)\w*|cont(inu\w*|d)?)([-_. ]?\d+[kM]?)?|(?<=[-_. ])\d{1,3})$",
@@ -112,6 +113,6 @@ def _resumes(timeline: Timeline, join: Join) -> bool:
     """Whether a join leads on from steps that were logged, in a process of the same seed."""
     before, after = (course(timeline.attempts[k]) for k in (join.before, join.after))
     assert before is not None and after is not None  # what is joined has points
-    later = after.first > before.first + 2 * before.gap  # not from where that one had begun itself
-    known = join.kind is not JoinKind.RELAUNCH and join.evidence.get("same_seed") is not False
-    return later and known and bool(reached(before, after))
+    two = Pair(before, after, before)
+    known = join.kind is not JoinKind.RELAUNCH and not two.begins_alike and two.state("seed") is not False
+    return known and bool(reached(before, after))

@@ -16,7 +16,8 @@ import numpy as np
 
 from chronicle.metrics.counters import step_gap
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
-from chronicle.timeline.courses import Index, Mask, clock, same
+from chronicle.timeline.courses import Index, Mask, clock
+from chronicle.timeline.relation import same
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
