@@ -64,6 +64,13 @@ def heads(steps: NDArray[np.int64]) -> Index:
 
 def common(a: Series, b: Series) -> tuple[Series, Series]:
     """Both series, in step order, at the steps that both have, the first row of each step."""
+    if not len(a) or not len(b):
+        return a.pick(slice(0)), b.pick(slice(0))
+    first, last = max(a.steps[0], b.steps[0]), min(a.steps[-1], b.steps[-1])
+    a, b = (
+        s.pick(slice(np.searchsorted(s.steps, first), np.searchsorted(s.steps, last, "right")))
+        for s in (a, b)
+    )
     i = heads(a.steps)
     j = np.searchsorted(b.steps, a.steps[i])
     i, j = i[j < len(b)], j[j < len(b)]

@@ -16,7 +16,7 @@ import numpy as np
 
 from chronicle.metrics.counters import step_gap
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
-from chronicle.timeline.courses import Index, Mask, clock
+from chronicle.timeline.courses import Index, clock
 from chronicle.timeline.relation import same
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
@@ -85,23 +85,19 @@ def split(
 def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
     if not cuts:
         return [replace(attempt, series={m: _by_step(s) for m, s in attempt.series.items()})]
-    rows = {m: _by_piece(_belongs(s, ticks, cuts), len(cuts) + 1) for m, s in attempt.series.items()}
+    series: list[dict[str, Series]] = [{} for _ in range(len(cuts) + 1)]
+    for metric, one in attempt.series.items():
+        piece = _belongs(one, ticks, cuts)
+        order = np.argsort(piece, kind="stable")
+        for k, rows in enumerate(np.split(order, np.searchsorted(piece[order], np.arange(1, len(series))))):
+            if len(rows):
+                series[k][metric] = _by_step(one.pick(rows))
     facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
-    not_the_end: dict[str, Any] = {"facts": facts, "faults": (), "truncated": False}
+    early = replace(attempt, facts=facts, faults=(), truncated=False)
     return [
-        replace(
-            attempt,
-            name=f"{attempt.name}#{k + 1}",
-            series={m: _by_step(s.pick(rows[m][k])) for m, s in attempt.series.items() if len(rows[m][k])},
-            **({} if k == len(cuts) else not_the_end),
-        )
-        for k in range(len(cuts) + 1)
+        replace(attempt if k == len(cuts) else early, name=f"{attempt.name}#{k + 1}", series=own)
+        for k, own in enumerate(series)
     ]
-
-
-def _by_piece(piece: Index, pieces: int) -> list[Index]:
-    order = np.argsort(piece, kind="stable")
-    return np.split(order, np.searchsorted(piece[order], np.arange(1, pieces)))
 
 
 def _by_step(series: Series) -> Series:
@@ -130,37 +126,35 @@ def _not_growing(steps: Steps) -> int:
 def starts(series: Series) -> list[int]:
     """Rows of the clock at which a new attempt begins (never row 0)."""
     down = falls(series.steps)
-    if launches := _launches(series.steps, down):
-        return launches
+    steps, most = series.steps, _most_cuts(series.steps)
+    # A log to which every launch appends, of which some got no further than a few rows. Rows out of order,
+    # and ranks that write by turns, fall to other steps than the first.
+    if len(down) <= most and (steps[down] == steps[0]).all() and _not_growing(steps) == len(down):
+        return down.tolist()
     if not len(down) or len(down) > max(2, _SHUFFLED * len(series)):
         return []
     cuts: list[int] = []
-    short: list[int] = []
-    begin, top = 0, int(series.steps[: down[0]].max())
-    ends = [*down[1:].tolist(), len(series)]
-    for row, end, quiet in zip(down.tolist(), ends, _quiet(series, down), strict=True):
-        many = len(short) > _rare(series)  # then short returns are no starts, and nobody needs to look closer
-        kind = "disorder" if quiet else _kind_of_fall(series, begin, top, row, end, many)
-        if kind == "start":
-            cuts.append(row)
-            begin, top = row, int(series.steps[end - 1])
-        elif kind == "short":
-            short.append(row)
-        top = max(top, int(series.steps[end - 1]))  # between two falls the steps only grow
+    short: list[int] = []  # returns of a few points, which are starts where they are rare
+    begin, top = 0, int(steps[: down[0]].max())
+    ends = np.append(down[1:], len(series))
+    for row, end, quiet in zip(down.tolist(), ends.tolist(), _quiet(series, down), strict=True):
+        if not quiet:
+            near = slice(max(begin, row - _NEAR_SAMPLES), row)
+            back = int(np.searchsorted(steps[row:end], top, side="right"))
+            if len(np.unique(steps[near][steps[near] >= steps[row]])) <= _SHORT_SAMPLES:
+                many = len(short) > _rare(series)  # then they are no starts, and nobody needs to look closer
+                if not many and _trained_again(series, near, slice(row, row + back)):
+                    short.append(row)
+            elif back == end - row or back > _SHORT_SAMPLES:  # not a few rows too late, then on from the top
+                cuts.append(row)
+                begin, top = row, int(steps[end - 1])
+        top = max(top, int(steps[end - 1]))  # between two falls the steps only grow
     cuts = sorted(cuts + short) if len(short) <= _rare(series) else cuts
-    return cuts if len(cuts) <= _most_cuts(series.steps) else []
+    return cuts if len(cuts) <= most else []
 
 
 def _most_cuts(steps: Steps) -> float:
     return max(_FEW_CUTS, min(_MANY_CUTS, len(steps) / _ROWS_BETWEEN_CUTS))
-
-
-def _launches(steps: Steps, down: Index) -> list[int]:
-    """All falls, where each leads back to the very first step and the steps in between grow one by one: a
-    log to which every launch appends, of which some got no further than a few rows. Rows out of order, and
-    ranks that write by turns, fall to other steps."""
-    anew = len(down) and (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
-    return down.tolist() if anew and len(down) <= _most_cuts(steps) else []
 
 
 def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
@@ -212,39 +206,20 @@ def _quiet(series: Series, down: Index) -> list[bool]:
         np.count_nonzero(windows[some] >= steps[some, None], axis=1) <= _SHORT_SAMPLES
         for some in np.array_split(down, len(down) // _AT_ONCE + 1)
     ]
-    logged_twice = np.concatenate([[0], np.cumsum(_logged_twice(series))])
-    ends = np.append(down[1:], len(steps))
-    quiet: list[bool] = (np.concatenate(few) & (logged_twice[ends] == logged_twice[down])).tolist()
+    _, first, step = np.unique(steps, return_index=True, return_inverse=True)
+    twice = (np.bincount(step, ~same(series.values, series.values[first][step])) > 0)[step]
+    quiet: list[bool] = (np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()
     return quiet
-
-
-def _logged_twice(series: Series) -> Mask:
-    """Rows whose step was logged with values that differ."""
-    _, first, step = np.unique(series.steps, return_index=True, return_inverse=True)
-    differs = np.bincount(step, ~same(series.values, series.values[first][step])) > 0
-    return np.asarray(differs[step])
 
 
 def _rare(series: Series) -> float:
     return max(3.0, min(_MANY_SHORT, _RARE * len(series)))
 
 
-def _kind_of_fall(series: Series, begin: int, top: int, row: int, end: int, many: bool) -> str:
-    """What the fall at ``row`` is, in the attempt since ``begin`` that reached ``top``, before the next
-    fall at ``end``: "start" of an attempt, a "short" return (a start where those are rare), or "disorder"."""
-    near = slice(max(begin, row - _NEAR_SAMPLES), row)
-    overtaken = len(np.unique(series.steps[near][series.steps[near] >= series.steps[row]]))
-    back = int(np.searchsorted(series.steps[row:end], top, side="right"))
-    late = back < end - row and back <= _SHORT_SAMPLES  # a few rows too late, then on from the top
-    if overtaken > _SHORT_SAMPLES:
-        return "disorder" if late else "start"
-    return "short" if not many and _trained_again(series, near, slice(row, row + back)) else "disorder"
-
-
 def _trained_again(series: Series, old: slice, new: slice) -> bool:
     """Whether any step was logged twice with values that differ."""
     _, i, j = np.intersect1d(series.steps[old], series.steps[new], return_indices=True)
-    return bool((~same(series.values[old][i], series.values[new][j])).any())
+    return not same(series.values[old][i], series.values[new][j]).all()
 
 
 def _separate_blocks(steps: Steps, cuts: list[int]) -> bool:
