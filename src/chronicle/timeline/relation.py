@@ -221,7 +221,7 @@ class Pair:
         old, new = self.before.attempt.series, self.after.attempt.series
         both = [(s, new[m]) for m, s in old.items() if m in new and s.role not in SCHEDULES]
         n_equal = 0
-        for one, other in both:
+        for one, other in both if len(both) > 1 else ():
             a, b = common(one, other)
             late = np.abs(a.times - b.times) > SAME_TIME_S
             if len(a) < _COMMON_SHARE * min(len(one), len(other)) or late.any():
@@ -233,7 +233,7 @@ class Pair:
             if off.any() or not same(a.values[~finite], b.values[~finite]).all():
                 return False
             n_equal += min(len(np.unique(a.values)), len(np.unique(b.values)))
-        return len(both) > 1 and n_equal >= _COMMON_SAMPLES
+        return n_equal >= _COMMON_SAMPLES
 
     @cached_property
     def compared(self) -> tuple[Series, Series] | None:

@@ -129,7 +129,8 @@ def starts(series: Series) -> list[int]:
     steps, most = series.steps, _most_cuts(series.steps)
     # A log to which every launch appends, of which some got no further than a few rows. Rows out of order,
     # and ranks that write by turns, fall to other steps than the first.
-    if len(down) <= most and (steps[down] == steps[0]).all() and _not_growing(steps) == len(down):
+    anew = (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
+    if anew and len(down) <= max(_FEW_CUTS, len(steps) / _ROWS_BETWEEN_CUTS):
         return down.tolist()
     if not len(down) or len(down) > max(2, _SHUFFLED * len(series)):
         return []
