@@ -17,6 +17,7 @@ from tests.work import n_calls
 from chronicle.build.entry import facts
 from chronicle.classify.restarts import step_back_words
 from chronicle.model import Attempt, Role, Series
+from chronicle.readers import read_all
 from chronicle.timeline import stitch
 from chronicle.timeline.courses import clock
 from chronicle.timeline.split import starts
@@ -91,6 +92,41 @@ def test_seconds_of_a_process_that_begin_anew_within_an_epoch_are_a_resume(begin
     timeline = stitch(log("f", UP, start=None, elapsed=elapsed, epochs=epochs))
     resume = [("resume", "f#1", "f#2", begins - 1, begins, 0)]
     assert joins(timeline) == (resume if resumed else NONE)
+
+
+@pytest.mark.parametrize(
+    ("begins", "resumed"),
+    [
+        ([400], True),
+        ([500], False),  # an epoch may be 500 steps
+        ([600], False),  # and may be 600 steps, of which the second one was not done
+        ([200, 700], True),
+        ([300, 600, 900], False),
+    ],
+)
+def test_seconds_that_begin_anew_at_unequal_distances_are_those_of_a_process(begins, resumed):
+    """No epoch is logged. Seconds of an epoch begin anew at equal distances."""
+    launched = np.searchsorted(begins, UP, side="right")
+    elapsed = series("elapsed", UP, UP - np.array([0, *begins])[launched])
+    timeline = stitch(log("f", UP, start=None, elapsed=elapsed))
+    resumes = [("resume", f"f#{k + 1}", f"f#{k + 2}", row - 1, row, 0) for k, row in enumerate(begins)]
+    assert joins(timeline) == (resumes if resumed else NONE)
+
+
+def test_seconds_that_begin_anew_in_a_table_of_epochs_are_a_resume(tmp_path):
+    """As Ultralytics appends to results.csv: `time` counts the seconds since the launch."""
+    rows = [f"{k},{20.5 * (k if k <= 30 else k - 30)},{3 / k + 0.01 * (k % 3)}" for k in range(1, 51)]
+    path = tmp_path / "results.csv"
+    path.write_text("\n".join(["epoch,time,train/box_loss", *rows]) + "\n")
+    timeline = stitch(read_all(path).attempts)
+    assert [join[0::3] for join in joins(timeline)] == [("resume", 30)]
+
+
+def test_a_clean_resume_leaves_no_trace_in_a_plain_table():
+    """Steps and the schedule go on, and there is no clock: as in DVCLive, a CSV and JSON lines."""
+    rate = series("lr", range(240), np.linspace(0.1, 0.01, 240))
+    timeline = stitch(one_file(range(180), range(180, 240), rate=rate))
+    assert (names(timeline), joins(timeline), timeline.doubts) == (["f"], NONE, ())
 
 
 def test_four_seeds_in_one_file():

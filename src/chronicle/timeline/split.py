@@ -28,7 +28,7 @@ _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that 
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _AT_ONCE = 4096  # falls that are looked at together
 _LEAST_S, _AS_LONG, _FAR_ABOVE, _AS_MANY = 2.0, 0.5, 10.0, 2  # see `resumes`
-_ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:_time|_s| \(s\))?|_?runtime)")
+_ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
 _OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
 
 _BLOCKS = (
@@ -164,9 +164,8 @@ def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
 
     A pause, where a launch is known by its step: half as long as before that, ten times as long as any other
     pause, and no more often than twice as many launches, since what comes again is an evaluation or a
-    checkpoint. A pause alone proves nothing, and is left to those who look for hangs. And a clock of the
-    process that begins anew within an epoch. Both take a hang for a resume if it is as long as a launch; a
-    run that was restarted is then told of one restart too many, by which nothing is judged.
+    checkpoint. A pause alone proves nothing, and is left to those who look for hangs: a hang as long as a
+    launch is taken for a resume, by which nothing is judged. And a clock of the process that begins anew.
     """
     return sorted({*_pauses(ticks.times, cuts), *_anew(attempt, ticks, cuts)})
 
@@ -183,18 +182,26 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
 
 
 def _anew(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
-    """Rows of the clock at which the seconds of a process begin anew, all of them within an epoch."""
-    elapsed = next((s for m, s in attempt.series.items() if _ELAPSED.fullmatch(m.lower())), ticks)
-    epochs = next(iter(attempt.by_role(Role.EPOCH)), ticks)
-    if elapsed is ticks or epochs is ticks:
+    """Rows of the clock at which the seconds of a process begin anew, and not those of an epoch."""
+    beside = {m: s for m, s in attempt.series.items() if np.array_equal(s.steps, ticks.steps)}
+    elapsed = next(
+        (s.values for m, s in beside.items() if s is not ticks and _ELAPSED.fullmatch(m.lower())), None
+    )
+    if elapsed is None or not (elapsed[1:] < elapsed[:-1]).any():
         return []
-    if not (np.array_equal(elapsed.steps, ticks.steps) and np.array_equal(epochs.steps, ticks.steps)):
-        return []
-    values, epoch = elapsed.values, np.floor(epochs.values)
-    begin = values[0] + _SHORT_SAMPLES * np.median(np.abs(np.diff(values)))
-    back = np.setdiff1d(np.flatnonzero(values[1:] < values[:-1]) + 1, cuts)
-    within = (values[back] <= begin) & (epoch[back] == epoch[back - 1])
-    return back.tolist() if within.all() and len(back) <= _most_cuts(ticks.steps) else []
+    down = np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1
+    begin = elapsed[0] + _SHORT_SAMPLES * np.median(np.abs(np.diff(elapsed)))
+    anew = (elapsed[down] <= begin) & (elapsed[down - 1] > begin)
+    epoch = next((np.floor(s.values) for s in beside.values() if s.role is Role.EPOCH), None)
+    back = np.setdiff1d(down, cuts)
+    if attempt.axis == "epoch":
+        of_epochs = False
+    elif epoch is not None:
+        of_epochs = bool((epoch[back] != epoch[back - 1]).any())
+    else:  # they begin anew at equal distances, as far as the log tells
+        lengths = np.diff([0, *down, len(ticks)])
+        of_epochs = bool(np.ptp(lengths[:-1]) <= 1 and lengths[-1] <= lengths[0] + 1)
+    return back.tolist() if anew.all() and not of_epochs and len(back) <= _most_cuts(ticks.steps) else []
 
 
 def _quiet(series: Series, down: Index) -> list[bool]:
