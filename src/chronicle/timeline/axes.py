@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,8 @@ class OnAxis:
         named = (k for k, one in enumerate(self.timeline.attempts) if one.name == finding.attempt)
         k = next(named, None)
         steps = {name: getattr(finding, name) for name in ("start_step", "peak_step", "end_step")}
-        return replace(finding, **{n: self.place(k, step) for n, step in steps.items() if step is not None})
+        places: dict[str, Any] = {n: self.place(k, step) for n, step in steps.items() if step is not None}
+        return replace(finding, **places)
 
 
 def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> OnAxis:

@@ -97,7 +97,7 @@ class _Logs:
         for ruled_out in (self._at_another_time, self._with_other_values):
             if len(equal) > _FEW:
                 equal = equal[self._changed[equal] | ~ruled_out(equal, rank)]
-        return np.union1d(equal, near[other[self._kind[near]]] if len(near) else near).tolist()
+        return [*np.union1d(equal, near[other[self._kind[near]]] if len(near) else near).tolist()]
 
     def _at_another_time(self, ranks: Index, rank: int) -> Mask:
         later = self._starts[ranks] > self._ends[rank] + SAME_TIME_S
@@ -138,10 +138,14 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
     """The keeper with the series that only the other log has, whatever they are called there, and with the
     times of those that both have, where it has none."""
     own = list(keeper.series.values())
+
+    def may_be_one(a: Series, b: Series) -> bool:  # a file may not say of which phase a loss is
+        return a.role is b.role or (a.role in LOSSES and b.role in LOSSES)
+
     new = {
         metric: s
         for metric, s in other.series.items()
-        if metric not in keeper.series and not any(_alike(o, s) and are_equal(o, s) for o in own)
+        if metric not in keeper.series and not any(may_be_one(o, s) and are_equal(o, s) for o in own)
     }
     timed = {m: _timed(s, other.series[m]) for m, s in keeper.series.items() if m in other.series}
     return replace(
@@ -161,11 +165,6 @@ def _timed(own: Series, other: Series) -> Series:
     times = np.full(len(own), np.nan)
     times[np.searchsorted(own.steps, here.steps)] = there.times
     return replace(own, times=times)
-
-
-def _alike(a: Series, b: Series) -> bool:
-    """Whether two metrics may be one: of one role, or losses, since a file may not say of which phase."""
-    return a.role is b.role or (a.role in LOSSES and b.role in LOSSES)
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:

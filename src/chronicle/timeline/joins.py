@@ -18,7 +18,7 @@ import numpy as np
 
 from chronicle.model import Change, Facts, Join, JoinKind, Role, Series, StepBack
 from chronicle.timeline.courses import Course, process
-from chronicle.timeline.relation import Pair, Relation, common, known, levels_at_seam, pairs
+from chronicle.timeline.relation import COUNTERS, Pair, Relation, common, known, levels_at_seam, pairs
 
 # What overtaken pieces cost, by the role of the series that counts it; None is the wall clock.
 COSTS = {"discarded_s": None, "discarded_tokens": Role.TOKENS, "discarded_samples": Role.SAMPLES}
@@ -30,8 +30,9 @@ KINDS = {
 _TREND_SAMPLES = 6  # so many last samples extend a series beyond its end
 _EQUAL_STEP, _EXTENDED = 0.01, 0.05  # relative difference that counts: logged at one step, or extended to it
 _MOST_FACTS, _LONGEST = 100, 200  # changed facts of a join, and characters of one: the rest is in the logs
-_PLANNED = {Role.LEARNING_RATE: "learning rate", Role.BATCH_SIZE: "batch size"}
-_CURSORS = {
+_QUANTITIES = {  # what is compared, and its unit where nobody declared one
+    Role.LEARNING_RATE: ("learning rate", None),
+    Role.BATCH_SIZE: ("batch size", None),
     Role.SAMPLES: ("samples read", "samples"),
     Role.TOKENS: ("tokens read", "tokens"),
     Role.EPOCH: ("epochs read", "epochs"),
@@ -88,7 +89,7 @@ def _changes(two: Pair) -> tuple[Change, ...]:
     """All that differs: learning rate and batch size, the place in the data, facts of the two processes."""
     with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
         facts = islice(_facts(two.before.attempt.facts, two.after.attempt.facts), _MOST_FACTS)
-        return (*_planned(two), *_cursor(two), *facts)
+        return (*_measured(two), *facts)
 
 
 def expected(old: Series, step: float) -> float | None:
@@ -106,25 +107,22 @@ def expected(old: Series, step: float) -> float | None:
     return float(y.mean() + slope * (step - steps[-1] - x.mean()))
 
 
-def _planned(two: Pair) -> Iterator[Change]:
-    for role, quantity in _PLANNED.items():
+def _measured(two: Pair) -> Iterator[Change]:
+    """What is planned, and counters of data, which go on where the earlier attempt was at this step."""
+    for role, (quantity, unit) in _QUANTITIES.items():
         for old, new in pairs(two.before.attempt, two.after.attempt, role):
             was, now, step, logged = _both(old, new)
-            least = _EQUAL_STEP if logged else _EXTENDED
-            if was is not None and was != now and abs(was - now) / max(abs(was), abs(now)) > least:
-                yield Change(quantity, was, now, new.unit, step)
-
-
-def _cursor(two: Pair) -> Iterator[Change]:
-    """Counters of data: they should go on where the earlier attempt was at this step, to one logged point."""
-    for role, (quantity, unit) in _CURSORS.items():
-        for old, new in pairs(two.before.attempt, two.after.attempt, role):
-            was, now, step, _ = _both(old, new)
-            strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
-            if was is None or any((d < 0).any() or not len(d) for d in strides):
-                continue  # it is no counter
-            strides = [d[d > 0] if (d > 0).any() else d for d in strides]  # whole epochs stay for many points
-            if abs(now - was) > max(float(np.median(d)) for d in strides):
+            if was is None or was == now:
+                continue
+            if role in COUNTERS:
+                strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
+                if any((d < 0).any() or not len(d) for d in strides):
+                    continue  # it is no counter
+                # Whole epochs stay for many points. One logged point may be missing.
+                least = max(float(np.median(d[d > 0] if (d > 0).any() else d)) for d in strides)
+            else:
+                least = (_EQUAL_STEP if logged else _EXTENDED) * max(abs(was), abs(now))
+            if abs(was - now) > least:
                 yield Change(quantity, was, now, new.unit or unit, step)
 
 
@@ -206,9 +204,9 @@ def costs(pieces: Iterable[Piece]) -> dict[str, float]:
     with np.errstate(over="ignore"):
         for name, role in COSTS.items():
             used = [_used(piece, role) for piece in pieces]
-            known = [amount for amount in used if amount is not None]
-            if known and len(known) == len(used) and np.isfinite(sum(known)):
-                totals[name] = sum(known)
+            logged = [amount for amount in used if amount is not None]
+            if logged and len(logged) == len(used) and np.isfinite(sum(logged)):
+                totals[name] = sum(logged)
     return totals
 
 

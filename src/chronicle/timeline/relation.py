@@ -35,7 +35,7 @@ _SAME_END = 0.02  # share of the length within which two trainings end at the sa
 _SHORT_SAMPLES = 8  # of a shorter log one sample is its level, and its end must be equal
 _GOES_ON = 0.25  # share of the way back to the first level within which the loss goes on
 _FAR = 4.0  # times the noise of a loss that has gone somewhere
-_COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
+COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _TRAINED = frozenset(
     (Role.LOSS, Role.DATASET_LOSS, Role.GRAD_NORM, Role.LOSS_SCALE, Role.LEARNING_RATE, Role.BATCH_SIZE)
 )
@@ -171,8 +171,9 @@ class Pair:
         that begins again, if one does.
         """
         a, b = self.before, self.after
-        if _trains(a) and not _trains(b):
-            yield "evaluation"  # it overtakes nothing
+        trains = [any(s.role in _TRAINED for s in one.attempt.series.values()) for one in (a, b)]
+        if trains == [True, False]:
+            yield "evaluation"  # it logs nothing that only a training does, and overtakes nothing
         if told == "attempts" or self.course is Relation.CONTINUES:
             return
         if side_by_side(a, b):
@@ -261,7 +262,7 @@ class Pair:
         if fell and abs(now - end) < _GOES_ON * abs(now - first):
             return True
         both = (self.before.attempt, self.after.attempt)
-        return any(_counts_on(*two) for role in _COUNTERS for two in pairs(*both, role))
+        return any(_counts_on(*two) for role in COUNTERS for two in pairs(*both, role))
 
     # ---- by step
 
@@ -327,11 +328,6 @@ def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:
         upto = a.values[a.steps <= b.steps[0]]
         levels = median(upto[-SEAM_SAMPLES:]), median(b.values[:SEAM_SAMPLES])
     return None if np.isnan(levels).any() else (*levels, len(old))
-
-
-def _trains(one: Course) -> bool:
-    """Whether an attempt logs what only a training does."""
-    return any(series.role in _TRAINED for series in one.attempt.series.values())
 
 
 def _level(one: Course, way: int) -> float:

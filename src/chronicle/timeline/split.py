@@ -131,7 +131,7 @@ def starts(series: Series) -> list[int]:
     # and ranks that write by turns, fall to other steps than the first.
     anew = (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
     if anew and len(down) <= max(_FEW_CUTS, len(steps) / _ROWS_BETWEEN_CUTS):
-        return down.tolist()
+        return [*down.tolist()]
     if not len(down) or len(down) > max(2, _SHUFFLED * len(series)):
         return []
     cuts: list[int] = []
@@ -249,41 +249,33 @@ def _belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
             return np.searchsorted(seams, series.times, side="right")
     pieces = [(int(p.min()), int(p.max())) for p in np.split(ticks.steps, cuts)]
     habit = _not_growing(series.steps) > 2 * len(cuts)  # equal steps are how this series is logged
-    whole = _whole_runs(series.steps, pieces, habit) if len(series) else None
-    if whole is not None:
-        return whole
-    return np.fromiter(_by_own_falls(series.steps, pieces, step_gap(ticks), habit), np.intp, len(series))
-
-
-def _whole_runs(steps: Steps, pieces: list[tuple[int, int]], habit: bool) -> Index | None:
-    """Each stretch of a series in which its own step grows, to the next piece that reaches over all of it: a
-    metric that only the second launch logs is none of the first. None where a stretch has no such piece."""
-    back = steps[1:] < steps[:-1] if habit else steps[1:] <= steps[:-1]
-    begins = [0, *(np.flatnonzero(back) + 1).tolist()]
-    ends = [*begins[1:], len(steps)]
+    steps = series.steps
+    back = np.flatnonzero(steps[1:] < steps[:-1] if habit else steps[1:] <= steps[:-1]) + 1
+    # Each stretch in which its own step grows goes to the next piece that reaches over all of it: a metric
+    # that only the second launch logs is none of the first.
+    lengths = np.diff([0, *back, len(steps)])
     homes, k = [], 0
-    for begin, end in zip(begins, ends, strict=True):
-        while k < len(pieces) and not (pieces[k][0] <= steps[begin] and steps[end - 1] <= pieces[k][1]):
-            k += 1
-        if k == len(pieces):
-            return None
+    for part in np.split(steps, back) if len(steps) else ():
+        k = next(
+            (n for n in range(k, len(pieces)) if pieces[n][0] <= part[0] and part[-1] <= pieces[n][1]), -1
+        )
+        if k < 0:
+            return np.fromiter(_row_by_row(steps, set(back.tolist()), pieces, step_gap(ticks)), np.intp)
         homes.append(k)
         k += 1
-    return np.repeat(homes, np.subtract(ends, begins))
+    return np.repeat(homes, lengths) if homes else np.empty(0, np.intp)
 
 
-def _by_own_falls(steps: Steps, pieces: list[tuple[int, int]], gap: float, habit: bool) -> Iterator[int]:
+def _row_by_row(steps: Steps, back: set[int], pieces: list[tuple[int, int]], gap: float) -> Iterator[int]:
     """Walks a series that has a cadence of its own and no times: on to the next piece where its own step
     goes back, or where the piece at hand never got that far."""
-    k, before = 0, None
-    for step in steps.tolist():
-        back = before is not None and (step < before or (step == before and not habit))
+    k = 0
+    for row, step in enumerate(steps.tolist()):
         beyond = step > pieces[k][1] + gap and any(lo <= step <= hi for lo, hi in pieces[k + 1 :])
-        if beyond or (back and any(step <= hi + gap for _, hi in pieces[k + 1 :])):
+        if beyond or (row in back and any(step <= hi + gap for _, hi in pieces[k + 1 :])):
             k += 1
             while k + 1 < len(pieces) and step > pieces[k][1] + gap:
                 k += 1
-        before = step
         yield k
 
 
