@@ -13,9 +13,10 @@ from chronicle.pages import PatternPage, load
 from chronicle.pages.advice import Advice, advice, ranked
 from chronicle.pages.gallery import Cause
 from chronicle.story.signs import WORDS, Sign
+from chronicle.workspace.folders import run_in
 
 PAGES = {page.id: page for page in load(RUNS.parent / "gallery")}
-KNOWN = {name: cause for name in NAMES if (cause := specimen(name).config.facts.get("known cause"))}
+KNOWN = {name: cause for name in NAMES if (cause := run_in(RUNS / name).config.facts.get("known cause"))}
 SURE = 0.85  # of the runs whose cause is known
 
 LED, RESUMED, ROSE = Sign.GRADIENT_LED, Sign.RESUMED, Sign.RATE_ROSE

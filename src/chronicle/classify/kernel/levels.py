@@ -53,10 +53,8 @@ def warming(q: Row) -> float:
 
 
 def kinship(mem: Memory, k: int) -> float:
-    """How much less than independent samples in a row are worth: 1 for white noise, at most 2.
-
-    Where means of four are nearly as noisy as single samples, neighbours say the same thing.
-    """
+    """How much less than independent samples in a row are worth, 1 (white noise) to 2: where means of four
+    are nearly as noisy as single samples, neighbours say the same thing."""
     if k > 0 or mem.levels[k + 1][at.COUNT] < 24.0:
         return 1.0
     return min(max(mem.levels[k + 1][at.NOISE] / (0.8 * mem.levels[k][at.NOISE]), 1.0), 2.0)
@@ -65,9 +63,8 @@ def kinship(mem: Memory, k: int) -> float:
 def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
     """Winsorised CUSUM upwards: True when its sum passes the threshold.
 
-    The threshold is never below what this series' own excursions ask for: where the CUSUM often climbs and
-    comes back by itself (bimodal batches, autocorrelated noise) its exponential tail is extrapolated to the
-    height that an excursion passes once in 1 / CALM_TAIL samples.
+    The threshold is never below what this series' own excursions ask for (bimodal batches, autocorrelated
+    noise): their exponential tail is extrapolated to the height that is passed once in 1 / CALM_TAIL samples.
     """
     cfg = mem.config
     if q[at.UP] <= 0.0:

@@ -167,9 +167,8 @@ def judge(mem: Memory, y: float, i: float) -> None:
 def stir(mem: Memory, jump: float) -> None:
     """Raise the noise where most neighbours differ by more than it: the series has become restless.
 
-    The noise scale follows slowly, and not at all during an event, so that no event widens it. But an event
-    jumps once and a restless series at every sample: a mean of log differences tells them apart in 20
-    samples. Of white noise it is 0.75 scales; it may be half as much again by chance.
+    The noise scale follows slowly, and not at all during an event. But an event jumps once, a restless series
+    at every sample: a mean of log differences, 0.75 scales of white noise, tells them apart in 20 samples.
     """
     state, noise = mem.state, mem.levels[0][at.NOISE]
     state[at.STIR] += 0.05 * (min(max(math.log(max(jump, 1e-12)) - state[at.STIR], -2.0), 3.0))
@@ -241,8 +240,7 @@ def tail_edge(mem: Memory, probability: float) -> float:
 def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float, i: float) -> float:
     """Onset of an abrupt event: two or all of the last three samples are together beyond the tail. Or -1.
 
-    In an exponential tail excesses add up as the logs of probabilities do. One sample counts for at most
-    half as much again as its share, so a lone outlier needs a neighbour that is out as well.
+    In an exponential tail excesses add up as logs of probabilities do; a lone outlier needs a neighbour.
     """
     state = mem.state
     if y - reference <= mem.config[at.RISE]:
@@ -286,9 +284,8 @@ def lone_spike(
 def learn_tail(mem: Memory, z: float, edge: float, opens: bool) -> None:
     """Keep the rate and the mean excess of samples beyond TAIL_FROM, online.
 
-    Three samples are on trial together. They are no part of what they are held against (the first of a spike
-    would raise the edge for the second) but of what comes later, even if they open an event: a series that
-    opens one event after the other is restless.
+    Three samples are on trial together: no part of what they are held against, but of what comes later, even
+    if they open an event, for a series that opens one after the other is restless.
     """
     state = mem.state
     settle(state, state[at.Z_BEFORE], edge)

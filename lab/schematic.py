@@ -1,19 +1,19 @@
-"""Schematics of the patterns as inline SVG on CSS variables: one drawing serves both themes and print.
+"""Schematics of the patterns as SVG on CSS variables: `python -m lab.schematic` draws gallery/sketches/ anew.
 
-``main`` gives a wide drawing and one for phones, of which the style sheet shows one by width; ``small``
-is for look-alike cards. Class names (``ch-sch``, ``s-live``, ...) are those of the style sheet; what it
-does not know is styled in place.
+One drawing serves both themes and print. Of a wide one and one for phones the style sheet shows one by
+width; a small one is for look-alike cards. Class names (``ch-sch``, ``s-live``, ...) are those of the style
+sheet; what it does not know is styled in place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from html import escape
+from pathlib import Path
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.pages.sketches import NEUTRAL, SHAPES, Curve, Point, Sketch
+from lab.sketches import SHAPES, Curve, Point, Sketch
 
 STYLES = {
     "second": "stroke:var(--c-second);stroke-width:1.8;stroke-dasharray:7 2.5",
@@ -47,27 +47,21 @@ NARROW = Canvas(344, 230, head=22, foot=22, kind="narrow", key=True)
 SMALL = Canvas(220, 96, head=6, foot=8, kind="small")
 
 
-def main(pattern_id: str) -> str:
-    """Wide and phone drawing of a pattern, labelled 1-2-3 in reading order (an unknown id: a neutral one)."""
-    return _svg(pattern_id, WIDE) + _svg(pattern_id, NARROW)
+def drawings() -> Iterator[tuple[str, str]]:
+    """Name and text of each file: a wide and a narrow drawing with labels, and the shape alone."""
+    for pattern_id in SHAPES:
+        for canvas in (WIDE, NARROW, SMALL):
+            yield f"{pattern_id}-{canvas.kind}.svg", _svg(pattern_id, canvas)
 
 
-def small(pattern_id: str) -> str:
-    """The shape alone, 220 x 96, for cards."""
-    return _svg(pattern_id, SMALL)
-
-
-@cache
 def _svg(pattern_id: str, canvas: Canvas) -> str:
-    sketch = SHAPES.get(pattern_id, NEUTRAL)
-    pattern = BY_ID.get(pattern_id)
-    title = pattern.title if pattern else "Sketch of a loss curve"
-    verdict = f' data-v="{pattern.verdict}"' if pattern else ""
+    sketch, pattern = SHAPES[pattern_id], BY_ID[pattern_id]
     key = [label for label in sketch.labels if label.number] if canvas.key else []
     height = canvas.height + KEY_PX * len(key)
     parts = [
-        f'<svg class="ch-sch {canvas.kind}" viewBox="0 0 {canvas.width} {height}" role="img"{verdict}>',
-        f"<title>{escape(title)}</title><desc>{escape(sketch.says)}</desc>",
+        f'<svg class="ch-sch {canvas.kind}" viewBox="0 0 {canvas.width} {height}" role="img"'
+        f' data-v="{pattern.verdict}">',
+        f"<title>{escape(pattern.title)}</title><desc>{escape(sketch.says)}</desc>",
         *_ground(sketch, canvas),
         *_lines(sketch, canvas),
     ]
@@ -148,3 +142,10 @@ def _text(x: float, y: float, words: str, *, bold: bool = True, anchor: str = "s
     look = ' class="b"' if bold else ""
     end = "" if anchor == "start" else f' text-anchor="{anchor}"'
     return f'<text{look} x="{x:.1f}" y="{y:.1f}"{end}>{escape(words)}</text>'
+
+
+if __name__ == "__main__":
+    folder = Path(__file__).parent.parent / "gallery" / "sketches"
+    folder.mkdir(exist_ok=True)
+    for name, text in drawings():
+        (folder / name).write_text(text, "utf-8")

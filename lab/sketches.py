@@ -3,7 +3,7 @@
 Curves are sums of small functions of x, drawn on a unit square: x runs from 0 to 1 (steps), y from 0 to 1
 inside its panel. A sketch is idealised and carries no scale, so it can never be mistaken for a measured run.
 Where two patterns are often taken for each other, the sketches differ in just what tells them apart.
-`chronicle.pages.schematic` turns a sketch into SVG.
+`lab.schematic` turns a sketch into SVG.
 """
 
 from __future__ import annotations
@@ -121,8 +121,6 @@ LEARNING = fall(0.82, 0.3)
 CALM = line(0.5, 0.4)
 CLOSER = (0.2, 0.5, 0.68, 0.78, 0.85, 0.9, 0.935, 0.965)
 PLAN = (ramp(0, 0.05, 0.62), ramp(0.05, 1, -0.24))  # of a learning rate
-
-NEUTRAL = Sketch("A loss that falls, ever more slowly.", (Curve((LEARNING,)),))
 
 # fmt: off
 SHAPES: dict[str, Sketch] = {
