@@ -151,6 +151,14 @@ def test_launches_of_a_few_epochs_each_in_one_file(first):
     assert not any(back.cause == "disorder" for back in timeline.step_backs)
 
 
+def test_a_log_of_more_than_a_thousand_launches_is_cut_at_each():
+    """Two thousand trainings were sorted into one, for nobody restarts so often; but they begin so often."""
+    starts_of = {n: starts(one_file(*[range(12)] * n).series["loss"]) for n in (8, 1200)}
+    assert starts_of == {n: [*range(12, 12 * n, 12)] for n in (8, 1200)}
+    few, many = (n_calls(partial(stitch, one_file(*[range(12)] * n))) for n in (40, 80))
+    assert many < 3 * few
+
+
 def test_a_metric_that_only_the_second_launch_logs_is_not_cut_in_two():
     second = series("accuracy", range(1, 11), np.linspace(0.1, 0.9, 10))
     timeline = stitch(one_file(range(1, 8), range(1, 11), accuracy=second))
