@@ -77,7 +77,7 @@ def _evidence(two: Pair) -> dict[str, Any]:
     if both[0].sources != both[1].sources:
         hosts = [writer and writer[0] for writer in map(process, both)]
         says["same_process"] = two.same_process
-        says["same_host"] = hosts[0] == hosts[1] if all(hosts) else None
+        says["same_host"] = hosts[0] == hosts[1] if None not in hosts else None
         says |= {f"same_{name}": two.state(name) for name in ("run", "seed")}
     rates = [attempt.by_role(Role.LEARNING_RATE) for attempt in both]
     if lr := levels_at_seam(rates[0][0], rates[1][0]) if all(rates) else None:
