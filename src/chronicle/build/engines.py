@@ -138,7 +138,7 @@ def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path | Non
     wanted: set[str] = set()
     changed = 0
     for relative, content in files:
-        target = os.path.normpath(f"{folder}/{relative}")
+        target = os.path.normpath(os.path.join(folder, relative))
         if not target.startswith(f"{folder}{os.sep}") or "\0" in relative:
             raise UsageError(f"{relative!r} leads out of {folder}: nothing is written there")
         wanted.add(target)

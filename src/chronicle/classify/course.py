@@ -97,8 +97,8 @@ class Course:
 def shapes(t: Floats, laws: Laws = FINE) -> Floats:
     """(shape, place): descents from 1 at t = 0."""
     t = np.maximum(t, 0.0)
-    powers = [(1 + t / t0) ** -b for t0 in laws.t0 for b in laws.powers]
-    return np.array([*powers, *(np.exp(-t / tau) for tau in laws.taus)])
+    falls = np.log1p(t / np.reshape(laws.t0, (-1, 1)))[:, None] * np.reshape(laws.powers, (-1, 1))
+    return np.exp(-np.concatenate([falls.reshape(-1, len(t)), t / np.reshape(laws.taus, (-1, 1))]))
 
 
 def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floats, Floats]:
@@ -341,15 +341,15 @@ class Family(NamedTuple):
 
 def families(t: Floats) -> Iterator[Family]:
     """All explanations, at these shares of the steps."""
-    phi = shapes(t, COARSE)
-    none, times = np.zeros(len(phi)), np.repeat(TIMES, len(phi))
+    phi, times = shapes(t, COARSE), np.reshape(TIMES, (-1, 1, 1))
+    none, places = np.zeros(len(phi)), np.repeat(TIMES, len(phi))
     yield Family(NEVER, (), np.zeros(1), 2)
     yield Family(HEALTHY, (phi,), none, 5)
     yield Family(HEALTHY, (phi, np.tile(-(t**3), (len(phi), 1))), none, 6)
-    stopped = np.concatenate([shapes(np.minimum(t, at), COARSE) for at in TIMES])
-    yield Family(STOPPED, (stopped,), times, 6)
-    waits = np.concatenate([shapes(np.maximum(t - at, 0.0), COARSE) for at in TIMES])
-    yield Family(WAITS, (waits,), times, 6)
+    stopped = np.where(t < times, phi, shapes(np.array(TIMES), COARSE).T[:, :, None])
+    yield Family(STOPPED, (stopped.reshape(-1, len(t)),), places, 6)
+    waits = np.concatenate([shapes(t - at, COARSE) for at in TIMES])
+    yield Family(WAITS, (waits,), places, 6)
     pairs = np.array([(a, b) for a in TAUS for b in TAUS if a >= APART * b])
     slow, fast = np.exp(-t / pairs[:, :1]), np.exp(-t / pairs[:, 1:])
     yield Family(CLIMBS, (slow, -fast), np.zeros(len(pairs)), 6)
@@ -358,17 +358,20 @@ def families(t: Floats) -> Iterator[Family]:
 def likeliest(value: Floats, error: Floats, family: Family) -> Explanation | None:
     """The member that fits best, its score the mean log likelihood of a median; None if none has the right
     signs."""
-    weight, columns = 1 / (error * value) ** 2, family.columns
-    members = len(columns[0]) if columns else 1
-    design = np.stack([np.ones((members, len(value))), *columns], axis=2)
-    normal = np.einsum("mnp,n,mnq->mpq", design, weight, design, optimize=True)
-    ridge = 1e-10 * np.einsum("mpp->mp", normal)[:, :, None] * np.eye(design.shape[2])
-    right = np.einsum("mnp,n->mp", design, weight * value)
-    found = np.linalg.solve(normal + ridge, right[..., None])[..., 0]
-    curves: Floats = np.einsum("mnp,mp->mn", design, found)
+    weight, columns = 1 / (error * value) ** 2, (np.ones((1, len(value))), *family.columns)
+    members, size = len(columns[-1]), len(columns)
+    normal, right = np.empty((members, size, size)), np.empty((members, size, 1))
+    for p, column in enumerate(columns):
+        weighed = column * weight
+        right[:, p, 0] = weighed @ value
+        for q, other in enumerate(columns[: p + 1]):
+            normal[:, p, q] = normal[:, q, p] = np.einsum("mn,mn->m", weighed, other)
+    ridge = 1e-10 * np.einsum("mpp->mp", normal)[:, :, None] * np.eye(size)
+    found = np.linalg.solve(normal + ridge, right)
+    curves: Floats = sum(found[:, p] * column for p, column in enumerate(columns))
     off = (value - curves) / (value * error)
-    ok = np.logical_and((found[:, 1:] > 0).all(axis=1), (curves > 0).all(axis=1))
-    cost = np.where(ok, (off**2).sum(axis=1), np.inf)
+    ok = np.logical_and((found[:, 1:, 0] > 0).all(axis=1), (curves > 0).all(axis=1))
+    cost = np.where(ok, np.einsum("mn,mn->m", off, off), np.inf)
     m = int(np.argmin(cost))
     if not ok[m]:
         return None

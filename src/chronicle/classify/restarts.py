@@ -159,8 +159,8 @@ def _why(join: Join) -> Iterator[str]:
     if "metric" in evidence:
         equal = evidence.get("common_samples", 0)
         where = f"at {plural(equal, 'equal step')}" if equal else "at the seam"
-        before, after = (level(evidence[f"loss_{side}"]) for side in ("before", "after"))
-        yield f"{evidence['metric']} {before} → {after} {where}"
+        levels = f"{level(evidence['loss_before'])} → {level(evidence['loss_after'])}"
+        yield f"{evidence['metric']} {levels} {where}"
     if "noise_alike_share" in evidence:
         share, pairs = evidence["noise_alike_share"], plural(evidence.get("noise_pairs", 0), "equal step")
         yield f"the same data at the same steps (noise alike to {100 * share:.0f} % at {pairs})"

@@ -230,10 +230,11 @@ def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str
     if not undone:
         return {}
     first = min(undone, key=lambda f: (f.start_step, -f.severity, f.pattern, f.metric or "", f.attempt or ""))
-    inside = first.start_step <= join.to_step
-    where = "inside" if inside else "left"
-    evidence = {f"{where}_pattern": first.pattern, f"{where}_start_step": first.start_step}
-    evidence |= {} if inside else {"margin_steps": first.start_step - join.to_step}
+    evidence: dict[str, Any] = {"left_pattern": first.pattern, "left_start_step": first.start_step}
+    if first.start_step <= join.to_step:
+        evidence = {"inside_pattern": first.pattern, "inside_start_step": first.start_step}
+    else:
+        evidence["margin_steps"] = first.start_step - join.to_step
     after = disturbances.get(view.attempts[join.after].name, ())
     again = [f.start_step for f in after if f.start_step <= _end(view, first)]
     return evidence | ({"again_step": min(again)} if again else {})

@@ -49,7 +49,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
         "training": [] if teaching else [card(entry) for entry in in_training(site.entries)],
         "shelves": [] if teaching else shelves(site.entries),
         "reviewed": has_reviews(site),
-        "columns": columns(site),
+        **columns(site),
     }
     yield Page("index.md", render("home.md.j2", values))
 

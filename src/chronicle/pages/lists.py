@@ -55,7 +55,7 @@ def browse(site: SiteData, render: Render) -> Iterator[Page]:
 
 def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
-    yield Page("patterns/index.md", render("patterns.md.j2", {"base": "../", "columns": columns(site)}))
+    yield Page("patterns/index.md", render("patterns.md.j2", {"base": "../", **columns(site)}))
     for page in site.patterns:
         found, cards = precedents(site, page.id), _cards_of(site, page.specimens)
         numbers, runs = list(statistics(site, page.id, found)), len(site.showing.get(page.id, ()))
@@ -64,7 +64,9 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
             "site": site,
             "page": page,
             "body": Html(_linked(page.body, "")),
-            "drawing": _drawing,
+            "drawing": Html(_drawing(page.id, "wide") + _drawing(page.id, "narrow")),
+            "alike": [(_drawing(other.pattern, "small"), other) for other in page.lookalikes],
+            "own_drawing": _drawing(page.id, "small"),
             "specimens": cards,
             "events": found[:SHOWN],
             "numbers": numbers,
@@ -211,16 +213,18 @@ def _points(entry: Entry) -> int:
     return sum(int(row.get("points") or 0) for row in entry.metrics)
 
 
-def columns(site: SiteData) -> list[Columns]:
-    """Patterns that runs show, by verdict, the most frequent first; and those that none does."""
-    items: list[Columns] = [[(verdict, []) for verdict in VERDICTS] for _ in range(2)]
+def columns(site: SiteData) -> dict[str, Columns]:
+    """Patterns that runs show, by verdict, the most frequent first; and ``unseen`` those that none does."""
+    items: dict[str, Columns] = {
+        name: [(verdict, []) for verdict in VERDICTS] for name in ("columns", "unseen")
+    }
     for page in sorted(site.patterns, key=lambda page: -len(site.showing.get(page.id, ()))):
         gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
-        dict(items[0 if runs else 1])[page.verdict].append((page, gist, runs))
+        dict(items["columns" if runs else "unseen"])[page.verdict].append((page, gist, runs))
     return items
 
 
-def _drawing(size: str, pattern: str | None) -> Html:
+def _drawing(pattern: str | None, size: str) -> Html:
     """The schematic of a pattern as SVG, "wide", "narrow" or "small"; nothing for a pattern that has none."""
     file = shipped("gallery") / "sketches" / f"{pattern}-{size}.svg"
     return Html(file.read_text("utf-8") if pattern in BY_ID else "")

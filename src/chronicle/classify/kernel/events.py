@@ -283,7 +283,7 @@ def judge_drop(mem: Memory, i: float) -> None:
     """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting, and a new best level (or
     only the return of a spike)?"""
     state, onset = mem.state, mem.state[at.DROP_ONSET]
-    if onset < 0.0 or i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
+    if i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
         return
     state[at.DROP_ONSET] = -1.0
     first = max(onset - 16.0, oldest(i))

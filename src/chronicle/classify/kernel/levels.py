@@ -76,6 +76,8 @@ def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
     if ended:
         calm_excursion(q, q[at.UP_TOP])
     q[at.CALM_RATE] += ((1.0 if ended else 0.0) - q[at.CALM_RATE]) / 1000.0
+    if q[at.UP] <= cfg[at.CUSUM]:
+        return False
     often = math.log(max(q[at.CALM_RATE], cfg[at.CALM_TAIL]) / cfg[at.CALM_TAIL])
     return q[at.UP] > max(cfg[at.CUSUM], at.CALM_FROM + q[at.CALM_MEAN] * often) * warming(q)
 
@@ -92,7 +94,7 @@ def fall_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
         q[at.DOWN_ONSET] = since
     if q[at.FRESH] >= 24.0:
         q[at.DOWN] = max(0.0, q[at.DOWN] + min(max(z, -3.0), cfg[at.CLIP]) - cfg[at.ALLOWANCE])
-    return q[at.DOWN] > cfg[at.CUSUM] * warming(q)
+    return q[at.DOWN] > cfg[at.CUSUM] and q[at.DOWN] > cfg[at.CUSUM] * warming(q)
 
 
 def follow(cfg: Row, q: Row, y: float, settled: float) -> None:

@@ -156,8 +156,10 @@ def judge(mem: Memory, y: float, i: float) -> None:
     if state[at.DROP_ONSET] < 0.0:
         state[at.BEST] = min(state[at.BEST], state[at.SHORT])
     stir(mem, abs(y - before))
-    follow_pending(mem, y, i)
-    judge_drop(mem, i)
+    if state[at.PENDING] > 0.0:
+        follow_pending(mem, y, i)
+    if state[at.DROP_ONSET] >= 0.0:
+        judge_drop(mem, i)
     if state[at.ACTIVE] > 0.0:
         follow_active(mem, y, i)
     else:
@@ -180,21 +182,23 @@ def stir(mem: Memory, jump: float) -> None:
 
 def watch(mem: Memory, y: float, before: float, i: float) -> None:
     """A quiet sample: feed the pyramid, look at the tail, open what has enough evidence."""
-    q = mem.levels[0]
+    state, q = mem.state, mem.levels[0]
     reference = q[at.MEAN]
     z, k, value, fall = climb(mem, y, i)
-    edge = max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
+    # none of three samples is near the tail: nothing that asks for its edge could hold
+    calm = z <= 2.0 and state[at.Z] <= 2.0 and state[at.Z_BEFORE] <= 2.0
+    edge = 0.0 if calm else max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
     onset = -1.0
-    if k < 0 and mem.state[at.SEEN] > 8.0:
+    if k < 0 and not calm and state[at.SEEN] > 8.0:
         onset = two_of_three(mem, y, reference, z, edge, i)
         if onset >= 0.0:
             k, value = 0, y
         else:
             lone_spike(mem, before, y, reference, z, edge, i)
     learn_tail(mem, z, edge, k >= 0)
-    if fall >= 0 and mem.state[at.DROP_ONSET] < 0.0:
-        mem.state[at.DROP_ONSET] = mem.levels[fall][at.DOWN_ONSET]
-        mem.state[at.DROP_BEST] = mem.state[at.BEST]
+    if fall >= 0 and state[at.DROP_ONSET] < 0.0:
+        state[at.DROP_ONSET] = mem.levels[fall][at.DOWN_ONSET]
+        state[at.DROP_BEST] = state[at.BEST]
         for j in range(3):
             mem.levels[j][at.DOWN] = 0.0
     if k >= 0:

@@ -91,6 +91,7 @@ EVALUATIONS = 6  # evaluations of which a noise can be told
 
 
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """The first of the ways to stand still that a loss shows."""
     told = idle(view, attempt, loss)
     contest = None if told else course_of(view, loss)
     if contest is not None:

@@ -224,6 +224,7 @@ def objective_rises(view: View) -> bool:
 
 
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """An objective that lost what it had gained, or never gained anything."""
     series = attempt.objective
     way = ascent(series) if series is not None else None
     if series is None or way is None:
