@@ -1,7 +1,6 @@
 """The benchmark of a whole build runs: its stages are those of the code that it measures."""
 
 import pytest
-
 from benchmarks.scale import HEAD, measure
 
 
