@@ -102,6 +102,16 @@ def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
     return tuple(readers), tuple(problems)
 
 
+@lru_cache(maxsize=1)
+def by_rank() -> tuple[tuple[Reader, ...], ...]:
+    """The readers in the order in which they are asked: by FALLBACK, those of one number together."""
+    rank = {id(reader): int(getattr(reader, "FALLBACK", 0)) for reader in all_readers()}
+    return tuple(
+        tuple(reader for reader in all_readers() if rank[id(reader)] == number)
+        for number in sorted(set(rank.values()))
+    )
+
+
 def guarded(reader: Reader) -> Reader:
     """A reader of another package: whatever it raises concerns the one file, and is told as its problem.
 
