@@ -41,12 +41,6 @@ class Broken(Mine):
         raise RuntimeError("no idea")
 
 
-def forget() -> None:
-    """Readers of other packages are looked for anew."""
-    catalogue.plugins.cache_clear()
-    catalogue.by_rank.cache_clear()
-
-
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SimpleNamespace]]:
     """Entry points as if packages were installed."""
@@ -54,9 +48,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SimpleNamespace]
     monkeypatch.setattr(
         catalogue, "entry_points", lambda group: points if group == "chronicle.readers" else []
     )
-    forget()
+    catalogue.plugins.cache_clear()
     yield points
-    forget()
+    catalogue.plugins.cache_clear()
 
 
 def point(load: object) -> SimpleNamespace:
@@ -115,11 +109,11 @@ def test_the_reader_that_the_guide_shows_is_found_and_reads(
     (tmp_path / "logs" / "cut.losses").write_text(log + "40 2.3")
     (tmp_path / "logs" / "bad.losses").write_text("#losses\n")
     monkeypatch.syspath_prepend(site)
-    forget()
+    catalogue.plugins.cache_clear()
     try:
         reading = read_all(tmp_path / "logs")
     finally:
-        forget()
+        catalogue.plugins.cache_clear()
     whole, cut = reading.attempts
     assert whole.facts["format"] == "losses"
     assert whole.series["loss"].steps.tolist() == [10, 20, 30]

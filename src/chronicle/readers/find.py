@@ -47,9 +47,11 @@ _ATTEMPT = re.compile(
 )
 _LAUNCH = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # of the HF Trainer: runs/May04_12-00-00_host
 # First words of file names that say what a log is, not which run it is of.
-_COMMON_WORDS = {*WRITERS, "metrics", "metric", "log", "logs", "history", "progress", "results", "result"}
-_COMMON_WORDS |= {"stats", "measurements", "trainer", "loss", "losses", "epoch", "run", "output", "scalars"}
-_COMMON_WORDS |= {"dmesg", "kern", "kernel", "syslog", "journal", "slurm", "job", "stdout", "stderr"}
+_COMMON_WORDS = WRITERS | {
+    *("metrics", "metric", "log", "logs", "history", "progress", "results", "result", "stats", "run"),
+    *("measurements", "trainer", "loss", "losses", "epoch", "output", "scalars", "dmesg", "kern", "kernel"),
+    *("syslog", "journal", "slurm", "job", "stdout", "stderr"),
+}
 
 Wanted = Callable[[Path], bool]
 
@@ -234,7 +236,7 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         if entry.name in _PASSED_OVER or (entry.name.startswith(".") and entry.name not in _HIDDEN_STORES):
             continue
         below = Path(entry.path)
-        if entry.is_dir():
+        if os.path.isdir(below):
             _enter(folder, below, wanted, seen)
         elif wanted(below):
             folder.logs.append(below)
@@ -248,9 +250,8 @@ def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]
         if (info.st_dev, info.st_ino) not in seen:
             folder.whole.append(path)
             seen.add((info.st_dev, info.st_ino))
-        return
-    below = scan(path, wanted, seen)
-    folder.folders += [below] if any(below.all_logs()) else []
+    elif any((below := scan(path, wanted, seen)).all_logs()):
+        folder.folders.append(below)
 
 
 def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
