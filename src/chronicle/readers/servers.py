@@ -73,11 +73,11 @@ def fetch(address: str, mirror: Path) -> Path:
         raise NothingToRead(f"{address}: no run with a metric")
     names = names_of((run.run_id, run.name) for run in runs)
     kept = {mirror / spelled(names[run.run_id, run.name].replace("/", "-")) / LOG: run for run in runs}
-    for place in sorted(mirror.rglob("*"), reverse=True):  # also what an address above or below this one kept
-        if place.is_dir() and not any(place.iterdir()):
-            place.rmdir()
-        elif place.is_file() and place not in kept:
-            place.unlink()
+    for old in sorted(mirror.rglob("*"), reverse=True):  # also what an address above or below this one kept
+        if old.is_dir() and not any(old.iterdir()):
+            old.rmdir()
+        elif old.is_file() and old not in kept:
+            old.unlink()
     for file, run in kept.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         _write(file, run)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from io import FileIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Piece:
         if self.is_last and not self.base:  # the whole file
             self.log.columns[tag] = part
             return
-        growing = self.log.growing.setdefault(tag, (array("q"), array("d"), array("d")))
+        growing: Sequence[array[Any]] = self.log.growing.setdefault(tag, (array("q"), array("d"), array("d")))
         for column, more in zip(growing, part, strict=True):
             column.frombytes(more.tobytes())
 

@@ -26,7 +26,7 @@ from chronicle.model import Attempt
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.text import Faults, Head, clean
-from chronicle.readers.trackers import NOTHING
+from chronicle.readers.trackers import NOTHING, only_file
 from chronicle.readers.trackers.points import PointLog, typed
 from chronicle.readers.trackers.sqlite import MAGIC, opened, tables_of
 from chronicle.readers.trackers.wandb_records import Frames, seconds_of
@@ -101,11 +101,7 @@ class OfflineFolder(Offline):
         return [replace(attempt, name=path.name) for attempt in self.read(file)]
 
     def _file(self, folder: Path) -> Path | None:
-        try:
-            files = sorted(file for file in folder.glob(self.file) if file.is_file())
-            return files[0] if len(files) == 1 and self.identify(Head.of(files[0])) else None
-        except OSError:
-            return None
+        return only_file(folder, self.file, self.identify)
 
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:

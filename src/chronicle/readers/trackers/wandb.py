@@ -22,7 +22,7 @@ from chronicle.readers.console.machine import Faults
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.protobuf import BYTES, VARINT, fields, messages, numbers, texts
 from chronicle.readers.text import Head
-from chronicle.readers.trackers import on_one_axis, without_summary
+from chronicle.readers.trackers import on_one_axis, only_file, without_summary
 from chronicle.readers.trackers import wandb_records as records
 from chronicle.readers.trackers.wandb_records import MAGIC, Frames, History, body, seconds_of, updates
 
@@ -88,12 +88,7 @@ def foreign(path: Path) -> list[Path]:
 
 
 def _run_file(folder: Path) -> Path | None:
-    """The one run file of a folder; None where there is none, several, or one that nothing was written to."""
-    try:
-        files = sorted(folder.glob("*.wandb"))
-        return files[0] if len(files) == 1 and files[0].is_file() and identify(Head.of(files[0])) else None
-    except OSError:
-        return None
+    return only_file(folder, "*.wandb", identify)
 
 
 def run_key(path: Path) -> str:

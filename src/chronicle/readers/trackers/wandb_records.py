@@ -213,10 +213,9 @@ class History:
                 self._known[prefix] = self._cells[name]
 
     def _put(self, name: str, value: float) -> None:
-        if name not in self._cells:
-            self._cells[name] = Cells(array("q"), array("d"))
-        self._cells[name].rows.append(self.n_rows)
-        self._cells[name].values.append(value)
+        cells = self._cells.setdefault(name, Cells(array("q"), array("d")))
+        cells.rows.append(self.n_rows)
+        cells.values.append(value)
 
 
 def _declared(step: bytes) -> int:
