@@ -10,6 +10,9 @@ SITE := .venv/.ready-site
 TEST := .venv/.ready-test
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# The tests start Python some hundred times, and pytest rewrites every test file: compiled once, not each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: site test long quick check browser clean
 
 site: $(SITE)

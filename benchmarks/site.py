@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.page import arguments, markdown, show
 from chronicle.build.produce import Product
-from chronicle.build.store import keep, kept_files
+from chronicle.build.store import ENTRY, ROW, keep, kept_files
 from chronicle.workspace.folders import Workspace, run_in
 
 DISTINCT = 20
@@ -86,10 +86,11 @@ def copy_runs(work: Path, number: int) -> None:
         source, run = (work / "build" / "entries" / f"run-{n:05}" for n in (i % DISTINCT, i))
         shutil.copytree(work / "runs" / source.name, work / "runs" / run.name)
         run.mkdir()
-        entry = json.loads((source / "entry.json").read_text("utf-8"))
-        text = json.dumps({**entry, "run_id": run.name, "title": run.name}, ensure_ascii=False, indent=1)
-        (run / "entry.json").write_text(text, "utf-8")
-        for name in kept_files(source).keys() - {"entry.json"}:
+        own = {"run_id": run.name, "title": run.name}
+        entry, row = (json.loads((source / name).read_bytes()) for name in (ENTRY, ROW))
+        for name, value in ((ENTRY, {**entry, **own}), (ROW, {**row, "entry": {**row["entry"], **own}})):
+            (run / name).write_text(json.dumps(value, ensure_ascii=False), "utf-8")
+        for name in kept_files(source).keys() - {ENTRY, ROW}:
             os.link(source / name, run / name)
         product = Product(run_in(work / "runs" / run.name, workspace.confines), workspace.config, run)
         keep(run, product.key(), kept_files(source))

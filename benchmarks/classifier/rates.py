@@ -20,6 +20,7 @@ from benchmarks.curves.curve import Curve
 from benchmarks.curves.residuals import RUNS, Residuals, of_folder
 from benchmarks.page import markdown
 from chronicle.classify import DEFAULTS, Thresholds
+from chronicle.score import total
 
 CAUTION = (0.35, 0.45, 0.6, 0.75, 1.0, 1.3, 1.7, 2.5)
 TARGETS = (10.0, 1.0, 0.1)  # false alarms per 100,000 points
@@ -68,9 +69,8 @@ def bootstrapped(sources: Sequence[Residuals], first: int, courses: int) -> list
 
 def count(cases: Iterable[Case], thresholds: Thresholds = DEFAULTS) -> Count:
     """False alarms of a set of healthy cases."""
-    results = [row.result for row in judged(cases, thresholds)]
-    alarms = sum(p.alarm for r in results for p in r.false_positives)
-    return Count(alarms, sum(r.healthy_points for r in results))
+    events = total([row.result for row in judged(cases, thresholds)]).events
+    return Count(events["false_alarms"], events["healthy_points"])
 
 
 def fit(counts: Mapping[float, Count]) -> Fit:

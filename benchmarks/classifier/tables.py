@@ -31,10 +31,8 @@ def mean(values: Iterable[float]) -> float:
 
 def rate(rows: Iterable[Judged]) -> float:
     """False alarms per 100,000 healthy points."""
-    rows = list(rows)
-    alarms = sum(p.alarm for r in rows for p in r.result.false_positives)
-    points = sum(r.result.healthy_points for r in rows)
-    return alarms / points * 1e5 if points else float("nan")
+    alarms = total([row.result for row in rows]).events["false_alarms_per_100k"]
+    return float("nan") if alarms is None else alarms
 
 
 def by_height(rows: Iterable[Judged], share: Callable[[Judged], bool]) -> str:

@@ -48,10 +48,8 @@
   const side = find(".ch-facets"), grid = find(".ch-cards"), chips = find(".ch-chips"), more = find(".ch-more"),
         compare = find(".ch-compare"), box = find("input[type=search]"), order = find("select"), status = find("[role=status]");
 
-  all.forEach(e => {
-    e.text = [e.id, e.title, e.measure, e.project, e.verdict, e.day, ...e.facts.map(f => f[1]), ...e.patterns.map(p => titles[p] || p)]
-      .join(" ").toLowerCase();
-  });
+  const textOf = e => e.text ||= [e.id, e.title, e.measure, e.project, e.verdict, e.day, ...e.facts.map(f => f[1]),
+                                  ...e.patterns.map(p => titles[p] || p)].join(" ").toLowerCase();
 
   function read() {
     const hash = new URLSearchParams(location.hash.slice(1));
@@ -75,10 +73,18 @@
     history.replaceState(null, "", "#" + hash);
   }
 
-  function matches(entry, except) {
-    const words = state.words.toLowerCase().split(/\s+/);
-    return words.every(w => entry.text.includes(w)) &&
-      FACETS.every(f => f === except || !f.chosen.size || f.of(entry).some(v => f.chosen.has(v)));
+  /* The runs that are all that is asked for. A facet's counts say how many runs a click would give: they are over
+     those that are all else, so a run counts for all facets, or for the one it fails by, or for none. */
+  function filter() {
+    const words = state.words.toLowerCase().split(/\s+/).filter(Boolean), asked = FACETS.filter(f => f.chosen.size);
+    FACETS.forEach(f => { f.counts = new Map(); });
+    return all.filter(e => {
+      if (!words.every(w => textOf(e).includes(w))) return false;
+      const failed = asked.filter(f => !f.held[e.place].some(v => f.chosen.has(v)));
+      for (const f of failed.length > 1 ? [] : failed.length ? failed : FACETS)
+        for (const value of f.held[e.place]) f.counts.set(value, (f.counts.get(value) || 0) + 1);
+      return !failed.length;
+    });
   }
 
   function change() {
@@ -90,7 +96,8 @@
   /* Rows are built once; afterwards only their count and state change, so that focus is never lost. */
   function build(facet) {
     const seen = new Map();
-    all.forEach(e => facet.of(e).forEach(v => seen.set(v, (seen.get(v) || 0) + 1)));
+    facet.held = all.map(facet.of);
+    facet.held.flat().forEach(v => seen.set(v, (seen.get(v) || 0) + 1));
     facet.values = facet.key === "verdict" ? VERDICTS.filter(v => seen.has(v))
       : [...seen.keys()].sort((a, b) => seen.get(b) - seen.get(a) || a.localeCompare(b));
     const set = make("fieldset", {}, make("legend", { textContent: facet.name }));
@@ -158,11 +165,10 @@
   }
 
   function draw() {
-    const hits = all.filter(e => matches(e)).sort(SORT[state.sort]);
-    for (const facet of FACETS) {          // a count says how many runs a click would give
-      const pool = all.filter(e => matches(e, facet));
+    const hits = filter().sort(SORT[state.sort]);
+    for (const facet of FACETS) {
       for (const { value, input, count, row } of facet.rows) {
-        const number = pool.filter(e => facet.of(e).includes(value)).length;
+        const number = facet.counts.get(value) || 0;
         count.textContent = number;
         input.checked = facet.chosen.has(value);
         row.classList.toggle("ch-none", !number && !input.checked);

@@ -18,7 +18,7 @@ from tests.pages.test_hostile import poisoned, told
 
 from chronicle.build.engines import write_tree
 from chronicle.figures.sheet import Sheet
-from chronicle.model import Entry
+from chronicle.model import Entry, EventKind, Note
 from chronicle.pages import assets, load_cases, pages
 from chronicle.pages.gallery import Case
 from chronicle.workspace.folders import shipped
@@ -59,6 +59,15 @@ def hostile() -> Entry:
     return replace(entry, run_id="hostile-1f3a")
 
 
+def reviewed(entry: Entry) -> Entry:
+    """The run with a person's verdict, and with a finding that somebody disputes."""
+    disputed = replace(
+        entry.events[-1], id="review", kind=EventKind.REVIEW, title="Disputed", of=entry.events[0].id, mark=""
+    )
+    note = Note("It learned what it was to learn.", "2026-11-20", "review good", author="ada")
+    return replace(entry, events=(*entry.events, replace(disputed, patterns=())), notes=(*entry.notes, note))
+
+
 def public_cases() -> list[Case]:
     """The cases that are shipped: the navigation has their shelf."""
     return list(load_cases([shipped("gallery")]))
@@ -68,7 +77,8 @@ def public_cases() -> list[Case]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of 44 runs as the site engine makes it, with one that attacks its readers."""
     root = tmp_path_factory.mktemp("site")
-    entries = [rollback(), healthy(), hostile(), *many(41)]
+    first, *rest = many(41)
+    entries = [rollback(), healthy(), hostile(), reviewed(first), *rest]
     data, guide = site(entries, unreadable=[(ATTACK, ATTACK)], cases=public_cases()), shipped("docs")
     files = [(page.path, page.text) for page in pages(data)] + [*assets(data), *figures(entries)]
     files += [(f"guide/{path.relative_to(guide).as_posix()}", path) for path in guide.rglob("*.*")]

@@ -27,6 +27,7 @@ KINDS = [
     "runs/demo-rollback/index.html",
     "runs/calm/index.html",
     "runs/hostile-1f3a/index.html",
+    "reviews.html",
     "unreadable.html",
     "guide/index.html",
     "guide/configuration.html",

@@ -13,11 +13,13 @@ from distributed import LocalCluster
 from tests.build.test_workers import double, killed_at_seven, lost
 from tests.cli.test_cli import healthy
 
-from chronicle.build import make_entries
+from chronicle.build import build, make_entries, places
+from chronicle.build.produce import Outcome
 from chronicle.build.sources import expand
 from chronicle.build.workers import on_cluster
 from chronicle.errors import UsageError
 from chronicle.workspace.config import WorkspaceConfig
+from chronicle.workspace.folders import Workspace, init
 
 
 def killed_at_the_first_seven(item: tuple[int, Path]) -> int:
@@ -29,11 +31,17 @@ def killed_at_the_first_seven(item: tuple[int, Path]) -> int:
 
 
 @pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
-    """The address of a cluster of two workers, which gives up what has killed one of them twice."""
+def cluster() -> Iterator[LocalCluster]:
+    """A cluster of two workers, which gives up what has killed one of them twice."""
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with dask.config.set({"distributed.scheduler.allowed-failures": 1}), LocalCluster(**local) as cluster:
-        yield cluster.scheduler_address
+        yield cluster
+
+
+@pytest.fixture
+def scheduler(cluster: LocalCluster) -> str:
+    """Its address."""
+    return str(cluster.scheduler_address)
 
 
 @pytest.mark.slow
@@ -67,6 +75,30 @@ def test_a_cluster_makes_entries_of_runs_named_by_relative_paths(
     again = make_entries(runs, WorkspaceConfig(), kept, 1, lambda outcome, n: seen.append(n), "nobody:1")
     assert [outcome.cached for outcome in again] == [True, True]
     assert seen == [2, 2, 2, 2]
+
+
+@pytest.mark.slow
+def test_a_build_whose_workers_are_killed_ends_complete(cluster: LocalCluster, tmp_path: Path) -> None:
+    """Both are killed as soon as one run is done: what they had begun is begun again."""
+    init(tmp_path)
+    for number in range(5):
+        (tmp_path / "runs" / f"run-{number}").mkdir()
+        healthy(tmp_path / "runs" / f"run-{number}" / "log.csv", seed=number)
+    killed: list[int] = []
+
+    def kill(outcome: Outcome, total: int) -> None:
+        if not killed:
+            killed.extend(worker.process.pid for worker in cluster.workers.values())
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    workspace = Workspace(tmp_path)
+    runs = workspace.runs()
+    report = build(workspace, runs, places(workspace, None), dask=cluster.scheduler_address, progress=kill)
+    assert (len(killed), report.unreadable) == (2, [])
+    site = tmp_path / "build" / "site" / "runs"
+    assert all((site / run.run_id / "index.html").is_file() for run in runs)
+    assert [entry.run_id for entry in report.entries] == [run.run_id for run in runs]
 
 
 def test_a_cluster_that_is_not_there() -> None:

@@ -19,3 +19,15 @@ def test_the_words_of_an_engine_that_fails(tmp_path):
     (tmp_path / "docs").mkdir()
     with pytest.raises(SiteError, match=r"mkdocs failed \(exit 1\):\n(.|\n)*no-such-theme"):
         build_site("mkdocs", tmp_path / "mkdocs.yml", tmp_path / "out", strict=False, epoch=0)
+
+
+def test_a_site_is_called_by_the_title_of_the_workspace(tmp_path):
+    config, out = tmp_path / "mkdocs.yml", tmp_path / "out"
+    config.write_text("site_name: elsewhere\nplugins: []\nsite_dir: nowhere\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Home\n")
+    build_site("mkdocs", config, out, title="Our runs: 2026", strict=False, epoch=0)
+    assert "<title>Our runs: 2026</title>" in (out / "index.html").read_text()
+    build_site("mkdocs", config, out, strict=False, epoch=0)
+    assert "<title>elsewhere</title>" in (out / "index.html").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "mkdocs.yml", "out"]

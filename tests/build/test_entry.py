@@ -42,7 +42,7 @@ def test_headline_of_a_rollback():
     timeline.series["loss"].values[timeline.series["loss"].steps >= 800] = 3.0
     assert headline(timeline, diagnosis(timeline, found)) == (
         "The loss jumped from 1.90 to 3.00 nats/token at step 800 and came back only in part. "
-        "2 attempts, 1 rollback; 500 steps were discarded. The log ends at step 2\u202f000."
+        "The run has 2 attempts (1 rollback), and 500 steps were discarded. The log ends at step 2\u202f000."
     )
 
 

@@ -126,20 +126,20 @@ def test_a_folder_of_machine_logs_belongs_to_the_run_of_its_time(tmp_path: Path)
     folder, store = logs(tmp_path / "exp", a=START, b=START + 9e5), tmp_path / "store"
     first, again = made(folder, store), made(folder, store)
     assert list(first) == list(again) == ["a", "b"]
-    (lost,) = first["a"].entry.faults
+    (lost,) = first["a"].whole().faults
     assert (lost.what, lost.step, lost.time, lost.host) == (LOST, 190, "2023-11-20T09:06:30Z", "nid003")
-    assert first["b"].entry.faults == ()
-    assert [row["name"] for row in first["a"].entry.attempts] == ["m.csv"]
+    assert first["b"].whole().faults == ()
+    assert [row["name"] for row in first["a"].whole().attempts] == ["m.csv"]
     assert (first["a"].folder.name, first["b"].folder.name) == ("a+machines", "b")
     assert all((first["a"].folder / file).is_file() for file in first["a"].files)
     assert [outcome.cached for outcome in again.values()] == [True, True]
     (folder / "dmesg" / "nid003.log").write_text(SYSLOG.replace("09:06:30", "09:07:30"))
-    assert made(folder, store)["a"].entry.faults[0].step == 250
+    assert made(folder, store)["a"].whole().faults[0].step == 250
 
 
 def test_one_that_tells_of_no_run_is_a_problem(tmp_path: Path) -> None:
     outcomes = made(logs(tmp_path / "exp", a=START + 9e5), tmp_path / "store")
-    assert outcomes["a"].entry.faults == ()
+    assert outcomes["a"].whole().faults == ()
     assert outcomes["dmesg"].entry is None
     assert outcomes["dmesg"].problems == (
         f"tells of machines and no training (1 fault, first: {LOST} (nid003)); no run here names its job or "
@@ -160,7 +160,7 @@ def test_one_that_goes_away_meanwhile_is_a_problem_of_its_own(tmp_path: Path) ->
 def test_machine_logs_alone_are_shown_as_they_are(tmp_path: Path) -> None:
     (outcome,) = made(logs(tmp_path / "exp"), tmp_path / "store").values()
     assert only_machines(outcome.entry)
-    assert [one.what for one in outcome.entry.faults] == [LOST]
+    assert [one.what for one in outcome.whole().faults] == [LOST]
 
 
 def test_classify_says_of_machine_logs_what_they_tell(chronicle, tmp_path: Path) -> None:

@@ -134,7 +134,8 @@ def test_a_page_that_somebody_edited_is_made_again(chronicle, archive: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "junk", [b"", b"[]x", b'["mkdocs"]', json.dumps(["", 0, 0, "", True, {"../x": [1, 2]}, {}, {}]).encode()]
+    "junk",
+    [b"", b"[]x", b'["mkdocs"]', json.dumps(["", "", 0, 0, "", True, {"../x": [1, 2]}, {}, {}]).encode()],
 )
 def test_a_memory_that_cannot_be_used_counts_as_none(tmp_path: Path, junk: bytes) -> None:
     (tmp_path / "build").mkdir()

@@ -97,6 +97,11 @@ def test_a_module_runs_as_by_name_and_what_it_prints_comes_back(tmp_path: Path) 
     assert "unrecognized arguments: --no-such-option" in printed
 
 
+def test_nothing_is_imported_from_the_folder_that_an_engine_works_in(tmp_path: Path) -> None:
+    (tmp_path / "this.py").write_text("print('planted')\n")
+    assert run_module("this", [], dict(os.environ), tmp_path)[1].startswith("The Zen of Python")
+
+
 ENGINE = """
 import os, sys
 from pathlib import Path

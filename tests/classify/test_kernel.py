@@ -5,7 +5,11 @@ from __future__ import annotations
 import copy
 import functools
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,3 +196,21 @@ def test_short_spikes_are_found_before_their_own_samples_raise_the_edge() -> Non
         curve.lift[1000:1005] += curve.scale * shape
         found += any(abs(e.onset - 1000) <= 2 for e in judged(curve.loss, kernel.compiled()))
     assert found >= 15
+
+
+def test_a_fresh_machine_compiles_only_what_would_take_longer_without(tmp_path: Path) -> None:
+    asked = (
+        "from chronicle.classify.detect import COMPILE_FROM, READ_FROM, engine_for, plain\n"
+        "print(*(engine_for(n) is plain for n in (READ_FROM - 1, READ_FROM, COMPILE_FROM - 1, COMPILE_FROM)))"
+    )
+    fresh = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    told = subprocess.run(
+        [sys.executable, "-c", asked], env=fresh, check=True, capture_output=True, text=True
+    )
+    assert told.stdout == "True True True False\n"
+
+
+def test_the_compiled_kernel_is_known_by_the_code_of_all_of_it() -> None:
+    name = kernel.compiled().run.py_func.__qualname__
+    assert kernel.in_process()
+    assert kernel.on_disk() == any(Path(kernel.compiled().run.stats.cache_path).glob(f"*{name}*.nbi"))

@@ -7,7 +7,7 @@ import pytest
 from tests.classify.plain_loops import SCHEDULES, log
 
 from chronicle.classify import classify
-from chronicle.classify.settled import settled
+from chronicle.classify.view import settled
 from chronicle.model import Floats, Role, Series, Steps
 
 EPOCHS, BATCHES = 8, 100

@@ -8,7 +8,7 @@ from benchmarks.curves.families import FAMILIES, in_families
 
 from chronicle.build.schema import diagnosis_json
 from chronicle.classify import classify
-from chronicle.classify.hypotheses import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, compete
+from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, compete
 from chronicle.model import Role
 from chronicle.score import judge
 from chronicle.score.labels import Label

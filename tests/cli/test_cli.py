@@ -7,6 +7,7 @@ import sys
 import jsonschema
 import numpy as np
 import pytest
+from PIL import Image
 
 from chronicle.build.entry import make_entry
 from chronicle.build.produce import diagnose
@@ -225,3 +226,39 @@ def test_completion(chronicle, shell):
     ran = chronicle("completion", shell)
     assert ran.code == 0
     assert "_CHRONICLE_COMPLETE" in ran.out
+
+
+def test_a_figure_is_written_as_pixels_for_a_chat(tmp_path, chronicle, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    healthy(tmp_path / "calm.csv")
+    ran = chronicle("export", "--png", "calm.csv", "--dark")
+    assert (ran.code, ran.out) == (0, "wrote calm.csv-dark.png\n")
+    with Image.open(tmp_path / "calm.csv-dark.png") as image:
+        assert image.format == "PNG" and image.width == 1800
+    assert chronicle("export", "--png", "calm.csv", "--finding", "1").out == "wrote calm.csv-finding-1.png\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--png", "calm.csv", "--finding", "7"), "no finding '7'. Findings of this run: 1"),
+        (("--png", "none.csv"), "no such file or folder: none.csv"),
+        (("--dark",), "--finding and --dark go with --png RUN"),
+    ],
+)
+def test_a_figure_that_there_is_not_is_refused(tmp_path, chronicle, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    healthy(tmp_path / "calm.csv")
+    ran = chronicle("export", *arguments)
+    assert (ran.code, ran.err) == (2, f"error: {message}\n")
+    assert not list(tmp_path.glob("*.png"))
+
+
+@pytest.mark.parametrize("command", [("explain",), ("compare", "lost"), ("export", "--png")])
+def test_a_run_that_is_misspelled_is_named(tmp_path, chronicle, monkeypatch, command):
+    chronicle("init", str(tmp_path / "team"))
+    monkeypatch.chdir(tmp_path / "team")
+    (tmp_path / "team/runs/lost").mkdir()
+    healthy(tmp_path / "team/runs/lost/log.csv")
+    ran = chronicle(*command, "losd")
+    assert (ran.code, ran.err) == (2, f"error: no run 'losd' in {tmp_path}/team/runs. Did you mean 'lost'?\n")

@@ -43,8 +43,8 @@ train.out
   not understood, 1 line
           2  building
   attempt train.out: steps 10 – 30, 2 metrics, 4 facts, its end is cut or still to come
-    lm loss    loss              unit not declared          3 points  4.50 … 3.00
-    grad norm  grad-norm         unit not declared          3 points  1.50 … 0.9
+    lm loss    loss       unit not declared          3 points  4.50 … 3.00
+    grad norm  grad-norm  unit not declared          3 points  1.50 … 0.9
   train.out:7: Xid 79: {xid} (step 20)
 """
 
@@ -118,7 +118,7 @@ def test_what_values_tell_of_a_role_is_shown(chronicle, tmp_path):
     text = "".join(f"{i},{a + 2 * b:.4f},{a:.4f},{b:.4f}\n" for i, a, b in rows)
     (tmp_path / "log.csv").write_text("step,loss,smooth,warp\n" + text)
     assert (
-        "    smooth  part-loss         unit not declared         20 points  3.00 … 2.10"
+        "    smooth  part-loss  unit not declared         20 points  3.00 … 2.10"
         "  (by its values: loss = 1 × smooth + 2 × warp)\n"
     ) in chronicle("doctor", "log.csv").out
 

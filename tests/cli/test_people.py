@@ -99,7 +99,7 @@ def test_the_last_review_counts(team, chronicle):
     [
         (
             ("lost", "disputed", "no"),
-            "disputed speaks of one finding. Name it with --event, by its id on the run's page",
+            "disputed speaks of one finding. Name it with --event ID (`chronicle explain lost` has the ids)",
         ),
         (
             ("lost", "bad", "--event", "nan-inf-a1-300"),
@@ -139,15 +139,15 @@ def test_triage_writes_each_answer_at_once_and_asks_for_the_verdict(team, chroni
         ("jo", "review worrying", False, ""),
     ]
     again = chronicle("triage")
-    assert again.out == "0 findings judged, 0 left. Next: chronicle build\n"
+    assert again.out == "Nothing is left to judge.\n"
 
 
 def test_triage_ends_with_its_input_and_leaves_what_was_skipped(team, chronicle, monkeypatch):
     keys(monkeypatch, "x", "s")
     ran = chronicle("triage", "lost")
-    assert ran.out.endswith("0 findings judged, 1 left. Next: chronicle build\n")
+    assert ran.out.endswith("0 findings judged, 1 left.\n")
     keys(monkeypatch)
-    assert chronicle("triage").out.endswith("0 findings judged, 1 left. Next: chronicle build\n")
+    assert chronicle("triage").out.endswith("0 findings judged, 1 left.\n")
     assert not (team / "runs/lost/notes.md").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from xml.etree import ElementTree
 
@@ -13,6 +14,7 @@ from tests.figures.test_style import contrast
 
 from chronicle.figures import draw
 from chronicle.figures.layout import scene, whole
+from chronicle.figures.sheet import Sheet
 from chronicle.figures.style import DARK, LIGHT
 from chronicle.model import Role, Timeline
 from chronicle.story import tell
@@ -192,3 +194,11 @@ def test_without_a_loss_the_metric_of_a_finding_is_drawn(tmp_path):
     told = diagnosis(finding("throughput-drop", 100, 150, "tokens/s"))
     figures = draw(timeline, told, tmp_path, tell(timeline, told).events, title="x")
     assert figures[0].alt.startswith("x: tokens/s over steps 0 to 299. 1 Throughput drop: ")
+
+
+def test_a_dot_is_seen_in_pixels_too():
+    sheet = Sheet(20, 20)
+    sheet.dots([10], [10], "good", 1, 12)
+    with Image.open(io.BytesIO(sheet.png(1))) as image:
+        shown = np.asarray(image.convert("RGB"))
+    assert tuple(shown[10, 10]) == (0x00, 0x80, 0x6B) and shown[1, 1].min() > 250

@@ -42,3 +42,21 @@ def test_data_sets_share_a_panel_with_their_loss_and_other_metrics_get_their_own
     panels = run_panels(timeline, diagnosis(finding("resume-ratio-skew", 50, 60, "loss/all")))
     assert [[line.name for line in panel.lines] for panel in panels] == [["all", "code", "web"], ["ratio"]]
     assert len({line.token for line in panels[0].lines} | {line.dash for line in panels[0].lines}) == 6
+
+
+def test_what_is_not_over_ends_with_its_series_and_not_with_the_log():
+    steps = np.arange(100)
+    late = series("eval", [0, 10_000], [1.0, 1.0], Role.VALIDATION_LOSS)
+    timeline = stitch([attempt("a.csv", series("loss", steps, falling(100)), late)])
+    drawn = scene(timeline, diagnosis(finding("divergence-no-spike", 60, None)))
+    (item,) = drawn.findings
+    first, last = drawn.window(item)
+    assert item.end == 99 and 0 <= first < 60 and 99 < last < 110
+
+
+def test_a_zoom_at_the_start_of_a_long_run_shows_no_steps_before_it():
+    drawn = scene(
+        run(np.arange(100_000), falling(100_000)), diagnosis(finding("spike-slow-recovery", 10, 60))
+    )
+    first, _ = drawn.window(drawn.findings[0])
+    assert -5 < first <= 0

@@ -7,10 +7,15 @@ from dataclasses import replace
 from tests.pages.samples import EVENTS, healthy, rollback, small
 
 from chronicle.model import Entry, EventKind, JoinKind
-from chronicle.pages.experiments import experiments, page
+from chronicle.pages import SiteData
+from chronicle.pages.chronology import experiments, experiments_page
 from chronicle.pages.words import renderer
 
 LAUNCH, DIP, LEFT, ROLLBACK, DECISION, END = EVENTS
+
+
+def table(data: SiteData) -> str:
+    return next(experiments_page(data, renderer(data.templates))).text
 
 
 def rows(entry: Entry) -> list[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str]]:
@@ -52,7 +57,7 @@ def test_a_plain_resume_is_no_experiment_and_a_change_of_schedule_is() -> None:
 def test_the_page_has_the_newest_first_and_says_where_there_is_none() -> None:
     old = replace(rollback(), run_id="old", events=(replace(ROLLBACK, time="2025-01-01"),))
     data = small(old, rollback())
-    text = next(page(data, renderer(data.templates))).text
+    text = table(data)
     assert text.index("demo-rollback/index.html&#35;rise-a1-59000") < text.index("runs/old/index.html")
     empty = small(healthy())
-    assert "<p>No run was changed while it trained." in next(page(empty, renderer(empty.templates))).text
+    assert "<p>No run was changed while it trained." in table(empty)

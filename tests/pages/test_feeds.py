@@ -12,7 +12,7 @@ import pytest
 from tests.pages.samples import EVENTS, healthy, many, rollback, site, small
 
 from chronicle.pages import SiteData
-from chronicle.pages.feeds import MOST, atom, json_feed
+from chronicle.pages.chronology import MOST, atom, json_feed
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 RFC_3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"

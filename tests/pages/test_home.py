@@ -11,7 +11,6 @@ from tests.pages.samples import EVENTS, LOST, gallery, healthy, rollback, site, 
 
 from chronicle.model import Entry, Event, EventKind, Verdict
 from chronicle.pages import SiteData
-from chronicle.pages.chronology import rows_of
 from chronicle.pages.home import NEWS, ON_A_SHELF, home, in_training, needs_attention, shelves, week
 from chronicle.pages.words import renderer
 
@@ -71,11 +70,11 @@ def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
 def test_the_week_is_counted_from_the_newest_event() -> None:
     times = ["2026-11-18T10:00:00Z", "2026-11-11T10:00:00Z", "2026-11-11T09:59:59Z", ""]
     events = [replace(ROLLBACK, id=f"rollback-a{k}", time=time) for k, time in enumerate(times)]
-    rows, more = week(rows_of(small(with_events(*events))))
+    rows, more = week(small(with_events(*events)).happened)
     assert ([row.time for row in rows], more) == (times[:2], 0)
     many = [replace(ROLLBACK, id=f"rollback-a{k}", time=times[0]) for k in range(NEWS + 3)]
-    assert week(rows_of(small(with_events(*many))))[1] == 3
-    assert week(rows_of(small(healthy()))) == ([], 0)
+    assert week(small(with_events(*many)).happened)[1] == 3
+    assert week(small(healthy()).happened) == ([], 0)
 
 
 def test_in_training_is_what_tells_of_no_end_and_is_as_new_as_the_newest_log() -> None:

@@ -12,8 +12,9 @@ import pytest
 from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, site, small
 
 from chronicle.classify.patterns import PATTERNS
+from chronicle.model import Entry, Verdict
 from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.lists import LISTED, browse
+from chronicle.pages.lists import LISTED, browse, worst_first
 from chronicle.pages.words import renderer
 
 HOME = """\
@@ -393,3 +394,14 @@ def _resolved(folder: str, link: str) -> str:
         else:
             parts.append(part)
     return "/".join(parts)
+
+
+def test_browse_has_the_worst_first_and_of_one_verdict_the_severest() -> None:
+    def run(run_id: str, severity: float, **changes: object) -> Entry:
+        events = tuple(replace(event, severity=severity) for event in rollback().events)
+        return replace(rollback(), run_id=run_id, events=events, **changes)
+
+    untold = {"verdict": Verdict.UNEXPECTED, "badge": "cannot tell"}
+    odd = {"verdict": Verdict.UNEXPECTED, "badge": "unexpected"}
+    runs = [healthy(), run("u", 0.9, **untold), run("o", 0.0, **odd), run("a", 0.2), run("b", 0.7)]
+    assert [entry.run_id for entry in worst_first(site(runs))] == ["b", "a", "o", "u", "calm"]

@@ -10,6 +10,7 @@ from tests.pages.samples import gallery, healthy, many, rollback, site, small
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Fact, Note
+from chronicle.pages import load_cases
 from chronicle.pages.search import A_RUN, SYNONYMS, guide_js, search_js
 from chronicle.workspace.folders import shipped
 
@@ -59,5 +60,6 @@ def test_the_guide_has_an_index_of_its_own_by_section(tmp_path: Path) -> None:
 
 
 def test_the_guide_of_the_site_stays_below_what_a_phone_loads_at_once() -> None:
-    whole = guide_js(site([], patterns=gallery()), shipped("docs"))
-    assert len(whole.encode()) <= 200_000
+    cases = load_cases([shipped("gallery")])
+    whole = guide_js(site([], patterns=gallery(), cases=cases), shipped("docs"))
+    assert len(whole.encode()) <= 60_000

@@ -249,3 +249,11 @@ def test_a_list_of_numbers_is_the_loss_that_its_file_is_named_after(tmp_path: Pa
     assert series.values[[0, 1, 3, 4, 5]].tolist() == [2.5, 2.25, 2.0, 1.5, 1.25]
     (tmp_path / "losses.json").write_text("[1, 2, 3, 4, 5]")
     assert not json_documents.identify(Head.of(tmp_path / "losses.json"))
+
+
+def test_a_list_that_is_a_column_is_no_fact(tmp_path: Path) -> None:
+    columns = {"step": [1, 2, 3, 4], "loss": [2.5, 2.0, 1.5, 1.0]}
+    (tmp_path / "a.json").write_text(json.dumps({"log": columns, "lrs": [0.1, 0.2], "seed": 3}))
+    (attempt,) = read(tmp_path / "a.json")
+    assert attempt.facts == {"format": "json", "lrs": "0.1, 0.2", "seed": 3}
+    assert attempt.series["loss"].steps.tolist() == [1, 2, 3, 4]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from chronicle.readers import csv_tables, json_lines, read, runs_below
+from chronicle.model import Attempt
+from chronicle.readers import csv_tables, json_lines, read, runs_below, runs_in_table
 
 WIDE = "run_id,run_name,step,loss\nx1,a,1,3.0\nx2,b,1,4.0\nx1,a,2,2.0\nx2,b,2,\n,,3,9.0\n"
 LONG = "run,metric,value,step\na,loss,3.0,1\na,lr,0.1,1\nb,loss,4.0,1\na,loss,2.0,2\n"
@@ -97,3 +99,31 @@ def test_whatever_names_the_series_of_a_long_table(
     assert {n: s.values.tolist() for n, s in same.series.items()} == {
         n: s.values.tolist() for n, s in attempt.series.items()
     }
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_where_nothing_counts_the_rows_of_each_run_are_counted(name: str, tmp_path: Path) -> None:
+    rows = [("a", 3.0), ("a", 2.0), ("b", 4.0), ("a", 1.0), ("b", 2.5)]
+    text = "".join(f"{run},{loss},0.1\n" for run, loss in rows)
+    lines = "".join(json.dumps({"run": run, "loss": loss}) + "\n" for run, loss in rows)
+    (tmp_path / name).write_text(lines if name == "t.jsonl" else "run,loss,lr\n" + text)
+    found = [one.series["loss"] for one in read(tmp_path / name)]
+    assert [one.steps.tolist() for one in found] == [[0, 1, 2], [0, 1]]
+    assert [one.values.tolist() for one in found] == [[3.0, 2.0, 1.0], [4.0, 2.5]]
+
+
+def test_a_table_of_many_runs_is_read_in_proportion_to_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_read: list[int] = []
+    real = runs_in_table.attempt_of
+
+    def counted(path: Path, n_rows: int, *args: Any, **options: Any) -> Attempt:
+        n_read.append(n_rows)
+        return real(path, n_rows, *args, **options)
+
+    monkeypatch.setattr(runs_in_table, "attempt_of", counted)
+    rows = [{"run": f"r{run}", "step": step, "loss": 3.0 - step} for run in range(300) for step in range(4)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert len(json_lines.read(tmp_path / "t.jsonl")) == 300
+    assert n_read == [4] * 300

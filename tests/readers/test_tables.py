@@ -257,7 +257,8 @@ def test_a_table_without_numbers_is_told(text: str, told: str, tmp_path: Path) -
 
 
 def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.csv_cells.CHUNK_CELLS", 9)
+    monkeypatch.setattr("chronicle.readers.text.FIRST_BYTES", 40)
+    monkeypatch.setattr("chronicle.readers.csv_cells.SMALL_BYTES", 20)
     rows = [f"{i},{i / 4 if i % 5 else ''},{'x' if i > 7 else i}\n" for i in range(20)]
     attempt = log(tmp_path, "step,loss,odd\n" + "".join(rows))
     assert points(attempt) == [(i, i / 4) for i in range(20) if i % 5]
@@ -524,3 +525,9 @@ def test_the_monitor_of_an_environment_counts_its_steps(tmp_path: Path) -> None:
     assert points(attempt, "episode reward") == [(20, 20.0), (51, 31.0)]
     assert points(attempt, "episode length") == [(20, 20.0), (51, 31.0)]
     assert attempt.facts["env_id"] == "CartPole-v1"
+
+
+def test_names_and_dates_beside_a_counter_are_no_reason_to_refuse_a_table(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{3 - i}.5,train,2024-05-01T12:00:0{i}Z,a\n" for i in range(3))
+    attempt = log(tmp_path, "epoch,loss,mode,date,run\n" + rows)
+    assert points(attempt) == [(0, 3.5), (1, 2.5), (2, 1.5)]

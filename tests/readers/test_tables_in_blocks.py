@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import struct
 import subprocess
 import sys
@@ -42,14 +41,13 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
 
 def with_care(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line by itself."""
-    monkeypatch.setattr(csv_cells, "PANDAS_FROM", math.inf)
+    monkeypatch.setattr(csv_cells.Table, "_read_plain", lambda *_: False)
     monkeypatch.setattr(json_lines, "_shapes", lambda records, counts: [])
 
 
 def in_blocks(monkeypatch: pytest.MonkeyPatch, size: int = 1 << 22, first: int = 1) -> None:
     """Lines together that are alike."""
     monkeypatch.undo()
-    monkeypatch.setattr(csv_cells, "PANDAS_FROM", 0)
     monkeypatch.setattr(text, "FIRST_BYTES", first)
     for module in (csv_cells, json_lines):
         monkeypatch.setattr(module, "blocks", lambda path, *_: text.blocks(path, size))
@@ -123,17 +121,16 @@ def test_rows_on_both_sides_of_damage_keep_their_numbers(
 
 
 @pytest.mark.slow
-def test_pandas_is_only_waited_for_where_the_file_is_long(tmp_path: Path) -> None:
+def test_no_table_waits_for_pandas(tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     file.write_text("step,loss\n" + "".join(f"{i},2.5\n" for i in range(20_000)))
     code = (
-        "import sys; from pathlib import Path; from chronicle.readers import csv_cells, read;"
-        "csv_cells.PANDAS_FROM = int(sys.argv[2]); read(Path(sys.argv[1])); print('pandas' in sys.modules)"
+        "import sys; from pathlib import Path; from chronicle.readers import read;"
+        "read(Path(sys.argv[1])); print('pandas' in sys.modules)"
     )
-    for least, imported in ((str(csv_cells.PANDAS_FROM), "False"), ("1", "True")):
-        command = [sys.executable, "-c", code, str(file), least]
-        found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-        assert found.stdout.split() == [imported]
+    command = [sys.executable, "-c", code, str(file)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert found.stdout.split() == ["False"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.figures.runs import diagnosis, finding, run
+from tests.figures.runs import attempt, diagnosis, finding, rolled_back, run, series
 from tests.story.told_specimens import NAMES, sentence_of, specimen
 
 from chronicle.classify import classify
@@ -389,7 +389,13 @@ def test_numbers_in_words() -> None:
         "−4.5 billion",
         "1.00 × 10²⁰",
     ]
-    assert [percent(x) for x in (0.0205, 0.15, -0.15, 2.0)] == ["2 %", "16 %", "14 %", "639 %"]
+    assert [percent(x) for x in (0.0205, 0.0938, 0.15, -0.15, 2.0)] == [
+        "2 %",
+        "10 %",
+        "16 %",
+        "14 %",
+        "639 %",
+    ]
     assert [times(x) for x in (4.548, 9.96, 1300.2)] == ["4.5 times", "10 times", "1\u202f300 times"]
     assert [rounded(x) for x in (0, 7, 630.1, 630.0, 12_345)] == [0, 7, 640, 630, 13_000]
 
@@ -402,4 +408,61 @@ def test_what_ought_to_rise_is_told_to_fall() -> None:
     assert words[:2] == (
         "The objective dropped from 20.00 to 5.00 at step 30 and was back after 1 step.",
         "20.00 → 5.00 at step 30",
+    )
+    flat = replace(finding("plateau", 30, None, "reward"), evidence={})
+    assert told(Ground(timeline, diagnosis(flat)), flat)[0].sentence == (
+        "The objective stopped rising at step 30."
+    )
+
+
+def calm(values: list[float], metric: str = "loss", role: Role = Role.LOSS) -> str:
+    timeline = run(np.arange(len(values)), values, metric, role=role)
+    found = finding("near-perfect", 0, 2, metric)
+    return told(Ground(timeline, diagnosis(found)), found)[0].sentence
+
+
+def test_a_calm_course_falls_rises_or_stays_as_its_metric_ought_to() -> None:
+    end = "over steps 0 to 2, and nothing disturbed it for long."
+    assert calm([3.0, 2.0, 1.0]) == f"The loss fell from 3.00 to 1.00 {end}"
+    assert calm([1.0, 2.0, 3.0]) == f"The loss went from 1.00 to 3.00 {end}"
+    assert calm([1.0, 1.1, 1.001]) == f"The loss stayed near 1.00 {end}"
+    assert calm([1.0, 2.0, 3.0], "reward", Role.OBJECTIVE) == f"The objective rose from 1.00 to 3.00 {end}"
+
+
+def test_a_calm_course_of_several_trainings_is_that_of_the_farthest() -> None:
+    logs = [attempt(f"{k}.csv", series("loss", np.arange(n), np.linspace(4, last, n))) for k, n, last in TWO]
+    found = replace(finding("near-perfect", 0, 59), attempt=None)
+    ground = Ground(stitch(logs, relation="seeds"), diagnosis(found))
+    assert told(ground, found)[0].sentence == (
+        "The loss fell from 4.00 to 1.00 over steps 0 to 59, and nothing disturbed it for long."
+    )
+
+
+TWO = (("a", 60, 1.0), ("b", 20, 3.0))
+
+
+def test_what_was_not_over_is_told_by_when_it_was_last_seen() -> None:
+    steps, loss = spiked([9.0, 5.0])
+    first, next_ = (finding("spike-no-full-recovery", at, None) for at in (20, 30))
+    early, late = (replace(f, evidence={"residual_log": 0.1}) for f in (first, next_))
+    timeline = run(steps, loss)
+    ground = Ground(timeline, diagnosis(early, late))
+    assert told(ground, early)[0].sentence.endswith("by step 29 it stood 11 % above its earlier course.")
+    assert told(ground, late)[0].sentence.endswith(
+        "when the log ended it stood 11 % above its earlier course."
+    )
+    parted = rolled_back()
+    gone = finding("spike-slow-recovery", 350, None)
+    assert told(Ground(parted, diagnosis(gone)), gone)[0].sentence.endswith(
+        "had not come all the way back when the attempt ended."
+    )
+
+
+def test_repeated_data_without_a_level_has_no_number_for_it() -> None:
+    steps, loss = spiked([1.0])
+    evidence = {"low_start_step": 20.0, "replayed_steps": 3.0, "jump_log": 0.0953, "low_log": np.nan}
+    found = replace(finding("repeat-data", 23, 24), evidence=evidence)
+    assert sentence(steps, loss, found) == (
+        "After the restart at step 20 the run was fed 3 steps of data that it had seen before: the loss "
+        "jumped by 10 % at step 23, where new data began."
     )

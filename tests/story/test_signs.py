@@ -11,7 +11,8 @@ from tests.story.told_specimens import specimen
 import chronicle
 from chronicle.model import Diagnosis, Event, EventKind, Verdict
 from chronicle.story.measured import Ground
-from chronicle.story.signs import Sign, signs
+from chronicle.story.signs import Sign
+from chronicle.story.signs import around as placed
 
 ONSET = 100
 STEPS = np.arange(200)
@@ -29,7 +30,7 @@ def around(at: int = ONSET, **columns: Any) -> dict[str, bool]:
     diagnosis = Diagnosis(Verdict.GOOD, (), (), timeline.joins, ())
     name = timeline.attempts[0].name
     event = Event("e", EventKind.FINDING, "E", "It rose.", step=at, attempt=name)
-    return signs(Ground(timeline, diagnosis), event, [event])
+    return dict(placed(Ground(timeline, diagnosis), event, [event]).signs)
 
 
 def test_what_was_not_logged_is_not_told() -> None:

@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
 
-from chronicle.model import Change, Diagnosis, Event, EventKind, Fault, Note, Place, Role, Timeline, Verdict
+from chronicle.model import (
+    Change,
+    Diagnosis,
+    Event,
+    EventKind,
+    Fault,
+    JoinKind,
+    Note,
+    Place,
+    Role,
+    Timeline,
+    Verdict,
+)
 from chronicle.story import deciding, happenings, tell
 from chronicle.story.telling import coarse
 from chronicle.timeline import stitch
@@ -187,6 +199,45 @@ def test_a_discarded_branch_decides_nothing() -> None:
     assert "1 finding lies on a branch that was discarded and does not count." in story.paragraphs[-1]
 
 
+def test_the_restarts_of_a_headline_are_a_sentence() -> None:
+    timeline = rolled_back()
+    story = tell(timeline, diagnosis(finding("plateau", 500, None, name="b.csv"), joins=timeline.joins))
+    assert " The run has 2 attempts (1 rollback), and 99 steps were discarded. " in story.headline
+    (join,) = timeline.joins
+    again = replace(join, kind=JoinKind.RELAUNCH, to_step=398, discarded_steps=1)
+    story = tell(timeline, diagnosis(SPIKE, joins=(again, again)))
+    assert " The run has 2 attempts (2 relaunches), and 2 steps were discarded. " in story.headline
+    assert {e.sentence for e in story.events if e.kind is EventKind.RELAUNCH} == {
+        "The run was started again from step 398 after step 399, and 1 step was discarded. "
+        "The learning rate rose from 0.000323 to 0.001 at step 300."
+    }
+
+
+def test_what_the_headline_tells_the_first_paragraph_tells_too() -> None:
+    found = [finding("level-shift", at, None, severity=at / 1000) for at in (100, 300, 500, 700)]
+    story = tell(LONG, diagnosis(*found, verdict=Verdict.WORRYING))
+    told = [e.sentence for e in story.events if e.sentence in story.headline and e.patterns]
+    assert len(told) == 2 and all(sentence in story.paragraphs[0] for sentence in told)
+    assert "There were 2 more of “Level shift”, up to step 500." in story.paragraphs[0]
+
+
+def test_no_paragraph_repeats_the_headline() -> None:
+    few = replace(diagnosis(verdict=Verdict.GOOD), because="Good so far: nothing stood out in 10 points.")
+    story = tell(LONG, few)
+    assert story.headline == f"{few.because} The log ends at step 899."
+    assert story.paragraphs == ()
+
+
+def test_a_verdict_that_no_finding_has_alone_gives_its_reason() -> None:
+    many = replace(
+        diagnosis(SPIKE, verdict=Verdict.WORRYING), because="Worrying: more spikes than a good run has."
+    )
+    assert tell(LONG, many).paragraphs[0] == (
+        "The verdict is worrying: more spikes than a good run has. It rests on finding 1, "
+        "“Fast-recovering spike”."
+    )
+
+
 def test_nobody_can_tell_is_a_badge() -> None:
     judged = replace(diagnosis(verdict=Verdict.UNEXPECTED), because="Cannot tell: no loss was logged.")
     story = tell(LONG, judged)
@@ -264,7 +315,23 @@ def test_a_batch_that_grows_is_told_stage_by_stage_and_a_ramp_at_once() -> None:
     ]
     ramp = changing([size for size in range(16, 64, 2) for _ in range(5)], Role.BATCH_SIZE, "batch_size")
     assert [e.sentence for e in ramp.values() if e.kind is EventKind.BATCH] == [
-        "The batch size changed 23 times over steps 5 to 115, from 16 to 62."
+        "The batch size rose from 16 to 62 in 23 stages over steps 5 to 115."
+    ]
+    saw = changing([size for _ in range(10) for size in (8, 64) for _ in range(5)], Role.BATCH_SIZE, "batch")
+    assert [e.sentence for e in saw.values() if e.kind is EventKind.BATCH] == [
+        "The batch size changed 19 times over steps 5 to 95, from 8 to 64."
+    ]
+
+
+def test_a_warm_up_of_few_samples_is_one_change() -> None:
+    rate = [1e-3, 2e-3, 3e-3, 4e-3, 5e-3] + [5e-3] * 40
+    told = changing(rate, Role.LEARNING_RATE, "lr")
+    assert [(e.sentence, e.short, e.end_step) for e in told.values() if e.kind is EventKind.SCHEDULE] == [
+        (
+            "The learning rate rose from 0.001 to 0.005 in 4 stages over steps 1 to 4.",
+            "learning rate 0.001 → 0.005 in 4 stages",
+            4,
+        )
     ]
 
 

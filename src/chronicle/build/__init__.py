@@ -1,7 +1,7 @@
 """chronicle build: every run to its entry (cached, in parallel), then all entries to one site.
 
 work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
-  build/entries/<run>/    entry.json, figures, series.csv.gz, kept.json    the cache and the durable product
+  build/entries/<run>/    entry.json, row.json, figures, series.csv.gz, kept.json    the durable product
   build/docs/             what the site engine reads
   build/next/             the site that is being made
   build/lock              held by the one build that is at work
@@ -28,7 +28,7 @@ from chronicle.build.sources import only_machines, remedy, runs_told_of
 from chronicle.build.store import ENTRY, code_sha256, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
-from chronicle.model import Entry
+from chronicle.model import Attempt, Entry
 from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.confines import links_below, require_no_link
@@ -89,18 +89,14 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     site = Path(os.path.abspath(out))
     own = workspace is not None and workspace.trusted
     work = root if own else site.with_name(f".{site.name}-cache")
-    require_no_link(root, site, *_made_in(work))
+    made = [work / "build" / name for name in ("entries", "docs", "next", "lock")]
+    require_no_link(root, site, *made)  # a build removes what it does not know from these
     if not own:
         claim(site)
         write_bytes(work / "mkdocs.yml", shipped("mkdocs.yml").read_bytes())
     elif not (root / "mkdocs.yml").is_file():
         raise ConfigError("mkdocs.yml", "", f"is missing in {root}. Remedy: chronicle init .")
     return Places(work, site.resolve())
-
-
-def _made_in(work: Path) -> list[Path]:
-    """What a build makes in a folder of work: it removes what it does not know from the folders."""
-    return [work / "build" / name for name in ("entries", "docs", "next", "lock")]
 
 
 def build(
@@ -134,7 +130,9 @@ def build(
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = recalled(where.root)
         report, parts = _pages(workspace, runs, where, before, jobs, dask, progress)
-        made_of = Made(engine or workspace.config.engine, strict, newest(runs), parts=parts)
+        title = workspace.config.title
+        title = "" if title == WorkspaceConfig.title else title  # nobody chose that one
+        made_of = Made(engine or workspace.config.engine, title, strict, newest(runs), parts=parts)
         printed = make_site(where.root, where.out, before, made_of)
     return replace(report, engine_said=printed)
 
@@ -160,8 +158,9 @@ def _pages(
             remove(folder)
     report = Report(tuple(outcomes), where.out, "")
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
-    standing, shared = stamps(docs), _shared(config, patterns, cases, workspace.templates)
-    kept = {o.run_id: o.files.get(ENTRY) for o in outcomes}
+    standing = stamps(docs)
+    same = {path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)}
+    kept, outcome_of = {o.run_id: o.files.get(ENTRY) for o in outcomes}, {o.run_id: o for o in outcomes}
     data = SiteData(
         report.entries,
         patterns,
@@ -171,10 +170,10 @@ def _pages(
         cases,
         config.site_url,
         config.edit_url,
-        known={run_id: f"{row[2]} {shared}" for run_id, row in kept.items() if row},
-        standing={
-            path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)
-        },
+        whole=lambda entry: outcome_of[entry.run_id].whole(),
+        known={run_id: row[2] for run_id, row in kept.items() if row},
+        shared=_shared(config, patterns, cases, workspace.templates),
+        standing=same,
     )
     parts: dict[str, str] = {}
     write_tree(docs, _site_files(data, outcomes, standing, parts))
@@ -183,7 +182,9 @@ def _pages(
 
 def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:
     """A hash over all that the page of a run is made of, beside entries."""
-    texts = [file.read_bytes() for folder in templates for file in sorted(folder.glob("*.j2"))]
+    folders = *templates, shipped("gallery") / "sketches"
+    files = [file for folder in folders for file in sorted(folder.iterdir()) if file.is_file()]
+    texts = [file.read_bytes() for file in files]
     told = config.title, config.site_url, config.edit_url
     return hashlib.sha256(repr((code_sha256(), told, patterns, cases, texts)).encode()).hexdigest()
 
@@ -240,20 +241,18 @@ def with_machines(
     beside: dict[str, list[Path]] = {}
     remade: dict[str, Outcome] = {}
     for run in (run for run in runs if run.run_id in apart):
+        logs: list[Attempt] = []
         try:
             logs, _ = read_run(run, config)
+            problem = remedy(logs, trained)
         except ChronicleError as err:  # it changed since it was read
-            problem = redactor_of(config.redact)(run.published(str(err)))
-            remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (problem,))
-            continue
-        redact = redactor_of(config.redact, logs)
+            problem = run.published(str(err))
         told_of = runs_told_of(logs, trained)
         for run_id in told_of:
             beside.setdefault(run_id, []).extend(run.logs)
         if not told_of:
-            remade[run.run_id] = Outcome(
-                run.run_id, store / run.run_id, None, (redact(remedy(logs, trained)),)
-            )
+            problem = redactor_of(config.redact, logs)(problem)
+            remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (problem,))
     left = [o for o in outcomes if o.run_id not in apart or o.run_id in remade]
     for run in (run for run in runs if run.run_id in beside):
         with_logs = replace(run, beside=tuple(beside[run.run_id]))

@@ -90,11 +90,8 @@ def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[Found]:
     for folder in entries:
         for name, sha256 in kept_files(folder).items():
             file = site / "runs" / folder.name / name
-            if (
-                file.is_file()
-                and (docs / "runs" / folder.name / name).is_file()
-                and sha256_of(file) != sha256
-            ):
+            published = file.is_file() and (docs / file.relative_to(site)).is_file()
+            if published and sha256_of(file) != sha256:
                 yield Found(str(file), f"is not what was kept of the run. {_AGAIN}")
 
 
@@ -106,17 +103,8 @@ def _of_git(workspace: Workspace) -> Iterator[Found]:
     if fsck.returncode:
         said = (fsck.stderr or fsck.stdout).strip().splitlines() or ["git fsck failed"]
         yield Found(str(workspace.root), f"what git holds is damaged ({said[0]}). Remedy: clone it anew")
-    status = _git(
-        workspace.root,
-        "diff",
-        "--no-ext-diff",
-        "--name-only",
-        "-z",
-        "--relative",
-        "HEAD",
-        "--",
-        workspace.config.runs,
-    )
+    names = ["--no-ext-diff", "--name-only", "-z", "--relative", "HEAD", "--"]
+    status = _git(workspace.root, "diff", *names, workspace.config.runs)
     for name in status.stdout.split("\0") if status and not status.returncode else []:
         if name:
             yield Found(name, "differs from what git holds (`git diff` shows how)", is_damage=False)

@@ -11,8 +11,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,14 +22,13 @@ from chronicle.errors import MissingExtra, SiteError, UsageError
 
 
 class Engine(NamedTuple):
-    """``python -m module build``; one that takes no --site-dir writes to site_dir of the mkdocs.yml.
-
-    The others are mkdocs or grew from it: they can be asked for single pages, see `chronicle.build.part`.
+    """``python -m module build``. Those ``in_parts`` are mkdocs or grew from it: they can be asked for single
+    pages, see `chronicle.build.part`.
     """
 
     module: str
     extra: str
-    takes_site_dir: bool = True
+    in_parts: bool = True
 
 
 class NotInParts(Exception):
@@ -43,16 +42,24 @@ _REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?::
 ENGINES = {
     "mkdocs": Engine("mkdocs", "site"),
     "properdocs": Engine("properdocs", "engines"),
-    "zensical": Engine("zensical", "engines", takes_site_dir=False),
+    "zensical": Engine("zensical", "engines", in_parts=False),
 }
 
 
 def build_site(
-    engine: str, config: Path, made: Path, *, strict: bool, epoch: int, changed: Iterable[str] | None = None
+    engine: str,
+    config: Path,
+    made: Path,
+    *,
+    title: str = "",
+    strict: bool,
+    epoch: int,
+    changed: Iterable[str] | None = None,
 ) -> str:
     """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
 
     It writes the folder ``made``; where only ``changed`` files are given, that holds the rest of the site.
+    The site is called ``title``; where that is empty, as mkdocs.yml says.
     ``epoch`` (Unix seconds) stands for the time of the build, so that the same input gives the same bytes.
 
     Raises:
@@ -65,8 +72,8 @@ def build_site(
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
-    with _config(row, config, made) as (file, options):
-        command = ["build", "--config-file", str(file), *options, *(["--strict"] if strict else [])]
+    with _config(config, {"site_dir": os.path.relpath(made, config.parent), "site_name": title}) as file:
+        command = ["build", "--config-file", str(file), "--clean", *(["--strict"] if strict else [])]
         if changed is None:
             code, printed = run_module(row.module, command, environment, config.parent)
         else:
@@ -87,17 +94,15 @@ def build_site(
 
 
 @contextmanager
-def _config(row: Engine, config: Path, made: Path) -> Iterator[tuple[Path, list[str]]]:
-    """The file and the options that let an engine write to ``made``."""
-    if row.takes_site_dir:
-        yield config, ["--site-dir", str(made)]
-        return
-    place, line = os.path.relpath(made, config.parent), re.compile(r"^site_dir:.*\n?", re.MULTILINE)
-    text = line.sub("", config.read_text("utf-8")).rstrip("\n")
-    file = config.with_name(f".{config.name}.chronicle.yml")  # beside it: its paths are relative
+def _config(config: Path, values: Mapping[str, str]) -> Iterator[Path]:
+    """A mkdocs.yml that is like ``config`` but for these values, beside it: paths in it are relative."""
+    known = {key: value for key, value in values.items() if value}
+    lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?", "", config.read_text("utf-8"), flags=re.MULTILINE)
+    said = "".join(f"{key}: {json.dumps(value)}\n" for key, value in known.items())
+    file = config.with_name(f".{config.name}.chronicle.yml")
     try:
-        write_bytes(file, f"{text}\nsite_dir: {json.dumps(place)}\n".encode())
-        yield file, ["--clean"]
+        write_bytes(file, f"{lines.rstrip()}\n{said}".encode())
+        yield file
     finally:
         file.unlink(missing_ok=True)
 
@@ -133,11 +138,11 @@ def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path | Non
     wanted: set[str] = set()
     changed = 0
     for relative, content in files:
-        target = Path(os.path.normpath(folder / relative))
-        if not target.is_relative_to(folder) or "\0" in relative:
+        target = os.path.normpath(os.path.join(folder, relative))
+        if not target.startswith(f"{folder}{os.sep}") or "\0" in relative:
             raise UsageError(f"{relative!r} leads out of {folder}: nothing is written there")
-        wanted.add(str(target))
-        changed += content is not None and _put(target, content, folder.parent)
+        wanted.add(target)
+        changed += content is not None and _put(Path(target), content, folder.parent)
     for within, folders, names in os.walk(folder, topdown=False):  # children before their folder
         for name in (*names, *(name for name in folders if os.path.islink(f"{within}/{name}"))):
             if f"{within}/{name}" not in wanted:
@@ -155,12 +160,21 @@ def _put(target: Path, content: str | bytes | Path, made_here: Path) -> bool:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
-    if content.is_relative_to(made_here):
-        with suppress(OSError):
-            os.link(content, target)  # a thousand runs have ten thousand figures: no need to hold them twice
-            return True
-    shutil.copy2(content, target)  # keeps the time, which is what is compared next time
+    put = share if content.is_relative_to(made_here) else shutil.copy2
+    put(content, target)
     return True
+
+
+def share(source: str | Path, target: str | Path) -> None:
+    """Gives a file a second name, or copies it where it can have none; its time stays as it is.
+
+    Raises:
+        OSError: there is no such file, or it cannot be copied.
+    """
+    try:
+        os.link(source, target)  # a thousand runs have ten thousand figures: no need to hold them twice
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def stamp_of(file: str | Path) -> tuple[int, int] | None:

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from chronicle.build.engines import ENGINES, LISTED, NotInParts, build_site, write_bytes
+from chronicle.build.engines import ENGINES, LISTED, NotInParts, build_site, share, write_bytes
 from chronicle.build.site import clear, put_in_place
 from chronicle.build.store import code_sha256
 from chronicle.workspace.locks import remove
@@ -36,13 +36,14 @@ _RENDERERS = (
 
 
 class Made(NamedTuple):
-    """The last site: the engine and its ``key``, the time it speaks of, and the files it was made of and has.
+    """The last site: engine, title, a ``key`` of all it is rendered with, the time it speaks of, and files.
 
     ``in_parts`` says whether the engine can be asked for single pages of it (None: nobody has tried), and
     ``parts`` what each page of build/docs was rendered from, where that is known.
     """
 
     engine: str = ""
+    title: str = ""
     strict: bool = False
     epoch: int = 0
     key: str = ""
@@ -57,14 +58,13 @@ def recalled(root: Path) -> Made:
     try:
         made = Made(*json.loads((root / MEMORY).read_bytes()))
         rows = [*made.docs.items(), *made.site.items()]
-        right = all(isinstance(stamp, list) and not _leads_out(path) for path, stamp in rows)
+        right = all(
+            isinstance(stamp, list) and not path.startswith("/") and ".." not in path.split("/")
+            for path, stamp in rows
+        )
         return made if right and isinstance(made.parts, dict) else Made()
     except (OSError, ValueError, TypeError, AttributeError):
         return Made()
-
-
-def _leads_out(path: str) -> bool:
-    return path.startswith("/") or ".." in path.split("/")
 
 
 def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
@@ -81,14 +81,17 @@ def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
     same = before.key == now.key
     if same and before.in_parts and not changed and before.epoch == now.epoch and before.site == stamps(out):
         return ""
-    site = partial(build_site, now.engine, config, made, strict=now.strict, epoch=now.epoch)
+    site = partial(build_site, now.engine, config, made, title=now.title, strict=now.strict, epoch=now.epoch)
     in_parts, printed = before.in_parts if same else None, None
-    if not ENGINES[now.engine].takes_site_dir:
+    if not ENGINES[now.engine].in_parts:
         in_parts = False
     if same and in_parts is not False and _carried_over(before, changed, out, made):
         try:
             printed, in_parts = site(changed=changed), True
-            _add_files(changed & now.docs.keys(), docs, made)
+            for path in changed & now.docs.keys():
+                if not path.endswith(".md"):  # no page, and therefore the same in a site
+                    (made / path).parent.mkdir(parents=True, exist_ok=True)
+                    share(docs / path, made / path)
         except NotInParts as err:
             in_parts = False if err.args[0] else None
     if printed is None:
@@ -104,7 +107,7 @@ def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
 def _engine_key(made: Made, config: Path) -> str:
     """A hash over what all pages are rendered with: mkdocs.yml, the engine, its packages, our own source."""
     versions = {d: _version(d) for d in _RENDERERS}
-    told = (made.engine, made.strict, sys.version, versions, code_sha256(), config.read_bytes())
+    told = (made.engine, made.title, made.strict, sys.version, versions, code_sha256(), config.read_bytes())
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
@@ -169,30 +172,12 @@ def _carried_over(before: Made, changed: Iterable[str], out: Path, made: Path) -
             stat = os.lstat(source)
             if [stat.st_size, stat.st_mtime_ns] != stamp:
                 return False
-            _share(source, target) if path in standing else shutil.copy2(source, target)
+            share(source, target) if path in standing else shutil.copy2(source, target)
         except FileNotFoundError:
             return False
     return True
 
 
-def _add_files(paths: Iterable[str], docs: Path, made: Path) -> None:
-    """Adds what is no page of Markdown, and therefore the same in a site."""
-    for path in paths:
-        if not path.endswith(".md"):
-            (made / path).parent.mkdir(parents=True, exist_ok=True)
-            _share(docs / path, made / path)
-
-
 def _page_of(path: str) -> str:
     """What an engine makes of a file of build/docs: a page of one of Markdown, the same of any other."""
     return f"{path[:-3]}.html" if path.endswith(".md") else path
-
-
-def _share(source: Any, target: Any) -> None:
-    """Gives a file a second name, or copies it where it can have none; its time stays as it is."""
-    try:
-        os.link(source, target)  # a thousand runs have ten thousand figures: no need to hold them twice
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copy2(source, target)

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
-from chronicle.build.store import ENTRY, MEMORY, Rows, code_sha256, damaged, fingerprint, keep, kept
+from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, code_sha256, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError, contained
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
+from chronicle.pages.happened import listed
 from chronicle.readers import read_all
 from chronicle.story import tell
 from chronicle.timeline import OnAxis, on_axis, stitch
@@ -27,13 +30,14 @@ from chronicle.workspace.locks import remove
 if TYPE_CHECKING:
     import pandas as pd
 
-_DATA, _VIEW, _NAMES = "series.csv.gz", "view.js", "names.json"
+_DATA, _VIEW = "series.csv.gz", "view.js"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run: its entry, or what is wrong with its logs.
+    """What became of one run: what is listed of its entry (`chronicle.pages.happened.listed`), or what is
+    wrong with its logs.
 
     ``files``, below ``folder``, belong to its page, with size, time and hash of each where it is kept for the
     next build; ``names`` are the hosts and users that its texts number, which are not published.
@@ -46,6 +50,10 @@ class Outcome:
     files: Rows = field(default_factory=dict)
     cached: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
+
+    def whole(self) -> Entry:
+        """All of the entry. Raises OSError or ValueError where it cannot be read."""
+        return _read_entry(self.folder)
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,15 @@ class Product:
             files = kept(self.folder, self.key())
             if not files:
                 return None
-            entry = _read_entry(self.folder)
-            names = json.loads((self.folder / _NAMES).read_text("utf-8"))
-        except (OSError, ValueError):
+            return self.outcome(files, cached=True)
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        del files[_NAMES]
-        return Outcome(self.run.run_id, self.folder, entry, files=files, cached=True, names=names)
+
+    def outcome(self, files: Rows, problems: Iterable[str] = (), *, cached: bool = False) -> Outcome:
+        """What was written of the run. Raises OSError, ValueError, KeyError or TypeError: no row."""
+        row = orjson.loads((self.folder / ROW).read_bytes())
+        entry, published = entry_from_json(row["entry"]), {n: r for n, r in files.items() if n != ROW}
+        return Outcome(self.run.run_id, self.folder, entry, tuple(problems), published, cached, row["names"])
 
 
 def produce(product: Product) -> Outcome:
@@ -120,11 +131,11 @@ def _made(product: Product) -> Outcome:
     # looked at again makes this cheap for all but the first run of a process.
     gc.collect()
     gc.freeze()
-    files: Rows = {name: [] for name in _files(entry)}
+    drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
+    files: Rows = {name: [] for name in (*drawn, ENTRY, _DATA, _VIEW)}
     if not problems and product.key() == key:  # else it is tried again next time
-        files = keep(folder, key, (*files, _NAMES))
-        del files[_NAMES]
-    return Outcome(run.run_id, folder, entry, tuple(problems), files, names=redact.names)
+        files = keep(folder, key, (*files, ROW))
+    return product.outcome(files, problems)
 
 
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
@@ -237,7 +248,8 @@ def _write(
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
-    (folder / _NAMES).write_text(json.dumps(redact.names), "utf-8", errors="replace")
+    row = {"entry": entry_json(listed(entry)), "names": redact.names}
+    (folder / ROW).write_text(json.dumps(row, ensure_ascii=False), "utf-8", errors="replace")
     _write_data(folder, timeline, diagnosis, entry, config.tokens_per_step)
     return entry
 
@@ -278,9 +290,4 @@ def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis
 
 
 def _read_entry(folder: Path) -> Entry:
-    return entry_from_json(json.loads((folder / ENTRY).read_text("utf-8")))
-
-
-def _files(entry: Entry) -> tuple[str, ...]:
-    drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
-    return (*drawn, ENTRY, _DATA, _VIEW)
+    return entry_from_json(orjson.loads((folder / ENTRY).read_bytes()))

@@ -14,23 +14,21 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from chronicle.errors import ConfigError
 from chronicle.model import Comparison, Diagnosis, Entry, Event, Finding, MachineFault
-from chronicle.workspace.config import from_table
 
 DIAGNOSIS = "chronicle/diagnosis/1"
 ENTRY = "chronicle-entry/2"
 
 # The published names of fields.
 _RENAMED: dict[tuple[type, str], str] = {(Finding, "metric"): "series", (Comparison, "metric"): "series"}
-_FIELDS = {(kind, published): field for (kind, field), published in _RENAMED.items()}
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
@@ -53,7 +51,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def entry_from_json(data: Mapping[str, Any]) -> Entry:
-    """The entry that `entry_json` wrote.
+    """The entry that `entry_json` wrote: who kept it knows by its hash that it is as it was written.
 
     Raises:
         ValueError: another schema version, or not an entry at all.
@@ -61,13 +59,47 @@ def entry_from_json(data: Mapping[str, Any]) -> Entry:
     if data.get("schema") != ENTRY:
         raise ValueError(f"schema is {data.get('schema')!r}, not {ENTRY!r}")
     try:
-        findings = [
-            {_FIELDS.get((Finding, name), name): value for name, value in finding.items()}
-            for finding in data["diagnosis"]["findings"]
-        ]
-        return from_table(Entry, {**data, "diagnosis": {**data["diagnosis"], "findings": findings}}, "entry")
-    except (ConfigError, KeyError, TypeError, AttributeError) as err:
+        entry: Entry = _reader(Entry)(data)
+    except (KeyError, TypeError, AttributeError) as err:
         raise ValueError(f"not an entry: {err!r}") from err
+    return entry
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """What reads the values of a type that `to_json` wrote. A null is the default of a field that has one."""
+    origin, args = get_origin(kind), get_args(kind)
+    if is_dataclass(kind):
+        return _object_reader(kind)
+    if origin in (Union, types.UnionType):
+        read = _reader(args[0])
+        return lambda value: None if value is None else read(value)
+    if origin is tuple:
+        read = _reader(args[0])
+        return tuple if read is _as_it_is else lambda values: tuple(map(read, values))
+    if origin is not None and args and (read := _reader(args[1])) is not _as_it_is:
+        return lambda table: {name: read(value) for name, value in table.items()}
+    return kind if isinstance(kind, type) and issubclass(kind, Enum) else _as_it_is
+
+
+def _object_reader(kind: Any) -> Callable[[Any], Any]:
+    hints = get_type_hints(kind)
+    reads = {_name(kind, f.name): (f.name, _reader(hints[f.name])) for f in fields(kind)}
+    needed = {f.name for f in fields(kind) if f.default is f.default_factory is MISSING}
+
+    def read_object(table: Mapping[str, Any]) -> Any:
+        values = {}
+        for published, value in table.items():
+            name, read = reads[published]
+            if value is not None or name in needed:
+                values[name] = value if read is _as_it_is else read(value)
+        return kind(**values)
+
+    return read_object
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def to_json(value: Any) -> Any:

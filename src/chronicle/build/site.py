@@ -14,18 +14,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from chronicle.build.engines import write_tree
+from chronicle.build.engines import stamp_of, write_tree
 from chronicle.errors import SiteError, UsageError
 from chronicle.workspace.locks import remove
 
 MARKER = ".chronicle-site"  # a folder without it is not ours, and is left alone
 _NOT_WHOLE = (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP)  # where two names cannot be exchanged
-_NO_RENAME = (
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.EBUSY,
-)  # a mount point, or a folder of others above
+# A mount point, or a folder of others above.
+_NO_RENAME = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 _HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 
 
@@ -44,7 +40,7 @@ def lacking(site: Path, docs: Path) -> list[str]:
     """Pages that ``docs`` has, and a site made of it has not: its home, and those of the runs."""
     pages = [docs / "index.md", *docs.glob("runs/*/index.md")]
     wanted = [page.relative_to(docs).with_suffix(".html") for page in pages if page.is_file()]
-    return [str(page) for page in wanted if not _holds_something(site / page)]
+    return [str(page) for page in wanted if not (stamp_of(site / page) or (0,))[0]]
 
 
 def put_in_place(made: Path, out: Path, docs: Path) -> None:
@@ -68,7 +64,8 @@ def put_in_place(made: Path, out: Path, docs: Path) -> None:
             if err.errno != errno.EXDEV:
                 raise
     try:
-        beside = made if _same_disk(made, out.parent) else _copied(made, out)
+        same_disk = made.stat().st_dev == out.parent.stat().st_dev
+        beside = made if same_disk else shutil.copytree(made, _beside(out))
         _exchange(beside, out)
     except OSError as err:
         if err.errno not in _NO_RENAME:
@@ -96,20 +93,6 @@ def put_away(old: Path, out: Path) -> None:
         if entry.name.startswith(".") and entry.name != MARKER and not os.path.lexists(out / entry.name):
             shutil.move(entry, out / entry.name)
     remove(old)
-
-
-def _holds_something(file: Path) -> bool:
-    return file.is_file() and file.stat().st_size > 0
-
-
-def _same_disk(one: Path, other: Path) -> bool:
-    return one.stat().st_dev == other.stat().st_dev
-
-
-def _copied(made: Path, out: Path) -> Path:
-    """A copy of a site on the disk of ``out``, beside it."""
-    shutil.copytree(made, _beside(out))
-    return _beside(out)
 
 
 def _beside(out: Path) -> Path:
@@ -152,10 +135,7 @@ def _exchanged(one: Path, other: Path) -> None:
 
 def _filled(out: Path, made: Path) -> None:
     """Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half."""
-    hidden = [path for path in out.iterdir() if path.name.startswith(".")]
-    kept = [
-        file for path in hidden for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()
-    ]
-    files = [*(file for file in made.rglob("*") if file.is_file())]
+    hidden = [file for path in out.glob(".*") for file in (path, *path.rglob("*")) if file.is_file()]
+    files = [file for file in made.rglob("*") if file.is_file()]
     content = [(file.relative_to(made).as_posix(), file.read_bytes()) for file in files]
-    write_tree(out, [*content, *((file.relative_to(out).as_posix(), file) for file in kept)])
+    write_tree(out, [*content, *((file.relative_to(out).as_posix(), file) for file in hidden)])

@@ -22,6 +22,7 @@ from chronicle.workspace.folders import RunFolder
 from chronicle.workspace.notes import BESIDE, NOTES
 
 ENTRY = "entry.json"
+ROW = "row.json"  # what other pages than its own show of a run, and the names that are not published
 KEPT = "kept.json"  # the key of an entry, and the hashes of its files
 MEMORY = "inputs.json"  # the hash of each input, with what it looked like then
 Rows = dict[str, list[Any]]  # of each file its size, time (ns) and SHA-256
@@ -139,7 +140,7 @@ def kept_files(folder: Path) -> dict[str, str]:
 def kept(folder: Path, key: str) -> Rows:
     """The files of an entry that was made from just what ``key`` says, and that are as they were; else none.
 
-    The hash of entry.json is always looked at, that of the others where size or time differ.
+    The hash of what a build reads of it is always looked at, that of the others where size or time differ.
     """
     found = _kept(folder)
     rows: Rows = found.get("files", {})
@@ -161,7 +162,7 @@ def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
 
 
 def _differs(folder: Path, name: str, row: list[Any], shortcut: bool) -> bool:
-    if shortcut and name != ENTRY and _stamp(folder, name) == row[:2]:
+    if shortcut and name not in (ENTRY, ROW) and _stamp(folder, name) == row[:2]:
         return False
     try:
         return sha256_of(folder / name) != str(row[2])

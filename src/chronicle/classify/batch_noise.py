@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from chronicle.classify.measure import positive
-from chronicle.classify.report import Check, at_least
+from chronicle.classify.report import Check, at_least, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Floats, Role, Series
@@ -82,29 +81,27 @@ def alike(old: Noise, new: Noise, lag_steps: int, limits: Thresholds) -> Pairing
     """
     if old.gap != new.gap:
         return None
-    pairs = _Pairs.of(old, new, round(lag_steps / new.gap))
-    sizes = _doubling(len(pairs.old))
-    return _surest(pairs.correlated(n, limits.alike_share, limits.join_t) for n in sizes)
+    return _surest(_correlated(old, new, round(lag_steps / new.gap), None, limits.alike_share, limits.join_t))
 
 
 def period(stretch: Noise, limits: Thresholds) -> Pairing | None:
     """The distance at which an attempt reads its own data again, in its first 64, 128, … samples; or None."""
 
-    def candidates() -> Iterator[Pairing | None]:
+    def candidates() -> Iterator[Pairing]:
         for n in _doubling(len(stretch.values)):
             size = 1 << int(2 * n - 1).bit_length()
             power = np.fft.irfft(np.abs(np.fft.rfft(stretch.values[:n], size)) ** 2, size)[: n - LEAST_PAIRS]
             if len(power) > _MEMORY + 1:
                 lag = _MEMORY + 1 + int(np.argmax(power[_MEMORY + 1 :]))
                 by_chance = float(np.sqrt(2 * np.log(len(power))))  # the highest of so many lags
-                pairs = _Pairs.of(stretch, stretch, lag)
-                yield pairs.correlated(n - lag, limits.alike_share, limits.single_t + by_chance)
+                needed_t = limits.single_t + by_chance
+                yield from _correlated(stretch, stretch, lag, n - lag, limits.alike_share, needed_t)
 
     return _surest(candidates())
 
 
-def _surest(pairings: Iterable[Pairing | None]) -> Pairing | None:
-    return max((p for p in pairings if p), key=lambda p: p.t, default=None)
+def _surest(pairings: Iterable[Pairing]) -> Pairing | None:
+    return max(pairings, key=lambda p: p.t, default=None)
 
 
 def _doubling(samples: int) -> list[int]:
@@ -112,37 +109,27 @@ def _doubling(samples: int) -> list[int]:
     return [*sizes, samples] if samples >= LEAST_PAIRS else []
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """Noise and, ``lag`` places before it, other noise; ``first`` is the place of the later one's first."""
-
-    old: Floats
-    new: Floats
-    first: int
-    lag: int
-    gap: int
-
-    @classmethod
-    def of(cls, old: Noise, new: Noise, lag: int) -> _Pairs:
-        """Where both were logged."""
-        first = max(old.first + lag, new.first)
-        stop = min(old.first + len(old.values) + lag, new.first + len(new.values))
-        before = old.values[first - lag - old.first : stop - lag - old.first]
-        return cls(before, new.values[first - new.first : stop - new.first], first, lag, new.gap)
-
-    def correlated(self, n: int, least_share: float, needed_t: float) -> Pairing | None:
-        """Correlation of the first ``n`` pairs by Fisher's z; None if it is too low, or not sure enough."""
-        a, b = self.old[:n], self.new[:n]
+def _correlated(
+    old: Noise, new: Noise, lag: int, pairs: int | None, least_share: float, needed_t: float
+) -> Iterator[Pairing]:
+    """Noise and, ``lag`` places before it, other noise, where both were logged: the correlation of the first
+    64, 128, … places, or of so many, by Fisher's z, without those that are too low or not sure enough."""
+    first = max(old.first + lag, new.first)
+    stop = min(old.first + len(old.values) + lag, new.first + len(new.values))
+    before = old.values[first - lag - old.first : stop - lag - old.first]
+    after = new.values[first - new.first : stop - new.first]
+    for n in _doubling(len(before)) if pairs is None else [pairs]:
+        a, b = before[:n], after[:n]
         both = (a != 0) & (b != 0)
-        pairs, power = int(both.sum()), float(np.sqrt((a[both] ** 2).sum() * (b[both] ** 2).sum()))
+        count, power = int(both.sum()), float(np.sqrt((a[both] ** 2).sum() * (b[both] ** 2).sum()))
         share = float(a @ b) / power if power else 0.0
-        if pairs < LEAST_PAIRS or not share >= least_share:
-            return None
-        t = float(np.arctanh(min(share, _SURE)) * np.sqrt(max(pairs / _inflation(a, b) - 3, 0)))
-        if t < needed_t:
-            return None
-        agreed = np.cumsum(self.old * self.new - 0.5 * float((a * b)[both].mean()))  # falls where they part
-        return Pairing(self.lag * self.gap, share, t, pairs, (self.first + int(np.argmax(agreed))) * self.gap)
+        if count < LEAST_PAIRS or not share >= least_share:
+            continue
+        t = float(np.arctanh(min(share, _SURE)) * np.sqrt(max(count / _inflation(a, b) - 3, 0)))
+        if t >= needed_t:
+            agreed = np.cumsum(before * after - 0.5 * float((a * b)[both].mean()))  # falls where they part
+            last = first + int(np.argmax(agreed))
+            yield Pairing(lag * new.gap, share, t, count, last * new.gap)
 
 
 def _inflation(x: Floats, y: Floats) -> float:
@@ -167,20 +154,15 @@ class Reread:
     passes: int = 1
     fall_log: float | None = None
 
-    def evidence(self) -> dict[str, Any]:
-        """For a finding: how alike the noise is, how far back the data lie, how often they are read."""
-        repeated = {} if self.fall_log is None else {"passes": self.passes, "pass_fall_log": self.fall_log}
-        return {
-            "noise_alike_share": self.pairing.share,
-            "data_lag_steps": self.pairing.lag_steps,
-            "last_replayed_step": self.pairing.last_step,
-            **repeated,
-        }
-
-    def criterion(self, limits: Thresholds) -> Check:
-        """The test that was passed."""
-        name = "noise like that of data read before"
-        return at_least(name, self.pairing.t, "standard errors", limits.join_t)
+    def checks(self, limits: Thresholds) -> list[Check]:
+        """How alike the noise is, how far back the data lie, how often they are read; and the test passed."""
+        pairing, name = self.pairing, "noise like that of data read before"
+        passes = {"passes": self.passes, "pass_fall_log": self.fall_log}
+        return [
+            *noted(noise_alike_share=pairing.share, data_lag_steps=pairing.lag_steps),
+            *noted(last_replayed_step=pairing.last_step, **({} if self.fall_log is None else passes)),
+            at_least(name, pairing.t, "standard errors", limits.join_t),
+        ]
 
 
 def rereads(view: View) -> Mapping[int, Reread]:
@@ -195,15 +177,14 @@ def rereads(view: View) -> Mapping[int, Reread]:
     for attempt in view.attempts:
         loss = attempt.loss
         stretch = noise(loss) if loss is not None and loss.role is Role.LOSS else None
-        if stretch is None:
-            continue
-        candidates = [
-            *_from_the_start(attempt, earlier, stretch, view.thresholds),
-            *_over_and_over(attempt, earlier, stretch, view.thresholds),
-        ]
-        if candidates:
-            proofs[attempt.index] = max(candidates, key=lambda p: p.pairing.t)
-        earlier.append((attempt, stretch))
+        if loss is not None and stretch is not None:
+            candidates = [
+                *_from_the_start(attempt, earlier, stretch, view.thresholds),
+                *(_over_and_over(attempt, loss, earlier[0][1], stretch, view.thresholds) if earlier else ()),
+            ]
+            if candidates:
+                proofs[attempt.index] = max(candidates, key=lambda p: p.pairing.t)
+            earlier.append((attempt, stretch))
     return proofs
 
 
@@ -211,10 +192,9 @@ def _from_the_start(
     attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], stretch: Noise, limits: Thresholds
 ) -> Iterator[Reread]:
     for parent, old in earlier[-_EARLIER:]:
-        if _whole_epochs(parent, attempt):
-            continue  # the next epoch in the same order, as it was meant
         lag = (stretch.first - old.first) * stretch.gap
-        pairing = alike(old, stretch, lag, limits) if lag > 0 else None
+        # the next epoch in the same order is as it was meant
+        pairing = alike(old, stretch, lag, limits) if lag > 0 and not _whole_epochs(parent, attempt) else None
         usual = period(old, limits) if pairing else None
         if pairing and (usual is None or lag % usual.lag_steps):
             yield Reread(parent.name, pairing)
@@ -230,24 +210,19 @@ def _whole_epochs(parent: AttemptView, attempt: AttemptView) -> bool:
 
 
 def _over_and_over(
-    attempt: AttemptView, earlier: Sequence[tuple[AttemptView, Noise]], stretch: Noise, limits: Thresholds
+    attempt: AttemptView, loss: Series, first: Noise, stretch: Noise, limits: Thresholds
 ) -> Iterator[Reread]:
-    own = period(stretch, limits) if earlier else None
-    if own is None:
+    """One stretch that is read more than once, which the ``first`` attempt, resumed from nothing, did not."""
+    own = period(stretch, limits)
+    if own is None or len(first.values) < own.lag_steps // stretch.gap + 2 * LEAST_PAIRS:
         return
-    first = earlier[0][1]  # what is usual for this run: its first attempt has resumed from nothing
-    able = len(first.values) >= own.lag_steps // stretch.gap + 2 * LEAST_PAIRS
-    if able and alike(first, first, own.lag_steps, limits) is None:
-        levels = _pass_levels(attempt, own)
+    if alike(first, first, own.lag_steps, limits) is None:
+        steps, y = positive(loss)
+        starts = np.arange(steps[0], own.last_step + 1, own.lag_steps)
+        cuts = np.searchsorted(steps, [*starts, starts[-1] + own.lag_steps])
+        passes = (
+            y[a:b] for a, b in pairwise(cuts[: np.sum(starts + own.lag_steps // 2 <= own.last_step) + 1])
+        )
+        levels = [float(np.median(part)) for part in passes if len(part)]
         falls = [a - b for a, b in pairwise(levels)]
         yield Reread(attempt.name, own, len(levels), float(np.mean(falls)) if falls else None)
-
-
-def _pass_levels(attempt: AttemptView, own: Pairing) -> list[float]:
-    """Median log loss of each pass, of which at least half was read."""
-    assert attempt.loss is not None
-    steps, y = positive(attempt.loss)
-    starts = np.arange(steps[0], own.last_step + 1, own.lag_steps)
-    cuts = np.searchsorted(steps, [*starts, starts[-1] + own.lag_steps])
-    read = [k for k in range(len(starts)) if starts[k] + own.lag_steps // 2 <= own.last_step]
-    return [float(np.median(y[cuts[k] : cuts[k + 1]])) for k in read if cuts[k + 1] > cuts[k]]

@@ -1,14 +1,26 @@
-"""The course of a loss: what a run that goes on learning would have done next, and how sure that is.
+"""The course of a loss: what a run that goes on learning would have done next, and what a whole run was.
 
 A healthy loss falls like ``E + A * shape(t)``, t the share of the steps seen, with a shape that is a power
 law or an exponential (`shapes`). E and A are fitted in the unit of the loss with weights 1/L^2: in log units
 a floor is no sum, and any ramp beats the exact law. All shapes are fitted at once to at most 96 medians,
 robustly (Student-t weights), and weighed by their likelihood: where they disagree, the forecast is unsure.
+
+What a whole run was, five explanations compete for, over at most 256 medians of its loss:
+
+    never     c
+    healthy   E + A phi(t); or cooled towards the end: E + A phi(t) - D t^3
+    stopped   E + A phi(min(t, T))
+    waits     E + A phi(max(t - T, 0))
+    climbs    E + A exp(-t / a) - B exp(-t / b), a at least three times b
+
+phi are the same laws; A, B, D > 0. The score of each is the likelihood of its best member under Student-t
+errors, less half a log of the number of medians (in effect) for every free parameter, in nats. Neighbours
+that the best explanation leaves alike count once: what no law fits makes all of them less sure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -21,6 +33,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
 MOST = 96  # medians a course is fitted to: more cost time and tell no more of five parameters
+MOST_TOLD = 256  # medians that explanations compete for: more change no winner
 FEWEST = 12  # medians of a course that five parameters do not simply follow
 NU, ROUNDS = 4.0, 4  # degrees of freedom of the Student-t weights, and how often they are set
 AT_MOST = 48  # places at which a forecast is worked out; between them it is a line
@@ -47,6 +60,13 @@ FINE = Laws(
     (0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0),
     np.geomspace(0.02, 1.5, 16).tolist(),
 )
+
+TIMES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.33, 0.42, 0.5, 0.6, 0.7, 0.8)  # places of T
+TAUS = (0.004, 0.012, 0.04, 0.12, 0.4, 1.2)
+# Some thousand curves are tried: a third of the laws tells the families apart, in 20 ms.
+COARSE = Laws((0.001, 0.01, 0.1, 1.0), (0.15, 0.4, 0.8, 1.6), TAUS)
+APART = 3.0  # [times] a climb is faster than what it comes back by, or the two are one
+NEVER, HEALTHY, STOPPED, WAITS, CLIMBS = "never", "healthy", "stopped", "waits", "climbs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +97,8 @@ class Course:
 def shapes(t: Floats, laws: Laws = FINE) -> Floats:
     """(shape, place): descents from 1 at t = 0."""
     t = np.maximum(t, 0.0)
-    powers = [(1 + t / t0) ** -b for t0 in laws.t0 for b in laws.powers]
-    return np.array([*powers, *(np.exp(-t / tau) for tau in laws.taus)])
+    falls = np.log1p(t / np.reshape(laws.t0, (-1, 1)))[:, None] * np.reshape(laws.powers, (-1, 1))
+    return np.exp(-np.concatenate([falls.reshape(-1, len(t)), t / np.reshape(laws.taus, (-1, 1))]))
 
 
 def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floats, Floats]:
@@ -141,9 +161,6 @@ def solved(phi: Floats, y: Floats, weight: Floats) -> tuple[Floats, Floats]:
     return np.where(alone, 0.0, floor), np.where(alone, py / pp, gain)
 
 
-# ---- has a rise come back? -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Baseline:
     """What the samples after a place would be, had nothing happened there, log units."""
@@ -175,12 +192,9 @@ def reviewed(series: Series, events: Iterable[Event], limits: Thresholds) -> Ite
 
 
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
-    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is no rise at
-    all, None if it is not over, or nobody can tell.
-
-    It is over if the end of the log lies within two errors of the level before it, and within two standard
-    deviations of the forecast.
-    """
+    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None
+    if it is not over, or nobody can tell. It is over if the end of the log lies within two errors of the
+    level before it, and within two standard deviations of the forecast."""
     rest = len(y) - a
     if rest < FEWEST:
         return None
@@ -256,3 +270,125 @@ def returns(base: Baseline, y: Floats, d: int, a: int, width: int, error: float,
     apart = float(np.median(y[soon]) - base.expected[there][-1])
     after = Baseline(base.old, base.expected[length:], base.sure[length:], depth)
     return abs(apart) <= unsure and is_back(y[a:], after, width, error)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The best member of one family: ``score`` in nats, ``at`` the share of the log where T is (0: none)."""
+
+    score: float
+    at: float
+    curve: Floats  # at the medians, log units
+    parameters: int
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """The medians of a loss (steps, log units) and what each family makes of them."""
+
+    steps: Floats
+    level: Floats
+    told: Mapping[str, Explanation]
+
+    @property
+    def winner(self) -> str:
+        return max(self.told, key=lambda name: self.told[name].score)
+
+    def lead(self, name: str, over: tuple[str, ...] = (HEALTHY,)) -> float:
+        """By how many nats one explanation leads the best of others, among them always "never", which fits
+        everything somehow (minus infinity if it fits nothing)."""
+        if name not in self.told:
+            return -np.inf
+        return self.told[name].score - max(self.told[o].score for o in (NEVER, *over) if o in self.told)
+
+    def step(self, name: str) -> float:
+        """The step at which T of an explanation is."""
+        return float(self.steps[0] + self.told[name].at * (self.steps[-1] - self.steps[0]))
+
+
+def compete(steps: Floats, y: Floats) -> Contest | None:
+    """The competition over log values; None where there is too little."""
+    x, level, samples = medians_of(steps, y, MOST_TOLD)
+    if len(level) < 2 * FEWEST or x[-1] <= x[0]:
+        return None
+    noise = max(wiggle(y), 1e-6)
+    if len(y) <= MOST_TOLD:  # single samples: a lone outlier is drawn towards its neighbours
+        base = running(level, 5)
+        level = base + np.clip(level - base, -4 * noise, 4 * noise)
+    error = np.sqrt(noise**2 * MEDIAN_ERROR**2 / samples + MISFIT**2)
+    value, t = in_units(level), (x - x[0]) / (x[-1] - x[0])
+    fits = [(family.name, likeliest(value, error, family)) for family in families(t)]
+    found = [(name, fit) for name, fit in fits if fit is not None]
+    best = max((fit for _, fit in found), key=lambda fit: fit.score)
+    count = effective((value - best.curve) / value / error)
+    told: dict[str, Explanation] = {}
+    for name, fit in found:
+        score = count * fit.score - 0.5 * fit.parameters * float(np.log(count))
+        if name not in told or score > told[name].score:
+            told[name] = replace(fit, score=score, curve=np.log(fit.curve) + level.max())
+    return Contest(x, level, told)
+
+
+class Family(NamedTuple):
+    """The members of one explanation: ``columns`` (member, place) beside the floor, each of positive weight,
+    T of each member, and the free parameters, the scale among them."""
+
+    name: str
+    columns: tuple[Floats, ...]
+    places: Floats
+    parameters: int
+
+
+def families(t: Floats) -> Iterator[Family]:
+    """All explanations, at these shares of the steps."""
+    phi, times = shapes(t, COARSE), np.reshape(TIMES, (-1, 1, 1))
+    none, places = np.zeros(len(phi)), np.repeat(TIMES, len(phi))
+    yield Family(NEVER, (), np.zeros(1), 2)
+    yield Family(HEALTHY, (phi,), none, 5)
+    yield Family(HEALTHY, (phi, np.tile(-(t**3), (len(phi), 1))), none, 6)
+    stopped = np.where(t < times, phi, shapes(np.array(TIMES), COARSE).T[:, :, None])
+    yield Family(STOPPED, (stopped.reshape(-1, len(t)),), places, 6)
+    waits = np.concatenate([shapes(t - at, COARSE) for at in TIMES])
+    yield Family(WAITS, (waits,), places, 6)
+    pairs = np.array([(a, b) for a in TAUS for b in TAUS if a >= APART * b])
+    slow, fast = np.exp(-t / pairs[:, :1]), np.exp(-t / pairs[:, 1:])
+    yield Family(CLIMBS, (slow, -fast), np.zeros(len(pairs)), 6)
+
+
+def likeliest(value: Floats, error: Floats, family: Family) -> Explanation | None:
+    """The member that fits best, its score the mean log likelihood of a median; None if none has the right
+    signs."""
+    weight, columns = 1 / (error * value) ** 2, (np.ones((1, len(value))), *family.columns)
+    members, size = len(columns[-1]), len(columns)
+    normal, right = np.empty((members, size, size)), np.empty((members, size, 1))
+    for p, column in enumerate(columns):
+        weighed = column * weight
+        right[:, p, 0] = weighed @ value
+        for q, other in enumerate(columns[: p + 1]):
+            normal[:, p, q] = normal[:, q, p] = np.einsum("mn,mn->m", weighed, other)
+    ridge = 1e-10 * np.einsum("mpp->mp", normal)[:, :, None] * np.eye(size)
+    found = np.linalg.solve(normal + ridge, right)
+    curves: Floats = sum(found[:, p] * column for p, column in enumerate(columns))
+    off = (value - curves) / (value * error)
+    ok = np.logical_and((found[:, 1:, 0] > 0).all(axis=1), (curves > 0).all(axis=1))
+    cost = np.where(ok, np.einsum("mn,mn->m", off, off), np.inf)
+    m = int(np.argmin(cost))
+    if not ok[m]:
+        return None
+    return Explanation(student(off[m]), float(family.places[m]), curves[m], family.parameters)
+
+
+def student(z: Floats) -> float:
+    """Mean log likelihood of residuals under Student-t errors of their own scale."""
+    scale = max(float(np.sqrt(np.mean(z**2))), 1e-9)
+    for _ in range(ROUNDS):
+        weight = (NU + 1) / (NU + (z / scale) ** 2)
+        scale = max(float(np.sqrt(np.mean(weight * z**2))), 1e-9)
+    return float(np.mean(-np.log(scale) - 0.5 * (NU + 1) * np.log1p((z / scale) ** 2 / NU)))
+
+
+def effective(z: Floats) -> float:
+    """How many medians there are in effect, given residuals."""
+    z = np.clip(z / max(float(np.std(z)), 1e-9), -3, 3)
+    rho = min(max(float(z[1:] @ z[:-1]) / max(float(z @ z), 1e-9), 0.0), 0.9)
+    return max(len(z) * (1 - rho) / (1 + rho), 8.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +19,9 @@ from chronicle.classify.kernel.memory import Memory
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
-COMPILE_FROM = 100_000  # samples: below, plain Python is done before numba is imported
+READ_FROM = 100_000  # samples: below, plain Python is done before numba is imported
+COMPILE_FROM = 1_500_000  # samples that plain Python judges in the time of compiling
+_judged = Counter[str]()  # samples, in this process
 
 
 class Kind(StrEnum):
@@ -125,10 +127,8 @@ class Detector:
         self._keep(part.reshape(shape).copy() for part, shape in zip(parts, SHAPES, strict=True))
 
     def _keep(self, parts: Iterable[Any]) -> None:
-        """Take a memory: arrays for compiled code, lists of floats for plain Python, which reads them faster.
-
-        A view of the state spares a numpy scalar for each number of it that is looked at.
-        """
+        """Take a memory: arrays for compiled code, lists of floats for plain Python, which reads them
+        faster."""
         self.memory = Memory._make(part.tolist() if self.engine is plain else part for part in parts)
         state: Any = self.memory.state
         self._state: Any = state if self.engine is plain else memoryview(state)
@@ -167,18 +167,28 @@ def event(row: Any) -> Event:
 
 
 def engine_for(samples: int) -> Any:
-    """The compiled kernel where numba is installed and either loaded already or worth its start-up time."""
-    ready = "numba" in sys.modules and kernel.compiled.cache_info().currsize
-    return kernel.compiled() if kernel.available() and (ready or samples >= COMPILE_FROM) else plain
+    """The compiled kernel where numba is installed and the kernel is in this process; on disk, for as many
+    samples as make up for reading it; or for so many that compiling takes less than plain Python.
+
+    What this process has judged in plain Python counts as well: who rents until that has cost as much as
+    buying pays twice the least at most.
+    """
+    samples = max(samples, _judged["plain"])
+    if not kernel.available() or (samples < READ_FROM and not kernel.in_process()):
+        return plain
+    worth = kernel.in_process() or samples >= COMPILE_FROM or kernel.on_disk()
+    return kernel.compiled() if worth else plain
 
 
 def detect(
     series: Series, thresholds: Thresholds, sign: float = 1.0, engine: Any = None
 ) -> tuple[tuple[Event, ...], float]:
     """All events of a series in order of onset, and its noise scale at the end."""
-    detector = Detector(thresholds, sign=sign, engine=engine or engine_for(len(series)))
+    engine = engine or engine_for(len(series))
+    detector = Detector(thresholds, sign=sign, engine=engine)
     detector.sparse(series.steps)
     events = detector.extend(series.values) + detector.finish()
+    _judged["plain"] += len(series) if engine is plain else 0
     return in_order(events), detector.noise
 
 

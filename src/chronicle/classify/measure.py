@@ -136,30 +136,29 @@ def excess(line: Line, steps: Floats, y: Floats) -> Excess:
 
 
 def middle(values: Floats) -> float:
-    """The mean or the median, whichever is nearer to zero; zero if they differ in sign.
-
-    The mean of a few samples follows an outlier, their median jumps from one half of them to the other: what
-    both say is so.
-    """
+    """The mean or the median, whichever is nearer to zero; zero if they differ in sign. (The mean of a few
+    samples follows an outlier, their median jumps from one half of them to the other.)"""
     mean, half = float(np.mean(values)), median(values)
     return 0.0 if mean * half <= 0 else min(mean, half, key=abs)
+
+
+def over_line(steps: Floats, y: Floats, before: slice, after: slice) -> Excess:
+    """How far some samples lie over the line through others (0, 0 where there is no line)."""
+    line = fit(steps[before], y[before])
+    return excess(line, steps[after], y[after]) if line else Excess(0.0, 0.0)
 
 
 def departure(series: Series, start: float, stop: float) -> Excess:
     """How far a series lies, from ``start`` up to ``stop``, off the line through the 64 samples before."""
     steps, y = positive(series)
-    a, b = int(np.searchsorted(steps, start)), int(np.searchsorted(steps, stop))
-    before = slice(max(a - BEFORE, 0), a)
-    line = fit(steps[before], y[before])
-    return excess(line, steps[a : max(b, a + 1)], y[a : max(b, a + 1)]) if line else Excess(0.0, 0.0)
+    a, b = np.searchsorted(steps, (start, stop)).tolist()
+    return over_line(steps, y, slice(max(a - BEFORE, 0), a), slice(a, max(b, a + 1)))
 
 
 def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples: int) -> Excess:
     """How far ``window_samples``, so many after sample ``i``, lie over the line through as many before it."""
-    before = slice(max(i - window_samples, 0), i)
-    after = slice(i + skip_samples, i + skip_samples + window_samples)
-    line = fit(steps[before], y[before])
-    return excess(line, steps[after], y[after]) if line else Excess(0.0, 0.0)
+    first = i + skip_samples
+    return over_line(steps, y, slice(max(i - window_samples, 0), i), slice(first, first + window_samples))
 
 
 def grain(y: Floats) -> Floats:

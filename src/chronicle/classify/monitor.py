@@ -46,13 +46,9 @@ class Watched:
     said: dict[str, str] = field(default_factory=dict)  # the pattern last said of each open event, by its id
 
     def save(self) -> State:
-        return {
-            "rows": self.column.rows().tobytes(),
-            "detector": None if self.detector is None else self.detector.save(),
-            "opened": list(self.opened),
-            "again": self.again,
-            "said": dict(self.said),
-        }
+        detector = None if self.detector is None else self.detector.save()
+        waiting = {"opened": list(self.opened), "again": self.again, "said": dict(self.said)}
+        return {"rows": self.column.rows().tobytes(), "detector": detector, **waiting}
 
 
 class Monitor:
@@ -119,11 +115,8 @@ class Monitor:
 
     def state_dict(self) -> State:
         """All of it, in plain values and bytes, to be kept in a checkpoint (24 bytes a value)."""
-        return {
-            "schema": STATE,
-            "thresholds": asdict(self.thresholds),
-            "attempts": [{m: w.save() for m, w in attempt.items()} for attempt in self._attempts],
-        }
+        attempts = [{m: w.save() for m, w in attempt.items()} for attempt in self._attempts]
+        return {"schema": STATE, "thresholds": asdict(self.thresholds), "attempts": attempts}
 
     def load_state_dict(self, state: State) -> None:
         """Go on from what `state_dict` gave, bit for bit, in this process or another, with numba or without.
@@ -183,8 +176,8 @@ class Monitor:
         return news
 
     def _restored(self, saved: State) -> Watched:
-        opened, again, said = tuple(saved["opened"]), saved["again"], dict(saved["said"])
-        watched = Watched(self._spool.column(), None, opened, again, said)
+        waiting = tuple(saved["opened"]), saved["again"], dict(saved["said"])
+        watched = Watched(self._spool.column(), None, *waiting)
         watched.column.extend(np.frombuffer(saved["rows"], ROW))
         if saved["detector"] is not None:
             watched.detector = Detector(self.thresholds, engine=self._engine)

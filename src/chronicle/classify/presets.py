@@ -10,9 +10,11 @@ of chronicle's own findings.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,10 +95,9 @@ def lightning(values: Floats) -> Flags:
     flags = np.zeros(len(values), bool)
     last, window = 0.0, deque[float](maxlen=10)
     for i, value in enumerate(values.tolist()):
-        mean = sum(window) / len(window) if window else 0.0
-        finite = bool(np.isfinite(value))
-        rises = finite and value - last > 0.0
-        flags[i] = i >= 1 and (not finite or (rises and abs(value - mean) >= abs(2.0 * mean)))
+        mean, finite = sum(window) / len(window) if window else 0.0, math.isfinite(value)
+        far = value > last and abs(value - mean) >= abs(2.0 * mean)
+        flags[i] = i >= 1 and (not finite or far)
         if finite and not flags[i]:
             window.append(value)
             last = value
@@ -109,37 +110,21 @@ def _sums_before(values: NDArray[Any], window_samples: int) -> Floats:
     return np.asarray(sums[window_samples:-1] - sums[: -window_samples - 1])
 
 
-PRESETS = {
-    preset.name: preset
-    for preset in (
-        Preset(
-            "olmo-128-6",
-            "a value more than 6 standard deviations above the mean of the 128 before it",
-            "OLMo-core, StabilityMonitorCallback (defaults)",
-            128,
-            lambda values: beyond_sigma(values, window_samples=128, sigmas=6.0),
-        ),
-        Preset(
-            "olmo2-spike-score",
-            "a value at least 7 standard deviations away from the mean of the 1,000 before it; "
-            "the share of such values is the spike score",
-            "OLMo 2, arXiv 2501.00656 (as quoted by others; the paper gives no code)",
-            1000,
-            lambda values: beyond_sigma(values, window_samples=1000, sigmas=7.0, two_sided=True),
-        ),
-        Preset(
-            "kill-loss-spike",
-            "more than 4 values in a row at twice the running mean, or half of a window above the cap",
-            "llm-foundry, KillLossSpike (defaults)",
-            100,
-            kill_loss_spike,
-        ),
-        Preset(
-            "lightning-spike",
-            "a rising value at least twice the mean of the last 10 away from that mean, or not finite",
-            "Lightning Fabric, SpikeDetection (defaults)",
-            1,
-            lightning,
-        ),
-    )
-}
+# fmt: off
+PRESETS = {preset.name: preset for preset in (
+    Preset("olmo-128-6", "a value more than 6 standard deviations above the mean of the 128 before it",
+           "OLMo-core, StabilityMonitorCallback (defaults)", 128,
+           partial(beyond_sigma, window_samples=128, sigmas=6.0)),
+    Preset("olmo2-spike-score",
+           "a value at least 7 standard deviations away from the mean of the 1,000 before it; "
+           "the share of such values is the spike score",
+           "OLMo 2, arXiv 2501.00656 (as quoted by others; the paper gives no code)", 1000,
+           partial(beyond_sigma, window_samples=1000, sigmas=7.0, two_sided=True)),
+    Preset("kill-loss-spike",
+           "more than 4 values in a row at twice the running mean, or half of a window above the cap",
+           "llm-foundry, KillLossSpike (defaults)", 100, kill_loss_spike),
+    Preset("lightning-spike",
+           "a rising value at least twice the mean of the last 10 away from that mean, or not finite",
+           "Lightning Fabric, SpikeDetection (defaults)", 1, lightning),
+)}
+# fmt: on

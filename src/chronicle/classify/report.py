@@ -48,12 +48,11 @@ class Rule:
         name: str,
         patterns: tuple[str, ...],
         search: Callable[[View, AttemptView], Iterable[Finding]],
-        replaces: frozenset[str] = frozenset(),
-        covers: frozenset[str] = frozenset(),
+        **takes_place_of: frozenset[str],
     ) -> Rule:
         """A rule that looks at one attempt: it is asked of all of them, in the order of the log."""
         return cls(
-            name, patterns, lambda view: (f for a in view.attempts for f in search(view, a)), replaces, covers
+            name, patterns, lambda view: (f for a in view.attempts for f in search(view, a)), **takes_place_of
         )
 
     @classmethod
@@ -62,16 +61,14 @@ class Rule:
         name: str,
         patterns: tuple[str, ...],
         search: Callable[[View, AttemptView, Series], Iterable[Finding]],
-        replaces: frozenset[str] = frozenset(),
-        covers: frozenset[str] = frozenset(),
+        **takes_place_of: frozenset[str],
     ) -> Rule:
-        return cls.of_attempts(
-            name,
-            patterns,
-            lambda view, a: () if a.loss is None else search(view, a, a.loss),
-            replaces,
-            covers,
-        )
+        """A rule that looks at the judged loss of one attempt."""
+
+        def of_attempt(view: View, attempt: AttemptView) -> Iterable[Finding]:
+            return () if attempt.loss is None else search(view, attempt, attempt.loss)
+
+        return cls.of_attempts(name, patterns, of_attempt, **takes_place_of)
 
 
 @dataclass(frozen=True)
@@ -126,24 +123,22 @@ def finding(
     pattern: str,
     at: At,
     checks: Sequence[Check],
-    *,
     severity: float,
     confidence: float,
     runner_up: tuple[str | None, str] = (None, ""),
     seen_at: str = "",
 ) -> Finding:
-    """A finding; ``runner_up``: pattern, and what would change the answer; ``seen_at``: what identifies its
-    event in the series, where it is one."""
+    """A finding, its severity and confidence clipped to 0..1; ``runner_up``: pattern, and what would change
+    the answer; ``seen_at``: what identifies its event in the series, where it is one."""
     metric = at.series.metric if at.series is not None else None
-    start = int(at.start)
-    place = seen_at or f"{pattern}@{start}"
+    place = seen_at or f"{pattern}@{int(at.start)}"
     if at.attempt is not None and at.attempt.index:
         place += f"#{at.attempt.index + 1}"
     return Finding(
         pattern,
         metric,
         at.attempt.name if at.attempt is not None else None,
-        start,
+        int(at.start),
         None if at.peak is None else int(at.peak),
         None if at.end is None else int(at.end),
         severity=unit_share(severity),
@@ -157,11 +152,8 @@ def finding(
 
 
 def renamed(shape: Finding, pattern: str, checks: Sequence[Check], *, why: str) -> Finding:
-    """The same event under the name that its context gives it; the shape stays as the runner-up, ``why``
-    says what would make it so.
-
-    It keeps metric, attempt and start_step, by which a rule's ``replaces`` knows the shape it explains.
-    """
+    """The same event under the name that its context gives it; the shape stays as the runner-up, and ``why``
+    says what would make it so. Metric, attempt and start_step, by which ``replaces`` knows it, stay too."""
     return replace(with_more(shape, checks), pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
 
 
@@ -199,18 +191,16 @@ def tidy(value: Any) -> Any:
 def calibrated(known: Finding) -> Finding:
     """The finding with the confidence that such findings deserved. Severity is another matter, and untouched.
 
-    A rule gives evidence on a scale of its own. On labelled runs it was counted how often findings of that
-    pattern with about that evidence were right (the event is there, and has this name); the table of those
-    shares is `calibration.CONFIDENCE`, made isotonic (Zadrozny & Elkan 2002), so that more evidence never
-    means less confidence. A pattern that was too rare to be counted keeps what its rule said.
+    On labelled runs it was counted how often findings of that pattern with about that evidence were right
+    (the event is there, and has this name); the shares in `calibration.CONFIDENCE` are made isotonic
+    (Zadrozny & Elkan 2002). A pattern that was too rare to be counted keeps what its rule said.
     """
     return replace(known, confidence=unit_share(share_right(known.pattern, known.confidence)))
 
 
 def share_right(pattern: str, evidence: float) -> float:
     """The share of findings of a pattern that were right, at this evidence (both 0..1)."""
-    knots = CONFIDENCE.get(pattern)
-    return looked_up(knots, evidence) if knots else evidence
+    return looked_up(CONFIDENCE[pattern], evidence) if pattern in CONFIDENCE else evidence
 
 
 def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics.values import clipped, count, level, plural, value_words
@@ -49,8 +49,7 @@ def _letters(index: int) -> str:
     return (_letters(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
-@dataclass(frozen=True)
-class Restart:
+class Restart(NamedTuple):
     """One join as pages and the command line tell it, a phrase an item."""
 
     changes: tuple[str, ...]
@@ -60,11 +59,8 @@ class Restart:
 
 def restart(join: Join, gpus: float = 0, tokens_per_step: float = 0.0) -> Restart:
     """The words of a join; ``gpus`` and ``tokens_per_step`` are those of run.toml (0: not stated)."""
-    return Restart(
-        tuple(change_words(c) for c in join.changes),
-        tuple(_costs(join, gpus, tokens_per_step)),
-        tuple(_why(join)),
-    )
+    costs = tuple(_costs(join, gpus, tokens_per_step))
+    return Restart(tuple(change_words(c) for c in join.changes), costs, tuple(_why(join)))
 
 
 def outcome(ending: Ending) -> str:
@@ -138,13 +134,11 @@ def change_words(change: Change) -> str:
 
 
 def _costs(join: Join, gpus: float, tokens_per_step: float) -> Iterator[str]:
-    lost, evidence = join.discarded_steps, join.evidence
+    lost, seconds = join.discarded_steps, join.evidence.get("discarded_s") or 0.0
     if lost:
         yield plural(lost, "step")
-    tokens = evidence.get("discarded_tokens", lost * tokens_per_step)
-    if tokens:
+    if tokens := join.evidence.get("discarded_tokens", lost * tokens_per_step):
         yield f"{_stated(float(tokens))} tokens"
-    seconds = evidence.get("discarded_s") or 0.0
     if seconds >= 1:
         yield duration(seconds)
         if gpus:
@@ -154,10 +148,9 @@ def _costs(join: Join, gpus: float, tokens_per_step: float) -> Iterator[str]:
 def _why(join: Join) -> Iterator[str]:
     evidence = join.evidence
     if "inside_pattern" in evidence:
-        yield (
-            f"did not go back far enough: step {count(join.to_step)} lies inside "
-            f"“{_title(evidence['inside_pattern'])}” from step {count(evidence['inside_start_step'])}"
-        )
+        inside, start = _title(evidence["inside_pattern"]), count(evidence["inside_start_step"])
+        far = f"step {count(join.to_step)} lies inside “{inside}” from step {start}"
+        yield f"did not go back far enough: {far}"
     if "left_pattern" in evidence:
         margin = plural(evidence["margin_steps"], "step")
         yield f"went back to {margin} before “{_title(evidence['left_pattern'])}”"
@@ -176,9 +169,7 @@ def _why(join: Join) -> Iterator[str]:
     if "same_process" in evidence:
         host = "the same host" if evidence.get("same_host") else "another host"
         yield "the same process" if evidence["same_process"] else f"another process on {host}"
-    for name in ("run", "seed"):
-        if evidence.get(f"same_{name}"):
-            yield f"the same {name}"
+    yield from (f"the same {name}" for name in ("run", "seed") if evidence.get(f"same_{name}"))
 
 
 def _title(pattern: str) -> str:

@@ -8,7 +8,7 @@ enough").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,23 +55,18 @@ class Resume:
 
 
 def resumes(view: View, attempt: AttemptView) -> list[Resume]:
-    """The attempt against every earlier one that it may have resumed (of very many the latest), the one it
-    fits best first.
-
-    Only earlier attempts whose lines are about equally sure are compared: nearly anything fits a vague one.
-    """
+    """The attempt against every earlier one that it may have resumed (of very many the latest), the best fit
+    first. Only lines that are about equally sure are compared: nearly anything fits a vague one."""
     return view.once(("resumes", attempt.index), lambda: _resumes(view, attempt))
 
 
 def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
-    loss = attempt.loss
+    loss, limits = attempt.loss, view.thresholds
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
     if loss is None or len(y) < LEAST:
         return []
-    limits = view.thresholds
     trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + limits.horizon)), LEAST)
-    head = steps[:trusted]
-    earlier = nearby(view, attempt, loss)
+    head, earlier = steps[:trusted], nearby(view, attempt, loss)
     lines = [(p, line) for p in earlier for line in best_line(p, loss, steps, head, limits)]
     least = min((line.error(head) for _, line in lines), default=0.0)
     fits = [
@@ -86,8 +81,8 @@ def nearby(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
     """Earlier attempts that began before this loss and nearly reached its first step (`best_line` knows)."""
     first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
     start, earlier = loss.steps[0], slice(attempt.index)
-    far = np.maximum(gap[earlier], extent(loss)[2])
-    reach = 2 * view.thresholds.join_gap * far  # a median gap is at most twice the mean
+    # a median gap is at most twice the mean
+    reach = 2 * view.thresholds.join_gap * np.maximum(gap[earlier], extent(loss)[2])
     near = (first[earlier] < start) & (last[earlier] + reach >= start)
     return [view.attempts[k] for k in np.flatnonzero(near)[-PARENTS:]]
 
@@ -105,8 +100,8 @@ def best_line(
 ) -> Iterator[Line]:
     """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
 
-    It ends at the join or (a rollback) a few samples later, and is fitted to stretches of several lengths:
-    one in which something happened is twice as noisy as others, and left out.
+    It ends at the join or a few samples later, and is fitted to stretches of several lengths, but for those
+    that are twice as noisy as others: something happened there.
     """
     if parent.loss is None:
         return
@@ -138,21 +133,20 @@ def validation_stays_at(join: Resume, at: int, least: float) -> bool | None:
 
 def learned_before(view: View, attempt: AttemptView) -> float:
     """The lowest level, log units, at which an earlier attempt ended."""
-    lowest = view.once(("lowest ends",), lambda: np.minimum.accumulate([_end_of(a) for a in view.attempts]))
-    return float(lowest[attempt.index - 1]) if attempt.index else float("inf")
 
+    def lowest() -> Floats:
+        ends = [positive(a.loss)[1][-LEAST:] if a.loss is not None else np.empty(0) for a in view.attempts]
+        return np.minimum.accumulate([median(end) if len(end) else np.inf for end in ends])
 
-def _end_of(attempt: AttemptView) -> float:
-    y = positive(attempt.loss)[1][-LEAST:] if attempt.loss is not None else np.empty(0)
-    return median(y) if len(y) else float("inf")
+    return float(view.once(("lowest ends",), lowest)[attempt.index - 1]) if attempt.index else float("inf")
 
 
 def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
     """Places inside one log where another process took over: (step, learning rate after over before).
 
     The clock shows a pause of ten times the usual, in which a process can start and which no other pause of
-    the log comes near to: those of evaluations and checkpoints come again. And the learning rate jumps there
-    by 1.3 or more, but not beside it, as no schedule does: see `planned`.
+    the log comes near to; and the learning rate jumps there by 1.3 or more, but not beside it, nor as
+    `planned`.
     """
     rate = attempt.learning_rate
     if rate is None or len(rate) < 4 * LEAST or not np.isfinite(rate.times).all():
@@ -173,12 +167,9 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
 
 
 def planned(rates: Floats, i: int) -> bool:
-    """Whether a schedule jumps as the rate does after sample ``i``.
-
-    Down from one constant rate to another one (milestones, plateaus), as it jumps elsewhere too, or up after
-    it had come down to nearly nothing: the end of a cycle, while a process that begins its schedule anew does
-    so anywhere.
-    """
+    """Whether a schedule jumps as the rate does after sample ``i``: down from one constant rate to another
+    one, as it jumps elsewhere too, or up from the end of a cycle, while a process begins its schedule anew
+    anywhere."""
     with np.errstate(invalid="ignore"):
         moved = np.diff(np.log(rates))
         beside = np.r_[moved[max(i - LEAST, 0) : i], moved[i + 1 : i + 1 + LEAST]]
@@ -215,24 +206,22 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
     it; ``again_step``: where the later attempt has one at the same steps once more.
     ``noise_alike_share`` of ``noise_pairs``: the same data were read again at the same steps, as they should.
     """
-    joins = []
-    came_by = {join.after: join for join in view.timeline.joins}
     disturbances: Disturbances = {}
     for finding in findings:
         if finding.pattern in DISTURBANCES:
             disturbances.setdefault(finding.attempt, []).append(drawn(finding))
-    for join in view.timeline.joins:
-        if join.kind is JoinKind.ROLLBACK:
-            left = _left_behind(view, join, came_by, disturbances)
-            join = replace(join, evidence={**join.evidence, **left, **_cursor(view, join)})
-        joins.append(join)
-    return tuple(joins)
+
+    def with_evidence(join: Join) -> Join:
+        evidence = {**join.evidence, **_left_behind(view, join, disturbances), **_cursor(view, join)}
+        return replace(join, evidence=evidence)
+
+    joins = view.timeline.joins
+    return tuple(with_evidence(join) if join.kind is JoinKind.ROLLBACK else join for join in joins)
 
 
-def _left_behind(
-    view: View, join: Join, came_by: Mapping[int, Join], disturbances: Disturbances
-) -> dict[str, Any]:
+def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str, Any]:
     """Evidence of one rollback; empty where nothing had been found in what it overtook."""
+    came_by = {other.after: other for other in view.timeline.joins}
     way = [join.before]  # the attempts back from the join that held its `to_step` or what came after it
     while way[-1] in came_by and came_by[way[-1]].to_step > join.to_step:
         way.append(came_by[way[-1]].before)

@@ -28,44 +28,33 @@ class Thresholds:
 
     # fmt: off
     # ---- evidence
-    known_t: float = limit(4.5, "standard errors",
-        "a step at a place known beforehand: 1 in 300,000 by chance")
-    other_t: float = limit(4.0, "standard errors",
-        "whether another series moved there as well (z >= 4 in the field)")
+    known_t: float = limit(4.5, "standard errors", "a step where one is expected: 1 in 300,000 by chance")
+    other_t: float = limit(4.0, "standard errors", "whether another series moved too (z >= 4 in the field)")
     single_t: float = limit(3.0, "standard errors", "where one thing is asked once: 1 in 700 by chance")
     moved: float = limit(0.015, "log units", "a loss that is another one: 0.03 nats at 2")
     midway: float = limit(0.5, "share of the height", "what is nearer to one of two levels is at it")
     settling: float = limit(0.05, "share of the log", "its first steps, in which nothing has a level")
-    same_time: float = limit(8.0, "samples",
-        "onsets of one event differ by what the kernel's onset may be off")
+    same_time: float = limit(8.0, "samples", "onsets of one event differ by as much as the kernel errs")
     same_share: float = limit(0.2, "share of the longer event", "slow events start less sharply")
-
     # ---- joins of attempts, and what a resume lost
     join_t: float = limit(5.0, "standard errors", "a few windows are tried at each join")
-    joint_t: float = limit(3.0, "standard errors",
-        "each of several joins that together reach join_t, or where the learning rate came back too high")
+    joint_t: float = limit(3.0, "standard errors", "of joins that reach join_t together, or at a raised rate")
     join_gap: float = limit(12.0, "samples", "an attempt that ended longer before is not resumed")
-    horizon: float = limit(0.5, "log steps",
-        "a loss is a straight line for so long, and for as long beyond its end")
+    horizon: float = limit(0.5, "log steps", "a loss is a straight line for so long, and as far beyond it")
     alike_share: float = limit(0.3, "correlation of noise", "less is no proof, however many pairs there are")
     seam_pause: float = limit(10.0, "times the median", "a process that starts takes longer than a step")
     first_level: float = limit(0.15, "share of what was learned", "back at the first level, within this")
-
     # ---- what was planned: learning rate, batch size
     lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")
     lr_falls: float = limit(1.3, "factor", "a learning rate that moves by less is a schedule's daily work")
     lr_low: float = limit(0.1, "share of the highest rate", "where a cosine ends: little is learned below it")
-    lr_decayed: float = limit(0.333, "share of the highest rate",
-        "a decay that stops higher is another phase")
+    lr_decayed: float = limit(0.333, "share of the highest rate", "a decay that ends higher is a phase")
     idle: float = limit(0.01, "share of the highest rate", "a cosine is below it for its last 6 % only")
     batch_grows: float = limit(1.5, "factor", "batches of packed text differ by less")
     batch_root: float = limit(0.333, "share, in log units", "of what the root of the batch does to noise")
-
     # ---- data sets and their mixture
     ratio_bump: float = limit(0.01, "log units", "a bump of the loss under a skewed mixture: 1 %")
-    ratio_off: float = limit(0.05, "share",
-        "a ratio at a join this far off its level: a steady one wanders less")
-
+    ratio_off: float = limit(0.05, "share", "a ratio at a join, off its level: a steady one wanders less")
     # ---- what comes before spikes
     lead_most: float = limit(64.0, "samples", "published leads are 1 to 40 steps; later ones may be chance")
     lead_chance: float = limit(0.1, "probability", "that a rise of the gradient norm falls there by chance")
@@ -73,42 +62,33 @@ class Thresholds:
     rate_p: float = limit(0.025, "probability", "that a constant spike rate shows such a trend")
     rate_events: float = limit(6.0, "spikes", "fewer have no trend that a test could see")
     rate_factor: float = limit(2.0, "times", "more often, or as much taller: less is no trend to act on")
-
     # ---- numbers inside the network, and how they are logged
-    halvings: float = limit(4.0, "halvings, net",
-        "of the loss scale within halvings_within; one per 1,000 is normal")
+    halvings: float = limit(4.0, "halvings, net", "of the loss scale; one per 1,000 is normal")
     halvings_within: float = limit(50.0, "samples", "a collapse halves it at every step or two")
     logit_high: float = limit(100.0, "logit", "where attention logits are clipped by those who clip them")
     logit_growth: float = limit(1.5, "factor over the second half", "a level that stands still is no growth")
-    logit_fast: float = limit(4.0, "factor over the second half",
-        "one more doubling takes a quarter of the log")
+    logit_fast: float = limit(4.0, "factor over the second half", "another doubling in a quarter of the log")
     drift: float = limit(5.0, "nats of log Z", "a factor of 150 in the normaliser of the output softmax")
     drift_share: float = limit(0.5, "share of the level", "of log Z: large levels wander more")
     drift_noise: float = limit(6.0, "noise scales", "of log Z: a noisy level wanders more")
     drift_late: float = limit(0.2, "share of the drift", "in the second half: what settled early is no drift")
-    grid: float = limit(0.001, "share of the loss",
-        "finer steps than this are narrower than any noise: they harm nobody")
-
+    grid: float = limit(0.001, "share of the loss", "finer steps are narrower than any noise, and harmless")
     # ---- steps and turns that averaging shows
     step_t: float = limit(6.5, "standard errors", "a step whose place is not known, on four scales")
-    step_noise: float = limit(0.7, "noise scales",
-        "a step that averaging shows; less is the order of the data")
+    step_noise: float = limit(0.7, "noise scales", "a step averaging shows; less is the order of data")
     step_least: float = limit(0.005, "log units", "0.01 nats at 2: less is of no use to anybody")
     turn_rise: float = limit(0.01, "log units", "blocks at the end over the lowest: 0.02 nats at 2")
     turn_clear: float = limit(0.03, "log units", "a turn of this and turn_t; smaller ones need many blocks")
     turn_t: float = limit(6.0, "standard errors", "of the last block over the lowest, of all scales")
     turn_joint_t: float = limit(4.0, "standard errors", "of six blocks and more since the turn, together")
     turn_usual: float = limit(1.5, "times", "what the loss had ever risen and come back")
-
     # ---- the course of learning
     lasting: float = limit(0.25, "share of the log", "of loss or learning rate; less is a passage")
     overfit_late: float = limit(0.1, "share of the log", "a minimum in its last tenth is the end of learning")
     overfit_few: float = limit(0.15, "log units", "three to five evaluations, each worse than the one before")
     lag: float = limit(5.0, "times the steps that training took", "delay of generalisation (Power et al.)")
     sudden: float = limit(0.03, "share of the steps so far", "learning that takes longer is no surprise")
-    sudden_gain: float = limit(5.0, "times the gain before",
-        "of as many steps: a curve that was steep is steep")
-
+    sudden_gain: float = limit(5.0, "times the gain before", "of as many steps: what was steep stays steep")
     # ---- speed
     slower: float = limit(0.03, "share", "3 %: the alarm band of published logs")
     slow_steps: float = limit(50.0, "steps", "shorter is a pause")
@@ -116,7 +96,6 @@ class Thresholds:
     hang_times: float = limit(20.0, "times the median", "an evaluation takes less")
     hang_s: float = limit(300.0, "seconds", "shorter is a pause, however long the steps")
     hang_unknown: float = limit(100.0, "times the median", "where the unit of the step time is not declared")
-
     # ---- the kernel: what opens and closes an event
     cusum: float = limit(15.0, "noise scales, summed", "three clipped samples stay below it: no pair opens")
     allowance: float = limit(1.0, "noise scales", "half of the smallest shift one level should see itself")
@@ -134,9 +113,7 @@ class Thresholds:
     lone_sparse: float = limit(8.0, "noise scales", "a spike of one sample, logged every 5 steps or rarer")
     lone_dense: float = limit(20.0, "noise scales", "a spike of one sample, logged at every step")
     end_tail: float = limit(1e-3, "probability a log", "at the end there is one test, not one a sample")
-    calm_tail: float = limit(1e-5, "probability a sample",
-        "the series' own excursions: one in 100,000 passes")
-
+    calm_tail: float = limit(1e-5, "probability a sample", "its own excursions: one in 100,000 passes")
     # ---- shapes of events
     jump: float = limit(0.6, "share of the height", "gained at once; a ramp of 16 samples gives 0.3")
     spike_rise: float = limit(8.0, "samples", "a spike peaks within this; what goes on rising is a ramp")
@@ -148,17 +125,14 @@ class Thresholds:
     grown: float = limit(0.25, "share of the height", "gained since it was pending: still growing")
     twice: float = limit(0.693, "log units", "twice the trend is lost, however high the peak was")
     trifle: float = limit(0.05, "share of the first value", "whatever a loss does below it, it is learned")
-
     # ---- the whole run
     quantised: float = limit(0.05, "share of the samples", "fewer distinct values: quantised")
     noisy: float = limit(0.05, "log units", "one-sample noise above which a healthy run is called noisy")
-    wild: float = limit(0.6, "log units",
-        "samples differ by a factor of two: nobody can say how such a run does")
+    wild: float = limit(0.6, "log units", "samples differ by a factor of two: nobody can tell")
     bad_end: float = limit(0.1, "log units", "a run that ends this far above its trend is bad")
     for_good: float = limit(0.5, "share of the run", "a higher level that lasts as long will not come down")
     spike_rate: float = limit(1.0, "fast spikes in 10k steps", "more worry (Qwen: 0.2 good, 4.3 bad)")
-    knowing: float = limit(0.03, "log units",
-        "one-sample noise above which a model knows some batches better")
+    knowing: float = limit(0.03, "log units", "noise above which a model knows some batches better")
     learned: float = limit(0.03, "log units", "less than this below the start: it never learned")
     dying: float = limit(0.75, "share of the attempts", "this many end above their own minimum: failed")
 

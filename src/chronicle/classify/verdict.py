@@ -12,7 +12,7 @@ from chronicle.classify.measure import positive
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged
-from chronicle.classify.rules import RULES, objectives, schedule, whole_run
+from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, RISES, SHIFT, SLOW
 from chronicle.classify.view import View
 from chronicle.metrics.roles import MIN_POINTS, opposes
@@ -25,7 +25,8 @@ WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), ha
 
 def diagnose(view: View) -> Diagnosis:
     """The diagnosis of a run: every rule asked once, the verdict rests on the live course."""
-    findings = [weighed(view, f) for f in collect(view)]
+    told = ((f, explanation(view, f)) for f in collect(view))  # what is explained can still be seen
+    findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in told]
     live = [f for f in findings if is_live(view, f)]
     verdict = _judge(view, live)
     if verdict is Verdict.GOOD:
@@ -33,7 +34,7 @@ def diagnose(view: View) -> Diagnosis:
     findings = [calibrated(f) for f in numbered(findings)]
     findings.sort(key=lambda f: (-f.severity, f.start_step, f.pattern, f.metric or "", f.attempt or ""))
     patterns = tuple(sorted({f.pattern for f in findings}))
-    unnamed = [(p.id, lacking(view, p)) for p in PATTERNS if p.id not in patterns]
+    unnamed = ((p.id, lacking(view, p)) for p in PATTERNS if p.id not in patterns)
     missing = tuple(NotAssessed(pattern, roles) for pattern, roles in unnamed if roles)
     reason = because(view, verdict, [f for f in findings if f.pattern in WHOLE_RUN or is_live(view, f)])
     return Diagnosis(verdict, patterns, tuple(findings), judged(view, findings), missing, reason)
@@ -89,42 +90,28 @@ def wild(view: View) -> bool:
 def _held_out_learns(view: View) -> bool:
     scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
     losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
-    held_out = any(whole_run.rises(s.values) for s in scores) or any(
-        whole_run.rises(-s.values) for s in losses
-    )
-    return held_out or objectives.rises(view)
+    held_out = (*(s.values for s in scores), *(-s.values for s in losses))
+    return any(map(whole_run.rises, held_out)) or whole_run.objective_rises(view)
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
-    that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry."""
-    if EXPLAINED in finding.evidence:
+    that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry; nor is a
+    rise bad of a player whose opponent, logged as well, may only have learned."""
+    evidence, limits = finding.evidence, view.thresholds
+    if EXPLAINED in evidence or (finding.pattern == SHIFT and "epoch" in evidence):
         return Verdict.GOOD
-    left = float(finding.evidence.get("residual_log", 0.0))
-    too_high = left >= view.thresholds.bad_end
-    if finding.pattern == SHIFT and "epoch" in finding.evidence:
-        return Verdict.GOOD
-    if finding.pattern == SHIFT and too_high and _lasts(view, finding, view.thresholds.for_good):
+    left = float(evidence.get("residual_log", 0.0))
+    too_high = left >= limits.bad_end
+    if finding.pattern == SHIFT and too_high and _lasts(view, finding, limits.for_good):
         return Verdict.WORRYING if held_out_stayed(view, finding.start_step, left) else Verdict.BAD
     if finding.pattern == NOT_FULLY:
-        trifle = 0.0 <= float(finding.evidence.get("end_share", 1.0)) <= view.thresholds.trifle
+        trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
-    verdict = BY_ID[finding.pattern].verdict
-    return Verdict.WORRYING if verdict is Verdict.BAD and _in_a_game(view, finding) else verdict
-
-
-def _in_a_game(view: View, finding: Finding) -> bool:
-    """Whether a rise is that of a player whose opponent, logged as well, may only have learned."""
     attempts = view.named(finding.attempt) if finding.pattern in RISES else ()
     parts = (s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS) if s.metric != finding.metric)
-    return any(opposes(s.metric) for s in parts)
-
-
-def weighed(view: View, finding: Finding) -> Finding:
-    """The finding with what explains it, if anything does: an explanation takes the weight that a finding has
-    in the verdict. The finding stays, for what is explained can still be seen."""
-    why = explanation(view, finding)
-    return replace(finding, evidence={**finding.evidence, EXPLAINED: why}) if why else finding
+    verdict = BY_ID[finding.pattern].verdict
+    return Verdict.WORRYING if verdict is Verdict.BAD and any(opposes(s.metric) for s in parts) else verdict
 
 
 def explanation(view: View, finding: Finding) -> str:
@@ -155,12 +142,11 @@ def _lasts(view: View, finding: Finding, share: float) -> bool:
 def held_out_stayed(view: View, step: float, left: float) -> bool:
     """Whether a validation loss rose by less than a third of the training loss: then it is the data."""
     for series in (a.validation_loss for a in view.attempts):
-        if series is None or series in [a.loss for a in view.attempts]:
-            continue
-        steps, y = positive(series)
-        before, after = y[steps < step][-2:], y[steps >= step][:4]
-        if len(before) and len(after):
-            return float(np.median(after) - np.median(before)) < left / 3
+        if series is not None and series not in [a.loss for a in view.attempts]:
+            steps, y = positive(series)
+            before, after = y[steps < step][-2:], y[steps >= step][:4]
+            if len(before) and len(after):
+                return float(np.median(after) - np.median(before)) < left / 3
     return False
 
 
@@ -198,19 +184,17 @@ def logged(view: View, role: str) -> bool:
 
 def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
     """One sentence: which finding, or which absence of findings, makes the verdict."""
-    judged = any(a.loss is not None for a in view.attempts)
-    if verdict is Verdict.GOOD and not judged:
+    losses = [a.loss for a in view.attempts if a.loss is not None]
+    if verdict is Verdict.GOOD and not losses:
         return "Good by its scores, which rose and stayed up; no loss was logged that could be judged."
     if verdict is Verdict.GOOD:
-        back = sum(f.pattern == FAST for f in live)
+        back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
-        points = sum(len(a.loss) for a in view.attempts if a.loss is not None)
         if points < whole_run.FEWEST:
             return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
         return f"Good: {spikes}, and nothing worrying was found on the live course."
-    guilty = [f for f in live if verdict_of(view, f) is verdict]
-    if verdict is Verdict.UNEXPECTED:
-        guilty = [f for f in live if f.pattern in ODD]
+    odd = verdict is Verdict.UNEXPECTED
+    guilty = [f for f in live if (f.pattern in ODD if odd else verdict_of(view, f) is verdict)]
     if guilty:
         first, where = guilty[0], f" in {guilty[0].metric}" if guilty[0].metric else ""
         more = f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
@@ -218,6 +202,6 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
         return f"{verdict.title()}: {title}{where} from step {count(first.start_step)}{more}."
     if verdict is Verdict.WORRYING:
         return "Worrying: more fast spikes than a good run has."
-    if judged:
+    if losses:
         return "Cannot tell: the loss differs by a factor of two from sample to sample."
     return "Cannot tell: no loss was logged that could be judged."

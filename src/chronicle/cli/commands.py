@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from chronicle.build.runs import Run
     from chronicle.model import Diagnosis, Timeline
+    from chronicle.story import Story
     from chronicle.workspace.folders import Workspace
 
 
@@ -39,18 +41,27 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
+class Words(click.Choice[str]):
+    """One of the words that a module of chronicle lists, which is loaded when they are first asked for."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._home, self.case_sensitive = (module, name), True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        module, name = self._home
+        return tuple(map(str, getattr(import_module(f"chronicle.{module}"), name)))
+
+
 PATH = _Path(path_type=Path)
-VERDICTS = click.Choice(["good", "unexpected", "worrying", "bad"])
-ENGINES = click.Choice(["mkdocs", "properdocs", "zensical"])
-PRESETS = click.Choice(["olmo-128-6", "olmo2-spike-score", "kill-loss-spike", "lightning-spike"])
-DAY = click.DateTime(["%Y-%m-%d"])
-SHELLS = click.Choice(["bash", "zsh", "fish"])
+VERDICTS = Words("model", "Verdict")
+PRESETS = Words("classify.presets", "PRESETS")
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FAIL_ON = click.option(
     "--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one."
 )
-ENGINE = click.option("--engine", type=ENGINES, help="Site engine.")
+ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine.")
 
 
 @click.group(context_settings=CONTEXT)
@@ -71,7 +82,10 @@ def cli(context: click.Context) -> None:
 @cli.command(short_help="Make a workspace.")
 @click.argument("folder", type=PATH)
 def init(folder: Path) -> None:
-    """Make a workspace in FOLDER. Files that exist are left as they are."""
+    """Make a workspace in FOLDER: its settings (chronicle.toml, mkdocs.yml) and an empty runs/.
+
+    Files that exist are left as they are.
+    """
     from chronicle.workspace import folders
 
     for file in folders.init(folder):
@@ -122,14 +136,27 @@ def list_runs(as_json: bool) -> None:
         _echo_json({"run": run_id, "state": state, **known})
 
 
-@cli.command(short_help="Write the chronicle of all runs as Markdown.")
-@click.option("--from", "first", type=DAY, help="First day, ISO 8601.")
-@click.option("--to", "last", type=DAY, help="Last day, ISO 8601.")
-def export(first: datetime | None, last: datetime | None) -> None:
+@cli.command(short_help="Write the chronicle of all runs as Markdown, or a figure as PNG.")
+@click.option(
+    "--from", "first", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="First day, ISO 8601."
+)
+@click.option("--to", "last", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="Last day, ISO 8601.")
+@click.option("--png", "run", type=PATH, metavar="RUN", help="Write the figure of RUN as PNG instead.")
+@click.option("--finding", default="", metavar="N", help="With --png: the zoom into this finding.")
+@click.option("--dark", is_flag=True, help="With --png: in the colours of the dark theme.")
+def export(first: datetime | None, last: datetime | None, run: Path | None, finding: str, dark: bool) -> None:
     """Write what happened in all runs as Markdown, newest first: for the appendix of a paper, or a report.
 
     It has the events of the last build that have a date.
+
+    With --png a figure is written instead, as a file in the current folder, for a chat or a slide: of RUN (a
+    run of the workspace, a log or a folder), or the zoom into one finding of it, by its number.
     """
+    if run is not None:
+        _export_png(run, finding, dark)
+        return
+    if finding or dark:
+        raise UsageError("--finding and --dark go with --png RUN")
     from chronicle.build.produce import last_entry
     from chronicle.pages.chronology import markdown
 
@@ -139,6 +166,24 @@ def export(first: datetime | None, last: datetime | None) -> None:
     if not built:
         raise NothingToRead("no run was built yet. Remedy: chronicle build")
     click.echo(markdown(built, *(day.date().isoformat() if day else "" for day in (first, last))), nl=False)
+
+
+def _export_png(run: Path, finding: str, dark: bool) -> None:
+    """Writes the figure of each run that a path holds into the current folder, and says where."""
+    from chronicle.cli.terminal import printable
+    from chronicle.errors import MissingExtra
+
+    if find_spec("matplotlib") is None:
+        raise MissingExtra("chronicle export --png", "site", "matplotlib")
+    from chronicle.figures import picture
+
+    told = _Told(_named(run))
+    for one, timeline, diagnosis, _ in told:
+        parts = [one.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
+        file = Path(f"{'-'.join(parts)}.png")
+        file.write_bytes(picture(timeline, diagnosis, finding, dark))
+        click.echo(f"wrote {printable(str(file))}")
+    sys.exit(int(told.unreadable))
 
 
 @cli.command(short_help="Diagnose runs without building anything.")
@@ -153,26 +198,19 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     from chronicle.build.entry import machine_faults
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
-    from chronicle.cli.terminal import comparison_lines, flagged_by
-    from chronicle.story import tell
 
-    verdicts, unreadable = [], False
-    for run, timeline, diagnosis, problems in _diagnosed(paths):
-        if timeline is not None and diagnosis is not None:
-            compared = [*flagged_by(timeline, diagnosis, presets)]
-            story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
-            verdicts.append(story.verdict)
-            if as_json:
-                faults = machine_faults(timeline)
-                _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
-            else:
-                beside = (
-                    terminal.printable(line) for c in compared for line in comparison_lines(c, diagnosis)
-                )
-                lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
-                click.echo("\n".join((*lines, *(f"  {line}" for line in beside))))
-        unreadable |= terminal.complain(*problems)
-    sys.exit(terminal.exit_code(verdicts, fail_on or "", unreadable))
+    verdicts, told = [], _Told(paths)
+    for run, timeline, diagnosis, story in told:
+        compared = [*terminal.flagged_by(timeline, diagnosis, presets)]
+        verdicts.append(story.verdict)
+        if as_json:
+            faults = machine_faults(timeline)
+            _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
+        else:
+            beside = (line for one in compared for line in terminal.comparison_lines(one, diagnosis))
+            lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
+            click.echo("\n".join((*lines, *(f"  {terminal.printable(line)}" for line in beside))))
+    sys.exit(terminal.exit_code(verdicts, fail_on or "", told.unreadable))
 
 
 @cli.command(short_help="Explain a diagnosis, or one finding of it.")
@@ -186,24 +224,19 @@ def explain(run: Path, finding: str) -> None:
     them. FINDING is its number or id, or a pattern: also one not found.
     """
     from chronicle.cli import terminal
-    from chronicle.cli.terminal import explain as explanation
     from chronicle.pages import load_gallery
-    from chronicle.story import tell
     from chronicle.workspace.folders import Workspace
 
     folders = (Workspace.find(Path.cwd()) or Workspace(Path.cwd())).galleries
-    told = find_spec("yaml") is not None  # the pages need [site]
-    pages = {page.id: page for page in load_gallery(folders)} if told else {}
-    unreadable = False
-    for one, timeline, diagnosis, problems in _diagnosed(_named(run)):
-        if timeline is not None and diagnosis is not None:
-            story = tell(timeline, diagnosis, one.folder.config, one.folder.notes)
-            lines = (one.run_id, *explanation(diagnosis, story, finding, pages))
-            click.echo("\n".join(map(terminal.printable, lines)))
-        unreadable |= terminal.complain(*problems)
-    if not told:
+    has_pages = find_spec("yaml") is not None  # the pages need [site]
+    pages = {page.id: page for page in load_gallery(folders)} if has_pages else {}
+    told = _Told(_named(run))
+    for one, _, diagnosis, story in told:
+        lines = (one.run_id, *terminal.explain(diagnosis, story, finding, pages))
+        click.echo("\n".join(map(terminal.printable, lines)))
+    if not has_pages:
         click.echo("Likely causes stand on the pages of patterns, which are read with the extra `site`.")
-    sys.exit(int(unreadable))
+    sys.exit(int(told.unreadable))
 
 
 @cli.command(short_help="Show what differs between runs.")
@@ -215,15 +248,10 @@ def compare(runs: tuple[Path, ...]) -> None:
     last learning rate, and the events of all of them in the order of steps. The site draws them over each
     other: tick them on its page Browse.
     """
-    from chronicle.cli import comparing, terminal
-    from chronicle.story import tell
+    from chronicle.cli import comparing
 
-    compared, unreadable = [], False
-    for run, timeline, diagnosis, problems in _diagnosed(_named(*runs)):
-        if timeline is not None and diagnosis is not None:
-            story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
-            compared.append(comparing.Compared(run.run_id, timeline, story, run.folder.config))
-        unreadable |= terminal.complain(*problems)
+    told = _Told(_named(*runs))
+    compared = list(told)
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
     if len(compared) > comparing.MOST:
@@ -231,7 +259,7 @@ def compare(runs: tuple[Path, ...]) -> None:
             f"there are {len(compared)} runs. Remedy: name no more than {comparing.MOST} of them"
         )
     click.echo("\n".join(comparing.lines(compared)))
-    sys.exit(int(unreadable))
+    sys.exit(int(told.unreadable))
 
 
 @cli.command(short_help="Show what was understood of a log, and what not.")
@@ -308,7 +336,9 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             progress=progress,
             say=lambda text: click.echo(terminal.printable(text), err=True),
         )
-    terminal.complain(*(f"{run_id}: {problem}" for run_id, problem in report.unreadable))
+    terminal.complain(
+        *(p if p.startswith(f"{run_id}:") else f"{run_id}: {p}" for run_id, p in report.unreadable)
+    )
     if options["verbose"] and report.engine_said:
         click.echo(report.engine_said, err=True)
     if as_json:
@@ -376,7 +406,7 @@ def schema(what: str) -> None:
 
 
 @cli.command(short_help="Print the completion script of a shell.")
-@click.argument("shell", type=SHELLS)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script of a shell: chronicle completion bash >> ~/.bashrc"""
     from click.shell_completion import get_completion_class
@@ -400,27 +430,45 @@ def predict(folder: Path) -> dict[str, Any]:
             raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
 
 
-def _diagnosed(
-    paths: tuple[Path, ...],
-) -> Iterator[tuple[Run, Timeline | None, Diagnosis | None, list[str]]]:
-    """Each run of ``paths`` with what was made of it (None: nothing could be read) and what was wrong."""
-    from chronicle.build.runs import runs
+class _Told:
+    """The runs of ``paths``, each read, judged and told.
 
-    for run in runs(*paths):
-        try:
-            yield run, *run.diagnose()
-        except (ConfigError, UsageError):
-            raise
-        except ChronicleError as err:
-            yield run, None, None, [str(err)]
+    What cannot be read is said on stderr, and makes ``unreadable`` true; the other runs go on.
+    """
+
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        self.paths, self.unreadable = paths, False
+
+    def __iter__(self) -> Iterator[tuple[Run, Timeline, Diagnosis, Story]]:
+        from chronicle.build.runs import runs
+        from chronicle.cli.terminal import complain
+        from chronicle.story import tell
+
+        for run in runs(*self.paths):
+            try:
+                timeline, diagnosis, problems = run.diagnose()
+            except (ConfigError, UsageError):
+                raise
+            except ChronicleError as err:
+                problems = [str(err)]
+            else:
+                story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
+                yield run, timeline, diagnosis, story
+            self.unreadable |= complain(*problems)
 
 
 def _named(*runs: Path) -> tuple[Path, ...]:
-    """Where runs are: the folder of a run of the workspace that has such an id, else the path as it is."""
+    """Where runs are: the folder of a run of the workspace that has such an id, else the path as it is.
+
+    Raises UsageError, with the nearest id, for what is neither.
+    """
     from chronicle.workspace.folders import Workspace
 
     home = Workspace.find(Path.cwd())
     known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
+    for run in runs:
+        if home and str(run) not in known and not run.exists() and len(run.parts) == 1:
+            home.run(str(run))
     return tuple(known.get(str(run)) or run for run in runs)
 
 

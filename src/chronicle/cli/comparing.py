@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import click
 import numpy as np
 
 from chronicle.build.entry import facts
-from chronicle.cli.terminal import badge, event_lines, filled, printable
+from chronicle.build.runs import Run
+from chronicle.cli.terminal import badge, columns, event_lines, filled, printable
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
-from chronicle.model import Event, EventKind, Role, Timeline, Track
+from chronicle.model import Diagnosis, Event, EventKind, Role, Timeline, Track
 from chronicle.story import Story
-from chronicle.workspace.config import RunConfig
 
 MOST = 8  # runs that stand beside each other
 _PLACES = 8  # steps at which courses are compared
@@ -24,32 +23,26 @@ _WIDEST = 36  # characters of a cell
 _NEAR_SHARE = 1 / 64  # of the steps that all runs have: what lies so near to a place is averaged there
 
 
-@dataclass(frozen=True)
-class Compared:
-    """One run of a comparison."""
-
-    run_id: str
-    timeline: Timeline
-    story: Story
-    config: RunConfig
+Told = tuple[Run, Timeline, Diagnosis, Story]
 
 
-def lines(runs: Sequence[Compared]) -> Iterator[str]:
+def lines(runs: Sequence[Told]) -> Iterator[str]:
     """What differs between runs: verdicts, facts, the judged metric and the learning rate, and the events."""
     letters = string.ascii_uppercase[: len(runs)]
-    for letter, run in zip(letters, runs, strict=True):
-        name, said = click.style(printable(run.run_id), bold=True), run.story
+    for letter, (run, _, _, said) in zip(letters, runs, strict=True):
+        name = click.style(printable(run.run_id), bold=True)
         yield f"{letter}  {name}  {badge(said.verdict, said.badge)}"
         yield from filled(said.headline, "   ", "   ")
     rows = _differing(runs)
     yield from _table("Facts that differ", letters, rows[:_FACTS])
     if len(rows) > _FACTS:
         yield f"  {count(len(rows) - _FACTS)} more"
-    losses = [shown_metric(list(run.timeline.series.values())) for run in runs]
+    timelines = [timeline for _, timeline, _, _ in runs]
+    losses = [shown_metric(list(timeline.series.values())) for timeline in timelines]
     if all(losses):
         names = " against ".join(dict.fromkeys(track.metric for track in losses if track))
         yield from _table(f"{names}, at the same steps", letters, _courses([t for t in losses if t]))
-    rates = [next(iter(run.timeline.by_role(Role.LEARNING_RATE)), None) for run in runs]
+    rates = [next(iter(t.by_role(Role.LEARNING_RATE)), None) for t in timelines]
     yield from _table("Learning rate", letters, _schedules(rates))
     yield from _events(letters, runs)
 
@@ -58,24 +51,17 @@ def _table(title: str, letters: str, rows: Sequence[tuple[str, list[str]]]) -> I
     """A title and rows of one cell a run, the columns as wide as what they hold."""
     if not rows:
         return
-    head = ("", [*letters])
-    cut = [(printable(n), [clipped(printable(c), _WIDEST) for c in cells]) for n, cells in (head, *rows)]
-    first = max(len(name) for name, _ in cut)
-    widths = [max(len(cells[k]) for _, cells in cut) for k in range(len(letters))]
+    cut = ((printable(n), *(clipped(printable(c), _WIDEST) for c in cells)) for n, cells in rows)
     yield f"\n{printable(title)}"
-    for name, cells in cut:
-        row = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
-        yield f"  {name:<{first}}  {row}".rstrip()
+    yield from columns([("", *letters), *cut], "  ")
 
 
-def _differing(runs: Sequence[Compared]) -> list[tuple[str, list[str]]]:
+def _differing(runs: Sequence[Told]) -> list[tuple[str, list[str]]]:
     """The facts that are not the same in all runs; a dash where a run does not state one."""
     stated = []
-    for run in runs:
-        said = facts(run.timeline, run.config)
-        stated.append(
-            {fact.quantity: f"{value_words(fact.value)} {fact.unit or ''}".strip() for fact in said}
-        )
+    for run, timeline, _, _ in runs:
+        said = facts(timeline, run.folder.config)
+        stated.append({f.quantity: f"{value_words(f.value)} {f.unit or ''}".strip() for f in said})
     names = dict.fromkeys(name for table in stated for name in table)
     rows = [(name, [table.get(name) or "–" for table in stated]) for name in names]
     return [(name, cells) for name, cells in rows if len(set(cells)) > 1]
@@ -105,27 +91,25 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
     """Highest and last learning rate of each run, with the steps; no rows where no run logged one."""
     if not any(rates):
         return []
-    highest, last = [], []
+    rows = {"highest": list[str](), "last": list[str]()}
     for rate in rates:
-        if rate is None or not (rate.live & np.isfinite(rate.values)).any():
-            highest.append("not logged")
-            last.append("not logged")
-            continue
-        kept = rate.live & np.isfinite(rate.values)
-        steps, values = rate.steps[kept], rate.values[kept]
-        top = int(np.argmax(values))
-        highest.append(f"{level(float(values[top]))} at {count(int(steps[top]))}")
-        last.append(f"{level(float(values[-1]))} at {count(int(steps[-1]))}")
-    return [("highest", highest), ("last", last)]
+        known = np.flatnonzero(rate.live & np.isfinite(rate.values)) if rate is not None else np.empty(0)
+        for name, cells in rows.items():
+            if rate is None or not len(known):
+                cells.append("not logged")
+                continue
+            at = known[np.argmax(rate.values[known]) if name == "highest" else -1]
+            cells.append(f"{level(float(rate.values[at]))} at {count(int(rate.steps[at]))}")
+    return list(rows.items())
 
 
-def _events(letters: str, runs: Sequence[Compared]) -> Iterator[str]:
+def _events(letters: str, runs: Sequence[Told]) -> Iterator[str]:
     """The events of all runs in the order of their steps, each with the letter of its run."""
     plain = (EventKind.LAUNCH, EventKind.END)
     told: list[tuple[str, Event]] = [
         (letter, event)
-        for letter, run in zip(letters, runs, strict=True)
-        for event in run.story.events
+        for letter, (_, _, _, story) in zip(letters, runs, strict=True)
+        for event in story.events
         if event.kind not in plain
     ]
     told.sort(key=lambda pair: (pair[1].step is None, pair[1].step or 0))

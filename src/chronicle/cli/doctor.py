@@ -17,7 +17,7 @@ import click
 import numpy as np
 
 from chronicle.build.schema import to_json
-from chronicle.cli.terminal import printable
+from chronicle.cli.terminal import columns, printable
 from chronicle.errors import LogError
 from chronicle.metrics.roles import by_values
 from chronicle.metrics.values import count, level, plural
@@ -180,12 +180,12 @@ def _encoding(start: bytes) -> dict[str, str]:
     line_ends = next((name for name, end in ends if end in start), "")
     if start.startswith(BOM_UTF8):
         return {"encoding": "UTF-8 with a byte order mark", "line_ends": line_ends}
-    for codec in ("ascii", "utf-8"):
-        try:
-            start[: max(len(start) - 4, 0)].decode(codec)  # the end may cut a character
-            return {"encoding": codec.upper(), "line_ends": line_ends}
-        except UnicodeDecodeError as err:
-            encoding = f"not UTF-8 (byte {err.start}); what is none is shown as U+FFFD"
+    known = start[: max(len(start) - 4, 0)]  # the end may cut a character
+    encoding = "ASCII" if known.isascii() else "UTF-8"
+    try:
+        known.decode()
+    except UnicodeDecodeError as err:
+        encoding = f"not UTF-8 (byte {err.start}); what is none is shown as U+FFFD"
     return {"encoding": encoding, "line_ends": line_ends}
 
 
@@ -194,10 +194,9 @@ def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
 
     All logs are of ``file``, if it is given, though it had another name when they were read.
     """
-    by_path: dict[Path, list[Log]] = {}
-    for log in logs:
-        by_path.setdefault(file or log.path, []).append(log)
-    kinds = tuple(kind for path, of_file in by_path.items() for kind in _kinds_of_file(path, of_file))
+    paths = dict.fromkeys(file or log.path for log in logs)
+    of_file = {path: [log for log in logs if path in (file, log.path)] for path in paths}
+    kinds = tuple(kind for path in paths for kind in _kinds_of_file(path, of_file[path]))
     counts: Counter[str] = Counter()
     for kind in kinds:
         counts[kind.taken_for] += kind.n_lines
@@ -337,12 +336,17 @@ def _attempt_lines(attempt: AttemptSummary) -> Iterator[str]:
     yield printable(f"  attempt {attempt.name}: {reach}{numbers}{cut}")
     if attempt.counter:
         yield printable(f"    steps are counted by {attempt.counter}")
-    listed = attempt.metrics[:MOST_METRICS]
-    width = max((len(printable(m.metric)) for m in listed), default=0)
-    for m in listed:
-        name, unit = printable(m.metric), printable(m.unit or "unit not declared")
-        ends = f"{level(m.first)} … {level(m.last)}"
-        why = f"  (by its values: {printable(m.why)})" if m.why else ""
-        yield f"    {name:<{width}}  {m.role:<16}  {unit:<17}  {count(m.points):>9} points  {ends}{why}"
+    rows = [
+        (
+            printable(m.metric),
+            m.role,
+            printable(m.unit or "unit not declared"),
+            f"{count(m.points):>9} points",
+            f"{level(m.first)} … {level(m.last)}",
+            f"(by its values: {printable(m.why)})" if m.why else "",
+        )
+        for m in attempt.metrics[:MOST_METRICS]
+    ]
+    yield from columns(rows, "    ")
     if len(attempt.metrics) > MOST_METRICS:
         yield f"    and {plural(len(attempt.metrics) - MOST_METRICS, 'further metric')}"

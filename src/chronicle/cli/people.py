@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import click
 
-from chronicle.cli.commands import VERDICTS, cli, workspace_here
+from chronicle.cli.commands import Words, cli, workspace_here
 
-if TYPE_CHECKING:
-    from chronicle.model import Note
-    from chronicle.workspace.folders import Workspace
-
-NOTE_KINDS = click.Choice(["hypothesis", "tried", "decision", "outcome", "lesson"])
-STANCES = click.Choice([*VERDICTS.choices, "confirmed", "disputed"])
 EVENT = click.option(
-    "--event", default="", metavar="ID", help="Event it speaks of, by its id on the run's page."
+    "--event", default="", metavar="ID", help="Event it speaks of, by the id that `chronicle explain` shows."
 )
 AT = click.option("--at", help="Time it speaks of, ISO 8601. [default: now]")
 AUTHOR = click.option("--author", default="", help="Who says so. [default: user.name of git]")
@@ -28,7 +19,7 @@ AUTHOR = click.option("--author", default="", help="Who says so. [default: user.
 @EVENT
 @click.option("--step", type=int, help="Step it speaks of; by default that of the event.")
 @AT
-@click.option("--kind", type=NOTE_KINDS, help="What it is.")
+@click.option("--kind", type=Words("workspace.notes", "NOTE_KINDS"), help="What kind of note it is.")
 @AUTHOR
 def note(
     run: str, text: str, event: str, step: int | None, at: str | None, kind: str | None, author: str
@@ -38,17 +29,12 @@ def note(
     It is held against what the last build knows of the run: an event that it does not have is an error, a
     step outside of it a warning.
     """
-    from chronicle.model import Note
-    from chronicle.workspace.notes import author_in, iso_time
-
-    home = workspace_here()
-    who = author or author_in(home.root)
-    _write(home, run, Note(text, iso_time(at), kind or "", step, who, event))
+    _write(run, text, kind or "", event, step, at, author)
 
 
 @cli.command(short_help="Say what a person thinks of a run, or of one finding.")
 @click.argument("run")
-@click.argument("says", type=STANCES, metavar="WORD")
+@click.argument("says", type=Words("workspace.notes", "JUDGEMENTS"), metavar="WORD")
 @click.argument("text", default="")
 @EVENT
 @AT
@@ -61,17 +47,16 @@ def review(run: str, says: str, text: str, event: str, at: str | None, author: s
     run from "Needs attention". It is kept in runs/RUN/notes.md.
     """
     from chronicle.errors import UsageError
-    from chronicle.model import Note
-    from chronicle.workspace.notes import STANCES, author_in, iso_time
+    from chronicle.workspace.notes import STANCES
 
     of_event = says in STANCES
     if of_event and not event:
-        raise UsageError(f"{says} speaks of one finding. Name it with --event, by its id on the run's page")
+        raise UsageError(
+            f"{says} speaks of one finding. Name it with --event ID (`chronicle explain {run}` has the ids)"
+        )
     if event and not of_event:
         raise UsageError(f"--event goes with {' or '.join(STANCES)}; {says} is the verdict of a whole run")
-    home = workspace_here()
-    kind = says if of_event else f"review {says}"
-    _write(home, run, Note(text, iso_time(at), kind, None, author or author_in(home.root), event))
+    _write(run, text, says if of_event else f"review {says}", event, None, at, author)
 
 
 @cli.command(short_help="Go through what nobody has judged yet.")
@@ -91,22 +76,19 @@ def triage(runs: tuple[str, ...], author: str) -> None:
     go_through(home, runs, author or author_in(home.root))
 
 
-def _write(home: Workspace, run: str, written: Note) -> None:
+def _write(run: str, text: str, kind: str, event: str, step: int | None, at: str | None, author: str) -> None:
     """Adds a note to a run, and says where and what is odd about it."""
     from chronicle.build.produce import last_entry
-    from chronicle.cli.terminal import outside
-    from chronicle.workspace.notes import write_note
+    from chronicle.cli.terminal import outside, printable
+    from chronicle.model import Note
+    from chronicle.workspace.notes import author_in, iso_time, write_note
 
+    home = workspace_here()
+    written = Note(text, iso_time(at), kind, step, author or author_in(home.root), event)
     file = home.run(run).notes_file
     assert file is not None  # runs of a workspace have a folder
     warning = outside(written, last_entry(home.root, run)[0])
     write_note(file, written)
-    click.echo(f"noted in {_shown(file)}")
+    click.echo(f"noted in {printable(str(file))}")
     if warning:
         click.echo(f"warning: {warning}", err=True)
-
-
-def _shown(file: Path) -> str:
-    from chronicle.cli.terminal import printable
-
-    return printable(str(file))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 import textwrap
 from collections import Counter
@@ -35,6 +34,7 @@ from chronicle.model import (
 from chronicle.pages import PatternPage, words
 from chronicle.pages.advice import Advice, advice
 from chronicle.story import CANNOT_TELL, SAID, Story, card
+from chronicle.workspace.config import nearest
 
 if TYPE_CHECKING:
     from chronicle.build import Report
@@ -103,17 +103,23 @@ def filled(text: str, first: str, rest: str) -> list[str]:
     )
 
 
+def columns(rows: Iterable[Sequence[str]], before: str) -> Iterator[str]:
+    """A table: ``before``, then each column as wide as the widest of its cells, colours not counted."""
+    rows = list(rows)
+    widths = [max(len(click.unstyle(cell)) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell + " " * (w - len(click.unstyle(cell))) for cell, w in zip(row, widths, strict=True))
+        yield f"{before}{'  '.join(cells)}".rstrip()
+
+
 def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
     """The lines of `chronicle list`: id, verdict, title, what decides; or why a run has none of these."""
-    rows = list(rows)
-    width = max((len(run_id) for run_id, _, _ in rows), default=0)
+    told = []
     for run_id, entry, state in rows:
-        if entry is None:
-            yield f"{run_id:<{width}}  {state}"
-        else:
-            verdict = badge(entry.verdict, entry.badge) + " " * (13 - len(entry.badge))
-            said = f"{entry.title}: {card(entry.events, entry.verdict)}"
-            yield printable(f"{run_id:<{width}}  ") + verdict + printable(said)
+        said = f"{entry.title}: {card(entry.events, entry.verdict)}" if entry else ""
+        shape = badge(entry.verdict, entry.badge) if entry else state
+        told.append((printable(run_id), shape, printable(said)))
+    return columns(told, "")
 
 
 def outside(note: Note, entry: Entry | None) -> str:
@@ -127,8 +133,7 @@ def outside(note: Note, entry: Entry | None) -> str:
     known = {name for event in entry.events for name in (event.id, *event.also)}
     if note.event and note.event not in known:
         ids = [event.id for event in entry.events]
-        near = difflib.get_close_matches(note.event, ids, 1, 0.5)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Its events: {', '.join(ids)}"
+        hint = nearest(note.event, ids, f"Its events: {', '.join(ids)}")
         raise UsageError(f"{entry.run_id} has no event {note.event!r}. {hint}")
     steps = [row[name] for row in entry.attempts for name in ("first_step", "last_step")]
     ends = [step for step in steps if step is not None]
@@ -183,6 +188,7 @@ def printable(text: str) -> str:
 
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
 _NO_PAGES: Mapping[str, PatternPage] = MappingProxyType({})
+_LEVELS = ("before_loss", "peak_loss")  # evidence that stands in the event's sentence
 
 
 def explain(
@@ -244,24 +250,15 @@ def _finding(finding: Finding) -> Iterator[str]:
     sure = f"severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
     yield f"   {finding.pattern}{f' in {where}' if where else ''}: {sure}"
     rows = [
-        (_MARKS[words.met_words(c)[0]], c.name, words.criterion_value(c), words.threshold(c))
+        (f"{_MARKS[words.met_words(c)[0]]} {c.name}", words.criterion_value(c), words.threshold(c))
         for c in finding.criteria
     ]
-    names = max((len(name) for _, name, _, _ in rows), default=0)
-    values = max((len(value) for _, _, value, _ in rows), default=0)
-    for mark, name, value, threshold in rows:
-        yield f"     {mark} {name:<{names}}  {value:<{values}}  {threshold}".rstrip()
-    if evidence := "; ".join(_evidence(finding)):
+    yield from columns(rows, "     ")
+    told = {key: value_words(v) for key, v in finding.evidence.items() if key not in _LEVELS}
+    if evidence := "; ".join(f"{key} {value}" for key, value in told.items() if value):
         yield f"     evidence: {evidence}"
     if finding.runner_up:
         yield f"     otherwise {finding.runner_up}{words.condition(finding.runner_up_if)}"
-
-
-def _evidence(finding: Finding) -> Iterator[str]:
-    """What the rule kept beside its criteria, by its name there; levels are in the event's sentence."""
-    for key, value in finding.evidence.items():
-        if value_words(value) and key not in ("before_loss", "peak_loss"):
-            yield f"{key} {value_words(value)}"
 
 
 def _not_named(diagnosis: Diagnosis, story: Story, pattern: str) -> Iterator[str]:

@@ -60,8 +60,10 @@ def go_through(home: Workspace, run_ids: Sequence[str], author: str) -> None:
     for entry, events in waiting:
         if not _ask_run(answers, entry, events):
             break
-    left = total - answers.judged
-    click.echo(f"{plural(answers.judged, 'finding')} judged, {count(left)} left. Next: chronicle build")
+    said = f"{plural(answers.judged, 'finding')} judged, {count(total - answers.judged)} left."
+    if not total:
+        said = "Nothing is left to judge."
+    click.echo(f"{said} Next: chronicle build" if answers.judged else said)
 
 
 def unjudged(entry: Entry, notes: Sequence[Note]) -> list[Event]:

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from chronicle.figures.layout import Empty, Plan, Scene, scene, share, thumb, whole, zoom
-from chronicle.figures.style import NARROW, THUMBNAIL, WIDE, literal
+from chronicle.errors import UsageError
+from chronicle.figures.layout import Plan, Scene, empty, scene, share, thumb, whole, zoom
+from chronicle.figures.sheet import Sheet
+from chronicle.figures.style import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, literal
 from chronicle.metrics.values import plural
 from chronicle.model import Diagnosis, Event, Figure, Timeline
 from chronicle.story import Axis
 from chronicle.timeline.axes import OnAxis
 
-__all__ = ["draw"]
+__all__ = ["draw", "picture"]
 
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _LISTED = 6  # findings named in an alt text; the key below the figure has all
@@ -48,8 +50,8 @@ def draw(
     """
     run = scene(timeline, diagnosis)
     if run is None:
-        blank = {variant: Empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
-        return (Figure("whole", _painted("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
+        blank = {variant: empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
+        return (Figure("whole", _written("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
     over = scene(timeline, diagnosis, x) if x is not None else None
     told = {event.mark: event for event in events if event.patterns}
     figures = [_whole(over or run, folder, title, told, x), *_zooms(run, folder, told)]
@@ -64,12 +66,28 @@ def draw(
     return tuple(figures)
 
 
+def picture(timeline: Timeline, diagnosis: Diagnosis, mark: str = "", dark: bool = False) -> bytes:
+    """The figure of a run, or the zoom into the finding of a mark, as a PNG of two pixels to each of CSS.
+
+    Raises:
+        UsageError: there is nothing to draw, or no finding of this mark.
+    """
+    run = scene(timeline, diagnosis)
+    if run is None:
+        raise UsageError(_EMPTY)
+    found = {str(item.number): item for item in run.findings}
+    if mark and mark not in found:
+        raise UsageError(f"no finding {mark!r}. Findings of this run: {', '.join(found) or 'none'}")
+    plan = zoom(run, found[mark], WIDE) if mark else whole(run, WIDE)
+    return plan.paint().png(2, DARK if dark else LIGHT)
+
+
 def _whole(run: Scene, folder: Path, title: str, told: Told, x: OnAxis | None) -> Figure:
     plans = {variant: whole(run, width) for variant, width in _WIDTHS.items()}
     alt, caption = whole_alt(title, run, plans["wide"], told), whole_caption(run, plans["wide"])
     if x is not None and x.axis != "step":
         caption += f" x axis: {x.axis}s ({literal(x.how)})."
-    return Figure("whole", _painted("whole", plans, folder), alt, caption)
+    return Figure("whole", _written("whole", plans, folder), alt, caption)
 
 
 def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
@@ -81,16 +99,16 @@ def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
         as_whole = "Bands and numbers as in the figure of the whole run."
         caption = " ".join([*shared, as_whole, *_reading(plan)])
         alt = zoom_alt(item.number, told, plan)
-        yield Figure(name, _painted(name, plans, folder), alt, caption)
+        yield Figure(name, _written(name, plans, folder), alt, caption)
 
 
-def _painted(name: str, plans: Mapping[str, Plan | Empty], folder: Path) -> Files:
+def _written(name: str, plans: Mapping[str, Plan | Sheet], folder: Path) -> Files:
     """The files of a figure, wide and narrow, each with its width and height."""
     files = {}
     for variant, plan in plans.items():
-        file = f"{name}-{variant}.svg"
-        (folder / file).write_bytes(plan.paint().svg())
-        files[variant] = (file, int(plan.width), int(plan.height))
+        file, sheet = f"{name}-{variant}.svg", plan.paint() if isinstance(plan, Plan) else plan
+        (folder / file).write_bytes(sheet.svg())
+        files[variant] = (file, int(sheet.width), int(sheet.height))
     return files
 
 

@@ -416,7 +416,7 @@ class AttemptStrip:
         for row, bar in enumerate(self.bars):
             y = row_of[bar.attempt]
             for first, last, is_live in bar.spans:
-                left, right = pane.x(np.array([first, last])).tolist()
+                left, right = pane.x(first), pane.x(last)
                 right = max(right, left + _NARROWEST_BAR_PX)
                 if is_live:
                     sheet.box(left, y - half, right, y + half, "live", 1)
@@ -431,7 +431,7 @@ class AttemptStrip:
             before, after = row_of.get(join.before, 1e9), row_of.get(join.after, -1)
             if join.to_step < join.from_step and before < after:
                 # Down from the end of what was discarded, back, and down to the step that was resumed from.
-                start, end = pane.x(np.array([join.from_step, join.to_step], np.float64)).tolist()
+                start, end = pane.x(float(join.from_step)), pane.x(float(join.to_step))
                 middle, tip, size = before + 0.5 * row_px, after - half, min(3, row_px / 6)
                 down = [before + half, middle, middle, tip - size]
                 sheet.line([start, start, end, end], down, "ink2", 5, 1.2)

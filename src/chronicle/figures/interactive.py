@@ -59,7 +59,7 @@ def view_script(
         "verdict": diagnosis.verdict.value,
         "headline": headline,
         "facts": [[fact.quantity, _value(fact)] for fact in facts if fact.value is not None],
-        "axes": [{"name": "step", "unit": _axis_unit(timeline)}]
+        "axes": [{"name": "step", "unit": timeline.attempts[0].axis if timeline.attempts else "step"}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
         "attempts": names,
         "panels": drawn,
@@ -105,10 +105,6 @@ def _axes(timeline: Timeline, tokens_per_step: float) -> Iterator[tuple[str, OnA
             continue
 
 
-def _axis_unit(timeline: Timeline) -> str:
-    return timeline.attempts[0].axis if timeline.attempts else "step"
-
-
 def _panel(panel: Panel, block: _Block, most: int, axes: Mapping[str, OnAxis]) -> dict[str, Any]:
     lines = [
         {
@@ -124,6 +120,8 @@ def _panel(panel: Panel, block: _Block, most: int, axes: Mapping[str, OnAxis]) -
 
 def _part(segment: Segment, block: _Block, most: int, axes: Mapping[str, OnAxis]) -> dict[str, Any]:
     rows = kept_rows(segment.values, most)
+    sizes = np.abs(segment.finite())  # of which float32 would lose more than what a figure shows
+    fine = bool(len(sizes)) and (sizes.max() > 1e30 or 0 < sizes[sizes > 0].min(initial=1.0) < 1e-30)
     steps, attempt = segment.steps[rows], segment.attempt
     places = {"step": steps}
     for name, over in axes.items():
@@ -134,14 +132,8 @@ def _part(segment: Segment, block: _Block, most: int, axes: Mapping[str, OnAxis]
         "live": segment.live,
         "points": len(segment.steps),
         "x": {name: block.add(column, "d") for name, column in places.items()},
-        "y": block.add(segment.values[rows], "d" if _needs_64_bits(segment.values) else "f"),
+        "y": block.add(segment.values[rows], "d" if fine else "f"),
     }
-
-
-def _needs_64_bits(values: Floats) -> bool:
-    """Whether float32 would lose more than what a figure shows: large offsets, tiny or huge numbers."""
-    known = np.abs(values[np.isfinite(values)])
-    return bool(len(known)) and bool(known.max() > 1e30 or 0 < known[known > 0].min(initial=1.0) < 1e-30)
 
 
 def kept_rows(values: Floats, most: int) -> Any:
@@ -167,14 +159,13 @@ def kept_rows(values: Floats, most: int) -> Any:
 
 def _event(event: Event, names: Sequence[str], axes: Mapping[str, OnAxis]) -> dict[str, Any]:
     attempt = names.index(event.attempt) if event.attempt in names else None
-    ends = [event.step, event.end_step if event.end_step is not None else event.step]
+    begin = event.step or 0
+    ends = begin, begin if event.end_step is None else event.end_step
     is_open = event.kind is EventKind.FINDING and event.end_step is None
 
     def places(name: str) -> list[float | None]:
-        found = [
-            axes[name].place(attempt, step) if name in axes else step for step in ends if step is not None
-        ]
-        return [float(found[0]), None if is_open else float(found[-1])]
+        first, last = (float(axes[name].place(attempt, at) if name in axes else at) for at in ends)
+        return [first, None if is_open else last]
 
     return {
         "id": event.id,

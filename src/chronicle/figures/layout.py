@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import drawn, lettered
@@ -55,9 +56,15 @@ class Scene:
     groups: Sequence[Happening]
     single: dict[str, Panel] = field(default_factory=dict)  # of single metrics, made when first asked for
 
-    def peaks(self, panel: Panel) -> list[float]:
-        """The largest value of each finding on each curve of a panel."""
-        return [
+    @property
+    def ends(self) -> Pair:
+        """The first and the last step of the figure of the whole run."""
+        pad = PAD * (self.last - self.first) or 2
+        return self.first - pad, self.last + pad
+
+    def body(self, panel: Panel) -> Scale:
+        """The y axis of a panel of the whole run: its body, and the largest value of each finding on it."""
+        peaks = [
             float(known.max())
             for item in self.findings
             for line in panel.lines
@@ -65,6 +72,7 @@ class Scene:
             for segment in line.segments
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
         ]
+        return body_scale(panel.segments(), panel.role, peaks)
 
     def zooms(self) -> list[Occurrence]:
         """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
@@ -87,7 +95,8 @@ class Scene:
             if left and near and join.from_step >= end >= join.to_step:
                 first = min(first, join.to_step - 0.12 * width)
                 last = max(last, join.from_step + 0.25 * width)
-        first, last = max(first, self.first - PAD * whole), min(last, self.last + PAD * whole)
+        pad = PAD * min(whole, last - first)
+        first, last = max(first, self.first - pad), min(last, self.last + pad)
         return (first, last) if last > first else (self.first - 2, self.last + 2)
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
@@ -120,7 +129,7 @@ def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> 
     edges += [(first, last) for bar in attempts for first, last, _ in bar.spans]
     first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
     groups = happenings(run, diagnosis)
-    findings = _occurrences(timeline, diagnosis, groups, x, attempts, last)
+    findings = _occurrences(timeline, diagnosis, groups, x, last)
     if x is not None:
         diagnosis = replace(diagnosis, joins=timeline.joins)
     axes = {attempt.axis for attempt in timeline.attempts}
@@ -130,24 +139,22 @@ def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> 
 
 
 def _occurrences(
-    timeline: Timeline,
-    diagnosis: Diagnosis,
-    groups: Sequence[Happening],
-    x: OnAxis | None,
-    attempts: Sequence[Bar],
-    last: float,
+    timeline: Timeline, diagnosis: Diagnosis, groups: Sequence[Happening], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
-    """The numbered findings; one that is not over ends with its attempt."""
-    end_of = {timeline.attempts[bar.attempt].name: bar.spans[-1][1] for bar in attempts}
+    """The numbered findings; one that is not over ends with its series in its attempt."""
+    names = [attempt.name for attempt in timeline.attempts]
     badges = {one.number for one in ranked(groups, diagnosis.verdict)[:MOST_BADGES]}
     occurrences = []
     for one in groups:
-        number, marked = one.number, drawn(one.lead)
+        marked = drawn(one.lead)
         finding = marked if x is None else x.finding(marked)
         end: float | None = finding.end_step
         if end is None:
-            end = max(end_of.get(finding.attempt or "", last), finding.start_step)
-        occurrences.append(Occurrence(number, finding, float(end), number in badges))
+            at = names.index(finding.attempt) if finding.attempt in names else None
+            tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
+            kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
+            end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
+        occurrences.append(Occurrence(one.number, finding, float(end), one.number in badges))
     return occurrences
 
 
@@ -179,33 +186,38 @@ class Plan:
     def narrow(self) -> bool:  # for a phone
         return self.width < WIDE / 2
 
+    @cached_property
+    def tops(self) -> list[float]:
+        """Where each panel and each strip begins, and where one more strip would."""
+        tops = [self.findings.lift + _LABEL_ROW_PX]
+        for curves in self.curves:
+            tops.append(tops[-1] + curves.height + GAP_PX)
+        tops[-1] += _STRIP_GAP_PX - GAP_PX
+        for strip in self.strips:
+            tops.append(tops[-1] + strip.height + _STRIP_GAP_PX)
+        return tops
+
     @property
     def height(self) -> float:
-        panels = sum(c.height for c in self.curves) + GAP_PX * (len(self.curves) - 1)
-        strips = sum(strip.height + _STRIP_GAP_PX for strip in self.strips)
-        return round(self.findings.lift + _LABEL_ROW_PX + panels + strips + BOTTOM_PX)
+        return round(self.tops[-1] - _STRIP_GAP_PX + BOTTOM_PX)
 
     def paint(self) -> Sheet:
         sheet = Sheet(self.width, self.height)
-        top = self.findings.lift + _LABEL_ROW_PX
-        panes: list[Pane] = []
-        for curves in self.curves:
-            pane = Pane(sheet, LEFT_PX, top, curves.height, self.window, curves.scale)
-            taken = self.joins.boxes(pane) if curves is self.curves[-1] else ()
-            curves.paint(pane, 5 if panes else self.findings.lift, taken)
-            panes.append(pane)
-            top += curves.height + GAP_PX
-        self.findings.paint(panes)
-        self.joins.paint_lines(panes)
-        self.joins.paint_letters(panes[-1])
-        below: list[Pane] = []
-        top += _STRIP_GAP_PX - GAP_PX
-        for strip in self.strips:
-            below.append(Pane(sheet, LEFT_PX, top, strip.height, self.window))
-            strip.paint(below[-1], panes)
-            sheet.write(strip.title(self.narrow), LEFT_PX, top - 6)
-            top += strip.height + _STRIP_GAP_PX
-        *upper, lowest = [*panes, *below]
+        panes = [
+            Pane(sheet, LEFT_PX, top, part.height, self.window, getattr(part, "scale", None))
+            for top, part in zip(self.tops, (*self.curves, *self.strips), strict=False)
+        ]
+        panels, below = panes[: len(self.curves)], panes[len(self.curves) :]
+        for curves, pane in zip(self.curves, panels, strict=True):
+            taken = self.joins.boxes(pane) if pane is panels[-1] else ()
+            curves.paint(pane, 5 if pane is not panels[0] else self.findings.lift, taken)
+        self.findings.paint(panels)
+        self.joins.paint_lines(panels)
+        self.joins.paint_letters(panels[-1])
+        for strip, pane in zip(self.strips, below, strict=True):
+            strip.paint(pane, panels)
+            sheet.write(strip.title(self.narrow), LEFT_PX, pane.top - 6)
+        *upper, lowest = panes
         for each in upper:
             each.paint_steps()
         lowest.paint_steps(self.axis, 4 if self.narrow else 8)
@@ -221,25 +233,16 @@ def whole(run: Scene, width: float) -> Plan:
     """The whole run at a width in CSS pixels: findings numbered, joins lettered, attempts as bars."""
     alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
-    pad = PAD * (run.last - run.first) or 2
-    panels = [
-        (panel, body_scale(panel.segments(), panel.role, run.peaks(panel)), float(height))
-        for panel, height in zip(run.panels, heights, strict=True)
-    ]
-    return _plan(run, width, (run.first - pad, run.last + pad), panels, attempts=True)
+    panels = [(p, run.body(p), float(height)) for p, height in zip(run.panels, heights, strict=True)]
+    return _plan(run, width, run.ends, panels, attempts=True)
 
 
 def share(run: Scene) -> Plan:
     """The first panel with its findings, as other sites show it beside a link to the page."""
-    pad = PAD * (run.last - run.first) or 2
     first = run.panels[0]
-    scale, ends = (
-        body_scale(first.segments(), first.role, run.peaks(first)),
-        (run.first - pad, run.last + pad),
-    )
 
     def plan(height: float) -> Plan:
-        return _plan(run, SHARE_WIDTH, ends, [(first, scale, height)], attempts=False)
+        return _plan(run, SHARE_WIDTH, run.ends, [(first, run.body(first), height)], attempts=False)
 
     return plan(SHARE_HEIGHT - plan(0).height)
 
@@ -268,18 +271,11 @@ def _plan(
     return Plan(width, window, run.axis, curves, findings, joins, faults, strips)
 
 
-@dataclass(frozen=True)
-class Empty:
+def empty(width: float, words: str) -> Sheet:
     """A small figure for a run that has nothing to draw, and says so."""
-
-    width: float
-    words: str
-    height: float = 80
-
-    def paint(self) -> Sheet:
-        sheet = Sheet(self.width, self.height)
-        sheet.write(self.words, self.width / 2, self.height / 2 + 4, anchor="middle")
-        return sheet
+    sheet = Sheet(width, 80)
+    sheet.write(words, width / 2, 44, anchor="middle")
+    return sheet
 
 
 def thumb(run: Scene) -> Sheet:

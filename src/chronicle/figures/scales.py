@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from chronicle.figures.panels import Segment
 from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet
@@ -31,7 +32,6 @@ _REACH_SPANS = 0.5  # all is shown if nothing is further from the body
 _PEAK_SPANS = 1.6  # a finding's peak is kept in the frame if it is no further above the body
 _LOG_FROM = {Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0}  # ratio of largest to smallest; other roles:
 _LOG_FROM_ELSE = 1e3
-_ROW_SHARE = 0.16
 _ENOUGH = 100_000  # values; more do not move a quantile by a pixel
 
 _LONGEST_TICK = 7  # characters that fit left of a panel
@@ -45,6 +45,7 @@ _CLOCK = (
 
 Ticks = Sequence[tuple[float, str]]
 Pair = tuple[float, float]
+Number = TypeVar("Number", float, Floats)
 
 
 class Window(NamedTuple):
@@ -54,8 +55,13 @@ class Window(NamedTuple):
     last: float
     width: float
 
-    def px(self, step: float) -> float:
-        return (step - self.first) / (self.last - self.first) * self.width
+    def px(self, steps: Number) -> Number:
+        """How far from the left edge of a panel a step stands, or each of an array of them."""
+        return (steps - self.first) * (self.width / (self.last - self.first))
+
+    def holds(self, steps: Floats) -> NDArray[np.bool_]:
+        """Whether each step is in the window."""
+        return (steps >= self.first) & (steps <= self.last)
 
 
 @dataclass(frozen=True)
@@ -68,16 +74,17 @@ class Scale:
 
     def share(self, values: Floats) -> Floats:
         """Where values stand between the ends: 0 at the lower, 1 at the upper one."""
+        low, high = self.low, self.high
         if self.log:
-            low, high, values = math.log(self.low), math.log(self.high), np.log(values)
-            return np.asarray((values - low) / (high - low), np.float64)
-        return np.asarray((values - self.low) / (self.high - self.low), np.float64)
+            low, high, values = math.log(low), math.log(high), np.log(values)
+        return np.asarray((values - low) / (high - low), np.float64)
 
-    def with_headroom(self) -> Scale:
-        """Room at the top for a row of marks."""
+    def beyond(self, share: float) -> float:
+        """The value that stands so many heights above the upper end; below the lower one where negative."""
+        end = self.high if share > 0 else self.low
         if self.log:
-            return Scale(self.low, self.high * (self.high / self.low) ** _ROW_SHARE, True)
-        return Scale(self.low, self.high + _ROW_SHARE * (self.high - self.low))
+            return float(end * (self.high / self.low) ** share)
+        return end + share * (self.high - self.low)
 
 
 def body_scale(segments: Sequence[Segment], role: Role, peaks: Sequence[float] = ()) -> Scale:
@@ -226,17 +233,19 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
     return [float(place) for place in places if first <= place <= last]
 
 
+@dataclass(frozen=True, eq=False)
 class Pane:
     """A frame over a window of steps on a sheet, and where steps and values stand on it, in CSS pixels.
 
     ``ends`` is the y axis; without it values are shares of the height, from 0 at the foot to 1.
     """
 
-    def __init__(
-        self, sheet: Sheet, left: float, top: float, height: float, window: Window, ends: Scale | None = None
-    ) -> None:
-        self.sheet, self.window, self.ends = sheet, window, ends
-        self.left, self.top, self.height = left, top, height
+    sheet: Sheet
+    left: float
+    top: float
+    height: float
+    window: Window
+    ends: Scale | None = None
 
     @property
     def foot(self) -> float:
@@ -250,9 +259,8 @@ class Pane:
     def box(self) -> Box:
         return self.left, self.top, self.window.width, self.height
 
-    def x(self, steps: Floats) -> Floats:
-        first, last, width = self.window
-        return np.asarray(self.left + (steps - first) * (width / (last - first)), np.float64)
+    def x(self, steps: Number) -> Number:
+        return self.left + self.window.px(steps)
 
     def y(self, values: Floats) -> Floats:
         shares = self.ends.share(values) if self.ends else values

@@ -31,6 +31,7 @@ ROW_PX = 13  # the height of a label
 _BOLD = 1.09  # the width of bold letters, of that of others
 _SIMPLER_PX = 0.1
 _HALO_PX = 4
+_SHORTEST_PX = 0.01
 _COLOURS = 64  # of a picture of pixels
 _FONTS = "-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,sans-serif"
 
@@ -57,6 +58,7 @@ class Ink:
         """Simplified by less than can be seen: no extreme is lost."""
         if self.dots:
             vertices = np.repeat(np.column_stack([self.x, self.y]), 2, axis=0)
+            vertices[1::2] += _SHORTEST_PX  # of no length it would have round ends in an SVG, but no pixels
             return Path(vertices, [Path.MOVETO, Path.LINETO] * len(self.x))
         path = Path(np.column_stack([self.x, self.y]))
         path.simplify_threshold = _SIMPLER_PX

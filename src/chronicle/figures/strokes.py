@@ -25,9 +25,11 @@ Mask = NDArray[np.bool_]
 _DOTS_BELOW, _DOT_PX = 60, 5  # points of a segment, if there is room: each is seen as one
 _TALL = 6.0  # times the median column: drawn at full strength, so that one sample among a million is seen
 _CLIP_GAP_PX = 60  # marks of clipped values that are closer share one value
+_ROW_SHARE = 0.16  # of the height: room at the top for a row of marks
 _FAR = 50.0  # spans beyond the frame; further out a renderer overflows
 _CROSS_PX = 6  # a column of crosses
 _NAME_STRIDE_PX = 12
+_APART_PX = 3  # of words beside each other
 _DEAD_DASH = (3.2, 2.2)
 
 
@@ -54,10 +56,12 @@ class Stroke:
         x, mid = pane.x(self.x), pane.y(self.mid)
         if self.low is not None and self.high is not None:
             low, high = pane.y(self.low), pane.y(self.high)
-            shades = [_outline(x[a:b], low[a:b], high[a:b]) for a, b in _unbroken(low)]
-            if self.live and shades:
-                across, down = np.concatenate(shades, axis=1)
-                sheet.area(across, down, token, z - 0.2, alpha=0.30, within=pane.box)
+            parts = list(_unbroken(low))  # along the lower edge and back along the upper one
+            across = [piece for a, b in parts for piece in (x[a:b], x[a:b][::-1], [np.nan])]
+            down = [piece for a, b in parts for piece in (low[a:b], high[a:b][::-1], [np.nan])]
+            if self.live and parts:
+                edges = np.concatenate(across), np.concatenate(down)
+                sheet.area(*edges, token, z - 0.2, alpha=0.30, within=pane.box)
             tall = self.tall
             ends = np.column_stack([low[tall], high[tall], np.full(tall.sum(), np.nan)]).ravel()
             sheet.line(np.repeat(x[tall], 3), ends, token, z - 0.1, 1.1, within=pane.box)
@@ -72,12 +76,6 @@ def _unbroken(values: Floats) -> Iterator[tuple[int, int]]:
     known = np.concatenate([[False], np.isfinite(values), [False]])
     edges = np.flatnonzero(known[1:] != known[:-1])
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
-
-
-def _outline(x: Floats, low: Floats, high: Floats) -> Floats:
-    """Along the lower edge and back along the upper one, then the pen is lifted: float64[2, n]."""
-    gap = [np.nan]
-    return np.stack([np.concatenate([x, x[::-1], gap]), np.concatenate([low, high[::-1], gap])])
 
 
 class Room:
@@ -123,7 +121,7 @@ class Room:
         inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
         inside &= pane.top - 1 <= top <= pane.foot + 1 - height
         words = [
-            x < left + width and left < x + w and y < top + height and top < y + h
+            x < left + width + _APART_PX and left < x + w + _APART_PX and y < top + height and top < y + h
             for x, y, w, h in self._taken
         ]
         met = np.count_nonzero((tops < top + height) & (feet > top))
@@ -152,7 +150,7 @@ class Clip:
 
     def paint(self, pane: Pane, room: Room) -> None:
         """A triangle on the frame at the true step, and beside it the true value, where it covers least."""
-        x = float(pane.x(np.array([self.x]))[0])
+        x = pane.x(self.x)
         y, way = (pane.top, 1) if self.above else (pane.foot, -1)
         pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
         width = label_px(true_value(self.value))
@@ -201,7 +199,7 @@ class Curves:
     def of(cls, panel: Panel, scale: Scale, height: float, window: Window) -> Curves:
         gaps = missing(panel, window)
         if gaps:
-            scale = scale.with_headroom()
+            scale = replace(scale, high=scale.beyond(_ROW_SHARE))
         return cls(panel, scale, strokes(panel, scale, window), clips(panel, scale, window), gaps, height)
 
     def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
@@ -237,8 +235,9 @@ class Curves:
             boxes += [(left, top - ROW_PX - 2, width, ROW_PX), (left, foot + 2, width, ROW_PX)]
         there = [box for box in boxes if math.isfinite(box[1])]
         there.sort(key=lambda box: abs(box[1] + ROW_PX / 2 - level) // ROW_PX)
-        beside = end + 6, level - ROW_PX / 2, width, ROW_PX  # if all of the line is shorter than its name
-        if box := room.place([*there, beside]):
+        rows = (0, -1, 1, -2, 2)  # beside it where all of the line is shorter than its name
+        beside = [(end + 6, level + (row - 0.5) * ROW_PX, width, ROW_PX) for row in rows]
+        if box := room.place([*there, *beside]):
             pane.sheet.label(line.name, box, line.token)
 
 
@@ -366,7 +365,7 @@ def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Cl
     for line in panel.lines:
         for s in line.segments:
             rows = np.flatnonzero((s.values > edge) if above else (s.values < edge))
-            rows = rows[_within(s.steps[rows], window) & np.isfinite(s.values[rows])]
+            rows = rows[window.holds(s.steps[rows]) & np.isfinite(s.values[rows])]
             for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
                 i = run[np.argmax(sign * s.values[run])]
                 token = line.token if s.live else "dead"
@@ -380,7 +379,7 @@ def missing(panel: Panel, window: Window) -> Missing | None:
     if all(np.isfinite(s.values).all() for s in parts):
         return None
     steps, values = np.concatenate([s.steps for s in parts]), np.concatenate([s.values for s in parts])
-    odd = ~np.isfinite(values) & _within(steps, window)
+    odd = ~np.isfinite(values) & window.holds(steps)
     if not odd.any():
         return None
     words = [word for word, test in (("NaN", np.isnan), ("Inf", np.isinf)) if test(values[odd]).any()]
@@ -388,7 +387,3 @@ def missing(panel: Panel, window: Window) -> Missing | None:
     column = np.round((steps[odd] - window.first) * (columns / (window.last - window.first)))
     _, firsts = np.unique(column, return_index=True)
     return Missing(steps[odd][firsts], "/".join(words))
-
-
-def _within(steps: Floats, window: Window) -> Mask:
-    return (steps >= window.first) & (steps <= window.last)

@@ -48,24 +48,20 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
     if len(total) < FEWEST_ROWS:
         return {}
     rows = _some_rows(len(total))
-    names = [
-        name
-        for name, one in series.items()
-        if _at_steps_of(total, one) and np.isfinite(one.values[rows]).all()
-    ]
     whole = total.values[rows]
-    if (
-        not 1 < len(names) <= _MOST_TERMS
-        or len(rows) < _ROWS_PER_TERM * len(names)
-        or not np.isfinite(whole).all()
-    ):
+    beside = {
+        name: one.values[rows]
+        for name, one in series.items()
+        if one is not total and (one.steps is total.steps or np.array_equal(one.steps, total.steps))
+    }
+    finite = {name: term for name, term in beside.items() if np.isfinite(term).all()}
+    fits = 1 < len(finite) <= min(_MOST_TERMS, len(rows) // _ROWS_PER_TERM)
+    if not fits or not np.isfinite(whole).all():
         return {}
-    terms = np.column_stack([series[name].values[rows] for name in names])
-    alone = [_is_multiple(whole, term) for term in terms.T]
-    names, terms = (
-        [n for n, is_copy in zip(names, alone, strict=True) if not is_copy],
-        terms[:, ~np.array(alone)],
-    )
+    names = [name for name, term in finite.items() if not _is_multiple(whole, term)]
+    if not names:
+        return {}
+    terms = np.column_stack([finite[name] for name in names])
     kept = np.arange(len(names))
     for _ in range(2):  # once with all, once with those that matter
         if len(kept) < 2:
@@ -73,10 +69,10 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
         weights = _weights(whole, terms[:, kept])
         matter = np.mean(np.abs(terms[:, kept] * weights), axis=0) > _LEAST_SHARE * np.mean(np.abs(whole))
         last, kept = kept, kept[matter]
-    weights = _weights(whole, terms[:, kept])
-    if len(kept) < 2 or len(last) != len(kept) or (weights <= 0).any():
-        return {}
-    if not _are_equal(whole, terms[:, kept], weights):
+    terms = terms[:, kept]
+    weights = _weights(whole, terms)
+    settled = 2 <= len(kept) == len(last) and (weights > 0).all()
+    if not settled or not _are_equal(whole, terms, weights):
         return {}
     return {names[i]: float(weight) for i, weight in zip(kept, weights, strict=True)}
 
@@ -122,10 +118,6 @@ def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return np.unique(np.linspace(0, n - 1, min(n, _SAMPLED)).astype(np.intp))
 
 
-def _at_steps_of(total: Series, one: Series) -> bool:
-    return one is not total and (one.steps is total.steps or np.array_equal(one.steps, total.steps))
-
-
 def _in_unit_interval(one: Series) -> bool:
     some = one.values[_some_rows(len(one))] if len(one) >= FEWEST_ROWS else np.empty(0)
     return bool(len(some) and np.isfinite(some).all() and some.min() >= 0 and some.max() <= 1)
@@ -133,23 +125,11 @@ def _in_unit_interval(one: Series) -> bool:
 
 def _families(names: Sequence[str]) -> Iterator[list[str]]:
     """Groups of names that differ in their last part, their last word, their first word, or altogether."""
-    for key in (_but_last_part, _but_last_word, _but_first_word):
+    for differing in (r"[^/.:]+$", r"(?<=[_\W])[^\W_]+$|\d+$", r"^[^\W_]+(?=[_\W])"):
         groups: dict[str, list[str]] = {}
         for name in names:
-            groups.setdefault(key(name), []).append(name)
+            groups.setdefault(re.sub(differing, "", name), []).append(name)
         yield from groups.values()
-
-
-def _but_last_part(name: str) -> str:
-    return re.sub(r"[^/.:]+$", "", name)
-
-
-def _but_last_word(name: str) -> str:
-    return re.sub(r"(?<=[_\W])[^\W_]+$|\d+$", "", name)
-
-
-def _but_first_word(name: str) -> str:
-    return re.sub(r"^[^\W_]+(?=[_\W])", "", name)
 
 
 def _at_equal_steps(names: Sequence[str], series: Mapping[str, Series]) -> Iterator[tuple[str, ...]]:

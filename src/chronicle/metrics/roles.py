@@ -142,15 +142,12 @@ def _assigned(
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= given
-    return {
-        name: replace(
-            one,
-            role=roles[name],
-            unit=one.unit or unit_of(name, roles[name]),
-            dataset=dataset_of(name) if roles[name] is Role.DATASET_LOSS else "",
-        )
-        for name, one in series.items()
-    }
+    assigned = dict[str, Series]()
+    for name, one in series.items():
+        role, unit = roles[name], one.unit or unit_of(name, roles[name])
+        dataset = dataset_of(name) if role is Role.DATASET_LOSS else ""
+        assigned[name] = replace(one, role=role, unit=unit, dataset=dataset)
+    return assigned
 
 
 @dataclass(frozen=True)
@@ -167,13 +164,13 @@ def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
     undecided = {name: series[name] for name in open_names}
     found: dict[str, ByValues] = {}
     for family in shares({name: one for name, one in undecided.items() if role_of(name) is Role.OTHER}):
-        why = f"lies in [0, 1] and sums to one with {_listed(family)}"
+        listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
+        why = f"lies in [0, 1] and sums to one with {listed}"
         found |= {name: ByValues(Role.RATIO, why) for name in family}
     known = {name: one for name, one in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
-        weights = parts_of(
-            series[total], {n: one for n, one in (undecided | known).items() if n not in found}
-        )
+        beside = {n: one for n, one in (undecided | known).items() if n not in found}
+        weights = parts_of(series[total], beside)
         mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not known
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
         role = Role.DATASET_LOSS if mean else Role.PART_LOSS
@@ -188,17 +185,11 @@ def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
 @lru_cache(maxsize=16)
 def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of a log that decide nothing, and those that say that they are the whole loss."""
-    losses = [
-        name for name in names if role_of(name) is Role.LOSS and not re.search(aliases.AN_ERROR, plain(name))
-    ]
+    losses = [n for n in names if role_of(n) is Role.LOSS and not re.search(aliases.AN_ERROR, plain(n))]
     totals = tuple(name for name in losses if not words_of(plain(name)))
     in_part = set(losses) - set(totals)
     unknown = [name for name in names if role_of(name) is Role.OTHER or name in in_part]
     return tuple(unknown), totals
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
@@ -220,6 +211,10 @@ def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None
     return None
 
 
+def _named(roles: Mapping[str, Role], *wanted: Role) -> list[str]:
+    return [name for name, role in roles.items() if role in wanted]
+
+
 def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
     """Decides by the whole log what the losses with an unknown word in their name are.
 
@@ -227,15 +222,12 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     sets; one alone beside a total is a part. Where no total is logged, the parts are all there is to judge.
     """
     roles = dict(roles)
-    losses = [name for name, role in roles.items() if role is Role.LOSS and name not in given]
-    unknown = [name for name in losses if set(words_of(plain(name))) - aliases.COMPONENTS]
-    others = [name for name, role in roles.items() if role is Role.OTHER and name not in given]
-    parts = [name for name, role in roles.items() if role is Role.PART_LOSS]
-    total = len(unknown) < sum(role is Role.LOSS for role in roles.values())
-    known = sum(role is Role.DATASET_LOSS for role in roles.values())
-    if not parts and len(unknown) + known > 1:
+    losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
+    others = [name for name in _named(roles, Role.OTHER) if name not in given]
+    unknown = [n for n in losses if n not in given and set(words_of(plain(n))) - aliases.COMPONENTS]
+    if not parts and len(unknown) + len(_named(roles, Role.DATASET_LOSS)) > 1:
         roles |= dict.fromkeys(unknown, Role.DATASET_LOSS)
-    elif total:
+    elif len(unknown) < len(losses):
         roles |= dict.fromkeys(unknown, Role.PART_LOSS)
     if not parts:
         by_players = players(set(map(plain, others)))
@@ -252,26 +244,22 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     """Where a log has a reward, it is what the training is for, and the losses beside it are what it is made
     with: an agent may get better while they rise. Not where a preference is learned: there the rewards are
     read off the loss. A bare score is the objective where no losses stand beside it but an agent's."""
-    found = [name for name, role in roles.items() if role is Role.OBJECTIVE and name not in given]
+    found = [name for name in _named(roles, Role.OBJECTIVE) if name not in given]
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
         return dict(roles) | dict.fromkeys(found, Role.SCORE)
-    if not found and Role.OBJECTIVE not in given.values() and _of_an_agent(roles):
-        found = [n for n, role in roles.items() if role is Role.OTHER and plain(n) in aliases.BARE_SCORES]
+    losses = _named(roles, *LOSSES, Role.PART_LOSS)
+    of_an_agent = all(aliases.OF_AGENTS & set(words_of(plain(name))) for name in losses)
+    if not found and Role.OBJECTIVE not in given.values() and of_an_agent:
+        found = [name for name in _named(roles, Role.OTHER) if plain(name) in aliases.BARE_SCORES]
     if not found and Role.OBJECTIVE not in given.values():
         return dict(roles)
     whole = [name for name in found if aliases.OF_EPISODES & set(plain(name).split())]
     if whole:  # what an episode came to, not what a step or a part of it was worth
         roles = dict(roles) | dict.fromkeys(found, Role.SCORE)
         found = whole
-    steering = [n for n, role in roles.items() if role in (Role.LOSS, Role.DATASET_LOSS) and n not in given]
+    steering = [name for name in _named(roles, Role.LOSS, Role.DATASET_LOSS) if name not in given]
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(found, Role.OBJECTIVE)
     return _whole(roles, Role.OBJECTIVE, Role.SCORE)
-
-
-def _of_an_agent(roles: Mapping[str, Role]) -> bool:
-    """Whether all losses that are logged, if any, are those of an agent."""
-    losses = [name for name, role in roles.items() if role in (*LOSSES, Role.PART_LOSS)]
-    return all(aliases.OF_AGENTS & set(words_of(plain(name))) for name in losses)
 
 
 def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
@@ -295,11 +283,11 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     One that says it is of the training stays beside a loss of the validation alone. Of several kinds of
     errors the one that is logged first stands for the loss.
     """
-    judged = [name for name, role in roles.items() if role in (Role.LOSS, Role.VALIDATION_LOSS)]
+    judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS)
     errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name)) and name not in given]
     beside = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
-    parts = [name for name, role in roles.items() if role is Role.PART_LOSS]
-    beside |= {Role.LOSS for name in parts if aliases.STANDING & set(words_of(plain(name)))}
+    if any(aliases.STANDING & set(words_of(plain(name))) for name in _named(roles, Role.PART_LOSS)):
+        beside.add(Role.LOSS)
     if beside == {Role.VALIDATION_LOSS}:
         kept = [name for name in errors if aliases.OF_TRAINING & set(plain(name).split())]
     else:
@@ -314,11 +302,8 @@ def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list
 
     That is the first of those logged most often, one that tells a distance before others, an opponent's last.
     """
-    losses = [name for name, role in roles.items() if role is Role.LOSS]
-    if any(
-        role_of(name) not in (Role.OTHER, Role.PART_LOSS) or plain(name) in ("error", "err")
-        for name in losses
-    ):
+    losses = _named(roles, Role.LOSS)
+    if any(role_of(n) not in (Role.OTHER, Role.PART_LOSS) or plain(n) in ("error", "err") for n in losses):
         return []
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]

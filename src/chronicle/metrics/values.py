@@ -59,8 +59,8 @@ def clipped(text: str, longest: int) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """``1 attempt``, ``3 attempts``."""
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+    """``1 attempt``, ``3 attempts``, ``2 relaunches``."""
+    return f"{count(number)} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def instant(seconds: float | None) -> str:

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from chronicle.pages import experiments, lists
-from chronicle.pages.chronology import chronology, events_js, markdown
-from chronicle.pages.feeds import ATOM, JSON, atom, json_feed
+from chronicle.pages import chronology, lists
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
 from chronicle.pages.home import home
-from chronicle.pages.reviews import reviews
 from chronicle.pages.run_page import runs
 from chronicle.pages.search import guide_js, search_js
 from chronicle.pages.words import renderer
@@ -29,13 +26,12 @@ __all__ = [
     "load",
     "load_cases",
     "load_gallery",
-    "markdown",
     "pages",
 ]
 
 PAGE_KINDS = (
-    home, lists.browse, chronology, experiments.page, runs, lists.patterns, lists.cases, reviews,
-    lists.unreadable, lists.missing,
+    home, lists.browse, chronology.chronology, chronology.experiments_page, runs, lists.patterns,
+    lists.cases, lists.reviews, lists.unreadable, lists.missing,
 )  # fmt: skip
 
 
@@ -56,9 +52,9 @@ def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
 
     yield "assets/tokens.css", css()
     yield "assets/entries.js", lists.entries_js(site)
-    yield "assets/events.js", events_js(site)
-    yield ATOM, atom(site)
-    yield JSON, json_feed(site)
+    yield "assets/events.js", chronology.events_js(site)
+    yield chronology.ATOM, chronology.atom(site)
+    yield chronology.JSON, chronology.json_feed(site)
     yield "assets/search-runs.js", search_js(site)
     yield "assets/search-guide.js", guide_js(site, shipped("docs"))
     files: dict[str, Path] = {}

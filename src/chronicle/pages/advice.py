@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from chronicle.model import Event
 from chronicle.pages.gallery import Cause, PatternPage
-from chronicle.story.signs import WORDS
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,9 @@ def _told(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
     against += [sign for sign in cause.unless if seen[sign]]
     return Ranked(
         cause,
-        tuple(WORDS[sign][0] for sign in cause.when if seen[sign]),
-        tuple(WORDS[sign][0 if seen[sign] else 1] for sign in against),
-        tuple(dict.fromkeys(WORDS[sign][2] for sign in seen if seen[sign] is None and WORDS[sign][2])),
+        tuple(sign.holds for sign in cause.when if seen[sign]),
+        tuple(sign.holds if seen[sign] else sign.fails for sign in against),
+        tuple(dict.fromkeys(sign.needs for sign in seen if seen[sign] is None and sign.needs)),
     )
 
 

@@ -1,130 +1,68 @@
-"""The log over all runs: their events by month and day, newest first; as a page, as data, as Markdown."""
+"""The log over all runs: their events by month and day, newest first; as a page, as data, as Markdown, as
+feeds: Atom (RFC 4287) and JSON Feed 1.1. Beside it the table of what was tried, and what came of it.
+
+Ids of the feeds are UUIDs of the site's title, the run and the event, so that they outlive a move of the
+site. Without ``site_url`` links are relative in Atom, which allows that, and left out in JSON.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
 from itertools import groupby
+from uuid import NAMESPACE_URL, uuid5
+from xml.sax.saxutils import escape, quoteattr
 
-from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped, moment
-from chronicle.model import Entry, Event, EventKind
-from chronicle.pages.gallery import Page, Render, SiteData
-from chronicle.pages.words import address, hour, plain
-from chronicle.story import SAID
+from chronicle.metrics.values import clipped, level, moment
+from chronicle.model import Entry, EventKind, Join, JoinKind
+from chronicle.pages.gallery import Page, SiteData
+from chronicle.pages.happened import Happened
+from chronicle.pages.happened import rows as rows
+from chronicle.pages.words import Render, as_json, plain
 
 LISTED = 150  # rows of the list for browsers without scripts
+TRIED = 200  # rows of the table of experiments, the newest first
+MOST = 100  # events of a feed: a reader has fetched the older ones
+ATOM, JSON = "feed.xml", "feed.json"
 _LONGEST = 400  # characters of a sentence
-_QUIET = having(Trait.CALM | Trait.PROPERTY)
+_SET = (EventKind.SCHEDULE, EventKind.BATCH)
+_DONE, _WHY, _OUTCOME = ("tried", "decision"), ("hypothesis",), ("outcome", "lesson")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One event of the log: ``time`` as logged (empty: nobody knows), ``href`` from the root of the site."""
+class Experiment(Happened):
+    """What was done about an event, why, and what came of it; ``hours`` is empty where unknown."""
 
-    time: str
-    run: str
-    title: str
-    href: str
-    event: Event
-
-    @property
-    def day(self) -> str:
-        return self.time[:10]
-
-    @property
-    def hour(self) -> str:
-        """``14:52Z``; ``day only`` where no more is known."""
-        return hour(self.time) or ("day only" if self.time else "no date")
-
-    @property
-    def said(self) -> bool:
-        """Whether somebody said it."""
-        return bool(said(self.event))
-
-    @property
-    def kind(self) -> str:
-        """What the filter calls it: a note by what it is, everything else by its kind."""
-        return said(self.event) or self.event.kind.value
-
-
-def said(event: Event) -> str:
-    """What kind of note an event is, ``decision``; empty where nobody said it."""
-    if event.kind is EventKind.NOTE:
-        return event.title.lower()
-    return event.kind.value if event.kind in SAID else ""
-
-
-def rows_of(site: SiteData) -> list[Row]:
-    """All events of all runs that have a date, newest first; of a run without dates its end."""
-    return rows(site.entries)
-
-
-def rows(entries: Iterable[Entry]) -> list[Row]:
-    """The rows of entries, newest first, those without a date last."""
-    found = [row for entry in entries for row in _rows(entry)]
-    dated = [row for row in found if row.time]
-    dated.sort(key=lambda row: moment(row.time), reverse=True)
-    return dated + [row for row in found if not row.time]
-
-
-def _rows(entry: Entry) -> Iterator[Row]:
-    events = [event for event in entry.events if not set(event.patterns) & _QUIET]
-    dated = [event for event in events if event.time]
-    ended = {event.time[:10] for event in dated if event.kind is EventKind.END}
-    # A run of one day is told by its end: where it began says nothing more.
-    dated = [event for event in dated if event.kind is not EventKind.LAUNCH or event.time[:10] not in ended]
-    if not dated:
-        dated = [event for event in events if event.kind is EventKind.END]
-    folder = f"runs/{address(entry.run_id)}/index.html"
-    for event in reversed(dated):
-        yield Row(event.time, entry.run_id, entry.title or entry.run_id, f"{folder}#{event.id}", event)
-
-
-def last_time(entry: Entry) -> str:
-    """The time of the last thing that a run's logs tell, as it stands there; empty where they have none."""
-    return max((event.time for event in entry.events if not said(event)), key=moment, default="")
+    done: tuple[str, ...]
+    why: tuple[str, ...]
+    outcome: tuple[str, ...]
+    hours: str
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
     """chronicle.md: the newest rows as a list, and the place where all of them are filtered."""
-    listed = rows_of(site)
-    values = {
-        "base": "",
-        "months": by_month(listed[:LISTED]),
-        "shown": min(len(listed), LISTED),
-        "all": len(listed),
-    }
+    newest = site.happened[:LISTED]
+    values = {"months": by_month(newest), "shown": len(newest), "all": len(site.happened)}
     yield Page("chronicle.md", render("chronicle.md.j2", values))
 
 
-def by_month(listed: Iterable[Row]) -> list[tuple[str, list[tuple[str, list[Row]]]]]:
+def by_month(listed: Iterable[Happened]) -> list[tuple[str, list[tuple[str, list[Happened]]]]]:
     """Months, in them days, in them rows, all in the order given."""
     months = []
     for month, in_month in groupby(listed, lambda row: row.day[:7]):
         days = [(day_words(day), list(same)) for day, same in groupby(in_month, lambda row: row.day)]
-        months.append((month_words(month), days))
+        months.append((day_words(f"{month}-01", "{0:%B %Y}") or "No date", days))
     return months
 
 
-def month_words(month: str) -> str:
-    """``2026-11`` as ``November 2026``."""
+def day_words(day: str, form: str = "{0.day} {0:%B}") -> str:
+    """``2026-11-05`` as ``5 November``; empty where it is no day."""
     try:
-        return f"{datetime.fromisoformat(f'{month}-01'):%B %Y}"
-    except ValueError:
-        return "No date"
-
-
-def day_words(day: str) -> str:
-    """``2026-11-05`` as ``5 November``."""
-    try:
-        date = datetime.fromisoformat(day)
+        return form.format(datetime.fromisoformat(day))
     except ValueError:
         return ""
-    return f"{date.day} {date:%B}"
 
 
 def events_js(site: SiteData) -> str:
@@ -132,28 +70,54 @@ def events_js(site: SiteData) -> str:
 
     time, kind, verdict, mark, title, sentence, who, run, title of the run, href
     """
-    compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
-    lines = ",\n".join(compact(_data(row)) for row in rows_of(site))
+    lines = ",\n".join(as_json([plain(text) for text in _data(row)]) for row in site.happened)
     return f"window.chronicleEvents = [\n{lines}\n];\n"
 
 
-def _data(row: Row) -> list[str]:
+def _data(row: Happened) -> tuple[str, ...]:
     event = row.event
     sentence = clipped(plain(event.sentence), _LONGEST)
-    verdict = event.verdict.value if event.verdict else ""
-    said = [
-        row.time,
-        row.kind,
-        verdict,
-        event.mark,
-        event.title,
-        sentence,
-        event.who,
-        row.run,
-        row.title,
-        row.href,
-    ]
-    return [plain(text) for text in said]
+    about = event.verdict or "", event.mark, event.title, sentence, event.who
+    return row.time, row.kind, *about, row.run, row.title, row.href
+
+
+def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
+    """experiments.md: the table over all runs, the newest first."""
+    tried = [row for entry in site.entries for row in experiments(entry)]
+    tried.sort(key=lambda row: -moment(row.time))
+    values = {"rows": tried[:TRIED], "more": len(tried[TRIED:])}
+    yield Page("experiments.md", render("experiments.md.j2", values))
+
+
+def experiments(entry: Entry) -> Iterator[Experiment]:
+    """The experiments of a run in the order of its events.
+
+    They are restarts that went back or at which something changed, changes of schedule and batch, and what
+    somebody noted as tried, decided, supposed or come out; each with the notes that speak of it.
+    """
+    joins = {f"{join.kind.value}-a{join.after + 1}": join for join in entry.diagnosis.joins}
+    for event in entry.events:
+        row, join = Happened(entry, event), joins.get(event.id)
+        spoken = [row, *(Happened(entry, note) for note in row.notes)]
+        said = [(one.said, one.event.sentence) for one in spoken if one.said in (*_DONE, *_WHY, *_OUTCOME)]
+        changed = event.kind in _SET or (
+            join is not None and bool(join.changes or join.kind is not JoinKind.RESUME)
+        )
+        if event.of or not (said or changed):
+            continue
+        done, why, outcome = (
+            [text for kind, text in said if kind in kinds] for kinds in (_DONE, _WHY, _OUTCOME)
+        )
+        done = [event.sentence] * changed + done
+        why = [event.sentence] * (event.kind is EventKind.FINDING) + why
+        outcome = outcome or [row.after] * bool(row.after)
+        yield Experiment(entry, event, tuple(done), tuple(why), tuple(outcome), _hours(join))
+
+
+def _hours(join: Join | None) -> str:
+    """Hours that a restart cost: those trained and discarded, and those until it went on."""
+    seconds = (join.evidence.get("discarded_s") or 0.0) + (join.gap_s or 0.0) if join else 0.0
+    return "" if not seconds else level(seconds / 3600) if seconds >= 36 else "< 0.01"
 
 
 def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
@@ -163,18 +127,84 @@ def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
     for month, days in by_month(kept):
         lines += [f"## {month}", ""]
         for day, same in days:
-            lines += [f"### {day}", ""]
-            lines += [f"- {_markdown_row(row)}" for row in same]
-            lines.append("")
+            lines += [f"### {day}", "", *(f"- {_markdown_row(row)}" for row in same), ""]
     return "\n".join(lines) if kept else "# Chronicle\n\nNo dated event.\n"
 
 
-def _markdown_row(row: Row) -> str:
+def _markdown_row(row: Happened) -> str:
     event = row.event
-    who = f", {event.who}" if event.who else ""
-    where = _escaped(f"{row.title}{who}")
-    return f"{row.hour} **{_escaped(event.title)}** ({where}): {_escaped(event.sentence)}"
+    title, where, sentence = (
+        "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in plain(text))
+        for text in (event.title, row.title + (f", {event.who}" if event.who else ""), event.sentence)
+    )
+    return f"{row.hour} **{title}** ({where}): {sentence}"
 
 
-def _escaped(text: str) -> str:
-    return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in plain(text))
+def atom(site: SiteData) -> str:
+    """The Atom feed; it has no entry where no event has a time."""
+    items, title = list(_items(site)), escape(plain(site.title))
+    newest = items[0]["time"] if items else _time(0.0)
+    home = f"<link rel='alternate' href={quoteattr(site.site_url or './')}/>"
+    own = f"<link rel='self' href={quoteattr(site.site_url + ATOM)}/>" if site.site_url else ""
+    entries = (
+        "<entry><id>{id}</id><title>{title}</title><updated>{time}</updated>"
+        "<link href={href}/>{author}<category term={kind}/><content>{text}</content></entry>".format(
+            **{name: escape(value) for name, value in item.items()}
+            | {name: quoteattr(item[name]) for name in ("href", "kind")},
+            author=f"<author><name>{escape(item['who'])}</name></author>" if item["who"] else "",
+        )
+        for item in items
+    )
+    return "\n".join([
+        '<?xml version="1.0" encoding="utf-8"?>',
+        '<feed xmlns="http://www.w3.org/2005/Atom">',
+        f"<id>{_id(site, '')}</id><title>{title}</title><updated>{newest}</updated>",
+        f"{home}{own}<author><name>{title}</name></author><generator>chronicle</generator>",
+        *entries,
+        "</feed>\n",
+    ])  # fmt: skip
+
+
+def json_feed(site: SiteData) -> str:
+    """The JSON feed of the same events."""
+    addresses = {"home_page_url": site.site_url, "feed_url": site.site_url + JSON}
+    said = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": plain(site.title),
+        **(addresses if site.site_url else {}),
+        "items": [
+            {
+                "id": item["id"],
+                **({"url": item["href"]} if site.site_url else {}),
+                "title": item["title"],
+                "content_text": item["text"],
+                "date_published": item["time"],
+                **({"authors": [{"name": item["who"]}]} if item["who"] else {}),
+                "tags": [item["kind"]],
+            }
+            for item in _items(site)
+        ],
+    }
+    return json.dumps(said, ensure_ascii=False, indent=1) + "\n"
+
+
+def _items(site: SiteData) -> Iterator[dict[str, str]]:
+    """What both feeds say of their events."""
+    for row in [row for row in site.happened if moment(row.time)][:MOST]:
+        yield {
+            "id": _id(site, row.href),
+            "title": plain(f"{row.event.title}: {row.title}"),
+            "time": _time(moment(row.time)),
+            "href": site.site_url + row.href,
+            "who": plain(row.event.who),
+            "kind": plain(row.kind),
+            "text": plain(row.event.sentence),
+        }
+
+
+def _id(site: SiteData, href: str) -> str:
+    return f"urn:uuid:{uuid5(NAMESPACE_URL, f'{plain(site.title)} {href}')}"
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

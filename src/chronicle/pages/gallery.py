@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +13,9 @@ from typing import Any, Literal, TypeVar
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.errors import ConfigError
 from chronicle.model import Entry, Verdict
+from chronicle.pages.happened import Happened, rows
 from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, from_table
-
-Render = Callable[[str, Mapping[str, Any]], str]
-"""Renders the template of a name with the values given."""
 
 P = TypeVar("P", "PatternPage", "Case")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)(.*)", re.S)
@@ -137,9 +136,10 @@ class Case:
 class SiteData:
     """All that the pages show. ``unreadable`` holds (log or run, what is wrong with it).
 
+    Entries need no more than `chronicle.pages.happened.listed` leaves of them: ``whole`` gives all of one.
     ``site_url`` and ``edit_url`` are those of chronicle.toml; both end in a slash, or are empty.
-    ``known`` has a hash of each entry by its run, with all else that a page is rendered with; ``standing``
-    has the pages there are, with what they were made of. Without the two every page is rendered.
+    ``known`` has a hash of each entry by its run, ``shared`` one of all else that pages are rendered with;
+    ``standing`` has the pages there are, with what they were made of. Without them every page is rendered.
     """
 
     entries: Sequence[Entry]
@@ -151,7 +151,9 @@ class SiteData:
     site_url: str = ""
     edit_url: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
+    shared: str = ""
     standing: Mapping[str, str] = field(default_factory=dict)
+    whole: Callable[[Entry], Entry] = lambda entry: entry
 
     @cached_property
     def page_of(self) -> Mapping[str, PatternPage]:
@@ -162,6 +164,11 @@ class SiteData:
         return {entry.run_id: entry for entry in self.entries}
 
     @cached_property
+    def happened(self) -> Sequence[Happened]:
+        """The log over all runs, newest first."""
+        return rows(self.entries)
+
+    @cached_property
     def showing(self) -> Mapping[str, Sequence[Entry]]:
         """Entries by the pattern they show, in the order of the entries."""
         shown: dict[str, list[Entry]] = {}
@@ -170,13 +177,19 @@ class SiteData:
                 shown.setdefault(pattern, []).append(entry)
         return shown
 
+    def page(self, path: str, told: object, text: Callable[[], str]) -> Page:
+        """The page at ``path``: its text is asked for unless it stands there, made of what is ``told``."""
+        of = f"{self.shared}{told}".encode("utf-8", "surrogatepass")
+        made_of = hashlib.sha256(of).hexdigest() if self.shared and told else ""
+        stands = made_of and self.standing.get(path) == made_of
+        return Page(path, None if stands else text(), made_of)
+
     def pattern(self, pattern: str) -> tuple[str, Verdict]:
         """Title and verdict of a pattern, by its page or the fixed list; its id, and worrying, if neither."""
         known = self.page_of.get(pattern) or BY_ID.get(pattern)
         return (known.title, known.verdict) if known else (pattern, Verdict.WORRYING)
 
     def pattern_title(self, pattern: str) -> str:
-        """The title alone."""
         return self.pattern(pattern)[0]
 
 

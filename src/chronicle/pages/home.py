@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import moment
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
-from chronicle.pages.chronology import Row, day_words, last_time, rows_of
-from chronicle.pages.gallery import Page, Render, SiteData
-from chronicle.pages.lists import Card, card, columns, figure
-from chronicle.pages.reviews import has_reviews
-from chronicle.pages.words import address
+from chronicle.pages.chronology import day_words
+from chronicle.pages.gallery import Page, SiteData
+from chronicle.pages.happened import Happened, figure, last_time
+from chronicle.pages.lists import Card, card, columns, has_reviews
+from chronicle.pages.words import Render, place
 from chronicle.story import CANNOT_TELL, deciding
 from chronicle.workspace.config import WorkspaceConfig
 
@@ -26,20 +26,21 @@ _CALM = having(Trait.CALM)
 def home(site: SiteData, render: Render) -> Iterator[Page]:
     """index.md. All that is relative to a time is so to the newest event, so that a build can be repeated."""
     tally = Counter(entry.badge for entry in site.entries)
-    teaching = _teaches(site)
+    specimens = {run_id for page in site.patterns for run_id in page.specimens}
+    # The reference gallery: nobody gave it a title, and the pattern pages show its runs.
+    teaching = site.title == WorkspaceConfig.title and not specimens.isdisjoint(site.entry_of)
     shown = hero(site) if teaching else None
     urgent = [entry for entry in site.entries if needs_attention(entry)]
     urgent.sort(key=lambda entry: (_ASKS.index(entry.badge), -moment(last_time(entry))))
-    news, more = week(rows_of(site))
+    news, more = week(site.happened)
     values = {
-        "base": "",
         "site": site,
         "teaching": teaching,
         "tally": [(badge, tally[badge]) for badge in (*VERDICTS, CANNOT_TELL) if tally[badge]],
         "hero": shown,
         "hero_card": card(shown) if shown else None,
         "figure": figure(shown, "whole") if shown else None,
-        "folder": f"runs/{address(shown.run_id)}/" if shown else "",
+        "folder": place(shown.run_id).removesuffix("index.html") if shown else "",
         "attention": [card(entry) for entry in urgent[:ATTENTION]],
         "urgent": len(urgent),
         "news": news,
@@ -48,16 +49,9 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
         "training": [] if teaching else [card(entry) for entry in in_training(site.entries)],
         "shelves": [] if teaching else shelves(site.entries),
         "reviewed": has_reviews(site),
-        "columns": columns(site, seen=True),
-        "unseen": columns(site, seen=False),
+        **columns(site),
     }
     yield Page("index.md", render("home.md.j2", values))
-
-
-def _teaches(site: SiteData) -> bool:
-    """Whether this is the reference gallery: nobody gave it a title, and the pattern pages show its runs."""
-    specimens = (run_id for page in site.patterns for run_id in page.specimens)
-    return site.title == WorkspaceConfig().title and any(run_id in site.entry_of for run_id in specimens)
 
 
 def needs_attention(entry: Entry) -> bool:
@@ -70,7 +64,7 @@ def needs_attention(entry: Entry) -> bool:
     return not any(not event.time or event.time[:10] >= grave for event in (*decided, *reviewed))
 
 
-def week(rows: Sequence[Row]) -> tuple[list[Row], int]:
+def week(rows: Sequence[Happened]) -> tuple[list[Happened], int]:
     """What happened in the seven days up to the newest event, newest first; and how much more than that."""
     dated = [row for row in rows if row.time]
     since = moment(dated[0].time) - 7 * _DAY_S if dated else 0.0
@@ -80,10 +74,9 @@ def week(rows: Sequence[Row]) -> tuple[list[Row], int]:
 
 def in_training(entries: Sequence[Entry]) -> list[Entry]:
     """Runs whose log tells of no end and goes on to within a day of the newest log there is."""
-    ends = {entry.run_id: _end(entry) for entry in entries}
-    newest = max((moment(end.time) for end in ends.values() if end), default=0.0)
-    open_ones = [e for e in entries if (end := ends[e.run_id]) and end.ending in _OPEN_ENDS]
-    return [e for e in open_ones if newest - moment(ends[e.run_id].time) <= _DAY_S]  # type: ignore[union-attr]
+    ends = [(entry, end) for entry in entries if (end := _end(entry))]
+    newest = max((moment(end.time) for _, end in ends), default=0.0)
+    return [entry for entry, end in ends if end.ending in _OPEN_ENDS and newest - moment(end.time) <= _DAY_S]
 
 
 def _end(entry: Entry) -> Event | None:

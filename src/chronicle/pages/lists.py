@@ -1,27 +1,31 @@
-"""Pages that list runs: Browse, patterns, cases, unreadable logs; and a run as a card."""
+"""Pages that list runs: Browse, patterns, cases, reviews, unreadable logs; and a run as a card."""
 
 from __future__ import annotations
 
-import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from chronicle.metrics.values import clipped, plural, value_words
-from chronicle.model import VERDICTS, Entry, Figure, Verdict
-from chronicle.pages import schematic
-from chronicle.pages.chronology import last_time
-from chronicle.pages.gallery import Page, PatternPage, Render, SiteData
+from chronicle.classify.patterns import BY_ID
+from chronicle.metrics.values import clipped, moment, plural, value_words
+from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
+from chronicle.pages.gallery import Page, PatternPage, SiteData
+from chronicle.pages.happened import Happened, figure, last_time
 from chronicle.pages.precedents import precedents, statistics
-from chronicle.pages.sketches import SHAPES
-from chronicle.pages.words import Html, address, plain
+from chronicle.pages.words import Html, Render, as_json, place, plain
 from chronicle.story import card as told
+from chronicle.story import deciding
+from chronicle.workspace.folders import shipped
+from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
 SHOWN = 5  # events of this archive on a pattern's page
 LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
+Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
+"""Of each verdict the pages of patterns, with what each says first, and how many runs show it."""
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 
 
@@ -37,24 +41,11 @@ class Card:
     thumb: str
 
 
-@dataclass(frozen=True)
-class Item:
-    """A pattern in a list: its page relative to the site's root, what it says, how many runs show it."""
-
-    id: str
-    href: str
-    title: str
-    gist: str
-    runs: int
-
-
 def browse(site: SiteData, render: Render) -> Iterator[Page]:
     """browse.md: cards with facets, and plain lists where scripts do not run, on as many pages as needed."""
-    ranked = _worst_first(site)
+    ranked = worst_first(site)
     parts = [ranked[i : i + LISTED] for i in range(0, len(ranked), LISTED)] or [[]]
-    numbers = [
-        (number, f"browse-{number}" if number > 1 else "browse") for number in range(1, len(parts) + 1)
-    ]
+    numbers = [(i, f"browse-{i}" if i > 1 else "browse") for i in range(1, len(parts) + 1)]
     for (number, name), part in zip(numbers, parts, strict=True):
         groups = [(badge, list(cards)) for badge, cards in groupby(map(card, part), lambda c: c.verdict)]
         values = {"number": number, "parts": numbers, "groups": groups, "runs": len(ranked)}
@@ -64,10 +55,26 @@ def browse(site: SiteData, render: Render) -> Iterator[Page]:
 
 def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
-    values = {"base": "../", "columns": columns(site, seen=True), "unseen": columns(site, seen=False)}
-    yield Page("patterns/index.md", render("patterns.md.j2", values))
+    yield Page("patterns/index.md", render("patterns.md.j2", {"base": "../", **columns(site)}))
     for page in site.patterns:
-        yield Page(f"patterns/{page.id}.md", render("pattern.md.j2", _pattern_values(site, page)))
+        found, cards = precedents(site, page.id), _cards_of(site, page.specimens)
+        numbers, runs = list(statistics(site, page.id, found)), len(site.showing.get(page.id, ()))
+        values = {
+            "base": "../",
+            "site": site,
+            "page": page,
+            "body": Html(_linked(page.body, "")),
+            "drawing": Html(_drawing(page.id, "wide") + _drawing(page.id, "narrow")),
+            "alike": [(_drawing(other.pattern, "small"), other) for other in page.lookalikes],
+            "own_drawing": _drawing(page.id, "small"),
+            "specimens": cards,
+            "events": found[:SHOWN],
+            "numbers": numbers,
+            "runs": runs,
+        }
+        told = cards, [one.told for one in found[:SHOWN]], numbers, runs
+        text = partial(render, "pattern.md.j2", values)
+        yield site.page(f"patterns/{page.id}.md", told, text)
 
 
 def cases(site: SiteData, render: Render) -> Iterator[Page]:
@@ -76,27 +83,68 @@ def cases(site: SiteData, render: Render) -> Iterator[Page]:
         return
     yield Page("cases/index.md", render("cases.md.j2", {"base": "../", "cases": site.cases}))
     for case in site.cases:
-        runs = [card(site.entry_of[run_id]) for run_id in case.runs if run_id in site.entry_of]
-        body = Html(_linked(case.body, "../patterns/"))
+        body, runs = Html(_linked(case.body, "../patterns/")), _cards_of(site, case.runs)
         values = {"base": "../", "site": site, "case": case, "body": body, "runs": runs}
         yield Page(f"cases/{case.id}.md", render("case.md.j2", values))
 
 
+def reviews(site: SiteData, render: Render) -> Iterator[Page]:
+    """reviews.md: what people judged, disagreements first; only where they did."""
+    if not has_reviews(site):
+        return
+    runs = [
+        (entry, review, said, said is entry.diagnosis.verdict)
+        for entry in site.entries
+        if (review := last_review(entry.notes)) and (said := verdict_of(review))
+    ]
+    runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
+    stances = [
+        (finding, said, said.title.lower() == STANCES[0])
+        for entry in site.entries
+        for finding, said in _stances(entry)
+    ]
+    stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
+    tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
+    judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
+    values = {
+        "runs": runs[:LISTED],
+        "reviewed": len(runs),
+        "disagreements": sum(not agrees for *_, agrees in runs),
+        "stances": stances[:LISTED],
+        "judged": len(stances),
+        "confirmed": sum(confirms for *_, confirms in stances),
+        "patterns": [(p, site.pattern_title(p), tally[p, True], tally[p, False]) for p in judged],
+    }
+    yield Page("reviews.md", render("reviews.md.j2", values))
+
+
+def has_reviews(site: SiteData) -> bool:
+    """Whether anybody has reviewed anything."""
+    return any(e.kind is EventKind.REVIEW for entry in site.entries for e in entry.events)
+
+
+def _stances(entry: Entry) -> Iterator[tuple[Happened, Event]]:
+    """The findings that people confirmed or disputed, each with the last word on it."""
+    findings = {event.id: event for event in entry.events if event.patterns}
+    said = sorted(entry.events, key=lambda event: moment(event.time))
+    last = {e.of: e for e in said if e.kind is EventKind.REVIEW and e.of in findings}
+    yield from ((Happened(entry, findings[of]), event) for of, event in last.items())
+
+
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
     """unreadable.md: logs that nothing could be made of, and what to do; only where there are some."""
-    if not site.unreadable:
-        return
-    rows = [
-        (name, problem, f"runs/{address(name)}/index.html" if name in site.entry_of else "")
-        for name, problem in site.unreadable[:LISTED]
-    ]
-    values = {"base": "", "rows": rows, "more": max(0, len(site.unreadable) - LISTED)}
-    yield Page("unreadable.md", render("unreadable.md.j2", values))
+    if site.unreadable:
+        rows = [
+            (name, problem, place(name) if name in site.entry_of else "")
+            for name, problem in site.unreadable[:LISTED]
+        ]
+        values = {"rows": rows, "more": max(0, len(site.unreadable) - LISTED)}
+        yield Page("unreadable.md", render("unreadable.md.j2", values))
 
 
 def missing(site: SiteData, render: Render) -> Iterator[Page]:
     """404.md: what a server shows in the place of a page that is not there; it works from disk too."""
-    yield Page("404.md", render("404.md.j2", {"base": "", "site": site}))
+    yield Page("404.md", render("404.md.j2", {"site": site}))
 
 
 def entries_js(site: SiteData) -> str:
@@ -106,53 +154,18 @@ def entries_js(site: SiteData) -> str:
     day, steps discarded, facts of run.toml as name and value
     """
     names = {pattern: plain(site.pattern_title(pattern)) for pattern in sorted(site.showing)}
-    compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
-    rows = ",\n".join(compact(_row(entry)) for entry in _worst_first(site))
-    return f"window.chroniclePatterns = {compact(names)};\nwindow.chronicleEntries = [\n{rows}\n];\n"
+    rows = ",\n".join(as_json(_row(entry)) for entry in worst_first(site))
+    return f"window.chroniclePatterns = {as_json(names)};\nwindow.chronicleEntries = [\n{rows}\n];\n"
 
 
-def card(entry: Entry) -> Card:
-    """The card of a run."""
-    thumb = figure(entry, "thumb")
-    path = next(iter(thumb.files.values()))[0] if thumb else ""
-    folder, project = f"runs/{address(entry.run_id)}", _caption(str(entry.about.get("project", "")))
-    return Card(
-        href=f"{folder}/index.html",
-        title=_caption(entry.title or entry.run_id),
-        verdict=entry.badge,
-        measure=_caption(told(entry.events, entry.verdict)),
-        meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(points(entry), "point")))),
-        thumb=f"{folder}/{path}" if path else "",
-    )
+def worst_first(site: SiteData) -> list[Entry]:
+    """The entries in the order of Browse: by verdict, then by the severity of what decides it."""
 
+    def rank(entry: Entry) -> tuple[int, bool, float]:
+        severity = max((event.severity for event in deciding(entry.events, entry.verdict)), default=0.0)
+        return -entry.verdict.rank, entry.badge != entry.verdict, -severity
 
-def points(entry: Entry) -> int:
-    """Points logged, over all metrics and attempts."""
-    return sum(int(row.get("points") or 0) for row in entry.metrics)
-
-
-def figure(entry: Entry, name: str) -> Figure | None:
-    """The figure of a name, if it was drawn."""
-    return next((f for f in entry.figures if f.name == name), None)
-
-
-def columns(site: SiteData, *, seen: bool) -> list[tuple[Verdict, list[Item]]]:
-    """Patterns that runs show, by verdict, the most frequent first; or those that none does."""
-    items: dict[Verdict, list[Item]] = {verdict: [] for verdict in VERDICTS}
-    for page in site.patterns:
-        gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
-        if bool(runs) is seen:
-            items[page.verdict].append(Item(page.id, f"patterns/{page.id}.html", page.title, gist, runs))
-    return [(verdict, sorted(listed, key=lambda item: -item.runs)) for verdict, listed in items.items()]
-
-
-def drawing(size: str, pattern: str | None) -> Html | None:
-    """The schematic of a pattern as SVG, ``main`` or ``small``; None for a pattern that has none."""
-    return Html(getattr(schematic, size)(pattern)) if pattern in SHAPES else None
-
-
-def _worst_first(site: SiteData) -> list[Entry]:
-    return sorted(site.entries, key=lambda entry: -entry.verdict.rank)
+    return sorted(site.entries, key=rank)
 
 
 def _row(entry: Entry) -> list[object]:
@@ -165,7 +178,7 @@ def _row(entry: Entry) -> list[object]:
         plain(entry.about.get("project") or "no project"),
         sorted({join.kind.value for join in entry.diagnosis.joins}) or ["none logged"],
         "synthetic" if entry.about.get("synthetic") else plain(entry.about.get("data") or "log"),
-        points(entry),
+        _points(entry),
         shown.measure,
         shown.meta,
         shown.href,
@@ -176,21 +189,45 @@ def _row(entry: Entry) -> list[object]:
     ]
 
 
-def _pattern_values(site: SiteData, page: PatternPage) -> dict[str, object]:
-    found = precedents(site, page.id)
-    return {
-        "base": "../",
-        "site": site,
-        "page": page,
-        "body": Html(_linked(page.body, "")),
-        "drawing": drawing("main", page.id),
-        "alike": [(drawing("small", other.pattern), other) for other in page.lookalikes],
-        "own_drawing": drawing("small", page.id),
-        "specimens": [card(site.entry_of[run_id]) for run_id in page.specimens if run_id in site.entry_of],
-        "events": found[:SHOWN],
-        "numbers": list(statistics(site, page.id, found)),
-        "runs": len(site.showing.get(page.id, ())),
+def card(entry: Entry) -> Card:
+    """The card of a run."""
+    thumb, page = figure(entry, "thumb"), place(entry.run_id)
+    path = next(iter(thumb.files.values()))[0] if thumb else ""
+    project = _caption(str(entry.about.get("project", "")))
+    return Card(
+        href=page,
+        title=_caption(entry.title or entry.run_id),
+        verdict=entry.badge,
+        measure=_caption(told(entry.events, entry.verdict)),
+        meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(_points(entry), "point")))),
+        thumb=page.replace("index.html", path) if path else "",
+    )
+
+
+def _cards_of(site: SiteData, run_ids: tuple[str, ...]) -> list[Card]:
+    return [card(site.entry_of[run_id]) for run_id in run_ids if run_id in site.entry_of]
+
+
+def _points(entry: Entry) -> int:
+    """Points logged, over all metrics and attempts."""
+    return sum(int(row.get("points") or 0) for row in entry.metrics)
+
+
+def columns(site: SiteData) -> dict[str, Columns]:
+    """Patterns that runs show, by verdict, the most frequent first; and ``unseen`` those that none does."""
+    items: dict[str, Columns] = {
+        name: [(verdict, []) for verdict in VERDICTS] for name in ("columns", "unseen")
     }
+    for page in sorted(site.patterns, key=lambda page: -len(site.showing.get(page.id, ()))):
+        gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
+        dict(items["columns" if runs else "unseen"])[page.verdict].append((page, gist, runs))
+    return items
+
+
+def _drawing(pattern: str | None, size: str) -> Html:
+    """The schematic of a pattern as SVG, "wide", "narrow" or "small"; nothing for a pattern that has none."""
+    file = shipped("gallery") / "sketches" / f"{pattern}-{size}.svg"
+    return Html(file.read_text("utf-8") if pattern in BY_ID else "")
 
 
 def _linked(body: str, patterns: str) -> str:

@@ -1,54 +1,33 @@
-"""What this archive knows of a pattern: its events, what was done about each, how it ended, and how often."""
+"""What this archive knows of a pattern: its events, those that somebody spoke of first, and how often."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import count, moment
-from chronicle.model import Entry, Event, EventKind
-from chronicle.pages.experiments import sequel, spoken
+from chronicle.model import EventKind
 from chronicle.pages.gallery import SiteData
-from chronicle.pages.words import address
+from chronicle.pages.happened import Happened
 
 FEWEST = 5  # of fewer nothing is counted: an interval over them says nothing
 _WHOLE = having(Trait.WHOLE_RUN | Trait.CALM | Trait.PROPERTY)  # these have no end of their own
 _Z = 1.96  # of a normal distribution, for an interval of 95 %
 
 
-@dataclass(frozen=True)
-class Precedent:
-    """An event of a run, what people said of it, and what came after it."""
-
-    entry: Entry
-    event: Event
-    said: tuple[Event, ...]
-    after: str
-
-    @property
-    def href(self) -> str:
-        return f"runs/{address(self.entry.run_id)}/index.html#{self.event.id}"
-
-    @property
-    def told(self) -> tuple[object, ...]:
-        """All that a page shows of it."""
-        return self.href, self.entry.title, self.event, self.said, self.after
-
-
-def precedents(site: SiteData, pattern: str) -> list[Precedent]:
+def precedents(site: SiteData, pattern: str) -> list[Happened]:
     """The events that a pattern names: those that somebody spoke of first, then the newest."""
     found = [
-        Precedent(entry, event, tuple(spoken(entry, event)), sequel(entry.events[place + 1 :], event))
+        Happened(entry, event)
         for entry in site.showing.get(pattern, ())
-        for place, event in enumerate(entry.events)
+        for event in entry.events
         if event.kind is EventKind.FINDING and event.patterns[:1] == (pattern,)
     ]
-    return sorted(found, key=lambda one: (not one.said, -moment(one.event.time)))
+    return sorted(found, key=lambda one: (not one.notes, -moment(one.time)))
 
 
-def statistics(site: SiteData, pattern: str, found: Sequence[Precedent]) -> Iterator[str]:
+def statistics(site: SiteData, pattern: str, found: Sequence[Happened]) -> Iterator[str]:
     """Sentences about a pattern in this archive, each with its n and an interval of 95 %."""
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
     if shown and runs >= FEWEST:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
-from hashlib import sha256
 from itertools import islice
 
 from chronicle.classify.patterns import PATTERNS, Trait, having
 from chronicle.classify.restarts import lettered, restart
 from chronicle.metrics.values import clipped
-from chronicle.model import Entry, Event, Figure, Finding, Verdict
+from chronicle.model import Entry, Event, Finding, Verdict
 from chronicle.pages import words
 from chronicle.pages.advice import Advice, advice
-from chronicle.pages.gallery import Page, Render, SiteData
-from chronicle.pages.lists import figure
-from chronicle.pages.precedents import Precedent, precedents
-from chronicle.pages.words import slug
+from chronicle.pages.gallery import Page, SiteData
+from chronicle.pages.happened import Happened, figure
+from chronicle.pages.precedents import precedents
+from chronicle.pages.words import Render, slug
 from chronicle.story import deciding, gravest
 from chronicle.workspace.notes import last_review
 
@@ -29,34 +27,28 @@ ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "lice
 DESCRIBED = 200  # characters that a preview of a link shows
 
 
-@dataclass(frozen=True)
-class Told:
-    """An event as the page shows it: with its zoom, and the notes that speak of it."""
-
-    event: Event
-    zoom: Figure | None
-    notes: tuple[Event, ...]
-
-
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
     """One page a run: made of its entry, and of events of other runs that have the same name."""
     of = cache(partial(precedents, site))
     for entry in site.entries:
         path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_elsewhere(entry, of))
-        known, told = site.known.get(entry.run_id), [one.told for one in alike]
-        made_of = sha256(f"{known}{told}".encode("utf-8", "surrogatepass")).hexdigest() if known else ""
-        stands = made_of and site.standing.get(path) == made_of
-        text = None if stands else render("run.md.j2", _values(site, entry, alike))
-        yield Page(path, text, made_of)
+        known = site.known.get(entry.run_id)
+        text = partial(_rendered, site, render, entry, alike)
+        yield site.page(path, known and [known, *(one.told for one in alike)], text)
 
 
-def _values(site: SiteData, entry: Entry, alike: list[Precedent]) -> dict[str, object]:
+def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened]) -> str:
+    return render("run.md.j2", _values(site, site.whole(entry), alike))
+
+
+def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, object]:
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
     preview = figure(entry, "share")
-    joins, told = lettered(entry.diagnosis), happened(entry)
+    joins = lettered(entry.diagnosis)
+    told = [Happened(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
     return {
         "base": "../../",
         "site": site,
@@ -86,20 +78,7 @@ def _values(site: SiteData, entry: Entry, alike: list[Precedent]) -> dict[str, o
     }
 
 
-def happened(entry: Entry) -> list[Told]:
-    """The events in the order they happened, each with the notes on it."""
-    notes: dict[str, list[Event]] = {}
-    for event in entry.events:
-        if event.of:
-            notes.setdefault(event.of, []).append(event)
-    return [
-        Told(event, figure(entry, f"finding-{event.mark}"), tuple(notes.get(event.id, ())))
-        for event in entry.events
-        if not event.of
-    ]
-
-
-def _elsewhere(entry: Entry, of: Callable[[str], list[Precedent]]) -> Iterator[Precedent]:
+def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Happened]:
     """Events of other runs that have the name of one that decides this run."""
     leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
     for pattern in [p for p in dict.fromkeys(leads) if p not in _CALM][:ALIKE]:

@@ -6,19 +6,17 @@ A run has a fixed number of bytes in it, so that an archive of any size is found
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, EventKind
-from chronicle.pages.gallery import PatternPage, SiteData
-from chronicle.pages.words import plain, slug
+from chronicle.pages.gallery import SiteData
+from chronicle.pages.words import as_json, plain, slug
 
 A_RUN = 500  # bytes of one run in the script; notes come first, then what happened
-_A_SECTION = 900  # characters of one section of the guide
+_A_SECTION = 100  # bytes of one section of the guide: its first sentence, then the names of what it explains
 _TITLE = 100
 SYNONYMS: Mapping[str, str] = {
     "near-perfect": "healthy clean stable smooth",
@@ -51,8 +49,8 @@ _STOP = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _SECTION = re.compile(r"^## (.+)$", re.M)
 _FENCE = re.compile(r"^```.*?^```", re.M | re.S)
+_NAMED = re.compile("`([^`\n]+)`")
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|^---\n.*?\n---\n", re.S)
-_COMPACT = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
 
 
 def search_js(site: SiteData) -> str:
@@ -61,28 +59,31 @@ def search_js(site: SiteData) -> str:
     Of a run: id, title, badge, project, places of its patterns in the list before, and words of its notes,
     tags and events. ``chronicleSearch`` is the name of both.
     """
-    pages = [[page.id, plain(page.title), page.verdict.value, _names(page)] for page in site.patterns]
+    pages = [
+        [
+            page.id,
+            plain(page.title),
+            page.verdict.value,
+            " ".join([*map(plain, page.also_called), SYNONYMS.get(page.id, "")]),
+        ]
+        for page in site.patterns
+    ]
     place = {page.id: number for number, page in enumerate(site.patterns)}
     runs = ",\n".join(_run(entry, place) for entry in site.entries)
-    return f'window.chronicleSearch = {{"patterns":{_COMPACT(pages)},"runs":[\n{runs}\n]}};\n'
+    return f'window.chronicleSearch = {{"patterns":{as_json(pages)},"runs":[\n{runs}\n]}};\n'
 
 
 def guide_js(site: SiteData, guide: Path) -> str:
     """The script of all sections of the guide, pattern pages and cases: address, title, words."""
     rows = [row for file in sorted(guide.rglob("*.md")) for row in _sections(file, guide)]
     for page in site.patterns:
-        causes = " ".join(f"{cause.cause} {cause.tell}" for cause in page.causes)
-        text = _bag([page.lead, causes, *page.now, *page.prevent, page.body], _A_SECTION)
+        text = _bag([page.lead, *(cause.cause for cause in page.causes)], 2 * _A_SECTION)
         rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])
     for case in site.cases:
-        told = [case.lead, case.body, *(row.said for row in case.log)]
-        rows.append([f"cases/{case.id}.html", plain(case.title), _bag(told, 2 * _A_SECTION)])
-    lines = ",\n".join(map(_COMPACT, rows))
+        text = _bag([case.lead, *(row.said for row in case.log)], 4 * _A_SECTION)
+        rows.append([f"cases/{case.id}.html", plain(case.title), text])
+    lines = ",\n".join(map(as_json, rows))
     return f"window.chronicleGuide = [\n{lines}\n];\n"
-
-
-def _names(page: PatternPage) -> str:
-    return " ".join([*map(plain, page.also_called), SYNONYMS.get(page.id, "")])
 
 
 def _run(entry: Entry, place: Mapping[str, int]) -> str:
@@ -91,9 +92,9 @@ def _run(entry: Entry, place: Mapping[str, int]) -> str:
     head = [*shown, clipped(plain(entry.about.get("project", "")), _TITLE), known]
     if slug(entry.run_id) != entry.run_id:
         head.append(slug(entry.run_id))
-    left = A_RUN - len(_COMPACT(head).encode()) - 4
+    left = A_RUN - len(as_json(head).encode()) - 4
     head.insert(5, _bag(_said(entry), left))
-    return _COMPACT(head)
+    return as_json(head)
 
 
 def _said(entry: Entry) -> Iterator[str]:
@@ -133,8 +134,13 @@ def _sections(file: Path, guide: Path) -> Iterator[list[str]]:
     before, *parts = _SECTION.split(text)
     title = before.strip().partition("\n")[0].lstrip("# ")
     used: set[str] = set()
-    yield [address, title, _bag([before], _A_SECTION)]
+    yield [address, title, _gist(before)]
     for heading, body in zip(parts[::2], parts[1::2], strict=True):
         name = re.sub(r"[*`\[\]]", "", heading).strip()
         anchor = unique(slugify(name, "-"), used)
-        yield [f"{address}#{anchor}", f"{title}: {name}", _bag([body], _A_SECTION)]
+        yield [f"{address}#{anchor}", f"{title}: {name}", _gist(body)]
+
+
+def _gist(text: str) -> str:
+    sentence = re.split(r"(?<=[.!?:])\s", text.strip(), maxsplit=1)[0]
+    return _bag([sentence, *_NAMED.findall(text)], _A_SECTION)

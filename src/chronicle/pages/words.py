@@ -8,15 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 from urllib.parse import quote
 
 from chronicle.classify.restarts import duration
 from chronicle.classify.restarts import gap as gap
 from chronicle.errors import ConfigError
 from chronicle.metrics.values import clipped, count, plural, value_words
-from chronicle.model import VERDICTS, Criterion, Event, Fact, Join, Role
-from chronicle.pages.gallery import Render
+from chronicle.model import VERDICTS, Criterion, Event, Fact, Role
+
+Render = Callable[[str, Mapping[str, Any]], str]
+"""Renders the template of a name with the values given."""
 
 _ROLES: dict[str, str] = {
     Role.LOSS: "training loss",
@@ -50,11 +52,6 @@ def short_name(name: str) -> str:
     return clipped(name.rsplit("/", 1)[-1], 32)
 
 
-def join_ends(join: Join) -> str:
-    """The steps of a join: ``61 400 → 56 000``."""
-    return f"{count(join.from_step)} → {count(join.to_step)}"
-
-
 def listed(phrases: Sequence[str]) -> str:
     """Phrases in one cell; of very many the first."""
     more = [f"{len(phrases) - _LISTED} more in entry.json"] if len(phrases) > _LISTED else []
@@ -69,7 +66,7 @@ def fact_value(fact: Fact) -> str:
     value = fact.value
     if fact.unit == "" and isinstance(value, str) and re.fullmatch("[0-9a-f]{32,128}", value):
         return f"{value[:12]}…"
-    if fact.unit == "" and _is_number(value):
+    if fact.unit == "" and isinstance(value, int | float) and not isinstance(value, bool):
         if isinstance(value, int):  # a seed only looks like a quantity
             name = re.split(r"[\s_/.-]+", fact.quantity.lower())[-1]
             return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
@@ -123,19 +120,10 @@ def wide(text: str) -> str:
     return " ch-long" if len(text) > 24 else ""
 
 
-def sentence(text: str) -> str:
-    """With a capital letter at its beginning."""
-    return text[:1].upper() + text[1:]
-
-
 def steps(row: Mapping[str, Any]) -> str:
     """First and last step of a row of an attempts or metrics table: ``0 – 61 400``."""
     first, last = row.get("first_step"), row.get("last_step")
     return "none" if first is None or last is None else f"{count(first)} – {count(last)}"
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 LONGEST = 2_000  # characters; a page is for reading, the whole text stays in entry.json
@@ -227,6 +215,16 @@ def address(run_id: str) -> str:
     return quote(slug(run_id))
 
 
+def place(run_id: str) -> str:
+    """The page of a run, from the root of the site."""
+    return f"runs/{address(run_id)}/index.html"
+
+
+def as_json(value: Any) -> str:
+    """A value in the scripts that pages load, in as few characters as it has."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def _cut(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more characters)"
 
@@ -249,10 +247,9 @@ def renderer(folders: Sequence[Path]) -> Render:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(
-        cited=cited, count=count, lines=lines, linked=linked, plain=plain, plural=plural, yaml=yaml_string
-    )
-    environment.globals.update(verdicts=VERDICTS)
+    filters = (cited, count, lines, linked, place, plain, plural)
+    environment.filters.update({one.__name__: one for one in filters}, yaml=yaml_string)
+    environment.globals.update(base="", verdicts=VERDICTS)
 
     def render(name: str, values: Mapping[str, Any]) -> str:
         try:

@@ -24,7 +24,7 @@ from typing import Any
 
 from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat, contained, told
 from chronicle.metrics import roles
-from chronicle.model import Attempt, Fault, Place, Role, relocated
+from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers.arrange import arrange
 from chronicle.readers.catalogue import READERS, Reader, all_readers, plugins
 from chronicle.readers.find import (
@@ -41,7 +41,7 @@ from chronicle.readers.find import (
     scan,
     stored_runs,
 )
-from chronicle.readers.packed import is_packed, named_back, told_back, unpacked
+from chronicle.readers.packed import named_back, respelled, told_back, unpacked
 from chronicle.readers.side_files import told_beside
 from chronicle.readers.text import clean
 from chronicle.workspace.confines import Confines
@@ -118,14 +118,19 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
             problems.append(found)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
-        attempts += [_named(one, relative + one.name.removeprefix(file.name)) for one in found]
+        # file names that are no UTF-8 are written out, so that pages can hold them
+        names = [clean(relative + one.name.removeprefix(file.name)) for one in found]
+        attempts += [respelled(replace(one, name=n), clean) for one, n in zip(found, names, strict=True)]
     attempts = arrange(attempts, told_beside(path, path if folder else path.parent))
     assigned = roles.assign_all([one.series for one in attempts], aliases)
     attempts = [replace(one, series=series) for one, series in zip(attempts, assigned, strict=True)]
-    address = address_of(path)
-    if address:
-        attempts = [_told(one, str(path), address) for one in attempts]
-        problems = [_told_problem(one, str(path), address) for one in problems]
+    if address := address_of(path):
+
+        def published(text: str) -> str:
+            return text.replace(str(path), address)
+
+        attempts = [respelled(one, published) for one in attempts]
+        problems = [type(one)(published(one.where), published(one.problem)) for one in problems]
     return Reading(tuple(attempts), tuple(problems))
 
 
@@ -160,31 +165,6 @@ def _chosen(files: list[Path], only: str) -> Iterator[list[Attempt] | LogError]:
 @lru_cache(maxsize=1)
 def _whole_store(file: Path, size: int, time_ns: int) -> list[Attempt]:
     return read_file(file)
-
-
-def _named(attempt: Attempt, name: str) -> Attempt:
-    """The attempt under a name; file names that are no UTF-8 are written out, so that pages can hold them."""
-    return replace(
-        attempt,
-        name=clean(name),
-        sources=tuple(map(clean, attempt.sources)),
-        faults=tuple(relocated(fault, clean) for fault in attempt.faults),
-    )
-
-
-def _told(attempt: Attempt, mirror: str, address: str) -> Attempt:
-    """What was read of a mirror, under its address."""
-
-    def published(source: str) -> str:
-        return source.replace(mirror, address)
-
-    faults = tuple(relocated(fault, published) for fault in attempt.faults)
-    return replace(attempt, sources=tuple(map(published, attempt.sources)), faults=faults)
-
-
-def _told_problem(problem: LogError, mirror: str, address: str) -> LogError:
-    where, what = (text.replace(mirror, address) for text in (problem.where, problem.problem))
-    return type(problem)(where, what)
 
 
 def what_to_do(path: Path) -> str:
@@ -232,7 +212,14 @@ def read_file(path: Path) -> list[Attempt]:
             unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in foreign_logs(reader, path))
             return _by(reader, [replace(one, faults=(*one.faults, *unread)) for one in attempts])
         _require_regular(path)
-        return _unpacked(path) if is_packed(path) else _plain(path)
+        with unpacked(path) as file:
+            if file.path == path:
+                return _plain(path)
+            try:
+                _require_regular(file.path)
+                return [named_back(one, file, path) for one in _plain(file.path)]
+            except LogError as err:
+                raise told_back(err, file, path) from err
     except OSError as err:
         raise _unreadable(path, err) from err
 
@@ -251,7 +238,10 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
             if isinstance(found, OSError):
                 yield _unreadable(path, found)
             elif found is None:
-                yield _read_or_told(path)
+                try:
+                    yield read_file(path)
+                except LogError as err:
+                    yield err
             else:
                 yield found if isinstance(found, LogError) or not reader else _by(reader, found)
 
@@ -276,13 +266,6 @@ def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
         return None
 
 
-def _read_or_told(path: Path) -> list[Attempt] | LogError:
-    try:
-        return read_file(path)
-    except LogError as err:
-        return err
-
-
 def _unreadable(path: Path, err: OSError) -> LogError:
     what, remedy = told(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
     return LogError(str(path), f"cannot be read ({what}). Remedy: {remedy}")
@@ -292,15 +275,6 @@ def _plain(path: Path) -> list[Attempt]:
     reader = _only(claims(path), path)
     with contained(str(path)):
         return _by(reader, reader.read(path))
-
-
-def _unpacked(path: Path) -> list[Attempt]:
-    with unpacked(path) as file:
-        try:
-            _require_regular(file.path)
-            return [named_back(one, file, path) for one in _plain(file.path)]
-        except LogError as err:
-            raise told_back(err, file, path) from err
 
 
 def _by(reader: Reader, attempts: list[Attempt]) -> list[Attempt]:

@@ -36,7 +36,10 @@ def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Atte
     ``told`` is what files beside them tell. Names are paths relative to the folder that was read.
     """
     attempts, asides = _asides(attempts)
-    attempts = _with_facts(_equated(attempts), [*told, *asides])
+    if any(_COUNTER in one.facts for one in attempts):
+        steps = [_all_steps(one) for one in attempts if _COUNTER not in one.facts and one.axis == "step"]
+        attempts = [_on_axis_of(one, steps) if _COUNTER in one.facts else one for one in attempts]
+    attempts = _with_facts(attempts, [*told, *asides])
     attempts = [_on_one_counter(one) for one in _join_writers(_latest_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda one: natural(one.name))
     starts = [started(one) for one in attempts]
@@ -45,25 +48,28 @@ def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Atte
     return attempts
 
 
-def _equated(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts, those with several counters on the axis on which the other logs of the run stand.
+def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
+    """An attempt with several counters on the axis on which the other logs of the run stand.
 
     A table may count iterations and tell the environment's steps beside them, which its event file counts.
     """
-    if not any(_COUNTER in one.facts for one in attempts):
-        return list(attempts)
-    steps = [_all_steps(one) for one in attempts if _COUNTER not in one.facts and one.axis == "step"]
-    return [_on_axis_of(one, steps) if _COUNTER in one.facts and steps else one for one in attempts]
-
-
-def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
     own = _all_steps(attempt)
     for name, counter in attempt.series.items():
         if not counts_steps(name) or np.any(np.diff(counter.steps) <= 0):
             continue
         if any(_are_in(steps, counter.values) and not _are_in(steps, own) for steps in others):
-            return _counted_by(attempt, name)
-    return attempt
+            break
+    else:
+        return attempt
+    # What counted the steps is a metric now.
+    was = str(attempt.facts[_COUNTER]).partition(";")[0]
+    series = {metric: one for metric, one in attempt.series.items() if metric != name}
+    series[was] = replace(counter, metric=was, values=counter.steps.astype(np.float64))
+    moved = {
+        metric: replace(one, steps=np.interp(one.steps, counter.steps, counter.values).astype(np.int64))
+        for metric, one in series.items()
+    }
+    return replace(attempt, series=moved, facts={**attempt.facts, _COUNTER: name})
 
 
 def _are_in(steps: Steps, values: Steps | Floats) -> bool:
@@ -73,19 +79,6 @@ def _are_in(steps: Steps, values: Steps | Floats) -> bool:
 def _all_steps(attempt: Attempt) -> Steps:
     columns = {id(s.steps): s.steps for s in attempt.series.values()}  # metrics of the same rows share theirs
     return np.unique(np.concatenate([np.empty(0, np.int64), *columns.values()]))
-
-
-def _counted_by(attempt: Attempt, name: str) -> Attempt:
-    """The attempt with its steps as one of its metrics counts them; what counted them is a metric then."""
-    counter = attempt.series[name]
-    was = str(attempt.facts[_COUNTER]).partition(";")[0]
-    old = replace(counter, metric=was, values=counter.steps.astype(np.float64))
-    series = {metric: one for metric, one in attempt.series.items() if metric != name} | {was: old}
-    moved = {
-        metric: replace(one, steps=np.interp(one.steps, counter.steps, counter.values).astype(np.int64))
-        for metric, one in series.items()
-    }
-    return replace(attempt, series=moved, facts={**attempt.facts, _COUNTER: name})
 
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
@@ -106,7 +99,11 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
     others = [one for group in alike.values() if _counts_other(axis, group[0]) for one in group]
     if not others:
         return attempt
-    moved = {one.metric: replace(one, steps=_reached_at(axis, one)) for one in others}
+    moved = {}
+    for one in others:  # a slower counter, as of epochs, is logged at its end, a faster one when that is over
+        before, after = _beside(axis, one)
+        reached = before if np.ptp(one.steps) < np.ptp(before) else after
+        moved[one.metric] = replace(one, steps=reached)
     rows = "".join(f"; {len(one)} rows by {one.metric}" for one in others[:_MOST_NAMED])
     facts = {_COUNTER: f"{axis.metric}{rows}", **attempt.facts}
     return replace(attempt, series={**attempt.series, **moved}, facts=facts)
@@ -127,13 +124,6 @@ def _counts_other(axis: Series, other: Series) -> bool:
     factor = np.ptp(reached) / np.ptp(steps)
     even = float(np.corrcoef(steps, reached)[0, 1])
     return bool(max(factor, 1 / factor) >= _FACTOR and even >= _LINEAR)
-
-
-def _reached_at(axis: Series, other: Series) -> Steps:
-    """The steps of the counter when the points of another series were written: of a slower one, as epochs
-    are, the last step before them, of a faster one the next, which is logged when that is over."""
-    before, after = _beside(axis, other)
-    return before if np.ptp(other.steps) < np.ptp(before) else after
 
 
 def _beside(axis: Series, other: Series) -> tuple[Steps, Steps]:
@@ -275,24 +265,20 @@ def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _joined(group: list[Attempt]) -> list[Attempt]:
-    ranks = {id(one): _writer_rank(one) for one in group}
-    first = min(ranks.values())
-    others = [one for one in group if ranks[id(one)] != first]
+    ranked: list[list[Attempt]] = [[], [], []]  # of the folder around the writers, of train/, of the others
+    for one in group:
+        name = _folder(one).lower()
+        ranked[1 if name in OF_TRAINING else 2 if name in WRITERS else 0].append(one)
+    leading, *others = filter(None, ranked)
     if not others:
         return group
-    leaders = sorted((one for one in group if ranks[id(one)] == first), key=_begun)
+    leaders = sorted(leading, key=_begun)
     followers: dict[int, list[Attempt]] = {}
-    for one in others:
+    for one in (one for one in group if one not in leading):
         ours = [i for i, leader in enumerate(leaders) if _process(leader) == _process(one) != ""]
         running = [i for i in ours or range(len(leaders)) if _begun(leaders[i]) <= _begun(one)]
         followers.setdefault((running or ours[:1] or [0])[-1], []).append(one)
     return [_one_of(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
-
-
-def _writer_rank(attempt: Attempt) -> int:
-    """0 for the folder around the writers, then train/, then the others, which rank equal."""
-    name = _folder(attempt).lower()
-    return 1 if name in OF_TRAINING else 2 if name in WRITERS else 0
 
 
 def _folder(attempt: Attempt) -> str:

@@ -7,7 +7,9 @@ Every reader of rows (CSV, JSON lines, ...) hands its columns to `attempt_of`; a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,23 +36,10 @@ from chronicle.readers.step_axis import (
     steps_of,
     steps_per_epoch,
 )
+from chronicle.readers.text import clean
 
-__all__ = [
-    "BLANK",
-    "NAN",
-    "Builder",
-    "Column",
-    "attempt_of",
-    "column_key",
-    "counted_by",
-    "counts_steps",
-    "is_blank",
-    "is_counter",
-    "iso_seconds",
-    "number",
-    "step_rank",
-    "unix",
-]
+__all__ = ["Column", "column_key", "counted_by", "counts_steps", "is_counter", "step_rank"]  # of step_axis
+__all__ += ["BLANK", "NAN", "Builder", "attempt_of", "is_blank", "iso_seconds", "number", "text_of", "unix"]
 
 BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
 NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}
@@ -72,6 +61,12 @@ def number(cell: str) -> float | None:
         return float("nan") if cell.strip().lower() in NAN else None
 
 
+def text_of(text: str) -> float | str:
+    """A text, or the number that it spells."""
+    parsed = number(text)
+    return clean(text) if parsed is None else parsed
+
+
 def is_blank(cell: str) -> bool:
     """Whether a cell says that nothing was measured."""
     return cell.strip().lower() in BLANK
@@ -80,8 +75,7 @@ def is_blank(cell: str) -> bool:
 class Builder:
     """One column under construction. ``whole`` keeps whole numbers of 64 bits exact, as steps need it.
 
-    ``irregular`` says that a column of texts held more than numbers and blanks: a text, a NaN, or, where
-    whole numbers are wanted, anything else.
+    ``irregular`` says that cells of text held a text, a NaN or an infinity.
     """
 
     def __init__(self, whole: bool) -> None:
@@ -97,14 +91,13 @@ class Builder:
 
     def add(self, row: int, cells: Sequence[str]) -> None:
         """The cells of the rows from ``row`` on, as they are written."""
-        for convert, dtype in ((int, np.int64), (float, np.float64))[not self.whole :]:
+        for convert in (int, float) if self.whole else (float,):
             try:
-                values = np.fromiter(map(convert, cells), dtype, len(cells))
-            except (ValueError, OverflowError):
-                self.irregular |= self.whole
+                values = list(map(convert, cells))
+            except ValueError:
                 continue
-            self.irregular |= bool(np.isnan(values).any())
-            self.add_numbers(range(row, row + len(cells)), values)
+            self.irregular |= convert is float and not all(map(math.isfinite, values))
+            self.extend(range(row, row + len(cells)), values)
             return
         for place, cell in enumerate(cells, row):
             if cell:
@@ -112,20 +105,28 @@ class Builder:
 
     def _value(self, cell: str) -> float | str | None:
         if self.whole:
-            try:
+            with suppress(ValueError):
                 return int(cell)
-            except ValueError:
-                pass
         value = number(cell)
         if value is None and is_blank(cell):
             return None
-        self.irregular |= value is None or value != value
+        self.irregular |= value is None or not math.isfinite(value)
         return cell.strip() if value is None else value
 
-    def add_numbers(self, rows: Steps | range, values: NDArray[Any]) -> None:
-        """Numbers, int64 only in a column that keeps them; a range stands for all its rows."""
-        self._parts.append((rows, values))
-        self.n_numbers += len(values)
+    def extend(self, rows: Steps | range, values: Sequence[Any]) -> None:
+        """Cells as JSON holds them, numbers in one go, others one by one. A range stands for all its rows."""
+        types = set(map(type, values))
+        if types <= {float, int, bool} and len(values) > 1:
+            dtype = np.int64 if self.whole and float not in types else np.float64
+            try:
+                self._parts.append((rows, np.fromiter(values, dtype, len(values))))
+                self.n_numbers += len(values)
+                return
+            except OverflowError:  # a whole number of more than 63 bits
+                pass
+        texts = {value: text_of(value) for value in set(values) if type(value) is str} if str in types else {}
+        for row, value in zip(rows, values, strict=True):
+            self.put(int(row), texts[value] if type(value) is str else value)
 
     def put(self, row: int, value: float | str | None) -> None:
         """One cell: a number of any size, a text, or None for a blank."""
@@ -199,8 +200,7 @@ def attempt_of(
     if axis.told:
         facts = {"step_counter": axis.told, **(facts or {})}
     clock, times = _times(columns, n_rows)
-    metrics = {name: column for name, column in numbers.items() if name not in (axis.name, clock)}
-    series = {name: _series(name, column, steps, times) for name, column in metrics.items()}
+    series = {n: _series(n, c, steps, times) for n, c in numbers.items() if n not in (axis.name, clock)}
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
@@ -216,7 +216,6 @@ def attempt_of(
 
 
 def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
-    """A metric at the steps and times of its rows."""
     values = column.values.astype(np.float64, copy=False)
     if counts_steps(metric):
         values = values + 0.0  # a counter is never -0.0, however its cells were written
@@ -254,9 +253,7 @@ def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
     """Unix seconds from ISO 8601 texts, UTC where they name no zone; None where most are something else."""
     times = np.full(len(cells), np.nan)
     for row, cell in enumerate(cells):
-        try:
+        with suppress(ValueError, OverflowError):
             moment = datetime.fromisoformat(cell.strip())
             times[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
-            continue
     return times if 2 * np.count_nonzero(~np.isnan(times)) > len(cells) else None

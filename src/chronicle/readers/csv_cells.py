@@ -1,45 +1,40 @@
 """The cells of a CSV or TSV file: its header, its rows, and what could not be used.
 
-A short file is read line by line, with care; of a long one, from 8 MB, pandas reads the blocks that hold
-whole rows of plain cells. Lines that begin with "#" before the header are comments.
+Blocks of whole rows of plain cells are read in one go, all others line by line, with care. Lines that begin
+with "#" before the header are comments.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import orjson
 
 from chronicle.errors import BadLog
 from chronicle.model import Fault, Place
-from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
+from chronicle.readers.columns import Builder, counts_steps, is_blank, number
 from chronicle.readers.runs_in_table import places_rows
-from chronicle.readers.text import Faults, Line, blocks, head_lines, numbered_lines
+from chronicle.readers.text import SMALL_BYTES, Faults, Line, blocks, head_lines, numbered_lines
 
-PANDAS_FROM = 8_000_000  # bytes: smaller files are read before pandas is imported
-FEW_BYTES = 1 << 18  # of a long file that are read line by line where something in them is odd
-CHUNK_CELLS = 1 << 20
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
 _NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE][+-]?(\d+))?")
 
-_BLANKS = sorted({spelled for word in BLANK for spelled in (word, word.upper(), word.title())})
+_ODD = (b'"', b"\0", b"\r")  # bytes of cells that are none of plain numbers and texts
+_MINUS_ZERO = re.compile(rb"-0\s*,")
 
 
 class Table:
     """A file of cells, parsed: numeric columns, text columns, and what could not be used.
 
-    ``names`` are those of the columns where the file has no header; ``comments`` stand before it. A file is
-    read line by line, with care; the blocks of a long one by pandas, as far as they hold whole rows of plain
-    cells and nothing else.
+    ``names`` are those of the columns where the file has no header; ``comments`` stand before it.
     """
 
     def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
@@ -47,10 +42,12 @@ class Table:
         self._faults, self._n_lines = Faults(path), 0
         self._last = deque[str](maxlen=LOOKED_AT)
         self.comments, begin = beginning(head_lines(path))
-        parts, header = blocks(path), begin[0] if names else ""
+        parts, header = blocks(path, SMALL_BYTES), begin[0] if names else ""
         lines: Iterator[Line] = iter(())
         while block := next(parts, b""):
-            lines = dropwhile(self._is_before, self._lines(block))
+            lines = dropwhile(
+                lambda line: not line[1].strip() or line[1] in self.comments, self._lines(block)
+            )
             if header or (header := next(lines, (0, "", True))[1]):
                 break
         self.delimiter = delimiter_of(header)
@@ -58,9 +55,9 @@ class Table:
         self._comma = has_decimal_commas(begin[not names :], self.delimiter)
         self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
         self._read_lines(lines)
-        is_long = path.stat().st_size >= PANDAS_FROM
         for block in parts:
-            self._read_block(block, as_a_whole=is_long)
+            if not self._read_plain(block):
+                self._read_lines(self._lines(block))
         every = np.arange(self.n_rows)
         self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
 
@@ -80,9 +77,6 @@ class Table:
         except csv.Error as err:
             raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
 
-    def _is_before(self, line: Line) -> bool:
-        return not line[1].strip() or line[1] in self.comments
-
     # line by line
 
     def _lines(self, block: bytes) -> Iterator[Line]:
@@ -91,22 +85,15 @@ class Table:
             yield line
 
     def _read_lines(self, lines: Iterable[Line]) -> None:
-        chunk: list[list[str]] = []
+        rows: list[list[str]] = []
         for line_number, line, unfinished in lines:
             line = line.replace(",", ".") if self._comma else line
-            row = self._row(line_number, line, unfinished)
-            if row is not None:
-                chunk.append(row)
-                if len(chunk) * len(self.names) >= CHUNK_CELLS:
-                    self._add(chunk)
-                    chunk = []
+            if (row := self._row(line_number, line, unfinished)) is not None:
+                rows.append(row)
             self._last.append(line)
-        self._add(chunk)
-
-    def _add(self, chunk: list[list[str]]) -> None:
-        for builder, cells in zip(self._builders, zip(*chunk, strict=False), strict=False):
+        for builder, cells in zip(self._builders, zip(*rows, strict=False), strict=False):
             builder.add(self.n_rows, cells)
-        self.n_rows += len(chunk)
+        self.n_rows += len(rows)
 
     def _row(self, line_number: int, line: str, unfinished: bool) -> list[str] | None:
         """The cells of a line; None for one that is blank, bad, cut, or repeats the header."""
@@ -150,122 +137,68 @@ class Table:
 
     # block by block
 
-    def _read_block(self, block: bytes, *, as_a_whole: bool) -> None:
-        """Reads a block ``as_a_whole`` or, where that fails, its halves, and what is small line by line."""
-        if as_a_whole and self._read_plain(block):
-            return
-        middle = block.find(b"\n", len(block) // 2) + 1
-        if not as_a_whole or len(block) <= FEW_BYTES or middle in (0, len(block)):
-            self._read_lines(self._lines(block))
-        else:
-            self._read_block(block[:middle], as_a_whole=True)
-            self._read_block(block[middle:], as_a_whole=True)
-
     def _read_plain(self, block: bytes) -> bool:
-        """Reads a block of whole rows of plain cells with pandas; False, and nothing is read, for any other.
+        """Reads a block of whole rows of plain cells in one go; False, and nothing is read, for any other.
 
-        Columns that held texts or NaN before are taken as they are written, and read as in single lines.
+        The numbers of all columns are read together, as a list of JSON; columns that held texts or NaN before
+        are read as in single lines.
         """
-        if b"\r" in block:
-            block = block.replace(b"\r\n", b"\n")
-        if self._comma:
-            block = block.replace(b",", b".")
+        block = (block.replace(b",", b".") if self._comma else block).replace(b"\r\n", b"\n")
+        lines = block.decode("utf-8", "replace").split("\n")
         raw = [builder.irregular for builder in self._builders]
-        if not self._has_plain_lines(block) or not self._no_header_fits(raw):
+        if lines.pop() or any(odd in block for odd in _ODD) or not self._are_rows(lines, raw):
             return False
-        n_rows = block.count(b"\n")
-        columns = self._parsed(block, raw)
-        if not columns or len(columns[0]) != n_rows:
+        cells = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero((cells == ord(self.delimiter)) | (cells == ord("\n")))
+        sizes = np.diff(ends, prepend=-1)
+        filled = (sizes > 1).reshape(-1, len(raw)) & ~np.array(raw)
+        cells = cells.copy()
+        cells[ends] = ord(",")
+        values = _numbers(cells[np.repeat(filled.ravel(), sizes)].tobytes())
+        if len(values) != np.count_nonzero(filled):
             return False
-        full = [not is_raw and not np.isnan(cells).any() for cells, is_raw in zip(columns, raw, strict=True)]
-        if not any(full) and (self.delimiter == "\t" or len(columns) == 1):
-            return False  # a line of nothing but blanks may be among them
-        if not full[-1] and block.count(self.delimiter.encode()) != n_rows * (len(full) - 1):
-            return False  # pandas fills up lines of too few cells
-        for builder, cells, is_raw, is_full in zip(self._builders, columns, raw, full, strict=True):
-            if is_raw:
-                builder.add(self.n_rows, cells)
-            elif is_full:
-                builder.add_numbers(range(self.n_rows, self.n_rows + n_rows), cells)
+        table = np.empty(filled.shape, object)
+        table[filled] = values
+        texts = list(zip(*(line.split(self.delimiter) for line in lines), strict=True)) if any(raw) else ()
+        for i, builder in enumerate(self._builders):
+            if raw[i]:
+                builder.add(self.n_rows, texts[i])
+            elif filled[:, i].all():
+                builder.extend(range(self.n_rows, self.n_rows + len(lines)), table[:, i].tolist())
             else:
-                rows = np.flatnonzero(~np.isnan(cells))
-                builder.add_numbers(rows + self.n_rows, cells[rows])
-        self.n_rows += n_rows
-        self._n_lines += n_rows
-        latest = block.rsplit(b"\n", LOOKED_AT + 1)[-LOOKED_AT - 1 : -1]
-        self._last.extend(line.decode("utf-8", "replace") for line in latest)
+                rows = np.flatnonzero(filled[:, i])
+                builder.extend(rows + self.n_rows, table[rows, i].tolist())
+        self.n_rows += len(lines)
+        self._n_lines += len(lines)
+        self._last.extend(lines[-LOOKED_AT:])
         return True
 
-    def _no_header_fits(self, raw: Sequence[bool]) -> bool:
-        """Whether a name stands above numbers, so that no row of them can repeat the header."""
-        named = zip(self.names, raw, strict=True)
-        return any(not (is_raw or is_blank(name)) and number(name) is None for name, is_raw in named)
+    def _are_rows(self, lines: Sequence[str], raw: Sequence[bool]) -> bool:
+        """Whether all lines are rows with a cell for each name.
 
-    def _has_plain_lines(self, block: bytes) -> bool:
-        """Whether all lines are short and end, without quotes, and the first has a cell for each name.
-
-        Pandas refuses lines of too many cells, but for the first.
+        None repeats the header where a name stands above numbers.
         """
-        window = LONG_LINE // 2
-        n_first = block.count(self.delimiter.encode(), 0, block.index(b"\n")) + 1 if b"\n" in block else 0
+        named = (name for name, is_raw in zip(self.names, raw, strict=True) if not is_raw)
         return (
-            block.endswith(b"\n")
-            and not any(odd in block for odd in (b'"', b"\0", b"\r"))
-            and n_first == len(self.names)
-            and all(block.find(b"\n", at, at + window) >= 0 for at in range(0, len(block) - window, window))
+            {line.count(self.delimiter) for line in lines} == {len(raw) - 1}
+            and all(map(str.strip, lines))
+            and max(map(len, lines)) < LONG_LINE
+            and any(not is_blank(name) and number(name) is None for name in named)
         )
 
-    def _parsed(self, block: bytes, raw: Sequence[bool]) -> list[Any]:
-        """The columns of a block: those that are ``raw`` as texts, others as numbers and NaN for blanks.
 
-        [] where one of the others holds more than numbers and blanks.
-        """
-        import pandas as pd
+def _numbers(cells: bytes) -> list[float]:
+    """The numbers of cells, each with a comma behind it; [] where one is no number as JSON spells it.
 
-        numeric = [i for i, is_raw in enumerate(raw) if not is_raw]
-        options: dict[str, Any] = {
-            "sep": self.delimiter,
-            "header": None,
-            "names": range(len(raw)),
-            "index_col": False,
-            "dtype": {i: object for i, is_raw in enumerate(raw) if is_raw},
-            "na_values": dict.fromkeys(numeric, _BLANKS) if any(raw) else _BLANKS,
-            "keep_default_na": False,
-            "skipinitialspace": True,
-            "quoting": csv.QUOTE_NONE,
-            "low_memory": False,
-            "encoding_errors": "replace",
-        }
-        if _version(pd.__version__) < (3, 1):  # later ones do so anyway, and warn of the option
-            options["float_precision"] = "round_trip"
-        try:
-            frame: Any = pd.read_csv(io.BytesIO(block), **options)
-        except (ValueError, OverflowError):
-            return []
-        columns = [frame[i].to_numpy() for i in range(len(raw))]
-        for i in numeric:
-            whole = self._builders[i].whole
-            if not self._are_numbers(columns[i], block, whole=whole):
-                return []
-            dtype = np.int64 if whole and columns[i].dtype.kind == "i" else np.float64
-            columns[i] = np.array(columns[i], dtype)  # a copy: of several in one array none could be given up
-        return columns
-
-    def _are_numbers(self, values: Any, block: bytes, *, whole: bool) -> bool:
-        """Whether a column holds the numbers that are written, and NaN only for blanks.
-
-        Where a column of whole numbers has a blank, pandas loses digits; and a zero may have lost its sign.
-        """
-        if values.dtype.kind not in "if":
-            return False
-        if whole:
-            return not np.isnan(values).any()
-        zeros = (b"-0" + end for end in (self.delimiter.encode(), b"\n", b" "))
-        return bool(values.all()) or not any(zero in block for zero in zeros)
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")[:2])
+    A whole -0 would lose its sign.
+    """
+    if _MINUS_ZERO.search(cells):
+        return []
+    try:
+        values: list[float] = orjson.loads(b"[%b]" % cells[:-1])
+    except orjson.JSONDecodeError:
+        return []
+    return values if set(map(type, values)) <= {int, float} else []
 
 
 def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -274,17 +207,13 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
     A line that begins with "#" is a header where the row below it has as many cells, most of them numbers.
     """
     lines = [line for line in start if line.strip()]
-    comments = 0
-    while comments < len(lines) - 1 and _is_comment(*lines[comments : comments + 2]):
-        comments += 1
-    return lines[:comments], lines[comments:]
-
-
-def _is_comment(line: str, below: str) -> bool:
-    delimiter = delimiter_of(line)
-    cells = below.split(delimiter)
-    numbers = sum(number(cell) is not None for cell in cells)
-    return line.startswith("#") and (line.count(delimiter) + 1 != len(cells) or 2 * numbers < len(cells))
+    for comments, (line, below) in enumerate(pairwise(lines)):
+        delimiter = delimiter_of(line)
+        cells = below.split(delimiter)
+        numbers = sum(number(cell) is not None for cell in cells)
+        if line[0] != "#" or (line.count(delimiter) + 1 == len(cells) and 2 * numbers >= len(cells)):
+            return lines[:comments], lines[comments:]
+    return lines[:-1], lines[-1:]
 
 
 def has_decimal_commas(lines: Sequence[str], delimiter: str) -> bool:

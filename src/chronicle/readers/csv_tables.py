@@ -13,12 +13,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from chronicle.errors import BadLog
+from chronicle.metrics.counters import TIME_NAMES
 from chronicle.model import Attempt, Fault, Place, Series
 from chronicle.readers.columns import (
     LENGTH,
@@ -35,6 +37,7 @@ from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import flat
 from chronicle.readers.runs_in_table import (
     EXTREMES,
+    PHASE_NAMES,
     RUN_NAMES,
     attempts_of,
     is_metric,
@@ -47,6 +50,8 @@ from chronicle.readers.text import Head, clean, from_json, head_lines
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
 
+# Columns whose texts say nothing of whether a table that counts is a log.
+_NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
@@ -73,12 +78,13 @@ def identify(head: Head) -> bool:
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
-    shares = [_share_of_numbers(row) if len(row) == len(header) else 0.0 for row in body]
-    if any(map(counts_steps, header)):
-        return not body or max(shares) >= 0.5
-    return (not any(numeric) or bool(loss_of(head.path))) and (
-        2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
-    )
+    counts = any(map(counts_steps, header))
+    apart = [counts and column_key(name) in _NAMES_AND_DATES for name in header]
+    shares = [_share_of_numbers(row, apart) for row in body if len(row) == len(header)]
+    if counts:
+        return not body or max(shares, default=0.0) >= 0.5
+    named = not any(numeric) or bool(loss_of(head.path))
+    return named and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
 
 
 def _begin(start: Sequence[str]) -> list[list[str]]:
@@ -96,10 +102,12 @@ def _begin(start: Sequence[str]) -> list[list[str]]:
     return list(csv.reader(even, delimiter=delimiter))
 
 
-def _share_of_numbers(row: Sequence[str]) -> float:
-    """Which part of the cells are numbers or blank; 0 where none is a number."""
+def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
+    """The share of numbers and blanks among cells, but for texts that stand ``apart``; 0 without numbers."""
     numbers = sum(number(cell) is not None for cell in row)
-    return (numbers + sum(map(is_blank, row))) / len(row) if numbers else 0.0
+    told = numbers + sum(map(is_blank, row))
+    left_out = sum(number(cell) is None and not is_blank(cell) for cell in compress(row, apart))
+    return told / (len(row) - left_out) if numbers else 0.0
 
 
 def lacks(path: Path) -> str:
@@ -200,7 +208,10 @@ def read_folder(path: Path) -> list[Attempt]:
     series, faults, truncated = dict[str, Series](), list[Fault](), False
     for folder, file in _metric_files(path):
         try:
-            metric = _metric(file)
+            table = Table(file)
+            column = next((name for name in reversed(table.names) if not counts_steps(name)), "")
+            wanted = {n: c for n, c in table.columns.items() if n in (column, "step", "timestamp")}
+            metric = attempt_of(file, table.n_rows, wanted, faults=table.faults, truncated=table.truncated)
         except BadLog as problem:
             faults.append(Fault(Place(str(file)), problem.problem))
             continue
@@ -222,11 +233,3 @@ def _metric_files(path: Path) -> Iterator[tuple[Path, Path]]:
         if files:
             yield from ((folder, file) for file in files)
             return
-
-
-def _metric(file: Path) -> Attempt:
-    """The column of a file that is neither step nor clock."""
-    table = Table(file)
-    column = next((name for name in reversed(table.names) if not counts_steps(name)), "")
-    wanted = {n: c for n, c in table.columns.items() if n == column or n in ("step", "timestamp")}
-    return attempt_of(file, table.n_rows, wanted, faults=table.faults, truncated=table.truncated)

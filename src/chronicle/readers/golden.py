@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,12 +47,9 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _series(metric: str, golden: dict[str, Any]) -> Series:
-    steps, values = array("q"), array("d")
-    for step, value in _points(golden):
-        if type(value) is float or type(value) is int:
-            steps.append(step)
-            values.append(as_float(value))
-    return Series(metric, Role.OTHER, np.array(steps), np.array(values), np.full(len(steps), np.nan))
+    told = [(step, as_float(value)) for step, value in _points(golden) if type(value) in (float, int)]
+    steps, values = (np.array([one[i] for one in told], dtype) for i, dtype in enumerate((np.int64, float)))
+    return Series(metric, Role.OTHER, steps, values, np.full(len(steps), np.nan))
 
 
 def _points(golden: dict[str, Any]) -> Iterator[tuple[int, Any]]:

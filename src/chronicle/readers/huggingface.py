@@ -25,6 +25,7 @@ SUFFIXES = (".json",)
 # Keys of the state that hold arguments of the training.
 CONFIG = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
 
+_FILTERED = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
 _HISTORY = '"log_history"'
 
 
@@ -54,7 +55,9 @@ def read(path: Path) -> list[Attempt]:
             rows.append(row)
     if not rows:
         raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
-    faults = _filtered_nans(path, rows)
+    norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
+    filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
+    faults = [Fault(Place(str(path)), _FILTERED, filtered)] if filtered else []
     return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
 
 
@@ -73,10 +76,3 @@ def _parsed(text: str) -> tuple[dict[str, Any], bool]:
         return (state if isinstance(state, dict) else {}), False
     except (ValueError, RecursionError):
         return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
-
-
-def _filtered_nans(path: Path, rows: list[Row]) -> list[Fault]:
-    norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
-    filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
-    what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
-    return [Fault(Place(str(path)), what, filtered)] if filtered else []

@@ -75,7 +75,8 @@ def runs(path: Path) -> list[str]:
     Raises:
         BadLog: as `read`.
     """
-    return [run for run in runs_of(path, columns_of(_rows(whole_document(path)[0]))) if run]
+    tables = list(islice(_tables(whole_document(path)[0]), MAX_TABLES))
+    return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
 
 
 def read(path: Path) -> list[Attempt]:
@@ -85,15 +86,16 @@ def read(path: Path) -> list[Attempt]:
         BadLog: it is no whole JSON document, or holds no number.
     """
     document, faults = whole_document(path)
-    rows = _rows(document) or _named_by_file(document, path)
+    tables = list(islice(_tables(document), MAX_TABLES))
+    rows = _rows(tables) or _named_by_file(document, path)
+    logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
     told = leaves("", document, "/") if isinstance(document, dict) else ()
-    facts = named_facts((name, value) for name, value in told if not _OF_TABLE.search(name))
+    facts = named_facts(fact for fact in told if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
     return attempts_of(path, len(rows), columns_of(rows), facts=facts, faults=faults)
 
 
-def _rows(document: Any) -> list[Row]:
+def _rows(found: list[Table]) -> list[Row]:
     """The rows of all tables. Those that count nothing run over the same iterations, side by side."""
-    found = list(islice(_tables(document), MAX_TABLES))
     if len(found) == 1 and not names_a_phase(found[0].path):
         return found[0].rows
     parallel = [table for table in found if not table.counted]
@@ -147,27 +149,21 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
     loss = loss_of(path)
     if not loss or not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
-    floats = sum(isinstance(value, float) for value in document)
-    return (
-        [{loss: value} if isinstance(value, int | float) else {} for value in document]
-        if floats > len(document) / 2
-        else []
-    )
+    if 2 * sum(isinstance(value, float) for value in document) <= len(document):
+        return []
+    return [{loss: value} if isinstance(value, int | float) else {} for value in document]
 
 
 def _downloaded(document: Any, metric: str) -> list[Row]:
     """The rows of what TensorBoard gives as JSON: time, step and value, named after the file; else []."""
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
-    whole = (
-        isinstance(row, list)
-        and len(row) == 3
-        and all(isinstance(cell, int | float) for cell in row)
-        and _FIRST_TIME < row[0] < _LAST_TIME
-        and isinstance(row[1], int)
-        for row in document
-    )
-    return [{"wall_time": t, "step": s, metric: v} for t, s, v in document] if all(whole) else []
+    for row in document:
+        if not isinstance(row, list) or len(row) != 3 or not all(isinstance(one, int | float) for one in row):
+            return []
+        if not _FIRST_TIME < row[0] < _LAST_TIME or not isinstance(row[1], int):
+            return []
+    return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
 
 
 def _numbered(value: Any) -> dict[int, Any]:
@@ -188,7 +184,9 @@ def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
     columns = {
         clean(key): cells
         for key, cells in lists.items()
-        if isinstance(cells, list) and len(cells) >= MIN_CELLS and all(map(_is_cell, cells))
+        if isinstance(cells, list)
+        and len(cells) >= MIN_CELLS
+        and all(isinstance(cell, int | float | None) for cell in cells)
     }
     if not any(map(_moves, columns)) and not _measures(path, columns):
         return []
@@ -222,10 +220,6 @@ def names_a_phase(path: str) -> bool:
     """Whether the last part of a path says that it is of the training, or of an evaluation."""
     words = set(re.split(r"[\W\d_]+", path.rpartition("/")[2].lower()))
     return bool(words & (OF_TRAINING | OF_EVALUATION))
-
-
-def _is_cell(cell: Any) -> bool:
-    return cell is None or isinstance(cell, int | float)
 
 
 def _moves(name: str) -> bool:

@@ -22,7 +22,7 @@ import orjson
 from chronicle.errors import BadLog
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, number
+from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
 from chronicle.readers.text import (
@@ -110,122 +110,92 @@ class JsonLog:
         n_lines = 0
         for block in blocks(path, SMALL_BYTES):
             lines, unfinished = block.splitlines(), not block.endswith((b"\n", b"\r"))
-            self._read(*self._unrolled(lines, n_lines, unfinished=unfinished), unfinished=unfinished)
+            numbers: Sequence[int] = range(n_lines + 1, n_lines + len(lines) + 1)
             n_lines += len(lines)
+            if any(line.startswith(b"[") for line in lines):
+                last = n_lines if unfinished else 0
+                told = [
+                    (n, one)
+                    for n, line in zip(numbers, lines, strict=True)
+                    for one in self._entries(n, line, last)
+                ]
+                numbers, lines = [n for n, _ in told], [one for _, one in told]
+            self._read(lines, numbers, unfinished=unfinished)
 
     def attempts(self) -> list[Attempt]:
         """What was read, an attempt a run. Raises BadLog where no line holds a number."""
+        columns = self.columns()
         if not self.n_rows:
             self._early, rows, self._events = without_steps(self._early)
-            for row in rows:
-                self._add(self.n_rows, row)
-                self.n_rows += 1
+            self.n_rows, columns = len(rows), columns_of(rows)
         facts: dict[str, Any] = named_facts(item for row in self._early for item in row.items())
         if self._events:
             facts["events"] = self._events[:MAX_EVENTS]
-        return attempts_of(
-            self.path,
-            self.n_rows,
-            self.columns(),
-            facts=facts,
-            faults=self._faults.all(),
-            truncated=self.truncated,
-        )
+        faults, truncated = self._faults.all(), self.truncated
+        return attempts_of(self.path, self.n_rows, columns, facts=facts, faults=faults, truncated=truncated)
 
     def columns(self) -> dict[str, Column]:
         """All columns that were read, once."""
         every = np.arange(self.n_rows)
         return {name: builder.finished(every) for name, builder in self._builders.items()}
 
-    def _unrolled(
-        self, lines: list[bytes], n_before: int, *, unfinished: bool
-    ) -> tuple[list[bytes], Sequence[int]]:
-        """The lines, a list of objects as a line for each of them, and the number of each in the file."""
-        numbers = range(n_before + 1, n_before + len(lines) + 1)
-        if not any(line.startswith(b"[") for line in lines):
-            return lines, numbers
-        objects, places = list[bytes](), list[int]()
-        for place, line in zip(numbers, lines, strict=True):
-            told = self._entries(place, line, unfinished=unfinished and place == numbers[-1])
-            objects += told
-            places += [place] * len(told)
-        return objects, places
-
-    def _entries(self, line_number: int, line: bytes, *, unfinished: bool) -> list[bytes]:
-        """The objects of a list that stands in a line; the line itself where it is none."""
-        if not line.startswith(b"["):
-            return [line]
-        text = line.decode("utf-8", "replace")
-        entries, whole = list(whole_entries(text)), type(_record(line)) is list
+    def _entries(self, line_number: int, line: bytes, last: int) -> list[bytes]:
+        """The objects of a list that stands in a line; the line itself where it is none. ``last`` is cut."""
+        entries = list(whole_entries(line.decode("utf-8", "replace"))) if line.startswith(b"[") else []
         if not entries or not all(isinstance(entry, dict) for entry in entries):
             return [line]
-        if not whole and not unfinished:
-            self._faults.add("list is damaged; what follows in the line is left out", line=line_number)
-        self.truncated |= not whole and unfinished
+        if type(_record(line)) is not list:
+            self.truncated |= line_number == last
+            if line_number != last:
+                what = "list is damaged; what follows in the line is left out"
+                self._faults.add(what, line=line_number)
         return [json.dumps(entry).encode() for entry in entries]
 
     def _read(self, lines: Sequence[bytes], numbers: Sequence[int], *, unfinished: bool) -> None:
         """Reads the lines of a block: records of one shape together by columns, all others one by one."""
-        if not lines:
-            return
-        counts = is_counted if self.n_rows else counts_steps
-        shapes = _shapes(_records(lines), counts)
-        begins = {shape.lines[0]: shape for shape in shapes}
+        shapes = _shapes(_records(lines), is_counted if self.n_rows else counts_steps) if lines else []
         passed_over = list[int]()
-        one_by_one = sum(len(shape.lines) for shape in shapes) < len(lines)
-        alike = {i for shape in shapes for i in shape.lines} if one_by_one else set()
-        for i in range(len(lines)) if one_by_one else begins:
-            place = self.n_rows + i - len(passed_over)
-            if i in begins:
-                for name in begins[i].columns:  # in the order in which the names come
-                    self._builder(name)
-            elif i not in alike and not self._line(
-                numbers[i], lines[i], place, unfinished=unfinished and i + 1 == len(lines)
-            ):
+        for i in sorted(set(range(len(lines))).difference(*(shape.lines for shape in shapes))):
+            place, is_cut = self.n_rows + i - len(passed_over), unfinished and i + 1 == len(lines)
+            if row := self._row(numbers[i], lines[i], place, unfinished=is_cut):
+                shapes.append(_Shape([i], {name: [value] for name, value in row.items()}))
+            else:
                 passed_over.append(i)
-        for shape in shapes:
+        for shape in sorted(shapes, key=lambda shape: shape.lines[0]):  # in the order in which the names come
             rows: Steps | range = range(self.n_rows, self.n_rows + len(lines))
             if len(shape.lines) < len(lines):
                 at = np.array(shape.lines)
                 rows = at + (self.n_rows - np.searchsorted(passed_over, at))
             for name, cells in shape.columns.items():
-                _add_cells(self._builder(name), rows, cells)
+                if name not in self._builders:
+                    self._builders[name] = Builder(counts_steps(name))
+                self._builders[name].extend(rows, cells)
         self.n_rows += len(lines) - len(passed_over)
 
-    def _line(self, line_number: int, line: bytes, place: int, *, unfinished: bool) -> bool:
-        """Reads a line that is row ``place`` if it is one; whether it is."""
+    def _row(self, line_number: int, line: bytes, place: int, *, unfinished: bool) -> Row:
+        """The cells of a line that is row ``place``; {} for one that is no row."""
         text = line.decode("utf-8", "replace")
         if not text.strip():
-            return False
+            return {}
         try:
             record = from_json(text)
         except (ValueError, RecursionError):
             self.truncated |= unfinished
             if not unfinished:
                 self._faults.add("line is no JSON; skipped", line=line_number)
-            return False
+            return {}
         if not isinstance(record, dict):
             self._faults.add("line is no JSON object; skipped", line=line_number)
-            return False
+            return {}
         row = dict(cells_of(record))
         known = {name: value for name, value in row.items() if value is not None}
         if any(map(counts_steps, known)) or (place and any(map(is_counted, known))) or _measures(known):
-            self._add(place, row)
-            return True
+            return row
         if known and not place:
             self._early.append(known)
         elif known and len(self._events) < MAX_EVENTS:
             self._events.append({"row": place, **known})
-        return False
-
-    def _add(self, place: int, row: Row) -> None:
-        for name, value in row.items():
-            self._builder(name).put(place, value)
-
-    def _builder(self, name: str) -> Builder:
-        if name not in self._builders:
-            self._builders[name] = Builder(counts_steps(name))
-        return self._builders[name]
+        return {}
 
 
 def _measures(row: Row) -> bool:
@@ -237,18 +207,11 @@ def _measures(row: Row) -> bool:
 # --- records of one shape ---
 
 
-class _Cells(NamedTuple):
-    """The cells of a column in some rows, and of which types they are."""
-
-    values: Sequence[Any]
-    types: set[type]
-
-
 class _Shape(NamedTuple):
     """Records with the same keys in the same order, all of them rows: numbers of their lines, and columns."""
 
     lines: Sequence[int]
-    columns: dict[str, _Cells]
+    columns: dict[str, Sequence[Any]]
 
 
 def _records(lines: Sequence[bytes]) -> list[Any]:
@@ -271,31 +234,29 @@ def _record(line: bytes) -> Any:
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
     """The objects among the records by shape, if all of a shape are surely rows, by a key that ``counts``."""
     keys = [tuple(record) if type(record) is dict else None for record in records]
-    by_keys: dict[tuple[str, ...] | None, Any] = {keys[0]: range(len(keys))}
-    if len(set(keys)) > 1:
-        by_keys = defaultdict(list)
-        for i, key in enumerate(keys):
-            by_keys[key].append(i)
+    by_keys = defaultdict[tuple[str, ...] | None, list[int]](list)
+    for i, key in enumerate(keys):
+        by_keys[key].append(i)
     shapes = list[_Shape]()
     for key, lines in by_keys.items():
         columns = _flat_columns(key, [records[i] for i in lines]) if key else {}
-        if any(counts(name) and type(None) not in cells.types for name, cells in columns.items()):
+        if any(counts(name) and None not in cells for name, cells in columns.items()):
             shapes.append(_Shape(lines, columns))
     return shapes
 
 
 def _flat_columns(
     keys: Sequence[str], records: Sequence[Row], prefix: str = "", depth: int = 0
-) -> dict[str, _Cells]:
+) -> dict[str, Sequence[Any]]:
     """The columns of records with the same keys, as `cells_of` names their cells; {} where it must be asked.
 
     That is for lists, objects that are not all of one shape, and names that two paths share.
     """
-    columns: dict[str, _Cells] = {}
+    columns: dict[str, Sequence[Any]] = {}
     n_columns = 0
     for key, values in zip(keys, zip(*map(dict.values, records), strict=True), strict=True):
         name, types = prefix + clean(key), set(map(type, values))
-        inner = {name: _Cells(values, types)}
+        inner: dict[str, Sequence[Any]] = {name: values}
         if dict in types:
             shapes = set(map(tuple, values)) if types == {dict} and depth < MAX_DEPTH else set()
             inner = _flat_columns(shapes.pop(), values, f"{name}/", depth + 1) if len(shapes) == 1 else {}
@@ -304,21 +265,6 @@ def _flat_columns(
         columns |= inner
         n_columns += len(inner)
     return columns if len(columns) == n_columns else {}
-
-
-def _add_cells(builder: Builder, rows: Steps | range, cells: _Cells) -> None:
-    """Adds cells of a column: numbers in one go, any others one by one."""
-    values, types = cells
-    if types <= {float, int, bool}:
-        dtype = np.int64 if builder.whole and float not in types else np.float64
-        try:
-            builder.add_numbers(rows, np.fromiter(values, dtype, len(values)))
-            return
-        except OverflowError:  # a whole number of more than 63 bits
-            pass
-    texts = {value: text_of(value) for value in set(values) if type(value) is str} if str in types else {}
-    for row, value in zip(rows, values, strict=True):
-        builder.put(int(row), texts[value] if type(value) is str else value)
 
 
 # --- what readers of JSON share ---
@@ -341,12 +287,6 @@ def cells_of(
         elif kind is list and len(value) <= MAX_LIST and depth < MAX_DEPTH:
             named = {key: value[0]} if len(value) == 1 else {f"{key}/{i}": v for i, v in enumerate(value)}
             yield from cells_of(named, prefix, depth + 1)
-
-
-def text_of(text: str) -> float | str:
-    """A text, or the number that it spells."""
-    parsed = number(text)
-    return clean(text) if parsed is None else parsed
 
 
 def without_steps(rows: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:

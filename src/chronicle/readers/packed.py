@@ -61,11 +61,6 @@ def plain_name(path: Path) -> str:
     return path.stem if path.suffix.lower() in _SUFFIXES else path.name
 
 
-def is_packed(path: Path) -> bool:
-    """Whether the content is an archive. Raises OSError."""
-    return begins_archive(head(path))
-
-
 def begins_archive(start: bytes) -> bool:
     """Whether an archive begins so."""
     return _decompressor(start) is not None
@@ -92,18 +87,23 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
     with scratch() as folder:
         plain = folder / (plain_name(path) or "log")
         with path.open("rb") as source, plain.open("wb") as out:
-            state = _unpack(source, out, make, path, BEGIN_BYTES if begin_only else 0)
+            try:
+                state = _unpack(source, out, make, path, BEGIN_BYTES if begin_only else 0)
+            except MissingExtra as err:
+                raise LogError(str(path), str(err)) from None
         yield Unpacked(plain, state)
 
 
 def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
-    machine, made, most = _made(make, path), 0, _most_bytes(path)
+    machine, made, setting = make(), 0, os.environ.get(LIMIT)
+    most = min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
+    most = float(setting) * 1e9 if setting else most
     while piece := source.read(PIECE):
         while piece:
             if machine.eof:  # archives may be joined, and filled up with zeros
                 if not piece.strip(b"\0"):
                     break
-                machine = _made(make, path)
+                machine = make()
             try:
                 content = machine.decompress(piece)
             except Exception:  # of every library its own
@@ -120,36 +120,24 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
     return "" if machine.eof else CUT
 
 
-def _most_bytes(path: Path) -> float:
-    """What an archive may unpack to: as the environment says, else by its own size."""
-    if setting := os.environ.get(LIMIT):
-        return float(setting) * 1e9
-    return min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
-
-
 def _size(n_bytes: float) -> str:
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.3g} MB"
 
 
-def _made(make: Callable[[], Any], path: Path) -> Any:
-    try:
-        return make()
-    except MissingExtra as err:
-        raise LogError(str(path), str(err)) from None
+def respelled(attempt: Attempt, spell: Callable[[str], str]) -> Attempt:
+    """The attempt with its sources, and the places of its faults, spelled in another way."""
+    faults = tuple(relocated(fault, spell) for fault in attempt.faults)
+    return replace(attempt, sources=tuple(map(spell, attempt.sources)), faults=faults)
 
 
 def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
     """What was read of ``file``, under the names of the archive at ``path``, with the archive's own state."""
-    faults = [
-        relocated(fault, lambda source: source.replace(str(file.path), str(path))) for fault in attempt.faults
-    ]
-    if file.state == DAMAGED:
-        faults.append(Fault(Place(str(path)), "the archive is damaged; read up to there"))
+    attempt = respelled(attempt, lambda source: source.replace(str(file.path), str(path)))
+    damage = Fault(Place(str(path)), "the archive is damaged; read up to there")
     return replace(
         attempt,
         name=path.name + attempt.name.removeprefix(file.path.name),
-        sources=tuple(source.replace(str(file.path), str(path)) for source in attempt.sources),
-        faults=tuple(faults),
+        faults=(*attempt.faults, *([damage] if file.state == DAMAGED else [])),
         truncated=attempt.truncated or bool(file.state),
     )
 

@@ -6,7 +6,7 @@ counts steps beside one that is a known metric is data, and no log; without pyar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -136,7 +136,9 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # names may be no UTF-8
             n_rows, n_groups = file.metadata.num_rows, file.num_row_groups
-            _check_size(path, n_rows * len(wanted))
+            n_cells, size = n_rows * len(wanted), path.stat().st_size
+            if n_cells > max(MOST_CELLS, CELLS_A_BYTE * size):
+                raise ValueError(f"{n_cells} cells in {size} bytes")
             first_row = 0
             for group in range(n_groups):
                 try:
@@ -149,7 +151,11 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
         raise BadLog(str(path), f"is damaged ({_short(err)}). Remedy: fetch it again") from err
     if n_rows and not columns:
         raise BadLog(str(path), f"is damaged ({n_groups} row groups). Remedy: fetch it again")
-    return _built(columns), n_rows, faults
+    joined = {
+        name: Column(np.concatenate([p.values for p in parts]), np.concatenate([p.rows for p in parts]))
+        for name, parts in columns.items()
+    }
+    return joined, n_rows, faults
 
 
 def _add_group(
@@ -163,19 +169,6 @@ def _add_group(
 
 def _short(err: Exception) -> str:
     return str(err).partition("\n")[0][:200]
-
-
-def _built(columns: Mapping[str, list[Column]]) -> dict[str, Column]:
-    return {
-        name: Column(np.concatenate([p.values for p in parts]), np.concatenate([p.rows for p in parts]))
-        for name, parts in columns.items()
-    }
-
-
-def _check_size(path: Path, n_cells: int) -> None:
-    size = path.stat().st_size
-    if n_cells > max(MOST_CELLS, CELLS_A_BYTE * size):
-        raise ValueError(f"{n_cells} cells in {size} bytes")
 
 
 def _flat(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:

@@ -51,10 +51,7 @@ def _items(lines: Sequence[Line], at: int, indent: int, depth: int) -> tuple[lis
         if lines[at][0] > indent:
             at += 1
         elif (_entry(item) or _is_item(item)) and depth < _DEEPEST:
-            inner = indent + 2
-            end = at + 1
-            while end < len(lines) and lines[end][0] > indent:
-                end += 1
+            inner, end = indent + 2, _end(lines, at + 1, indent)
             found.append(_block([(inner, item), *lines[at + 1 : end]], 0, inner, depth + 1)[0])
             at = end
         else:
@@ -63,13 +60,15 @@ def _items(lines: Sequence[Line], at: int, indent: int, depth: int) -> tuple[lis
     return found, at
 
 
+def _end(lines: Sequence[Line], at: int, indent: int) -> int:
+    return next((end for end in range(at, len(lines)) if lines[end][0] <= indent), len(lines))
+
+
 def _value(lines: Sequence[Line], at: int, indent: int, rest: str, depth: int) -> tuple[Any, int]:
     """What a key or a dash is followed by, on its line or below it."""
     below = at < len(lines) and (lines[at][0] > indent or (lines[at][0] == indent and _is_item(lines[at][1])))
     if re.fullmatch(r"[|>][-+\d]*", rest):
-        end = at
-        while end < len(lines) and lines[end][0] > indent:
-            end += 1
+        end = _end(lines, at, indent)
         return ("\n" if rest[0] == "|" else " ").join(text for _, text in lines[at:end]), end
     if rest and not rest.startswith("#"):
         return scalar(rest), at

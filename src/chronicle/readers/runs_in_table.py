@@ -33,6 +33,7 @@ from chronicle.metrics.counters import TIME_NAMES
 from chronicle.metrics.roles import names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers.columns import Column, attempt_of, column_key, is_counter, number
+from chronicle.readers.step_axis import NO_COLUMN
 
 METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
 PART_NAMES = ("variant", "series")  # what a metric of this name is of, or which one of a title
@@ -69,12 +70,13 @@ def attempts_of(
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
+        n_own, own = _renumbered(of_run) if len(by_run) > 1 else (n_rows, of_run)
         try:
             attempts.append(
                 attempt_of(
                     path,
-                    n_rows,
-                    by_phase(of_run),
+                    n_own,
+                    by_phase(own),
                     name=f"{path.name}: {run}" if len(by_run) > 1 else "",
                     facts={"run": run, **(facts or {})} if run else facts,
                     faults=faults,
@@ -86,6 +88,12 @@ def attempts_of(
     if not attempts:
         raise problems[0]
     return attempts
+
+
+def _renumbered(columns: Columns) -> tuple[int, dict[str, Column]]:
+    """How many rows of a table have a cell in these columns, and the columns with only these rows counted."""
+    rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in columns.values())]))
+    return len(rows), {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in columns.items()}
 
 
 def places_rows(name: str) -> bool:
@@ -106,11 +114,11 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
-    value = _first(by_key, VALUE_NAMES)
+    value = next((by_key[key] for key in VALUE_NAMES if key in by_key), "")
     runs = _split(columns, keys) if keys else _exported(columns)
     if value and not columns[value].is_text and (metrics := _metrics(columns, by_key)):
         return {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
-    return by_file(path, columns) if list(runs) == [""] else runs
+    return by_file(path, dict(columns)) if list(runs) == [""] else runs
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
@@ -123,10 +131,6 @@ def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
     parts = [texts[key] for key in PART_NAMES if key in texts]
     telling = [name for name in columns if name in wholes and len(set(columns[name].values)) > 1]
     return (telling or wholes[:1]) + parts
-
-
-def _first(by_key: Mapping[str, str], keys: Sequence[str]) -> str:
-    return next((by_key[key] for key in keys if key in by_key), "")
 
 
 def _names_runs(column: Column) -> bool:
@@ -207,15 +211,14 @@ def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, 
 
 
 def _joined(texts: Sequence[Column], n_rows: int) -> Column:
-    """The texts of each row joined with "/"."""
     if len(texts) == 1:
         return texts[0]
-    names = [""] * n_rows
+    names = np.full(n_rows, "", object)
     for column in texts:
-        for row, text in zip(column.rows.tolist(), column.values.tolist(), strict=True):
-            names[row] = f"{names[row]}/{text}" if names[row] else str(text)
-    rows = [row for row, name in enumerate(names) if name]
-    return Column(np.array([names[row] for row in rows], object), np.array(rows, np.int64))
+        parted = np.where(names[column.rows] == "", "", "/")
+        names[column.rows] += parted.astype(object) + column.values
+    rows = np.flatnonzero(names != "")
+    return Column(names[rows], rows)
 
 
 # --- phases ---
@@ -308,13 +311,15 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     return 2 * len(numbers) > len(cells) and (role_of(name) in _SCORES or (named and not _are_whole(numbers)))
 
 
-def by_file(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
+def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
     """Columns by run, where the name of the file alone says that they are losses; one run "" else.
 
     Where several columns have names that say nothing of a part, of data or of a phase, each is that of a run:
     who logs parts of one training says so.
     """
-    columns = _of_score(path, columns)
+    if role_of(path.stem) in _SCORES:  # alone, `train` and `val` are those of a loss
+        phases = OF_TRAINING | OF_EVALUATION
+        columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}
     loss = loss_of(path)
     metrics = [name for name in columns if not is_counter(name)]
     if not loss or any(map(names_a_loss, metrics)):
@@ -326,12 +331,6 @@ def by_file(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     alone = len(silent) == 1 and column_key(silent[0]) in _VALUE
     named = {name: loss if alone else f"{loss}/{name}" for name in silent}
     return {"": {named.get(name, name): column for name, column in columns.items()}}
-
-
-def _of_score(path: Path, columns: Columns) -> dict[str, Column]:
-    """Columns `train` and `val` of `accuracy.csv` under that name, for alone they are those of a loss."""
-    phases = (OF_TRAINING | OF_EVALUATION) if role_of(path.stem) in _SCORES else frozenset[str]()
-    return {f"{path.stem}/{n}" if plain(n) in phases else n: column for n, column in columns.items()}
 
 
 def _is_aside(name: str, column: Column) -> bool:

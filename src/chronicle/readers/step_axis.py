@@ -116,11 +116,6 @@ class Axis:
     others: bool = False
 
     @property
-    def n_rows(self) -> int:
-        """How many rows it tells the step of."""
-        return 0 if self.column is None else len(self.column.rows)
-
-    @property
     def told(self) -> str:
         """Which counter it is, where a log has several; else ""."""
         rows = "".join(f"; {n} rows by {clean(name)}" for name, n in self.placed.items())
@@ -158,8 +153,8 @@ def _axis_by_name(columns: Mapping[str, Column]) -> Axis:
         return Axis(name, counted_by(name) or "row", columns[name] if name else None)
     candidates = [other for other in moving if counted_by(other) == "step"]
     filled = [equated(columns, one, [o for o in moving if o != one]) for one in candidates]
-    most = max(axis.n_rows for axis in filled)
-    best = next(axis for axis in filled if 2 * axis.n_rows >= most)
+    n_rows = [0 if axis.column is None else len(axis.column.rows) for axis in filled]
+    best = next(axis for axis, n in zip(filled, n_rows, strict=True) if 2 * n >= max(n_rows))
     return replace(best, others=len(candidates) > 1)
 
 

@@ -94,6 +94,9 @@ def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
     known = set().union(*options.values(), label.allowed, label.forbidden)
     matches = match(label, findings)
     verdict = diagnosis.get("verdict")
+    found_as = [
+        str(findings[matches[i]].get("pattern")) if i in matches else None for i in range(len(label.events))
+    ]
     return CaseResult(
         id=label.id,
         want=label.verdict,
@@ -103,7 +106,10 @@ def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
         missing=missing,
         forbidden=tuple(sorted(patterns & set(label.forbidden))),
         extra=tuple(sorted(p for p in patterns - known if p)),
-        events=tuple(_event_result(e, matches.get(i), findings) for i, e in enumerate(label.events)),
+        events=tuple(
+            EventResult(e.pattern, e.start_step, e.optional, name, name in e.names)
+            for e, name in zip(label.events, found_as, strict=True)
+        ),
         false_positives=tuple(_false_positives(label, findings, set(matches.values()))),
         healthy_points=label.steps_healthy,
         seed_picture=label.seed_picture,
@@ -133,11 +139,6 @@ def match(label: Label, findings: Sequence[Finding]) -> dict[int, int]:
         if i not in matches and j not in matches.values():
             matches[i] = j
     return matches
-
-
-def _event_result(event: Event, index: int | None, findings: Sequence[Finding]) -> EventResult:
-    found_as = None if index is None else str(findings[index].get("pattern"))
-    return EventResult(event.pattern, event.start_step, event.optional, found_as, found_as in event.names)
 
 
 def _false_positives(label: Label, findings: Sequence[Finding], matched: set[int]) -> Iterator[FalsePositive]:
@@ -264,8 +265,11 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
     precision = _mean([*[1] * matched, *[0] * len(positives)])
     if precision is None and not events:
         precision = 1.0
-    patterns = sorted({e.pattern for e in events})
-    by_pattern = {p: _recalls([e for e in events if e.pattern == p]) for p in patterns}
+    by_pattern = {}
+    for pattern in sorted({e.pattern for e in events}):
+        such = [e for e in events if e.pattern == pattern]
+        recalls = {"recall": _mean(e.found for e in such), "typed_recall": _mean(e.typed for e in such)}
+        by_pattern[pattern] = {"events": len(such), **recalls}
     return {
         "events": len(events),
         "found": len(found),
@@ -283,14 +287,6 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
         "healthy_points": healthy,
         "false_alarms_per_100k": alarms / healthy * 1e5 if healthy else None,
     }
-
-
-def _recalls(events: Sequence[EventResult]) -> dict[str, Any]:
-    recall, typed = _mean(e.found for e in events), _mean(e.typed for e in events)
-    return {"events": len(events), "recall": recall, "typed_recall": typed}
-
-
-# ---- as text -----------------------------------------------------------------------------------------
 
 
 def table(results: Sequence[CaseResult], totals: Totals, *, cases: bool = True) -> str:

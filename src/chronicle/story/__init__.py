@@ -12,26 +12,15 @@ from dataclasses import dataclass
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Timeline, Verdict
-from chronicle.story.grouping import Happening, happenings, ranked
-from chronicle.story.measured import Axis, Ground, axis_of
+from chronicle.story.grouping import Happening as Happening
+from chronicle.story.grouping import happenings as happenings
+from chronicle.story.grouping import ranked as ranked
+from chronicle.story.measured import Axis as Axis
+from chronicle.story.measured import Ground
+from chronicle.story.measured import axis_of as axis_of
 from chronicle.story.telling import events
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
-
-__all__ = [
-    "CANNOT_TELL",
-    "SAID",
-    "Axis",
-    "Happening",
-    "Story",
-    "axis_of",
-    "card",
-    "deciding",
-    "gravest",
-    "happenings",
-    "ranked",
-    "tell",
-]
 
 CANNOT_TELL = "cannot tell"
 SAID = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
@@ -39,6 +28,7 @@ _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
 _WHOLE = having(Trait.CALM | Trait.PROPERTY)
 _TOLD = 6  # findings in the first paragraph
 _TOLD_JOINS = 4
+_LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
@@ -59,27 +49,27 @@ class Story:
 
 
 def tell(
-    timeline: Timeline,
-    diagnosis: Diagnosis,
-    config: RunConfig = _NO_CONFIG,
-    notes: Sequence[Note] = (),
+    timeline: Timeline, diagnosis: Diagnosis, config: RunConfig = _NO_CONFIG, notes: Sequence[Note] = ()
 ) -> Story:
     """The story of a run. Pure: the same arguments give the same words."""
     ground = Ground(timeline, diagnosis, config)
     happened = events(ground, notes)
     review = last_review(notes)
     verdict = (review and verdict_of(review)) or diagnosis.verdict
-    is_open = review is None and _nobody_can_tell(diagnosis, happened)
-    headline = _headline(ground, diagnosis, happened)
-    sequence = _sequence(ground, diagnosis, happened)
+    odd = diagnosis.verdict is Verdict.UNEXPECTED
+    is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
+    chosen = _chosen(diagnosis, happened)
+    headline = _headline(ground, diagnosis, happened, chosen)
+    sequence = _sequence(ground, diagnosis, happened, chosen)
     paragraphs = (
-        sequence if sequence != headline else "",
+        "" if all(part in headline for part in sequence) else " ".join([*sequence, *_ending(happened)]),
         _reviewed(review, diagnosis) if review else "",
         _decides(diagnosis, happened, "The classifier's verdict" if review else "The verdict"),
         _open(timeline, diagnosis, happened),
     )
     badge = CANNOT_TELL if is_open else verdict.value
-    return Story(verdict, badge, headline, tuple(filter(None, paragraphs)), happened)
+    told = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
+    return Story(verdict, badge, headline, tuple(told), happened)
 
 
 def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
@@ -123,17 +113,19 @@ def card(happened: Sequence[Event], verdict: Verdict) -> str:
     return f"nothing found, {end.short}" if end is not None else "nothing found"
 
 
-def _nobody_can_tell(diagnosis: Diagnosis, happened: Sequence[Event]) -> bool:
-    return diagnosis.verdict is Verdict.UNEXPECTED and not deciding(happened, diagnosis.verdict)
-
-
-def _headline(ground: Ground, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
-    """What decides, from its beginning: the earliest and the gravest such event; restarts; and the end."""
+def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
+    """What the headline tells of what decides: the earliest and the gravest such event."""
     decide = deciding(happened, diagnosis.verdict)
-    first = sorted(decide[:3], key=happened.index)
-    chosen = [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
     if diagnosis.verdict is Verdict.GOOD:
-        chosen = decide[:2]
+        return decide[:2]
+    first = sorted(decide[:3], key=happened.index)
+    return [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
+
+
+def _headline(
+    ground: Ground, diagnosis: Diagnosis, happened: Sequence[Event], chosen: Sequence[Event]
+) -> str:
+    """What decides, from its beginning; restarts; and the end."""
     sentences = [event.sentence for event in chosen] or [diagnosis.because]
     return " ".join(filter(None, [*sentences, _restarts(ground, diagnosis), *_ending(happened)]))
 
@@ -144,40 +136,51 @@ def _restarts(ground: Ground, diagnosis: Diagnosis) -> str:
     if not joins:
         return ""
     kinds = [(sum(join.kind is kind for join in joins), kind.value) for kind in JoinKind]
-    told = ", ".join(plural(number, kind) for number, kind in kinds if number)
+    told = _listed([plural(number, kind) for number, kind in kinds if number])
     lost = sum(join.discarded_steps for join in joins)
-    discarded = f"; {ground.axis.span(lost)} were discarded" if lost else ""
-    return f"{plural(len(ground.timeline.attempts), 'attempt')}, {told}{discarded}."
+    discarded = f", and {ground.axis.lost(lost)}" if lost else ""
+    return f"The run has {plural(len(ground.timeline.attempts), 'attempt')} ({told}){discarded}."
+
+
+def _listed(words: Sequence[str]) -> str:
+    """``1``, ``1 and 2``, ``1, 2 and 3``."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _ending(happened: Sequence[Event]) -> list[str]:
     return [event.sentence for event in happened if event.kind is EventKind.END]
 
 
-def _sequence(ground: Ground, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
-    """What happened, in sequence: the findings that count and the restarts between them."""
+def _sequence(
+    ground: Ground, diagnosis: Diagnosis, happened: Sequence[Event], chosen: Sequence[Event]
+) -> list[str]:
+    """What happened, in sequence: the findings that count, those of the headline above all, and restarts."""
     calm = [e for e in happened if set(e.patterns) & _CALM]
-    counted = [e for e in gravest(happened, diagnosis.verdict) if not set(e.patterns) & _WHOLE and e.live]
+    grave = [*chosen, *(e for e in gravest(happened, diagnosis.verdict) if e not in chosen)]
     alike: dict[str, list[Event]] = {}
-    for event in counted:
-        alike.setdefault(event.title, []).append(event)
+    for event in grave:
+        if event.live and not set(event.patterns) & _WHOLE:
+            alike.setdefault(event.title, []).append(event)
     told = [event for same in alike.values() for event in same[:_ALIKE]][:_TOLD]
     joins = [e for e in happened if e.kind in _JOINS]
     if len(joins) <= _TOLD_JOINS:
-        told += [*joins, *(e for e in happened if e.kind is EventKind.FINDING and not e.live)]
+        gone = (e for e in happened if e.kind is EventKind.FINDING and not e.live)
+        told += [*joins, *(e for e in gone if not set(e.patterns) & _WHOLE)]
     parts = [e.sentence for e in [*calm, *sorted(told, key=happened.index)]]
     for title, same in alike.items():
         if rest := [event for event in same if event not in told]:
-            last = max(event.step or 0 for event in rest)
-            parts.append(f"{count(len(rest))} more of “{title}” came up to {ground.axis.place(last)}.")
+            place = ground.axis.place(max(event.step or 0 for event in rest))
+            where = f"at {place}" if len(rest) == 1 else f"up to {place}"
+            were = "was" if len(rest) == 1 else "were"
+            parts.append(f"There {were} {count(len(rest))} more of “{title}”, {where}.")
     if len(joins) > _TOLD_JOINS:
         parts.append(_restarts(ground, diagnosis))
     faults = sum(e.kind is EventKind.FAULT for e in happened)
     if faults:
-        parts.append(
-            f"{plural(faults, 'fault')} of machines or jobs {'was' if faults == 1 else 'were'} logged."
-        )
-    return " ".join([*parts, *_ending(happened)])
+        were = "was" if faults == 1 else "were"
+        parts.append(f"{plural(faults, 'fault')} of machines or jobs {were} logged.")
+    return parts
 
 
 def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> str:
@@ -185,34 +188,29 @@ def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> s
     decide = deciding(happened, diagnosis.verdict)
     if not decide or diagnosis.verdict is Verdict.GOOD:
         return diagnosis.because
-    named = [f"{e.mark}, “{e.title}”" for e in sorted(decide[:3], key=happened.index)]
-    listed = "; ".join(named)
+    listed = "; ".join(f"{e.mark}, “{e.title}”" for e in sorted(decide[:3], key=happened.index))
     more = f"; and on {count(len(decide) - 3)} more" if len(decide) > 3 else ""
     noun = "finding" if len(decide) == 1 else "findings"
-    return f"{verdict} is {diagnosis.verdict}. It rests on {noun} {listed}{more}."
+    named = any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide)
+    why = "" if named else f":{diagnosis.because.partition(':')[2].rstrip('.')}"
+    return f"{verdict} is {diagnosis.verdict}{why}. It rests on {noun} {listed}{more}."
 
 
 def _open(timeline: Timeline, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
     """What is still open: what was not over, was discarded, could not be judged or is in doubt."""
     parts = []
-    unfinished = [e for e in happened if e.kind is EventKind.FINDING and e.live and _unfinished(e)]
+    found = [event for event in happened if event.kind is EventKind.FINDING]
+    unfinished = [e for e in found if e.live and e.end_step is None and e.ending]
     if unfinished:
-        *first, last = [e.mark for e in unfinished]
-        marks = f"{', '.join(first)} and {last}" if first else last
+        marks = _listed([e.mark for e in unfinished])
         noun = "Finding" if len(unfinished) == 1 else "Findings"
         verb = "was" if len(unfinished) == 1 else "were"
         parts.append(f"{noun} {marks} {verb} not over when the log ended.")
-    gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
-    if gone:
-        lies = "lies on a branch that was discarded and does"
-        lie = "lie on branches that were discarded and do"
-        parts.append(f"{plural(len(gone), 'finding')} {lies if len(gone) == 1 else lie} not count.")
+    if gone := sum(not event.live for event in found):
+        lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
+        parts.append(f"{plural(gone, 'finding')} {lie} not count.")
     if diagnosis.not_assessed:
         number = plural(len(diagnosis.not_assessed), "pattern")
         parts.append(f"{number} could not be judged: what is needed for that was not logged.")
-    parts += [clipped(doubt, 200) for doubt in timeline.doubts[:1]]
+    parts += [clipped(doubt, 400) for doubt in timeline.doubts[:1]]
     return " ".join(parts)
-
-
-def _unfinished(event: Event) -> bool:
-    return event.end_step is None and bool(event.ending)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -15,7 +16,7 @@ _RATE_LOG = math.log(1.2)  # a learning rate that jumps by less is its schedule
 _STANDS_OUT = 8.0  # times what it moves by around it: a warm-up and a decay are no changes
 _AROUND = 10  # samples
 _BATCH_LOG = math.log(1.01)
-_MOST = 12  # changes of one series told one by one; more are a ramp, and one event
+_MOST = 12  # changes of one series told one by one; more are one event
 
 
 def changes(ground: Ground) -> Iterator[Event]:
@@ -25,59 +26,57 @@ def changes(ground: Ground) -> Iterator[Event]:
         (Role.BATCH_SIZE, EventKind.BATCH, "batch size", _BATCH_LOG),
     ):
         tracks = ground.timeline.by_role(role)
-        if not tracks:
-            continue
-        track = max(tracks, key=len)
-        found = [(k, i) for k in np.unique(track.attempt).tolist() for i in _jumps(track, k, least)]
-        if len(found) > _MOST:
-            yield _ramp(ground, track, kind, name, found)
-        else:
-            yield from (_change(ground, track, kind, name, k, i) for k, i in found)
+        track = max(tracks, key=len, default=None)
+        if track is not None:
+            groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
+            if len(groups) > _MOST:
+                groups = [list(chain.from_iterable(groups))]
+            yield from (_event(ground, track, kind, name, group) for group in groups)
 
 
-def _jumps(track: Track, attempt: int, least: float) -> list[int]:
-    """Rows of the track after which the value is another one, and moved far more than around it."""
+def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
+    """Rows of the track after which the value is another one, and moved far more than around it.
+
+    Jumps of neighbouring samples in one direction, such as a warm-up of few samples, are together.
+    """
     rows = np.flatnonzero((track.attempt == attempt) & np.isfinite(track.values) & (track.values > 0))
-    moves = np.abs(np.diff(np.log(track.values[rows])))
+    moves = np.diff(np.log(track.values[rows]))
+    sizes = np.abs(moves)
     found = []
-    for i in np.flatnonzero(moves >= least).tolist():
-        around = np.delete(moves[max(i - _AROUND, 0) : i + _AROUND + 1], min(i, _AROUND))
-        if len(around) and moves[i] >= _STANDS_OUT * float(np.median(around)):
-            found.append(int(rows[i + 1]))
-    return found
+    for i in np.flatnonzero(sizes >= least).tolist():
+        around = np.delete(sizes[max(i - _AROUND, 0) : i + _AROUND + 1], min(i, _AROUND))
+        if len(around) and sizes[i] >= _STANDS_OUT * float(np.median(around)):
+            found.append(i)
+    jumps = np.array(found, np.int64)
+    apart = (np.diff(jumps) > 1) | (np.diff(np.sign(moves[jumps])) != 0)
+    return [rows[group + 1].tolist() for group in np.split(jumps, np.flatnonzero(apart) + 1) if len(group)]
 
 
-def _change(ground: Ground, track: Track, kind: EventKind, name: str, attempt: int, row: int) -> Event:
-    before = track.values[:row][track.attempt[:row] == attempt][-1]
-    after, step = track.values[row], int(track.steps[row])
-    verb = "rose" if after > before else "fell"
-    ends = f"{stated(before)} to {stated(after)}"
-    return Event(
-        f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{step}",
-        kind,
-        kind.value.capitalize(),
-        f"The {name} {verb} from {ends} at {ground.axis.place(step)}.",
-        f"{name} {stated(before)} → {stated(after)} at {ground.axis.place(step)}",
-        step=step,
-        attempt=ground.timeline.attempts[attempt].name,
-        live=bool(track.live[row]),
-        numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
-    )
-
-
-def _ramp(ground: Ground, track: Track, kind: EventKind, name: str, found: list[tuple[int, int]]) -> Event:
-    (attempt, first), (_, last) = found[0], found[-1]
-    begin, end = int(track.steps[first]), int(track.steps[last])
-    before, after = float(track.values[max(first - 1, 0)]), float(track.values[last])
-    told = f"The {name} changed {count(len(found))} times over {ground.axis.places(begin, end)}, "
+def _event(ground: Ground, track: Track, kind: EventKind, name: str, jumps: list[int]) -> Event:
+    """One jump, or several as one: the row of each."""
+    first, last = jumps[0], jumps[-1]
+    attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
+    before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
+    ends, verb = f"from {stated(before)} to {stated(after)}", "rose" if after > before else "fell"
+    short = f"at {ground.axis.place(begin)}"
+    told = f"{verb} {ends} {short}"
+    if len(jumps) > 1:
+        over, short = f"over {ground.axis.places(begin, end)}", f"in {count(len(jumps))} stages"
+        one_way = len(set(np.sign(np.diff(track.values[jumps], prepend=before)).tolist())) == 1
+        told = (
+            f"{verb} {ends} {short} {over}"
+            if one_way
+            else f"changed {count(len(jumps))} times {over}, {ends}"
+        )
     return Event(
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
         kind.value.capitalize(),
-        f"{told}from {stated(before)} to {stated(after)}.",
-        f"{name} {stated(before)} → {stated(after)} in {count(len(found))} stages",
+        f"The {name} {told}.",
+        f"{name} {stated(before)} → {stated(after)} {short}",
         step=begin,
-        end_step=end,
+        end_step=end if len(jumps) > 1 else None,
         attempt=ground.timeline.attempts[attempt].name,
+        live=bool(track.live[first]),
         numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
     )

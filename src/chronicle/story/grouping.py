@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from chronicle.classify.patterns import BY_ID, Trait, having
+from chronicle.metrics.counters import median_gap
 from chronicle.metrics.roles import shown_metric
-from chronicle.model import VERDICTS, Diagnosis, Finding, Steps, Timeline, Verdict
+from chronicle.model import VERDICTS, Diagnosis, Finding, Timeline, Verdict
 
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
@@ -51,23 +50,14 @@ def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
 def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
     """Those first that make the verdict, then by their own verdict and severity."""
 
-    def gravity(one: Happening) -> tuple[bool, int, float, int]:
-        return one.verdict is verdict, one.verdict.rank, one.lead.severity, -one.number
-
-    return sorted(groups, key=gravity, reverse=True)
+    rank = {one.number: (one.verdict is verdict, one.verdict.rank, one.lead.severity) for one in groups}
+    return sorted(groups, key=lambda one: (*rank[one.number], -one.number), reverse=True)
 
 
 def sample_gap(timeline: Timeline) -> float:
     """Steps from one logged sample of the loss to the next, as the run mostly logged it; 1 where unknown."""
     loss = shown_metric(timeline.series.values())
-    return gap_of(loss.steps) if loss is not None else 1.0
-
-
-def gap_of(steps: Steps) -> float:
-    """The median distance of neighbouring steps that differ; 1 where there are none."""
-    gaps = np.abs(np.diff(steps))
-    gaps = gaps[gaps > 0]
-    return float(np.median(gaps)) if len(gaps) else 1.0
+    return median_gap(loss.steps) if loss is not None else 1.0
 
 
 def _one(a: Finding, b: Finding, near: float) -> bool:

@@ -17,10 +17,11 @@ import numpy as np
 
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
+from chronicle.metrics.counters import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
 from chronicle.model import Diagnosis, Finding, Floats, Role, Steps, Timeline, Track
-from chronicle.story.grouping import gap_of, sample_gap
+from chronicle.story.grouping import sample_gap
 from chronicle.timeline.courses import wall_clock
 from chronicle.workspace.config import RunConfig
 
@@ -74,6 +75,10 @@ class Axis:
         """``240 steps``, ``1 step``, ``145 million tokens``."""
         whole = count(number)
         return f"{whole} {self.noun}" + ("" if self.noun.endswith("s") or whole == "1" else "s")
+
+    def lost(self, number: float) -> str:
+        """``39 steps were discarded``, ``1 epoch was discarded``."""
+        return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,7 @@ class Ground:
         known: Floats = earlier[np.isfinite(earlier)][-BEFORE:]
         return known
 
-    def _until(self, finding: Finding) -> float:
+    def until(self, finding: Finding) -> float:
         """Where a finding ends; of one that is not over where the next one in its series begins."""
         if finding.end_step is not None:
             return finding.end_step
@@ -203,7 +208,7 @@ class Ground:
         steps, values = self.samples(finding, metric)
         values = sign * values
         known = np.isfinite(values)
-        inside = (steps >= finding.start_step) & (steps <= self._until(finding))
+        inside = (steps >= finding.start_step) & (steps <= self.until(finding))
         before = sign * self._earlier(finding, metric)
         rows = np.flatnonzero(known & inside)
         if not len(before) or not len(rows):
@@ -229,7 +234,7 @@ class Ground:
         """The finest duration that can be told of a finding, in steps."""
         steps, _ = self.samples(finding)
         low, high = np.searchsorted(steps, [finding.start_step, finding.end_step or finding.start_step])
-        return max(gap_of(steps[max(low - BEFORE, 0) : high + BEFORE]), self.config.resolution)
+        return max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), self.config.resolution)
 
     def lasted(self, finding: Finding) -> str:
         """How long a finding took: ``within one logged sample``, ``after at most 700 steps``."""
@@ -281,7 +286,7 @@ def stated(value: Any) -> str:
 def percent(log_units: float) -> str:
     """A difference of logarithms as a share: ``16 %``."""
     share = 100 * abs(math.expm1(log_units))
-    return f"{count(share) if share >= 9.95 else f'{share:.1g}'} %"
+    return f"{count(share) if share >= 9.5 else f'{share:.1g}'} %"
 
 
 def times(factor: float) -> str:

@@ -24,6 +24,8 @@ from chronicle.story.measured import Ground, Rise, percent, plainly, times
 _DOWNWARDS = {
     "jumped": "dropped",
     "rose": "fell",
+    "fell": "rose",
+    "falling": "rising",
     "upwards": "downwards",
     "come down": "come back",
     "above": "below",
@@ -100,20 +102,26 @@ class Teller:
             return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
         return f"{verb} at {at}", f"from {at}"
 
-    def ended(self, kept: str = "had not come back when the log ended") -> tuple[str, str]:
+    @property
+    def close(self) -> str:
+        """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
+        until, at = self.ground.until(self.finding), self.ground.index(self.finding.attempt)
+        if math.isfinite(until):
+            return f"by {self.place(until)}"
+        is_last = at is None or at == len(self.ground.views) - 1
+        return "when the log ended" if is_last else "when the attempt ended"
+
+    def ended(self, back: str = "back") -> tuple[str, str]:
         """How a rise ended: ``was back after 240 steps``."""
-        lasted = self.ground.lasted(self.finding)
-        return (f"was back {lasted}", f"back {lasted}") if lasted else (kept, "not over when the log ended")
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+        if lasted := self.ground.lasted(self.finding):
+            return f"was back {lasted}", f"back {lasted}"
+        return f"had not come {back} {self.close}", f"not over {self.close}"
 
 
 def _spike(t: Teller) -> Words:
     risen, short = t.risen("jumped")
-    ended, ending = t.ended("had not come all the way back when the log ended")
-    return Words(_sentence(f"{t.what} {risen} and {ended}"), short, ending)
+    ended, ending = t.ended("all the way back")
+    return Words(f"{t.what} {risen} and {ended}", short, ending)
 
 
 def _lasting_spike(t: Teller) -> Words:
@@ -122,24 +130,22 @@ def _lasting_spike(t: Teller) -> Words:
     stayed = "came back only in part"
     if left > 0:
         over = t.say("left", "residual_log", percent)
-        stayed += f": when the log ended it stood {over} above its earlier course"
-    return Words(_sentence(f"{t.what} {risen} and {stayed}"), short, "not fully recovered")
+        stayed += f": {t.close} it stood {over} above its earlier course"
+    return Words(f"{t.what} {risen} and {stayed}", short, "not fully recovered")
 
 
 def _divergence_after(t: Teller) -> Words:
     risen, short = t.risen("jumped")
-    return Words(_sentence(f"{t.what} {risen} and did not come down again"), short, "never over")
+    return Words(f"{t.what} {risen} and did not come down again", short, "never over")
 
 
 def _divergence(t: Teller) -> Words:
     rise = t.rise()
     if rise is None:
-        return Words(_sentence(f"{t.what} turned upwards at {t.start}, without a spike"), f"from {t.start}")
+        return Words(f"{t.what} turned upwards at {t.start}, without a spike", f"from {t.start}")
     unit = t.ground.unit(t.finding.metric)
     told = f"{t.what} turned upwards at {t.start}, without a spike, and rose from {rise.before_words} to"
-    return Words(
-        _sentence(f"{told} {rise.peak_words}{unit}"), f"{rise.short}{unit} from {t.start}", "never over"
-    )
+    return Words(f"{told} {rise.peak_words}{unit}", f"{rise.short}{unit} from {t.start}", "never over")
 
 
 def _shift(t: Teller) -> Words:
@@ -150,7 +156,7 @@ def _shift(t: Teller) -> Words:
         stayed = f"stayed {t.number('left', left, percent(left))} above its earlier course"
     if t.finding.end_step is not None:
         stayed += f" until {t.place(t.finding.end_step)}"
-    return Words(_sentence(f"{t.what} {risen} and {stayed}"), short, "stayed up")
+    return Words(f"{t.what} {risen} and {stayed}", short, "stayed up")
 
 
 def _datasets(t: Teller) -> Words:
@@ -164,12 +170,12 @@ def _datasets(t: Teller) -> Words:
     if len(moved) == 1:
         others = "that of the other data set" if rest == 1 else f"those of the other {rest} data sets"
         aside = f"; {others} did not move" if rest > 0 else ""
-        return Words(_sentence(f"{names[0]} {risen} and {ended}{aside}"), short, ending)
+        return Words(f"{names[0]} {risen} and {ended}{aside}", short, ending)
     few = [name.removeprefix("the loss of ") for name in names[:_NAMED]]
     listed = f"{', '.join(few[:-1])} and {few[-1]}" if few else "several data sets"
     who = f"the losses of {listed}" + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     together = f"{who} rose together: {t.ground.name(metric)} {risen} and {ended}"
-    return Words(_sentence(together), short, ending)
+    return Words(together, short, ending)
 
 
 def _height(rise: Rise | None) -> float:
@@ -180,7 +186,7 @@ def _resume_spike(t: Teller) -> Words:
     at, over = t.start, t.say("height", "join_height_log", percent) if t.has("join_height_log") else ""
     told = f"{t.what} began {over} higher at the restart at {at}" if over else f"{t.what} rose at {at}"
     ended, ending = t.ended()
-    return Words(_sentence(f"{told} and {ended}"), f"{over} higher after the restart at {at}".strip(), ending)
+    return Words(f"{told} and {ended}", f"{over} higher after the restart at {at}".strip(), ending)
 
 
 def _ratio_skew(t: Teller) -> Words:
@@ -191,7 +197,7 @@ def _ratio_skew(t: Teller) -> Words:
     if math.isfinite(share) and ratio:
         moved = t.number("ratio", share, f"{count(100 * abs(share))} %")
         cause = f"the share of a source in the batch ({ratio}) moved by {moved}, and "
-    return Words(_sentence(f"{cause}{t.what} {risen} and {ended}"), short, ending)
+    return Words(f"{cause}{t.what} {risen} and {ended}", short, ending)
 
 
 def _rate_not_restored(t: Teller) -> Words:
@@ -200,13 +206,13 @@ def _rate_not_restored(t: Teller) -> Words:
     size = t.number("factor", factor, off)
     how = " and warmed up again" if t.finding.evidence.get("how") == "warms up again" else ""
     told = f"the learning rate was {size} what was expected from {t.start} on{how}"
-    return Words(_sentence(told), f"learning rate {size} what was expected from {t.start}")
+    return Words(told, f"learning rate {size} what was expected from {t.start}")
 
 
 def _precursor(t: Teller) -> Words:
     rose, ahead = t.say("rise", "rise_factor", times), t.say("lead", "lead_steps", t.ground.axis.span)
     told = f"the gradient norm rose to {rose} its level at {t.start}, {ahead} before the loss rose"
-    return Words(_sentence(told), f"gradient norm {ahead} ahead of the loss at {t.start}")
+    return Words(told, f"gradient norm {ahead} ahead of the loss at {t.start}")
 
 
 def _rising_rate(t: Teller) -> Words:
@@ -219,7 +225,7 @@ def _rising_rate(t: Teller) -> Words:
     }.get(str(t.finding.evidence.get("of")), "more and more often")
     span = t.ground.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
     return Words(
-        f"Spikes came more and more often: {number} over {span}, {trend}.", f"{number} from {t.start}"
+        f"spikes came more and more often: {number} over {span}, {trend}", f"{number} from {t.start}"
     )
 
 
@@ -228,13 +234,13 @@ def _logits(t: Teller) -> Words:
     told = f"the largest attention logit grew to {rose} its size from {t.start} on and reached {top}"
     if t.has("doubling_steps"):
         told += f", doubling about every {t.ground.axis.span(t.value('doubling_steps'))}"
-    return Words(_sentence(told), f"attention logit up to {top} from {t.start}")
+    return Words(told, f"attention logit up to {top} from {t.start}")
 
 
 def _drift(t: Teller) -> Words:
     before, now = t.say("before", "level_before", plainly), t.say("now", "level_now", plainly)
     told = f"the mean log Z of the output left its level at {t.start} and moved from {before} to {now}"
-    return Words(_sentence(told), f"log Z {before} → {now} from {t.start}")
+    return Words(told, f"log Z {before} → {now} from {t.start}")
 
 
 def _plateau(t: Teller) -> Words:
@@ -246,7 +252,7 @@ def _plateau(t: Teller) -> Words:
         )
     if t.value("learning_rate_share", 1.0) < 0.01:
         told += ", with the learning rate as good as zero"
-    return Words(_sentence(told), f"flat from {t.start}")
+    return Words(told, f"flat from {t.start}")
 
 
 def _overfitting(t: Teller) -> Words:
@@ -255,7 +261,7 @@ def _overfitting(t: Teller) -> Words:
     if t.has("training_fall_log"):
         fall = percent(-t.value("training_fall_log"))
         told += f", while the training loss fell by {t.number('fall', t.value('training_fall_log'), fall)}"
-    return Words(_sentence(told), f"{up} above its lowest, at {t.start}")
+    return Words(told, f"{up} above its lowest, at {t.start}")
 
 
 def _slower(t: Teller) -> Words:
@@ -265,7 +271,7 @@ def _slower(t: Teller) -> Words:
     told = f"the training became {slow} slower at {t.start} and stayed so for {lasted}"
     if t.has("lost_steps"):
         told += f", which cost the time of about {t.ground.axis.span(t.value('lost_steps'))}"
-    return Words(_sentence(told), f"{slow} slower from {t.start}")
+    return Words(told, f"{slow} slower from {t.start}")
 
 
 def _hang(t: Teller) -> Words:
@@ -275,9 +281,7 @@ def _hang(t: Teller) -> Words:
     else:
         factor = t.value("gap_times_median")
         long = t.number("gap", factor, f"{times(factor)} the usual time of a step")
-    return Words(
-        _sentence(f"nothing was logged for {long} after {first}"), f"{long} without a step after {first}"
-    )
+    return Words(f"nothing was logged for {long} after {first}", f"{long} without a step after {first}")
 
 
 def _failed(t: Teller) -> Words:
@@ -285,15 +289,15 @@ def _failed(t: Teller) -> Words:
         of = t.number("attempts", t.value("attempts"), plural(int(t.value("attempts")), "attempt"))
         died = int(t.value("died", 0))
         told = f"none of {of} held" if died == t.value("attempts") else f"{count(died)} of {of} were lost"
-        return Words(_sentence(told), told)
+        return Words(told, told)
     _, values = t.ground.samples(t.finding)
     known = values[np.isfinite(values)]
     if len(known) < 2:
-        return Words("The run did not learn.", "did not learn")
+        return Words("the run did not learn", "did not learn")
     first, last = (float(np.median(part)) for part in (known[:8], known[-8:]))
     ends = t.number("first", first, plainly(first)), t.number("last", last, plainly(last))
     told = f"{t.what} began at {ends[0]} and ended at {ends[1]}: the run did not learn"
-    return Words(_sentence(told), f"{ends[0]} → {ends[1]}, did not learn")
+    return Words(told, f"{ends[0]} → {ends[1]}, did not learn")
 
 
 def _nan(t: Teller) -> Words:
@@ -304,15 +308,13 @@ def _nan(t: Teller) -> Words:
     end, start = t.finding.end_step, t.start
     if end is None:
         return Words(
-            _sentence(f"{t.what} was {what} from {start} to the end ({values})"),
-            f"{what} from {start}",
-            "to the end",
+            f"{t.what} was {what} from {start} to the end ({values})", f"{what} from {start}", "to the end"
         )
     back = (
         "for one logged value" if number == 1 else f"over {t.ground.axis.places(t.finding.start_step, end)}"
     )
     at = f" at {start}" if number == 1 else ""
-    return Words(_sentence(f"{t.what} was {what} {back}{at}"), f"{what} at {start}", "over")
+    return Words(f"{t.what} was {what} {back}{at}", f"{what} at {start}", "over")
 
 
 def _loss_scale(t: Teller) -> Words:
@@ -320,7 +322,7 @@ def _loss_scale(t: Teller) -> Words:
     told = f"the loss scale was halved {halved} from {t.start} on"
     if t.has("lowest_scale"):
         told += f", down to {t.say('lowest', 'lowest_scale', lambda low: plainly(low).removesuffix('.00'))}"
-    return Words(_sentence(told), f"loss scale halved {halved} from {t.start}")
+    return Words(told, f"loss scale halved {halved} from {t.start}")
 
 
 def _frozen(t: Teller) -> Words:
@@ -329,7 +331,7 @@ def _frozen(t: Teller) -> Words:
     end = t.finding.end_step
     span = f"from {t.start} on" if end is None else f"over {t.ground.axis.places(t.finding.start_step, end)}"
     told = f"{t.what} was logged as {same}, the same to the last bit, {span} ({number})"
-    return Words(_sentence(told), f"the same value from {t.start}")
+    return Words(told, f"the same value from {t.start}")
 
 
 def _grokking(t: Teller) -> Words:
@@ -342,13 +344,11 @@ def _grokking(t: Teller) -> Words:
         ends = t.number("from", low, plainly(low)), t.number("to", high, plainly(high))
         span = t.ground.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
         told = f"{t.what} went from {ends[0]} to {ends[1]} over {span}, long after the training data"
-        return Words(
-            _sentence(f"{told} had been learned at {learned}"), f"{ends[0]} → {ends[1]} from {t.start}"
-        )
+        return Words(f"{told} had been learned at {learned}", f"{ends[0]} → {ends[1]} from {t.start}")
     fall = t.number("fall", t.value("drop_log"), percent(-t.value("drop_log")))
     lasted = t.ground.lasted(t.finding).removeprefix("after ")
     took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
-    return Words(_sentence(f"{t.what} fell by {fall}{took} at {t.start}"), f"{fall} lower at {t.start}")
+    return Words(f"{t.what} fell by {fall}{took} at {t.start}", f"{fall} lower at {t.start}")
 
 
 def _repeated(t: Teller) -> Words:
@@ -358,25 +358,25 @@ def _repeated(t: Teller) -> Words:
         fed = t.number(
             "replayed", t.value("replayed_steps"), t.ground.axis.span(t.value("replayed_steps", 0))
         )
-        under = t.number("low", t.value("low_log"), percent(-t.value("low_log")))
-        told = (
-            f"after the restart at {t.place(low)} the run was fed {fed} of data that it had seen before: "
-            f"{t.what} was {under} too low, and jumped by {up} at {t.start}, where new data began"
-        )
-    return Words(_sentence(told), f"{up} up where new data began, at {t.start}")
+        if t.has("low_log"):
+            under = t.number("low", t.value("low_log"), percent(-t.value("low_log")))
+            told = f"{t.what} was {under} too low, and jumped by {up} at {t.start}, where new data began"
+        restart = f"after the restart at {t.place(low)}"
+        told = f"{restart} the run was fed {fed} of data that it had seen before: {told}"
+    return Words(told, f"{up} up where new data began, at {t.start}")
 
 
 def _reinitialised(t: Teller) -> Words:
     risen, short = t.risen("jumped")
     told = f"{t.what} {risen}, back at the value of the very first steps: what had been learned was lost"
-    return Words(_sentence(told), short)
+    return Words(told, short)
 
 
 def _quantised(t: Teller) -> Words:
     grid = t.say("grid", "grid_loss", plainly)
     kinds = t.number("values", t.value("distinct_values"), count(t.value("distinct_values", 0)))
     return Words(
-        _sentence(f"{t.what} was logged in multiples of {grid}: {kinds} different values in all"),
+        f"{t.what} was logged in multiples of {grid}: {kinds} different values in all",
         f"logged in multiples of {grid}",
     )
 
@@ -384,7 +384,7 @@ def _quantised(t: Teller) -> Words:
 def _decay(t: Teller) -> Words:
     fell = t.number("fall", t.value("drop_log"), percent(-t.value("drop_log")))
     told = f"{t.what} fell by {fell} below its course when the learning rate began to decay at {t.start}"
-    return Words(_sentence(told), f"{fell} lower from {t.start}")
+    return Words(told, f"{fell} lower from {t.start}")
 
 
 def _ramp(t: Teller) -> Words:
@@ -400,26 +400,31 @@ def _ramp(t: Teller) -> Words:
     if t.value("noise_factor", 1.0) < 1:
         calmer = t.number("noise", t.value("noise_factor"), f"{count(100 * (1 - t.value('noise_factor')))} %")
         told += f", and {t.what} scattered {calmer} less"
-    return Words(_sentence(told), f"batch {factor} as large")
+    return Words(told, f"batch {factor} as large")
 
 
 def _calm(t: Teller) -> Words:
     steps, values = t.ground.samples(t.finding)
-    known = np.isfinite(values)
-    if not known.any():
-        return Words("Nothing stood out.", "nothing stood out")
-    first, last = (float(values[known][i]) for i in (0, -1))
-    least = "at least " if t.ground.is_cut(values, int(np.argmax(known))) else ""
+    known = np.flatnonzero(np.isfinite(values))
+    if not len(known):
+        return Words("nothing stood out", "nothing stood out")
+    ends_of = known[np.diff(steps[known], append=-np.inf) < 0]  # the last rows of trainings beside each other
+    rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
+    first, last = values[rows].tolist()
+    least = "at least " if t.ground.is_cut(values, int(rows[0])) else ""
     ends = t.number("first", first, f"{least}{plainly(first)}"), t.number("last", last, plainly(last))
-    span = t.ground.axis.places(int(steps[known][0]), int(steps[known][-1]))
+    span = t.ground.axis.places(*steps[rows].tolist())
     unit = t.ground.unit(t.finding.metric)
-    verb = "fell" if last < first else "went"
+    better = first < last if t.ground.falls(t.finding) else last < first
+    verb = ("rose" if last > first else "fell") if better else "went"
     told = f"{t.what} {verb} from {ends[0]} to {ends[1]}{unit} over {span}"
+    if ends[0] == ends[1]:
+        told = f"{t.what} stayed near {ends[1]}{unit} over {span}"
     if t.finding.pattern == "noisy-healthy":
         noise = t.say("noise", "noise_log", percent)
         told += f", with a noise of about {noise} from value to value"
     return Words(
-        _sentence(f"{told}, and nothing disturbed it for long"),
+        f"{told}, and nothing disturbed it for long",
         f"{'≥ ' if least else ''}{plainly(first)} → {ends[1]}{unit}, calm",
     )
 
@@ -459,11 +464,6 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
 """The sentence of each pattern; a test holds that none is missing."""
 
 
-def _turned(words: str) -> str:
-    """The words of a rise for what ought to rise, as an objective does: it falls."""
-    return _UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], words)
-
-
 def told(ground: Ground, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
     """The words of a finding, and the numbers in them."""
     teller = Teller(ground, finding)
@@ -472,6 +472,9 @@ def told(ground: Ground, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]
         title = BY_ID[finding.pattern].title if finding.pattern in BY_ID else clipped(finding.pattern, 80)
         return Words(f"{title} at {teller.start}.", f"at {teller.start}"), ()
     words = tell(teller)
-    if finding.pattern in RISES and ground.falls(finding):
-        words = Words(*map(_turned, words))
-    return words, tuple(teller.numbers)
+    if finding.pattern in RISES | {"plateau"} and ground.falls(
+        finding
+    ):  # what ought to rise, as an objective does, falls
+        words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
+    sentence = f"{words.sentence[:1].upper()}{words.sentence[1:]}."
+    return words._replace(sentence=sentence), tuple(teller.numbers)

@@ -1,25 +1,29 @@
-"""What a run's own evidence says around an event: signs that speak for one cause of it and against another.
+"""What a run's own evidence says around an event: what came shortly before, and signs of a cause.
 
-Each is asked of the log alone. It holds, it does not, or nobody can tell, since what it needs was not logged;
-`Event.signs` has the first two. The causes of a pattern name the signs that they need (gallery/<verdict>/),
-and `chronicle.pages.advice` ranks them by what was found.
+A sign is asked of the log alone. It holds, it does not, or nobody can tell, since what it needs was not
+logged; `Event.signs` has the first two. The causes of a pattern name the signs that they need
+(gallery/<verdict>/), and `chronicle.pages.advice` ranks them by what was found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
+from chronicle.classify.patterns import Trait, having
 from chronicle.classify.view import AttemptView, value_at
 from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, Ground
 
+_WHOLE = having(Trait.CALM | Trait.PROPERTY)
 _WITH = 8  # samples: so much may lie between two sides of one happening
 _AROUND = 50  # samples before an event that tell what was usual
+_SHORTLY = 50  # samples: what happened so shortly before may be a cause
 _LATER = 300  # samples after a restart in which it may still be the cause
 _YOUNG = 20_000  # steps: instabilities of initial weights were all met before
 _JUMPS = 3.0  # times the usual: a gradient norm this large, or one source this far ahead of the others
@@ -27,79 +31,6 @@ _BEGINS = 0.05  # of the way to an event: a log that begins later does not hold 
 _ROSE = 1.2  # times: a schedule moves by less in so few samples, but for its warm-up
 _IDLE = 0.05  # of the highest rate
 _SHARE = 1 / 3  # of what training did: validation that moved less did not move with it
-
-
-class Sign(StrEnum):
-    """What may be true of an event's surroundings."""
-
-    RESUMED = "resumed"
-    AFTER_RESUME = "after-resume"
-    EVERY_RESUME = "every-resume"
-    FIRST_SAMPLE = "first-sample"
-    RATE_ROSE = "rate-rose"
-    RATE_LOST = "rate-lost"
-    RATE_ZERO = "rate-zero"
-    GRADIENT_LED = "gradient-led"
-    GRADIENT_JUMPED = "gradient-jumped"
-    GRADIENT_NAN = "gradient-nan"
-    ABOVE_START = "above-start"
-    CALM_BEFORE = "calm-before"
-    ONE_SOURCE = "one-source"
-    SCALE_LED = "scale-led"
-    LOGITS_GREW = "logits-grew"
-    OUTPUT_DRIFTED = "output-drifted"
-    FAULT_NEAR = "fault-near"
-    BATCH_CHANGED = "batch-changed"
-    YOUNG = "young"
-    EPOCH_ENDED = "epoch-ended"
-    VALIDATION_STILL = "validation-still"
-    OTHERS_MOVE = "others-move"
-    DECIMAL = "decimal"
-    LEARNED_BEFORE = "learned-before"
-
-
-WORDS: dict[Sign, tuple[str, str, str]] = {
-    Sign.RESUMED: ("it begins at a restart", "it begins at no restart", ""),
-    Sign.AFTER_RESUME: ("a restart shortly before", "no restart shortly before", ""),
-    Sign.EVERY_RESUME: ("it comes at several restarts", "it came at one restart alone", ""),
-    Sign.FIRST_SAMPLE: ("highest in the first sample", "it grows after the first sample", ""),
-    Sign.RATE_ROSE: ("the learning rate rose", "the learning rate did not rise", "learning rate"),
-    Sign.RATE_LOST: ("the rate was not restored", "the rate was restored", "learning rate"),
-    Sign.RATE_ZERO: ("the learning rate is as good as zero", "the rate is not zero", "learning rate"),
-    Sign.GRADIENT_LED: ("the gradient norm rose first", "the gradient norm did not lead", "gradient norm"),
-    Sign.GRADIENT_JUMPED: (
-        "the gradient norm jumped in the same step", "the gradient norm did not jump with it",
-        "gradient norm",
-    ),
-    Sign.GRADIENT_NAN: ("the gradient norm is NaN", "the gradient norm is a number", "gradient norm"),
-    Sign.ABOVE_START: (
-        "worse than an untrained model", "not above the loss of an untrained model", "the first steps",
-    ),
-    Sign.CALM_BEFORE: ("nothing else shortly before", "other events shortly before", ""),
-    Sign.ONE_SOURCE: ("one data set alone or far ahead", "all data sets alike", "loss by data set"),
-    Sign.SCALE_LED: ("the loss scale fell first", "the loss scale did not fall before", "loss scale"),
-    Sign.LOGITS_GREW: ("attention logits grew", "attention logits did not grow", "attention logits"),
-    Sign.OUTPUT_DRIFTED: ("the output logits drifted", "the output logits did not drift", "log Z"),
-    Sign.FAULT_NEAR: ("a fault of a machine nearby", "no fault of a machine nearby", "machine logs"),
-    Sign.BATCH_CHANGED: ("the batch changed there", "the batch did not change", "batch size"),
-    Sign.YOUNG: ("in the first 20 000 steps of a run from the start", "far from the start of the run", ""),
-    Sign.EPOCH_ENDED: ("an epoch ended there", "no epoch ended there", "epoch"),
-    Sign.VALIDATION_STILL: ("validation did not move", "validation moved with it", "validation loss"),
-    Sign.OTHERS_MOVE: ("other series go on", "no other series goes on", "another series"),
-    Sign.DECIMAL: ("steps of a decimal", "steps of no decimal", ""),
-    Sign.LEARNED_BEFORE: ("the training data had been learned before", "the training loss itself fell", ""),
-}  # fmt: skip
-"""How each sign is said where it holds, where it does not, and what was not logged where nobody can tell."""
-
-
-def signs(ground: Ground, event: Event, others: Sequence[Event]) -> dict[str, bool]:
-    """The signs around a finding that the log can tell; none for any other event."""
-    at = ground.index(event.attempt or None)
-    if event.kind is not EventKind.FINDING or event.step is None or not ground.views:
-        return {}
-    scene = Scene(ground, event, others, ground.views[at or 0])
-    found = {sign: ask(scene) for sign, ask in _ASKED.items()}
-    return {sign.value: bool(holds) for sign, holds in found.items() if holds is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,30 +60,59 @@ class Scene:
     def near(self, samples: int) -> float:
         return samples * max(self.ground.gap, 1.0)
 
-    def before(self, series: Series, samples: int = _AROUND) -> Floats:
-        """The last finite values before the event."""
-        end = start = int(np.searchsorted(series.steps, self.step))
+    @cached_property
+    def shortly_before(self) -> list[tuple[int, Event]]:
+        """What happened up to ``_SHORTLY`` samples before, and how many steps before; the nearest first."""
+        if set(self.event.patterns) & _WHOLE:
+            return []
+        near = [
+            (self.step - other.step, other)
+            for other in self.others
+            if other.kind not in (EventKind.LAUNCH, EventKind.END)
+            and other.step is not None
+            and other.attempt in ("", self.event.attempt)
+            and 0 <= self.step - other.step <= self.near(_SHORTLY)
+            and self.event.id != other.id
+            and self.event.title != other.title
+            and not set(other.patterns) & (_WHOLE | {"rising-spike-rate"})
+        ]
+        return sorted(near, key=lambda pair: pair[0])
+
+    def causes(self) -> tuple[str, ...]:
+        """``Batch change, 40 steps earlier``: what came shortly before, in words."""
+        span = self.ground.axis.span
+        words = (
+            f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''}, "
+            + (f"{span(before)} earlier" if before else "at the same place")
+            for before, o in self.shortly_before
+        )
+        return tuple(dict.fromkeys(words))
+
+    def before(self, series: Series | None, samples: int = _AROUND) -> Floats:
+        """The last finite values before the event; none of what was not logged."""
         known: Floats = np.empty(0)
+        if series is None:
+            return known
+        end = start = int(np.searchsorted(series.steps, self.step))
         while len(known) < samples and start:
             start = max(2 * start - end - 4 * samples, 0)
             known = series.values[start:end]
             known = known[np.isfinite(known)]
         return known[-samples:]
 
-    def since(self, series: Series, samples: int = _WITH) -> Floats:
-        """The first values from the event on, as far as it lasts."""
+    def since(self, series: Series | None, samples: int = _WITH) -> Floats:
+        """The first values from the event on, as far as it lasts; none of what was not logged."""
+        if series is None:
+            return np.empty(0)
         start = int(np.searchsorted(series.steps, self.step))
         if self.event.end_step is not None:
             last = max(self.event.end_step, self.step + self.near(2))
             samples = min(samples, int(np.searchsorted(series.steps, last, side="right")) - start)
         return series.values[start : start + samples]
 
-    def logged(self, role: Role) -> Series | None:
-        return self.view.first(role)
-
     def has(self, role: Role, pattern: str) -> bool | None:
         """Whether a finding of a pattern lies at or before the event; None where its series is missing."""
-        if self.logged(role) is None:
+        if self.view.first(role) is None:
             return None
         found = (f for f in self.ground.diagnosis.findings if f.pattern == pattern)
         return any(f.start_step <= self.step and f.attempt in (None, self.view.name) for f in found)
@@ -177,27 +137,21 @@ def _every_resume(scene: Scene) -> bool | None:
 def _first_sample(scene: Scene) -> bool | None:
     if scene.ground.config.data == "digitised picture":  # a line has no first sample
         return None
-    values = scene.since(scene.view.loss, 2 * _WITH) if scene.view.loss is not None else np.empty(0)
+    values = scene.since(scene.view.loss, 2 * _WITH)
     values = values[np.isfinite(values)]
     return bool(np.argmax(values) == 0) if len(values) > 1 and _resumed(scene) else None
 
 
 def _calm_before(scene: Scene) -> bool:
     """Whether nothing came shortly before, and nothing that came earlier still lasts."""
-    lasting = (
-        o
-        for o in scene.others
-        if o.kind is EventKind.FINDING
-        and o.end_step is None
-        and o.ending
-        and o.attempt == scene.event.attempt
-    )
-    return not scene.event.causes and not any(o.step is not None and o.step < scene.step for o in lasting)
+    open_ = (o for o in scene.others if o.kind is EventKind.FINDING and o.end_step is None and o.ending)
+    lasting = (o.step for o in open_ if o.attempt == scene.event.attempt)
+    return not scene.shortly_before and not any(step is not None and step < scene.step for step in lasting)
 
 
 def _rate_rose(scene: Scene) -> bool | None:
     rate = scene.view.learning_rate
-    earlier = scene.before(rate) if rate is not None else np.empty(0)
+    earlier = scene.before(rate)
     if rate is None or len(earlier) < BEFORE:
         return None
     now = max(value_at(rate, scene.step), float(earlier[-_WITH:].max()))
@@ -206,7 +160,7 @@ def _rate_rose(scene: Scene) -> bool | None:
 
 def _rate_zero(scene: Scene) -> bool | None:
     rate = scene.view.learning_rate
-    values = scene.since(rate) if rate is not None else np.empty(0)
+    values = scene.since(rate)
     if rate is None or not len(values):
         return None
     some = rate.values[:: 1 + len(rate) // 1000]
@@ -215,8 +169,8 @@ def _rate_zero(scene: Scene) -> bool | None:
 
 def _gradient(scene: Scene, led: bool) -> bool | None:
     norm = scene.view.grad_norm
-    earlier = scene.before(norm) if norm is not None else np.empty(0)
-    if norm is None or len(earlier) < 2 * BEFORE:
+    earlier = scene.before(norm)
+    if len(earlier) < 2 * BEFORE:
         return None
     usual = _JUMPS * float(np.median(earlier[:-BEFORE]))
     leads = float(earlier[-BEFORE:].max()) >= usual or "grad-norm-precursor" in scene.event.patterns
@@ -251,13 +205,12 @@ def _one_source(scene: Scene) -> bool | None:
 
 
 def _scale_led(scene: Scene) -> bool | None:
-    scale = scene.logged(Role.LOSS_SCALE)
-    earlier = scene.before(scale) if scale is not None else np.empty(0)
+    earlier = scene.before(scene.view.first(Role.LOSS_SCALE))
     return float(earlier[-1]) <= float(earlier.max()) / 4 if len(earlier) else None
 
 
 def _epoch_ended(scene: Scene) -> bool | None:
-    epoch = scene.logged(Role.EPOCH)
+    epoch = scene.view.first(Role.EPOCH)
     if epoch is None:
         return None
     ends = [value_at(epoch, scene.step + side * scene.near(2)) for side in (-1, 1)]
@@ -303,36 +256,87 @@ def _learned_before(scene: Scene) -> bool | None:
 
 
 def _batch_changed(scene: Scene) -> bool | None:
-    return None if scene.logged(Role.BATCH_SIZE) is None else scene.is_near(EventKind.BATCH)
+    return None if scene.view.first(Role.BATCH_SIZE) is None else scene.is_near(EventKind.BATCH)
 
 
 def _fault_near(scene: Scene) -> bool | None:
     return scene.is_near(EventKind.FAULT, samples=_AROUND) if scene.ground.timeline.faults else None
 
 
-_ASKED: dict[Sign, Callable[[Scene], bool | None]] = {
-    Sign.RESUMED: _resumed,
-    Sign.AFTER_RESUME: lambda scene: _resumed(scene, _LATER),
-    Sign.EVERY_RESUME: _every_resume,
-    Sign.FIRST_SAMPLE: _first_sample,
-    Sign.RATE_ROSE: _rate_rose,
-    Sign.RATE_LOST: lambda scene: scene.has(Role.LEARNING_RATE, "lr-not-restored"),
-    Sign.RATE_ZERO: _rate_zero,
-    Sign.GRADIENT_LED: lambda scene: _gradient(scene, led=True),
-    Sign.GRADIENT_JUMPED: lambda scene: _gradient(scene, led=False),
-    Sign.GRADIENT_NAN: _gradient_nan,
-    Sign.ABOVE_START: _above_start,
-    Sign.CALM_BEFORE: _calm_before,
-    Sign.ONE_SOURCE: _one_source,
-    Sign.SCALE_LED: _scale_led,
-    Sign.LOGITS_GREW: lambda scene: scene.has(Role.ATTENTION_LOGIT, "attention-logit-growth"),
-    Sign.OUTPUT_DRIFTED: lambda scene: scene.has(Role.OUTPUT_LOGIT, "output-logit-drift"),
-    Sign.FAULT_NEAR: _fault_near,
-    Sign.BATCH_CHANGED: _batch_changed,
-    Sign.YOUNG: lambda scene: scene.from_start and scene.step <= _YOUNG,
-    Sign.EPOCH_ENDED: _epoch_ended,
-    Sign.VALIDATION_STILL: _validation_still,
-    Sign.OTHERS_MOVE: _others_move,
-    Sign.DECIMAL: _decimal,
-    Sign.LEARNED_BEFORE: _learned_before,
-}
+Ask = Callable[[Scene], bool | None]
+
+
+class Sign(StrEnum):
+    """What may be true of an event's surroundings: how it is asked, and how it is said.
+
+    ``holds`` are the words where it is true, ``fails`` where it is not, ``needs`` what was not logged where
+    nobody can tell.
+    """
+
+    ask: Ask
+    holds: str
+    fails: str
+    needs: str
+
+    def __new__(cls, word: str, ask: Ask, holds: str, fails: str, needs: str = "") -> Self:
+        sign = str.__new__(cls, word)
+        sign._value_, sign.ask, sign.holds, sign.fails, sign.needs = word, ask, holds, fails, needs
+        return sign
+
+    # fmt: off
+    RESUMED = "resumed", _resumed, "it begins at a restart", "it begins at no restart"
+    AFTER_RESUME = "after-resume", lambda scene: _resumed(scene, _LATER), "a restart shortly before", \
+        "no restart shortly before"
+    EVERY_RESUME = "every-resume", _every_resume, "it comes at several restarts", \
+        "it came at one restart alone"
+    FIRST_SAMPLE = "first-sample", _first_sample, "highest in the first sample", \
+        "it grows after the first sample"
+    RATE_ROSE = "rate-rose", _rate_rose, "the learning rate rose", "the learning rate did not rise", \
+        "learning rate"
+    RATE_LOST = "rate-lost", lambda scene: scene.has(Role.LEARNING_RATE, "lr-not-restored"), \
+        "the rate was not restored", "the rate was restored", "learning rate"
+    RATE_ZERO = "rate-zero", _rate_zero, "the learning rate is as good as zero", "the rate is not zero", \
+        "learning rate"
+    GRADIENT_LED = "gradient-led", lambda scene: _gradient(scene, led=True), \
+        "the gradient norm rose first", "the gradient norm did not lead", "gradient norm"
+    GRADIENT_JUMPED = "gradient-jumped", lambda scene: _gradient(scene, led=False), \
+        "the gradient norm jumped in the same step", "the gradient norm did not jump with it", "gradient norm"
+    GRADIENT_NAN = "gradient-nan", _gradient_nan, "the gradient norm is NaN", \
+        "the gradient norm is a number", "gradient norm"
+    ABOVE_START = "above-start", _above_start, "worse than an untrained model", \
+        "not above the loss of an untrained model", "the first steps"
+    CALM_BEFORE = "calm-before", _calm_before, "nothing else shortly before", "other events shortly before"
+    ONE_SOURCE = "one-source", _one_source, "one data set alone or far ahead", "all data sets alike", \
+        "loss by data set"
+    SCALE_LED = "scale-led", _scale_led, "the loss scale fell first", \
+        "the loss scale did not fall before", "loss scale"
+    LOGITS_GREW = "logits-grew", lambda scene: scene.has(Role.ATTENTION_LOGIT, "attention-logit-growth"), \
+        "attention logits grew", "attention logits did not grow", "attention logits"
+    OUTPUT_DRIFTED = "output-drifted", lambda scene: scene.has(Role.OUTPUT_LOGIT, "output-logit-drift"), \
+        "the output logits drifted", "the output logits did not drift", "log Z"
+    FAULT_NEAR = "fault-near", _fault_near, "a fault of a machine nearby", "no fault of a machine nearby", \
+        "machine logs"
+    BATCH_CHANGED = "batch-changed", _batch_changed, "the batch changed there", \
+        "the batch did not change", "batch size"
+    YOUNG = "young", lambda scene: scene.from_start and scene.step <= _YOUNG, \
+        "in the first 20 000 steps of a run from the start", "far from the start of the run"
+    EPOCH_ENDED = "epoch-ended", _epoch_ended, "an epoch ended there", "no epoch ended there", "epoch"
+    VALIDATION_STILL = "validation-still", _validation_still, "validation did not move", \
+        "validation moved with it", "validation loss"
+    OTHERS_MOVE = "others-move", _others_move, "other series go on", "no other series goes on", \
+        "another series"
+    DECIMAL = "decimal", _decimal, "steps of a decimal", "steps of no decimal"
+    LEARNED_BEFORE = "learned-before", _learned_before, "the training data had been learned before", \
+        "the training loss itself fell"
+    # fmt: on
+
+
+def around(ground: Ground, event: Event, others: Sequence[Event]) -> Event:
+    """A finding with what came shortly before it, and the signs that the log can tell; any other as it is."""
+    at = ground.index(event.attempt or None)
+    if event.kind is not EventKind.FINDING or event.step is None or not ground.views:
+        return event
+    scene = Scene(ground, event, others, ground.views[at or 0])
+    found = {sign.value: sign.ask(scene) for sign in Sign}
+    told = {word: bool(holds) for word, holds in found.items() if holds is not None}
+    return replace(event, causes=scene.causes(), signs=told)

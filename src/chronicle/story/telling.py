@@ -23,7 +23,7 @@ from chronicle.story.changes import changes
 from chronicle.story.grouping import RISES, Happening, happenings
 from chronicle.story.measured import Ground, stated
 from chronicle.story.sentences import told
-from chronicle.story.signs import signs
+from chronicle.story.signs import around
 from chronicle.timeline.endings import endings
 from chronicle.workspace.notes import REVIEWS
 
@@ -31,7 +31,6 @@ _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as
 _SHOWN_CHANGES = 4
 _MOST_FAULTS = 200  # events; of very many faults the last one stands for the rest
 _NEAR_SHARE = 0.1  # of its step: a note's id of an event that moved still means it
-_CAUSE_SAMPLES = 50  # what happened so shortly before may be a cause
 _WHOLE = having(Trait.CALM | Trait.PROPERTY)
 _ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _ENDED = {
@@ -39,16 +38,11 @@ _ENDED = {
     "crashed": "The process crashed after {}.",
     "killed": "The process was killed after {}.",
     "aborted": "The process was aborted after {}.",
-    "in NaN": "The log ends at {}.",
     "cut off": "The last record, at {}, is cut: the training goes on, or it was killed.",
-    "": "The log ends at {}.",
-}
-_TITLES = {
-    JoinKind.RESUME: "Resume",
-    JoinKind.ROLLBACK: "Rollback",
-    JoinKind.RELAUNCH: "Relaunch",
+    **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
 _KINDS = list(EventKind)
+_SAID_AS = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
 
 
 def events(ground: Ground, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
@@ -58,9 +52,8 @@ def events(ground: Ground, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     plain = [*_launch(ground), *joined, *changes(ground), *_faults(ground), *_end(ground)]
     found = [_found(ground, one) for one in happenings(ground.timeline, ground.diagnosis)]
     placed = [clock.placed(event) for event in _with_ids([*plain, *found])]
-    placed = [_with_causes(ground, event, placed) for event in placed]
-    placed = [replace(event, signs=signs(ground, event, placed)) for event in placed]
-    placed, said = _with_notes(ground, placed, notes)
+    placed = [around(ground, event, placed) for event in placed]
+    placed, said = _with_notes(placed, notes)
     return tuple(sorted([*placed, *(clock.placed(event) for event in said)], key=_order(ground)))
 
 
@@ -80,9 +73,11 @@ def _joined(ground: Ground, letter: str, join: Join) -> Event:
     axis, lost = ground.axis, join.discarded_steps
     later = f", {duration(join.gap_s)} later" if join.gap_s is not None and join.gap_s >= 1 else ""
     if join.to_step < join.from_step:
-        what = "was started again" if join.kind is JoinKind.RELAUNCH else "went back"
-        told_ = f"The run {what} from {axis.way(join.from_step, join.to_step)}{later}"
-        told_ += f", and {axis.span(lost)} were discarded" if lost else ""
+        told_ = f"The run went back from {axis.way(join.from_step, join.to_step)}{later}"
+        if join.kind is JoinKind.RELAUNCH:
+            ends = axis.place(join.to_step), axis.place(join.from_step)
+            told_ = f"The run was started again from {ends[0]} after {ends[1]}{later}"
+        told_ += f", and {axis.lost(lost)}" if lost else ""
         short = f"{count(join.from_step)} → {axis.place(join.to_step)}"
     else:
         told_ = f"The run went on at {axis.place(join.to_step)}{later}"
@@ -92,7 +87,7 @@ def _joined(ground: Ground, letter: str, join: Join) -> Event:
     return Event(
         f"{join.kind.value}-a{join.after + 1}",
         EventKind(join.kind.value),
-        _TITLES[join.kind],
+        join.kind.value.capitalize(),
         f"{told_}.{_moved(ground, join)}{_reach(ground, join)}",
         short,
         letter,
@@ -212,7 +207,7 @@ def _found(ground: Ground, one: Happening) -> Event:
         numbers += further
     same = [p for p in one.parts if p.pattern == lead.pattern and p.metric == lead.metric]
     if len(same) > 1:
-        sentences.append(f"It peaked {count(len(same))} times.")
+        sentences.append(f"It peaked {'twice' if len(same) == 2 else f'{count(len(same))} times'}.")
     live = lead.pattern == "failed-run" or ground.is_live(lead.attempt, lead.start_step)
     if not live:
         sentences.append("This branch was discarded later.")
@@ -239,47 +234,24 @@ def _found(ground: Ground, one: Happening) -> Event:
     )
 
 
-def _with_causes(ground: Ground, event: Event, others: Sequence[Event]) -> Event:
-    """What this run shows shortly before a finding, the nearest first."""
-    if event.kind is not EventKind.FINDING or event.step is None or set(event.patterns) & _WHOLE:
-        return event
-    at, reach = event.step, _CAUSE_SAMPLES * max(ground.gap, 1.0)
-    near = [
-        (at - other.step, other)
-        for other in others
-        if other.kind not in (EventKind.LAUNCH, EventKind.END)
-        and "rising-spike-rate" not in other.patterns
-        and other.step is not None
-        and other.attempt in ("", event.attempt)
-        and 0 <= at - other.step <= reach
-        and other.id != event.id
-        and other.title != event.title
-        and not set(other.patterns) & _WHOLE
-    ]
-    near.sort(key=lambda pair: pair[0])
-    words = (
-        f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''}, "
-        + (f"{ground.axis.span(before)} earlier" if before else "at the same place")
-        for before, o in near
-    )
-    return replace(event, causes=tuple(dict.fromkeys(words)))
-
-
-def _with_ids(made: Iterable[Event]) -> list[Event]:
-    """The events with ids that no two of them share, and for findings those of the neighbouring places."""
+def _numbered(made: Iterable[Event]) -> list[Event]:
+    """The events with ids that no two of them share."""
     seen: Counter[str] = Counter()
     named = []
     for event in made:
         seen[event.id] += 1
-        number = seen[event.id]
-        named.append(event if number == 1 else replace(event, id=f"{event.id}.{number}"))
+        again = f".{seen[event.id]}" if seen[event.id] > 1 else ""
+        named.append(replace(event, id=f"{event.id}{again}"))
+    return named
+
+
+def _with_ids(made: Iterable[Event]) -> list[Event]:
+    """The events with ids of their own, and for findings those of the neighbouring places."""
+    named = _numbered(made)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
-        also = (
-            []
-            if event.kind is not EventKind.FINDING
-            else [i for i in _neighbours(event.id) if i not in taken]
-        )
+        near = _neighbours(event.id) if event.kind is EventKind.FINDING else ()
+        also = [name for name in near if name not in taken]
         taken |= set(also)
         named[place] = replace(event, also=tuple(also))
     return named
@@ -301,42 +273,29 @@ def coarse(step: int) -> int:
     return max(round(step / size), 0) * size
 
 
-def _with_notes(
-    ground: Ground, made: Sequence[Event], notes: Sequence[Note]
-) -> tuple[list[Event], list[Event]]:
+def _with_notes(made: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Event], list[Event]]:
     """Events with the ids by which notes know them, and the notes as events of their own."""
-    known = list(made)
-    said = []
-    seen: Counter[str] = Counter()
+    known, said = list(made), []
     for note in notes:
         place = _meant(note, known)
-        if place is not None and note.event and note.event not in (known[place].id, *known[place].also):
-            known[place] = replace(known[place], also=(*known[place].also, note.event))
-        stem = f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}"
-        seen[stem] += 1
-        kind = _said_as(note)
         of = known[place] if place is not None else None
+        if place is not None and of is not None and note.event and note.event not in (of.id, *of.also):
+            known[place] = replace(of, also=(*of.also, note.event))
         said.append(
             Event(
-                stem if seen[stem] == 1 else f"{stem}.{seen[stem]}",
-                kind,
+                f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}",
+                _SAID_AS.get(note.kind, EventKind.NOTE),
                 (note.kind or "note").replace("review ", "review: ").capitalize(),
                 note.text,
                 clipped(note.text.split("\n")[0], 120),
-                step=note.step if note.step is not None or of is None else of.step,
+                step=of.step if note.step is None and of is not None else note.step,
                 time=note.at_time,
                 attempt=of.attempt if of is not None else "",
                 of=of.id if of is not None else "",
                 who=note.author,
             )
         )
-    return known, said
-
-
-def _said_as(note: Note) -> EventKind:
-    if note.kind in REVIEWS:
-        return EventKind.REVIEW
-    return EventKind.DECISION if note.kind == "decision" else EventKind.NOTE
+    return known, _numbered(said)
 
 
 def _meant(note: Note, made: Sequence[Event]) -> int | None:
@@ -424,14 +383,10 @@ def _order(ground: Ground) -> Callable[[Event], tuple[bool, int, float, int, str
 
     def key(event: Event) -> tuple[bool, int, float, int, str]:
         whole = event.kind is EventKind.END or bool(set(event.patterns) & _WHOLE)
-        at = index.get(event.attempt, _attempt_at(ground, event.step) if event.step is not None else last)
+        kept = (view.index for view in ground.views if event.step is not None and view.is_live(event.step))
+        at = index.get(event.attempt, last if event.step is None else next(kept, 0))
         step = math.inf if event.step is None else float(event.step)
         kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
         return whole or event.step is None, at, step, _KINDS.index(kind), event.time
 
     return key
-
-
-def _attempt_at(ground: Ground, step: int) -> int:
-    """The attempt that kept a step."""
-    return next((view.index for view in ground.views if view.is_live(step)), 0)

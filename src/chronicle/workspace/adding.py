@@ -13,7 +13,9 @@ import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 from chronicle.errors import UsageError
 from chronicle.workspace.folders import RUN_CONFIG, Workspace, address_of, safe_id, shown
@@ -72,7 +74,7 @@ def add(
             if (made / RUN_CONFIG).exists():
                 what = "is among the logs already, and says what the run is"
                 raise UsageError(f"{RUN_CONFIG} {what}. Remedy: write the facts into it, without --fact")
-            _write(made / RUN_CONFIG, text)
+            _kept(made / RUN_CONFIG, BytesIO(text.encode()))
         try:
             made.rename(folder)
         except OSError:
@@ -162,20 +164,18 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         yield from sorted(entries, key=lambda entry: entry.name)
 
 
-def _file(source: Path, to: Path) -> None:
-    """A copy with its times that a power cut does not take back. Raises OSError, also where it exists."""
-    with source.open("rb") as content, to.open("xb") as out:
+def _kept(to: Path, content: BinaryIO) -> None:
+    """Writes a file that a power cut does not take back. Raises OSError, also where it exists."""
+    with to.open("xb") as out:
         shutil.copyfileobj(content, out, 1 << 20)
         out.flush()
         os.fsync(out.fileno())
+
+
+def _file(source: Path, to: Path) -> None:
+    with source.open("rb") as content:
+        _kept(to, content)
     shutil.copystat(source, to)
-
-
-def _write(file: Path, text: str) -> None:
-    with file.open("x", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
 
 
 def _run_toml(paths: Sequence[Path], facts: Mapping[str, str]) -> str:

@@ -211,8 +211,13 @@ def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any)
 def unknown(word: str, valid: Iterable[str]) -> str:
     """The words of an unknown-key error, with the nearest valid key."""
     valid = sorted(valid)
-    near = difflib.get_close_matches(word, valid, 1, 0.5)
-    return "unknown key. " + (f"Did you mean {near[0]!r}?" if near else f"Valid keys: {', '.join(valid)}")
+    return "unknown key. " + nearest(word, valid, f"Valid keys: {', '.join(valid)}")
+
+
+def nearest(word: str, valid: Iterable[str], otherwise: str) -> str:
+    """``Did you mean 'kick'?``, or ``otherwise`` where no valid word is near."""
+    near = difflib.get_close_matches(word, list(valid), 1, 0.5)
+    return f"Did you mean {near[0]!r}?" if near else otherwise
 
 
 def default_of(spec: Field[Any]) -> Any:

@@ -42,10 +42,8 @@ class Confines:
             ConfigError: it lies outside.
         """
         resolved = path.resolve()
-        folders = [
-            self.root,
-            *((self.root / place).expanduser() for place in self.allow if "://" not in place),
-        ]
+        allowed = ((self.root / place).expanduser() for place in self.allow if "://" not in place)
+        folders = [self.root, *allowed]
         if not any(resolved.is_relative_to(folder.resolve()) for folder in folders):
             raise ConfigError(
                 source, "", f"leads out of the workspace, to {path.name}. "
@@ -128,16 +126,13 @@ def require_no_link(root: Path, *folders: Path) -> None:
 
     A build removes what it does not know from its folders, and must not do so elsewhere.
     """
-    for folder in folders:
-        between = [
-            place for place in (folder, *folder.parents) if place.is_relative_to(root) and place != root
-        ]
-        for place in between:
-            if place.is_symlink():
-                raise UsageError(
-                    f"{place} is a link, and chronicle removes what it does not know from that folder. "
-                    "Remedy: put a folder in its place, or name another --out"
-                )
+    between = (place for folder in folders for place in (folder, *folder.parents) if place != root)
+    for place in between:
+        if place.is_relative_to(root) and place.is_symlink():
+            raise UsageError(
+                f"{place} is a link, and chronicle removes what it does not know from that folder. "
+                "Remedy: put a folder in its place, or name another --out"
+            )
 
 
 def _parts(address: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import re
@@ -16,7 +15,7 @@ from urllib.parse import unquote
 
 from chronicle.errors import ChronicleError, ConfigError, UsageError
 from chronicle.model import Note
-from chronicle.workspace.config import RunConfig, WorkspaceConfig, load
+from chronicle.workspace.config import RunConfig, WorkspaceConfig, load, nearest
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.notes import BESIDE, NOTES, read_notes
 
@@ -144,8 +143,7 @@ class Workspace:
         """One run by its id; UsageError with the nearest id if there is none."""
         runs = {r.run_id: r for r in self.runs()}
         if run_id not in runs:
-            near = difflib.get_close_matches(run_id, runs, 1, 0.4)
-            hint = f"Did you mean {near[0]!r}?" if near else "`chronicle list` shows the runs there are"
+            hint = nearest(run_id, runs, "`chronicle list` shows the runs there are")
             raise UsageError(f"no run {run_id!r} in {self.runs_folder}. {hint}")
         return runs[run_id]
 
@@ -271,10 +269,11 @@ def mirror_of(address: str) -> Path:
 def spelled(name: str) -> Path:
     """The name of an object as a relative path that leads nowhere else: `..` and the like are spelled out."""
 
-    def percent_coded(match: re.Match[str]) -> str:
-        return "".join(f"%{byte:02X}" for byte in match[0].encode()) or "%"
-
-    return Path(*(_UNSAFE.sub(percent_coded, part) for part in name.split("/")))
+    parts = name.split("/")
+    coded = (
+        _UNSAFE.sub(lambda m: "".join(f"%{b:02X}" for b in m[0].encode()) or "%", part) for part in parts
+    )
+    return Path(*coded)
 
 
 def address_of(path: Path) -> str:

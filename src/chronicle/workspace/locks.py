@@ -50,7 +50,8 @@ def locked(file: Path, what: str, say: Say) -> Iterator[None]:
             _wait(stream.fileno())
         elif held := _holder(file):
             say(f"{what} was left locked by {held}, which did not end well; taken over")
-        _write(stream.fileno(), _who())
+        who = {"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        _write(stream.fileno(), json.dumps(who).encode())
         try:
             yield
         finally:
@@ -201,10 +202,6 @@ def _wait(descriptor: int) -> None:
 def _write(descriptor: int, text: bytes) -> None:
     os.ftruncate(descriptor, 0)
     os.write(descriptor, text)  # opened to append: at the start of what is empty
-
-
-def _who() -> bytes:
-    return json.dumps({"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}).encode()
 
 
 def _holder(file: Path) -> str:

@@ -30,6 +30,7 @@ NOTES = "notes.md"
 BESIDE = "NOTES.log"  # notes of people who keep them with the log
 NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 STANCES = ("confirmed", "disputed")  # what a review says of one event
+JUDGEMENTS = (*map(str, Verdict), *STANCES)
 REVIEWS = (*(f"review {verdict}" for verdict in Verdict), *STANCES)
 _NOTE = re.compile(
     r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+-)(?P<author>[^·:\n]+?))??"
@@ -84,15 +85,8 @@ def write_note(file: Path, note: Note) -> None:
         named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")
         raise UsageError(f"{named} cannot be kept in {file.name}. Remedy: leave out ·, colons and line ends")
     with appending(file) as add:
-        gap = b"" if _ends_a_line(file) else b"\n"
-        add(gap + line_of(note).encode() + b"\n")
-
-
-def _ends_a_line(file: Path) -> bool:
-    with file.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - 1))
-        return stream.read() in (b"", b"\n")
+        ends_a_line = file.read_bytes()[-1:] in (b"", b"\n")
+        add((b"" if ends_a_line else b"\n") + line_of(note).encode() + b"\n")
 
 
 def line_of(note: Note) -> str:

@@ -11,7 +11,7 @@ from tests.depth import few
 from tests.readers.gold import EXAMPLES, examples
 
 from chronicle.readers.console.chunks import sample
-from chronicle.readers.console.line_records import Gatherer, Record, ShapedRecord, records
+from chronicle.readers.console.line_records import Record, records
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
 
@@ -74,23 +74,25 @@ def told(found: Iterable[Record]) -> list[tuple[object, ...]]:
             record.is_block,
             record.is_training,
             record.open,
-            [(item.line, item.prefix.who, repr(item.prefix.time)) for item in record.line_pairs],
+            [repr(source) for source in record.sources],
             [repr([*record.by_line(record.numbers("step", phases))]) for phases in (False, True)],
         )
         for record in found
-        if record.line_pairs
     ]
 
 
 def both(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
     """Compares the two ways; how many records were read by their shape."""
     numbered = [Line(number, text, number == len(lines)) for number, text in enumerate(lines, 1)]
-    made = [*records(numbered)]
-    fast = told(made)
+    by_shape, reading = [], Shapes.reading
     with monkeypatch.context() as patch:
-        patch.setattr(Gatherer, "shaped", lambda self, line: None)
+        patch.setattr(
+            Shapes, "reading", lambda self, raw: by_shape.append(reading(self, raw)) or by_shape[-1]
+        )
+        fast = told(records(numbered))
+        patch.setattr(Shapes, "reading", lambda self, raw: None)
         assert fast == told(records(numbered))
-    return sum(isinstance(record, ShapedRecord) for record in made)
+    return sum(one is not None for one in by_shape)
 
 
 @pytest.mark.parametrize("example", TEXTS, ids=str)

@@ -11,7 +11,7 @@ from tests.work import in_proportion
 from chronicle.readers.console import generic
 from chronicle.readers.console.line_formats import short_number
 from chronicle.readers.console.log import Epochs
-from chronicle.readers.console.pairs import pairs
+from chronicle.readers.console.pairs import in_english, pairs, settings
 from chronicle.readers.text import Head
 
 LINES = {
@@ -71,6 +71,14 @@ LINES = {
     "     Instance: 4000; Time: 5.24s; loss: 395.6849; acc: 45476/54430=0.8355": {
         "Instance": 4000, "Time": 5.24, "loss": 395.6849, "acc": 0.8355,
     },
+    "loss: tensor(2.5, device='cuda:0', grad_fn=<NllLossBackward0>), acc: 0.5": {"loss": 2.5, "acc": 0.5},
+    "{'loss': np.float64(2.5), 'kl': Array(0.5, dtype=float32)}": {"loss": 2.5, "kl": 0.5},
+    "train.py:88 step=3 loss=2.5": {"step": 3, "loss": 2.5},
+    "v_num: 0.000 train_loss: 2.5": {"train_loss": 2.5},
+    "Step... (10 | Loss: 2.5, Learning Rate: 0.1)": {"Step": 10, "Loss": 2.5, "Learning Rate": 0.1},
+    "7:\tlearn: 0.5\ttest: 0.75\tbest: 0.75 (7)\ttotal: 9ms": {
+        "iteration": 7, "learn loss": 0.5, "test loss": 0.75, "total": 9,
+    },
     "Score at iteration 100 is 1.4": {"iteration": 100, "score (loss)": 1.4},
     "Progress on:train 1.25kit/10.0kit rate:1.5it/s remaining:1:20 elapsed:10 postfix:loss=2.5": {
         "step": 1250, "loss": 2.5,
@@ -79,6 +87,36 @@ LINES = {
     "numpy==1.26.4": {},
     "for i in range(100): print(i)": {},
 }  # fmt: skip
+
+
+IN_ENGLISH = {
+    "第3轮 训练损失：0.5，验证损失：0.75": "epoch 3 train loss:0.5, validation loss:0.75",
+    "Epoche 3/9 - Trainingsverlust: 0.5, Lernrate: 1e-3": "epoch 3/9 - train loss: 0.5, learning rate: 1e-3",
+    "époque 3 : perte = 0.5 ; perte de validation = 0.75": "epoch 3: loss= 0.5 ; validation loss= 0.75",
+    "Época 3 | pérdida de entrenamiento: 0.5": "epoch 3 | train loss: 0.5",
+    "エポック 3/9 損失: 0.5": "epoch 3/9 loss: 0.5",
+    "Эпоха 3, потери: 0.5": "epoch 3, loss: 0.5",
+    "passed the property test, loss 0.5": "passed the property test, loss 0.5",
+}
+
+
+@pytest.mark.parametrize("line", IN_ENGLISH)
+def test_lines_in_other_languages(line):
+    assert in_english(line) == IN_ENGLISH[line]
+
+
+SETTINGS = {
+    "lr=3e-4 batch_size=32 amp=True": {"lr": 3e-4, "batch_size": 32, "amp": True},
+    "{'lr': 0.1, 'data': 'c4', 'resume': None}": {"lr": 0.1, "data": "c4"},
+    "Namespace(arch='resnet18', lr=0.1)": {},
+    "the loss=2.5 of lr=0.1 is fine": {},
+}
+
+
+@pytest.mark.parametrize("line", SETTINGS)
+def test_settings_of_a_program(line):
+    assert settings(line) == SETTINGS[line]
+    assert settings(line, anywhere=True).items() >= SETTINGS[line].items()
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -107,6 +107,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
+    "a table that a line of nothing but a clock parts": (
+        "epoch  train_loss\n" + repeated("{i}  {loss}\n2025-01-01 10:00:00\n"),
+        {"train_loss": LOSS},
+        "epoch",
+    ),
     "a table with borders": (
         "┃ step ┃ loss ┃ lr ┃\n" + repeated("│ {i} │ {loss} │ 1 │\n"),
         {"loss": LOSS, "lr": steps(*STEPS, first=1.0, by=0)},
@@ -230,6 +235,26 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS},
         "step",
     ),
+    "words of another language, told one after the other": (
+        repeated("第{i}轮\n训练损失：{loss}\n"),
+        {"train loss": LOSS},
+        "epoch",
+    ),
+    "the progress of Vowpal Wabbit": (
+        "Num weight bits = 18\nlearning rate = 0.5\n"
+        "average  since         example        example        current        current  current\n"
+        "loss     last          counter         weight          label        predict features\n"
+        + repeated("{loss} {loss}          {i}        {i}.0   1.0000   0.5000       10\n"),
+        {
+            "average loss": LOSS,
+            "loss since last": LOSS,
+            "example weight": steps(*STEPS, first=1.0, by=1.0),
+            "label": steps(*STEPS, first=1.0, by=0),
+            "predict": steps(*STEPS, first=0.5, by=0),
+            "features": steps(*STEPS, first=10.0, by=0),
+        },
+        "sample",
+    ),
     "nothing counts": (
         repeated("--- \nloss: {loss}\ntest loss: 1.5\n"),
         {"loss": steps(*range(10)), "test loss": steps(*range(10), first=1.5, by=0)},
@@ -252,6 +277,30 @@ def test_a_block_without_its_counter_at_the_end_of_a_log_is_told_and_left_out(tm
     assert points(attempt)["loss"] == LOSS
     assert attempt.truncated
     assert not read_text(tmp_path, text).truncated
+
+
+def test_what_is_told_of_a_checkpoint_is_an_event_and_no_point(tmp_path):
+    text = (
+        "Resumed from step 400\nLoading checkpoint shards:  33%|###  | 1/3 [00:01<00:02]\n"
+        + repeated("step {i} loss {loss}\n")
+        + "Checkpoint saved at step 500, loss 2.1\nLoading model state of epoch 3, loss 9.5\n"
+    )
+    attempt = read_text(tmp_path, text)
+    assert points(attempt) == {"loss": LOSS}
+    assert attempt.facts["events"] == [
+        {"event": "checkpoint-loaded", "line": 1, "checkpoint_step": 400},
+        {"event": "checkpoint-saved", "line": 13, "step": 10},
+        {"event": "checkpoint-loaded", "line": 14, "step": 10},
+    ]
+
+
+def test_what_a_program_says_of_its_arguments_are_facts_of_each_launch(tmp_path):
+    launch = "args: Namespace(arch='resnet18', lr={lr}, seed=7)\n" + repeated("step {i} loss {loss}\n")
+    (tmp_path / "log.txt").write_text(launch.replace("{lr}", "0.1") + launch.replace("{lr}", "0.2"))
+    assert [attempt.facts for attempt in read(tmp_path / "log.txt")] == [
+        {"format": "key-value", "seed": 7, "config/arch": "resnet18", "config/lr": lr, "config/seed": 7}
+        for lr in (0.1, 0.2)
+    ]
 
 
 def test_a_configuration_is_a_fact(tmp_path):
@@ -285,7 +334,8 @@ HOSTILE = (
     ("| ", " "), ("|", "a|"), ("| a |", " "), ("epoch  loss", "  a"), ("epoch ", "| "), ("1: ", "2, "),
     (": ", " "), ("Ep. 1 : Up. ", "1"), ("x[", "a=1, "), ("Train: [", "0/3]["), ("1epoch:train:", "1-"),
     ("-", "=- "), ("Progress on:train 1.0it/ ", "postfix: "), ("1epoch results: [train] ", "[valid "),
-    ("test ", "evaluating "),
+    ("test ", "evaluating "), ("args: 1 ", "a"), ("args: ", "a=1, "), ("saved ", "checkpoint "),
+    ("第", "1轮"),
 )  # fmt: skip
 
 

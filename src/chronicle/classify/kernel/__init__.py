@@ -11,14 +11,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
-from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from chronicle.classify.kernel import events, levels, memory, step
-from chronicle.classify.kernel.memory import Memory, Row
-from chronicle.classify.kernel.step import finish as kernel_finish
-from chronicle.classify.kernel.step import run as kernel_run
 
 MODULES: tuple[ModuleType, ...] = (memory, levels, events, step)
 EVERY_SAMPLE = ("transform", "same_value", "judge", "step")  # inlined, as all of levels is: a tenth faster
@@ -41,8 +38,22 @@ def compiled() -> SimpleNamespace:
         for name, function in _functions(module):
             inlined = module is levels or name in EVERY_SAMPLE
             scope[name] = inner(forceinline=inlined)(FunctionType(function.__code__, scope, name))
-    seal = int(hashlib.sha256(repr([*map(_content, MODULES)]).encode()).hexdigest()[:12], 16)
-    return SimpleNamespace(**{f.__name__: _on_disk(njit, f, scope) for f in _sealed(seal)}, start=step.start)
+    seal = hashlib.sha256(repr([*map(_content, MODULES)]).encode()).hexdigest()[:12]
+    entries = {f.__name__: _entry(njit, f, scope, seal) for f in (step.run, step.finish)}
+    return SimpleNamespace(**entries, start=step.start)
+
+
+def in_process() -> bool:
+    """Whether the compiled kernel is in this process, ready to be called."""
+    return compiled.cache_info().currsize > 0 and bool(compiled().finish.signatures)
+
+
+@functools.cache
+def on_disk() -> bool:
+    """Whether numba has this kernel on disk. It is imported to tell: a third of a second."""
+    finish = compiled().finish  # the last of the two that is written
+    folder = finish.stats.cache_path
+    return bool(folder) and any(Path(folder).glob(f"*{finish.py_func.__qualname__}*.nbi"))
 
 
 def _functions(module: ModuleType) -> list[tuple[str, FunctionType]]:
@@ -61,30 +72,15 @@ def _code(code: CodeType) -> tuple[object, ...]:
     return code.co_code, code.co_names, code.co_varnames, *parts
 
 
-def _sealed(seal: int) -> tuple[FunctionType, ...]:
-    """The entry points with a seal over the code of the whole kernel.
+def _entry(njit: Any, function: FunctionType, scope: dict[str, Any], seal: str) -> Any:
+    """A compiled entry point, cached where numba finds a place it may write to.
 
-    Numba keeps compiled code under a key made of one function and what it closes over, and knows nothing of
-    changes in the functions it calls: closing over the seal tells it.
+    Its name there tells the code of the whole kernel: numba's own key is made of one function alone, and
+    knows nothing of changes in the functions it calls.
     """
-
-    def run(mem: Memory, values: Row, start_at: int) -> int:
-        return kernel_run(mem, values, start_at) + 0 * seal
-
-    def finish(mem: Memory) -> int:
-        kernel_finish(mem)
-        return seal
-
-    return cast(tuple[FunctionType, ...], (run, finish))
-
-
-def _on_disk(njit: Any, function: FunctionType, scope: dict[str, Any]) -> Callable[..., Any]:
-    """A compiled entry point, cached where numba finds a place it may write to."""
-    scope = {**scope, "kernel_run": scope["run"], "kernel_finish": scope["finish"]}
-    entry = FunctionType(function.__code__, scope, function.__name__, closure=function.__closure__)
-    entry.__module__ = __name__
-    entry.__qualname__ = function.__qualname__
+    entry = FunctionType(function.__code__, scope, function.__name__)
+    entry.__module__, entry.__qualname__ = __name__, f"{function.__name__}_{seal}"
     try:
-        return cast(Callable[..., Any], njit(cache=True)(entry))
+        return njit(cache=True)(entry)
     except RuntimeError:
-        return cast(Callable[..., Any], njit(entry))
+        return njit(entry)

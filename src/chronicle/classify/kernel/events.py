@@ -58,9 +58,6 @@ def emit_back(mem: Memory, event: Row, residual: float, base: float, i: float) -
     emit(mem, at.IS_BACK, event, end, residual, base)
 
 
-# ---- the level before an event
-
-
 def baseline(event: Row, i: float) -> float:
     """The level before the event, moved on along its trend in log samples, twice as far as it was seen."""
     until = min(i, event[at.ONSET] + event[at.SPAN])
@@ -68,10 +65,8 @@ def baseline(event: Row, i: float) -> float:
 
 
 def set_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
-    """Slope of the baseline in log samples, from the coarsest level where it stands out of the noise.
-
-    An exponentially weighted mean with a memory that grows as n/4 lags 0.8 of it, hence 1.25.
-    """
+    """Slope of the baseline in log samples, from the coarsest level where it stands out of the noise. (A mean
+    with a memory that grows as n/4 lags 0.8 of it, hence 1.25.)"""
     for k in range(finest, at.LEVELS):
         q = mem.levels[k]
         if k > finest and q[at.FRESH] < 12.0:
@@ -81,9 +76,6 @@ def set_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
         if fall > 2.0 * q[at.NOISE]:
             event[at.SLOPE] = -1.25 * fall / memory * max(i + 8.0 - memory, 8.0)
             event[at.SPAN] = 8.0 * memory
-
-
-# ---- opened
 
 
 def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: float) -> None:
@@ -157,9 +149,6 @@ def restart_levels(mem: Memory, level: float) -> None:
             q[at.FRESH] = 6.0
 
 
-# ---- active
-
-
 def follow_active(mem: Memory, y: float, i: float) -> None:
     """One sample while an event is active: is it higher, is it back, has it gone on for long?"""
     event = mem.open[0]
@@ -187,9 +176,7 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
 
 def is_back(mem: Memory, event: Row, y: float, base: float, i: float) -> bool:
     """Whether the smoothed level is back at the baseline: within a share of the height, capped, or the noise.
-
-    The level soon after the opening is kept, since growth is measured from there.
-    """
+    The level soon after the opening is kept, since growth is measured from there."""
     cfg, noise, over = mem.config, mem.levels[0][at.NOISE], event[at.SMOOTH] - base
     within = max(min(cfg[at.BACK] * event[at.HEIGHT], cfg[at.BACK_CAP]), cfg[at.BACK_NOISE] * noise)
     if i - event[at.OPENED] <= 2.0 * cfg[at.HOLD]:
@@ -199,10 +186,8 @@ def is_back(mem: Memory, event: Row, y: float, base: float, i: float) -> bool:
 
 
 def still_high(event: Row, above: float, noise: float, i: float) -> None:
-    """The last high sample: the maximum of the clipped sum of what samples have above the tolerance.
-
-    The likeliest place of a change, where a level that lags would be late by its memory.
-    """
+    """The last high sample, the likeliest place of a change: the maximum of the clipped sum of what samples
+    have above the tolerance, for a level that lags would be late by its memory."""
     event[at.SUNK] += min(max(above, -3.0 * noise), 3.0 * noise)
     if event[at.SUNK] >= 0.0:
         event[at.SUNK] = 0.0
@@ -221,9 +206,6 @@ def close_active(mem: Memory, over: float, base: float, i: float) -> None:
     emit_back(mem, event, over, base, i)
     mem.state[at.ACTIVE] = 0.0
     clear_evidence(mem)
-
-
-# ---- pending
 
 
 def make_pending(mem: Memory, i: float) -> None:
@@ -258,9 +240,6 @@ def follow_pending(mem: Memory, y: float, i: float) -> None:
             remove_pending(mem, slot)
         else:
             slot += 1
-
-
-# ---- the end of the log
 
 
 def close_all(mem: Memory, into_nan: float) -> None:
@@ -300,16 +279,11 @@ def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
     row[at.FALLING] = (still_falling(mem.ring, start, i) - trend) / max(event[at.HEIGHT], 1e-9)
 
 
-# ---- a fall
-
-
 def judge_drop(mem: Memory, i: float) -> None:
-    """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting, and a new best level?
-
-    The new best keeps the return of a spike from being called an improvement.
-    """
+    """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting, and a new best level (or
+    only the return of a spike)?"""
     state, onset = mem.state, mem.state[at.DROP_ONSET]
-    if onset < 0.0 or i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
+    if i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
         return
     state[at.DROP_ONSET] = -1.0
     first = max(onset - 16.0, oldest(i))

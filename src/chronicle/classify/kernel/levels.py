@@ -53,10 +53,8 @@ def warming(q: Row) -> float:
 
 
 def kinship(mem: Memory, k: int) -> float:
-    """How much less than independent samples in a row are worth: 1 for white noise, at most 2.
-
-    Where means of four are nearly as noisy as single samples, neighbours say the same thing.
-    """
+    """How much less than independent samples in a row are worth, 1 (white noise) to 2: where means of four
+    are nearly as noisy as single samples, neighbours say the same thing."""
     if k > 0 or mem.levels[k + 1][at.COUNT] < 24.0:
         return 1.0
     return min(max(mem.levels[k + 1][at.NOISE] / (0.8 * mem.levels[k][at.NOISE]), 1.0), 2.0)
@@ -65,9 +63,8 @@ def kinship(mem: Memory, k: int) -> float:
 def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
     """Winsorised CUSUM upwards: True when its sum passes the threshold.
 
-    The threshold is never below what this series' own excursions ask for: where the CUSUM often climbs and
-    comes back by itself (bimodal batches, autocorrelated noise) its exponential tail is extrapolated to the
-    height that an excursion passes once in 1 / CALM_TAIL samples.
+    The threshold is never below what this series' own excursions ask for (bimodal batches, autocorrelated
+    noise): their exponential tail is extrapolated to the height that is passed once in 1 / CALM_TAIL samples.
     """
     cfg = mem.config
     if q[at.UP] <= 0.0:
@@ -79,6 +76,8 @@ def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
     if ended:
         calm_excursion(q, q[at.UP_TOP])
     q[at.CALM_RATE] += ((1.0 if ended else 0.0) - q[at.CALM_RATE]) / 1000.0
+    if q[at.UP] <= cfg[at.CUSUM]:
+        return False
     often = math.log(max(q[at.CALM_RATE], cfg[at.CALM_TAIL]) / cfg[at.CALM_TAIL])
     return q[at.UP] > max(cfg[at.CUSUM], at.CALM_FROM + q[at.CALM_MEAN] * often) * warming(q)
 
@@ -95,7 +94,7 @@ def fall_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
         q[at.DOWN_ONSET] = since
     if q[at.FRESH] >= 24.0:
         q[at.DOWN] = max(0.0, q[at.DOWN] + min(max(z, -3.0), cfg[at.CLIP]) - cfg[at.ALLOWANCE])
-    return q[at.DOWN] > cfg[at.CUSUM] * warming(q)
+    return q[at.DOWN] > cfg[at.CUSUM] and q[at.DOWN] > cfg[at.CUSUM] * warming(q)
 
 
 def follow(cfg: Row, q: Row, y: float, settled: float) -> None:

@@ -156,8 +156,10 @@ def judge(mem: Memory, y: float, i: float) -> None:
     if state[at.DROP_ONSET] < 0.0:
         state[at.BEST] = min(state[at.BEST], state[at.SHORT])
     stir(mem, abs(y - before))
-    follow_pending(mem, y, i)
-    judge_drop(mem, i)
+    if state[at.PENDING] > 0.0:
+        follow_pending(mem, y, i)
+    if state[at.DROP_ONSET] >= 0.0:
+        judge_drop(mem, i)
     if state[at.ACTIVE] > 0.0:
         follow_active(mem, y, i)
     else:
@@ -167,9 +169,8 @@ def judge(mem: Memory, y: float, i: float) -> None:
 def stir(mem: Memory, jump: float) -> None:
     """Raise the noise where most neighbours differ by more than it: the series has become restless.
 
-    The noise scale follows slowly, and not at all during an event, so that no event widens it. But an event
-    jumps once and a restless series at every sample: a mean of log differences tells them apart in 20
-    samples. Of white noise it is 0.75 scales; it may be half as much again by chance.
+    The noise scale follows slowly, and not at all during an event. But an event jumps once, a restless series
+    at every sample: a mean of log differences, 0.75 scales of white noise, tells them apart in 20 samples.
     """
     state, noise = mem.state, mem.levels[0][at.NOISE]
     state[at.STIR] += 0.05 * (min(max(math.log(max(jump, 1e-12)) - state[at.STIR], -2.0), 3.0))
@@ -181,21 +182,23 @@ def stir(mem: Memory, jump: float) -> None:
 
 def watch(mem: Memory, y: float, before: float, i: float) -> None:
     """A quiet sample: feed the pyramid, look at the tail, open what has enough evidence."""
-    q = mem.levels[0]
+    state, q = mem.state, mem.levels[0]
     reference = q[at.MEAN]
     z, k, value, fall = climb(mem, y, i)
-    edge = max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
+    # none of three samples is near the tail: nothing that asks for its edge could hold
+    calm = z <= 2.0 and state[at.Z] <= 2.0 and state[at.Z_BEFORE] <= 2.0
+    edge = 0.0 if calm else max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
     onset = -1.0
-    if k < 0 and mem.state[at.SEEN] > 8.0:
+    if k < 0 and not calm and state[at.SEEN] > 8.0:
         onset = two_of_three(mem, y, reference, z, edge, i)
         if onset >= 0.0:
             k, value = 0, y
         else:
             lone_spike(mem, before, y, reference, z, edge, i)
     learn_tail(mem, z, edge, k >= 0)
-    if fall >= 0 and mem.state[at.DROP_ONSET] < 0.0:
-        mem.state[at.DROP_ONSET] = mem.levels[fall][at.DOWN_ONSET]
-        mem.state[at.DROP_BEST] = mem.state[at.BEST]
+    if fall >= 0 and state[at.DROP_ONSET] < 0.0:
+        state[at.DROP_ONSET] = mem.levels[fall][at.DOWN_ONSET]
+        state[at.DROP_BEST] = state[at.BEST]
         for j in range(3):
             mem.levels[j][at.DOWN] = 0.0
     if k >= 0:
@@ -241,8 +244,7 @@ def tail_edge(mem: Memory, probability: float) -> float:
 def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float, i: float) -> float:
     """Onset of an abrupt event: two or all of the last three samples are together beyond the tail. Or -1.
 
-    In an exponential tail excesses add up as the logs of probabilities do. One sample counts for at most
-    half as much again as its share, so a lone outlier needs a neighbour that is out as well.
+    In an exponential tail excesses add up as logs of probabilities do; a lone outlier needs a neighbour.
     """
     state = mem.state
     if y - reference <= mem.config[at.RISE]:
@@ -286,9 +288,8 @@ def lone_spike(
 def learn_tail(mem: Memory, z: float, edge: float, opens: bool) -> None:
     """Keep the rate and the mean excess of samples beyond TAIL_FROM, online.
 
-    Three samples are on trial together. They are no part of what they are held against (the first of a spike
-    would raise the edge for the second) but of what comes later, even if they open an event: a series that
-    opens one event after the other is restless.
+    Three samples are on trial together: no part of what they are held against, but of what comes later, even
+    if they open an event, for a series that opens one after the other is restless.
     """
     state = mem.state
     settle(state, state[at.Z_BEFORE], edge)

@@ -25,20 +25,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.detect import RISES as RISING_KINDS
 from chronicle.classify.detect import Event
-from chronicle.classify.measure import (
-    BEFORE,
-    Excess,
-    departure,
-    excess,
-    fit,
-    inflation,
-    positive,
-    scale,
-    sure,
-)
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed
+from chronicle.classify.measure import BEFORE, Excess, departure, positive, sure
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
@@ -50,9 +41,6 @@ from chronicle.model import Finding, Role, Series
 
 SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"
 WHY = "the ratio had kept its level, or a single data set had risen as much"
-
-
-# ---- spikes by data set --------------------------------------------------------------------------------
 
 
 def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -87,36 +75,29 @@ def _whose(
     moved = [m for m, e in rises.items() if m in spiking or e.t >= least]
     kind = "single" if len(moved) == 1 else "simultaneous" if len(moved) == len(sources) else "several"
     ends = [f.end_step for f, _ in group if f.end_step is not None]
-    calm = [e.t for m, e in rises.items() if m not in moved]
-    others, most = sorted(calm)[-1:], f"1 or more of {len(sources)}"
-    end = max(ends) if len(ends) == len(group) else None
+    others = sorted(e.t for m, e in rises.items() if m not in moved)[-1:]
     checks = [
         *noted(kind=kind, data_sets=sorted(moved), of=len(sources), height_log=rises[series.metric].height),
-        Check("data sets that spike", len(moved), "data sets", most),
+        Check("data sets that spike", len(moved), "data sets", f"1 or more of {len(sources)}"),
         *(Check("strongest of the others", t, "standard errors", f"< {least:g}") for t in others),
     ]
+    end = max(ends) if len(ends) == len(group) else None
     at = At(attempt, series if kind == "single" else None, start, peak, end)
-    severity = tallest.severity
-    runner_up = (tallest.pattern, "the total loss alone: one event, whoever it belongs to")
-    return finding(SPIKE, at, checks, severity=severity, confidence=tallest.confidence, runner_up=runner_up)
-
-
-# ---- the mixture that batches are drawn from -----------------------------------------------------------
+    total = (tallest.pattern, "the total loss alone: one event, whoever it belongs to")
+    return finding(SPIKE, at, checks, tallest.severity, tallest.confidence, total)
 
 
 def skewed_mixture(view: View) -> Iterator[Finding]:
     """Bumps of the loss that are the mixture of the batch; at a join, the join explains them."""
-    at_joins = list(skewed_resumes(view))
+    logged = [(a, a.loss) for a in view.attempts if a.loss is not None and a.by_role(Role.RATIO)]
+    at_joins = list(skewed_resumes(view)) if logged else []
     yield from at_joins
     known = {(f.attempt, f.start_step) for f in at_joins}
-    for attempt in view.attempts:
-        yield from (f for f in _ratio_skew(view, attempt) if (f.attempt, f.start_step) not in known)
+    for attempt, loss in logged:
+        yield from (f for f in _ratio_skew(view, attempt, loss) if (f.attempt, f.start_step) not in known)
 
 
-def _ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    loss = attempt.loss
-    if loss is None:
-        return
+def _ratio_skew(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     for ratio in attempt.by_role(Role.RATIO):
         events = [e for sign in (1.0, -1.0) for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
         seen = [f for event in events for f in _explained(view, attempt, loss, ratio, event)]
@@ -129,8 +110,6 @@ def _ratio_skew(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def skewed_resumes(view: View) -> Iterator[Finding]:
     """Resume spikes that are the mixture: a ratio is off the earlier attempt's level, no data set is."""
-    if not any(a.by_role(Role.RATIO) for a in view.attempts):
-        return
     limits = view.thresholds
     for spike in resume.find(view):
         names = spike.attempt, spike.evidence.get("after")
@@ -139,11 +118,9 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
             continue
         skews = [(skew(old, r, spike.start_step), r) for r, old in pairs(before, after, Role.RATIO)]
         (share, t), ratio = max(skews, key=lambda s: abs(s[0][1]), default=((0.0, 0.0), None))
-        if ratio is None or abs(t) < limits.join_t or abs(share) < limits.ratio_off:
-            continue  # the mixture kept its level
         sources = [rise_at_join(old, s, spike) for s, old in pairs(before, after, Role.DATASET_LOSS)]
         calm = calm_sources(limits, sources, float(spike.evidence["join_height_log"]))
-        if calm is not None:
+        if ratio is not None and calm is not None:
             first = "first samples of the ratio off its level"
             checks = [
                 *noted(ratio=ratio.metric, ratio_change_share=share),
@@ -151,7 +128,7 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
                 at_least("change of the ratio", abs(share), "share", limits.ratio_off),
                 *calm,
             ]
-            yield renamed(spike, SKEW, checks, why=WHY)
+            yield from filter(stands, [renamed(spike, SKEW, checks, why=WHY)])
 
 
 def pairs(before: AttemptView, after: AttemptView, role: Role) -> list[tuple[Series, Series]]:
@@ -165,8 +142,8 @@ def skew(old: Series, new: Series, at: float) -> tuple[float, float]:
     first = new.values[(new.steps >= at) & np.isfinite(new.values)][: FIRST[-1]]
     if min(len(level), len(first)) < LEAST or not np.mean(level) > 0:
         return 0.0, 0.0
-    usual, noise = float(np.mean(level)), scale(level)
-    noise *= inflation(level - usual, noise)
+    usual, noise = float(np.mean(level)), measure.scale(level)
+    noise *= measure.inflation(level - usual, noise)
     offs = [(float(np.mean(first[:m])) - usual, m) for m in FIRST if m <= len(first)]
     off, m = max(offs, key=lambda o: abs(o[0]) * o[1] ** 0.5)
     return off / usual, off / (noise * (1 / m + 1 / len(level)) ** 0.5)
@@ -176,10 +153,10 @@ def rise_at_join(old: Series, new: Series, spike: Finding) -> Excess:
     """How far a data set's loss lies over its own line of the earlier attempt while the spike lasts."""
     (old_steps, before), (steps, y) = positive(old), positive(new)
     known = old_steps < spike.start_step
-    line = fit(old_steps[known][-BEFORE:], before[known][-BEFORE:])
+    line = measure.fit(old_steps[known][-BEFORE:], before[known][-BEFORE:])
     end = spike.end_step or spike.start_step
     part = steps[: int(np.searchsorted(steps, end)) + LEAST]
-    return excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
+    return measure.excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
 
 
 def _explained(
@@ -190,13 +167,13 @@ def _explained(
     end = int(ratio.steps[event.end]) if event.end is not None else peak
     moved = departure(loss, start, (end if end - start < BEFORE * step_gap(loss) else peak) + 1)
     shape = beside(view, loss, start, end)
-    if shape is None and (abs(moved.t) < limits.known_t or abs(moved.height) < limits.ratio_bump):
+    # without a level yet of the ratio or of the loss, only a bump that was seen tells
+    young = attempt.index == 0 and event.onset < max(BEFORE, limits.settling * len(ratio))
+    still = abs(moved.t) < limits.known_t or abs(moved.height) < limits.ratio_bump
+    if shape is None and (still or young):
         return
-    if shape is None and attempt.index == 0 and event.onset < max(BEFORE, limits.settling * len(ratio)):
-        return  # neither the ratio nor the loss has a level yet
     height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
-    sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
-    calm = calm_sources(limits, sources, height)
+    calm = calm_sources(limits, [departure(s, start, peak + 1) for s in attempt.dataset_losses], height)
     if calm is None:
         return
     change = float(np.exp(abs(event.height))) - 1
@@ -210,10 +187,8 @@ def _explained(
         yield renamed(shape, SKEW, checks, why=WHY)
         return
     off = at_least("loss off its line", abs(moved.t), "standard errors", limits.known_t)
-    checks = [*checks, off, *noted(height_log=moved.height)]
-    at = At(attempt, loss, start, peak, end)
-    confidence = sure(moved.t, limits.known_t)
-    yield finding(SKEW, at, checks, severity=0.3, confidence=confidence, runner_up=(FAST, WHY))
+    checks, at = [*checks, off, *noted(height_log=moved.height)], At(attempt, loss, start, peak, end)
+    yield finding(SKEW, at, checks, 0.3, sure(moved.t, limits.known_t), (FAST, WHY))
 
 
 def asked_again(
@@ -226,13 +201,12 @@ def asked_again(
         return
     peak = bump.peak_step if bump.peak_step is not None else start
     sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
-    calm = calm_sources(limits, sources, float(bump.evidence["height_log"]))
+    calm, change = calm_sources(limits, sources, bump.evidence["height_log"]), np.exp(abs(off.height)) - 1
     if calm is not None:
-        change = float(np.exp(abs(off.height))) - 1
         checks = [
             *noted(ratio=ratio.metric),
             at_least("ratio off its line meanwhile", abs(off.t), "standard errors", limits.single_t),
-            at_least("change of the ratio", change, "share", limits.ratio_off, "ratio_change_share"),
+            at_least("change of the ratio", float(change), "share", limits.ratio_off, "ratio_change_share"),
             *noted(ratio_start_step=start),
             *calm,
         ]
@@ -240,10 +214,8 @@ def asked_again(
 
 
 def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:
-    """The check that no single data set rose by half as much (none without such losses), or None: one did.
-
-    Then the sources themselves are worse: the model or its data, not the mixture.
-    """
+    """The check that no single data set rose by half as much (none without such losses), or None: one did, so
+    the sources themselves are worse, not the mixture."""
     worst = max((e.t for e in rises if e.height >= limits.midway * height), default=0.0)
     if worst >= limits.other_t:
         return None

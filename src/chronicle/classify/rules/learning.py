@@ -1,4 +1,38 @@
-"""The course of learning: it turns into memorising, or comes when nobody expects it.
+"""The course of learning: it stands still, climbs back, turns into memorising, or comes unexpectedly.
+
+What the course of a run was is a competition of five explanations (chronicle/classify/course.py): never,
+healthy, stopped, waits, climbs. A name is given where one leads by 10 nats, and what it says is large enough
+to matter; "healthy" wins like any other.
+
+failed-run (at chance)
+    Sees: a loss that is that of a model which knows the number of classes and nothing else.
+    Rule: from an eighth of the log on the best explanation changes by less than 1.5 %, the median is within
+    0.6 % (or three errors) of the logarithm of a usual number of classes, batches differ by 3 % at most (what
+    knows nothing loses as much on every batch), and no score moves.
+    Blind to: class numbers that are not in the list, and classes that differ in size.
+    False alarm: a run that has converged to such a value by chance, one in twelve of those that stand still.
+    Source: the field (runs at chance to the end that were called near-perfect).
+
+plateau
+    Sees: a loss that stands still while the plan goes on.
+    Rule: "stopped" at a place that leaves a quarter of the log or more; where it leaves seven eighths, no
+    change since is enough, for a fast fall to a floor is the same curve. The loss has not fallen to a fifth
+    of its first value (what has, has converged), no other loss or score moves on, no event follows. A
+    learning rate that falls by 1.3 around the place, or is under a tenth of its highest there, explains it.
+    Or: "waits", with a tenth of the log or more before the fall, and nine tenths of the fall after the place:
+    nothing was learned until something was changed. A fall that is over within a tenth of the log is a
+    sudden improvement instead (grokking).
+    Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
+    and the loss falls by less than 1.5 % (or three errors) there: trained for nothing.
+    Blind to: smooth convergence. False alarm: a search for frozen parameters in a run that has converged.
+    Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
+
+spike-slow-recovery (a climb from the first step on)
+    Sees: a model that was trained before and is worse at once; it needs much of the log to come back.
+    Rule: "climbs" leads, by 1.5 % and three noise scales at least, from a level that is not that of guessing,
+    and half of the way back or more is made.
+    Blind to: climbs of which the first samples are not logged. False alarm: a slow warm-up is named.
+    Source: the field (warm starts whose optimizer begins anew).
 
 overfitting
     Sees: validation loss that turns upward while training loss goes on falling.
@@ -27,25 +61,249 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, Contest, compete
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import MEDIAN_ERROR, fit, positive, running, scale, sure
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.measure import MEDIAN_ERROR, fit, positive, running, scale, sure, wiggle
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
+from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
+from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
 
-LEAST = 64  # [samples] of a loss in which a sudden drop can be told
-EARLY = 0.1  # share of a log, and of the samples before a fall
+FAILED, PLATEAU, SUDDEN = "failed-run", "plateau", "grokking"
+LEAST, FLAT_LEAST = 64, 16  # [samples] of a loss that has a course; in which a calm one can be told to stay
+FIRST = 0.1  # share of a log, and of the samples before a fall, in which a drop is no surprise
+EARLY = 0.12  # share of the log in which a start may fall however it likes
+WAITED = 0.15  # share of the log that is no warm-up
+NONE = 0.1  # share of a fall that is none, and of the log in which an abrupt one is over
+ABRUPT = 0.8  # of a fall that is over soon
+LEAD = 10.0  # [nats] 1 in 20,000 for equal beliefs; fits of real losses differ by 5 for no reason
+FAR_LEAD = 25.0  # [nats] for a name that people would like to be true
+FEW = 8  # samples in a third of a stretch
+SMALL = 3.0  # [nats] by which an equal curve may be less likely for its free parameter
+CONVERGED = 1.5  # [log units] a fifth of the first value: to stand still there is its right
+CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
+CHANCE = 0.006  # of the logarithm of a number of classes: label noise and weight decay add less
+SMOOTH = ("near-perfect", "the curve had bent smoothly, as converging ones do")
+OTHERS = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATION_LOSS, Role.LOSS)
 LEAVES = 0.25  # share of the way from which on a held-out score is on it: it may creep before
-FEW = 6  # evaluations of which a noise can be told
+EVALUATIONS = 6  # evaluations of which a noise can be told
+
+
+def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """The first of the ways to stand still that a loss shows."""
+    told = idle(view, attempt, loss)
+    contest = None if told else course_of(view, loss)
+    if contest is not None:
+        tries = (rule(view, attempt, loss, contest) for rule in (at_chance, waits, stops))
+        told = next(filter(None, tries), None)
+    yield from filter(None, [told])
+
+
+def course_of(view: View, loss: Series) -> Contest | None:
+    """The competition over a loss, held once a run; None for a short log."""
+    steps, y = positive(loss)
+    return view.once(("contest", loss), lambda: compete(steps, y) if len(y) >= LEAST else None)
+
+
+def settled(contest: Contest, after: float, moved: float) -> bool:
+    """Whether the best course of learning changes by next to nothing after a share of the log."""
+    names = [name for name in (NEVER, HEALTHY, STOPPED) if name in contest.told]
+    best = max((contest.told[name] for name in names), key=lambda told: told.score)
+    first = contest.steps[0] + after * (contest.steps[-1] - contest.steps[0])
+    return float(np.ptp(best.curve[contest.steps >= first])) < moved
+
+
+def end_of(y: Floats) -> float:
+    """The level of the last tenth, log units."""
+    return float(np.median(y[-max(len(y) // 10, 6) :]))
+
+
+def fall_of(y: Floats) -> float:
+    """From the first two samples to the last tenth, log units."""
+    return float(np.mean(y[:2])) - end_of(y)
+
+
+def at_chance(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
+    """A loss that is that of guessing, and stays there."""
+    limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
+    late = steps >= steps[0] + EARLY * (steps[-1] - steps[0])
+    rest = y[late]
+    if len(rest) < LEAST // 2 or noise > limits.knowing or not settled(contest, EARLY, limits.moved):
+        return None
+    if still(steps[late], rest, limits) is None or moves_on(attempt, loss, float(steps[0])):
+        return None
+    level, error = float(np.exp(np.median(rest))), MEDIAN_ERROR * noise / len(rest) ** 0.5
+    (classes, off), most = guessing(level), max(CHANCE, limits.single_t * error)
+    checks = [
+        *noted(classes=classes, level_loss=level),
+        at_most("off the logarithm of that number", off, "share", most),
+        Check("change of the course since", 0, "log units", f"< {limits.moved:g}"),
+    ]
+    chance = (PLATEAU, "the level were not that of guessing")
+    return finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, 0.8, chance) if off <= most else None
+
+
+def guessing(level: float) -> tuple[int, float]:
+    """The number of classes among which guessing gives a loss the nearest to this, and how far off it is."""
+    classes = min(CLASSES, key=lambda k: abs(level / np.log(k) - 1))
+    return classes, abs(level / float(np.log(classes)) - 1)
+
+
+def moves_on(attempt: AttemptView, loss: Series, since: float) -> bool:
+    """Whether any score, objective or other loss gets better or worse after a step."""
+    parts = ((s, s.values[np.isfinite(s.values) & (s.steps >= since)]) for s in attempt.by_role(*OTHERS))
+    return any(s is not loss and len(v) >= 8 and moved(v) for s, v in parts)
+
+
+def moved(v: Floats) -> bool:
+    """Whether eighths of a series differ by a fiftieth of it and by three times what neighbours differ by."""
+    eighths = np.array([np.median(part) for part in np.array_split(v, 8)])
+    usual = 3 * float(np.median(np.abs(np.diff(v)))) / max(len(v) / 8, 1) ** 0.5
+    return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
+
+
+def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
+    """Learning that stopped at some place and was not done."""
+    if STOPPED not in contest.told:
+        return None
+    limits, (steps, y) = view.thresholds, positive(loss)
+    start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.told[STOPPED].at
+    soon = place <= EARLY and settled(contest, EARLY, limits.moved) and lead >= -SMALL
+    if (not soon and lead < LEAD) or place > 1 - limits.lasting or fall_of(y) >= CONVERGED:
+        return None
+    if contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD:
+        return None
+    since = still(steps[steps >= start], y[steps >= start], limits)
+    if since is None or _lr_comes_down(attempt, limits, start, steps[-1]) or moves_on(attempt, loss, start):
+        return None
+    later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
+    if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
+        return None
+    checks = [
+        Check("stopped, against healthy", lead, "nats", f">= {LEAD:g}, or no change since", key="lead_nats"),
+        since,
+        Check("lasts for", 1 - place, "share of the log", f">= {limits.lasting:g}"),
+    ]
+    return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.7, SMOOTH)
+
+
+def still(steps: Floats, rest: Floats, limits: Thresholds) -> Check | None:
+    """The check that a stretch does not fall from the first third of its steps to the last, None if it does
+    or nobody can tell: rows may be dense first."""
+    third = (steps[-1] - steps[0]) / 3
+    first, last = rest[steps <= steps[0] + third], rest[steps >= steps[-1] - third]
+    return fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEW else None
+
+
+def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
+    """A flat end of the log that is trained with a learning rate of nothing."""
+    rate, limits = attempt.learning_rate, view.thresholds
+    if rate is None or len(rate) < LEAST:
+        return None
+    highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
+    works = np.flatnonzero(~(rate.values <= limits.idle * highest))
+    if highest <= 0 or not len(works) or works[-1] + 1 == len(rate):
+        return None
+    (steps, y), start = positive(loss), float(rate.steps[works[-1] + 1])
+    rest = y[steps >= start]
+    if len(rest) < LEAST or fall_of(y) >= CONVERGED:
+        return None
+    lasts, half = (steps[-1] - start) / (steps[-1] - steps[0]), len(rest) // 2
+    fall = fallen(rest, rest[:half], rest[half:], limits)
+    if lasts < limits.lasting or fall is None:
+        return None
+    checks = [
+        *noted(learning_rate_share=float(rate.values[-1]) / highest),
+        Check("learning rate at nothing for", lasts, "share of the log", f">= {limits.lasting:g}"),
+        fall,
+    ]
+    ended = ("lr-decay-drop", "the log had ended where the learning rate did")
+    return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.9, ended)
+
+
+def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check | None:
+    """The check that the loss fell by next to nothing between two stretches of a log, None if it did fall."""
+    fall = float(np.median(first) - np.median(last))
+    error = MEDIAN_ERROR * wiggle(y) * (2 / max(len(first), 1)) ** 0.5
+    if abs(fall) >= max(limits.moved, limits.single_t * error):
+        return None
+    return Check("fall of the loss meanwhile", fall, "log units", f"< {limits.moved:g}", key="fall_log")
+
+
+def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
+    rate = attempt.learning_rate
+    if rate is None:
+        return False
+    ok = np.isfinite(rate.values)
+    steps, values = rate.steps[ok], rate.values[ok]
+    seen = values[(steps >= 0.9 * start) & (steps <= start + 0.1 * (end - start))]
+    falls = len(seen) > 1 and bool(seen[0] > limits.lr_falls * seen[-1])
+    return falls or (len(seen) > 0 and bool(seen[-1] < limits.lr_low * values.max()))
+
+
+def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
+    """Nothing is learned up to a place; then something is."""
+    lead = contest.lead(WAITS, (HEALTHY, STOPPED))
+    if lead < LEAD or contest.winner != WAITS or contest.told[WAITS].at < WAITED:
+        return None
+    limits, (steps, y) = view.thresholds, positive(loss)
+    place, span = contest.step(WAITS), steps[-1] - steps[0]
+    before = y[steps < place]
+    if min(len(before), len(y) - len(before)) < FLAT_LEAST:
+        return None
+    level, third = float(np.median(before)), len(before) // 3
+    fall = level - end_of(y)
+    learned = float(np.median(before[:third]) - np.median(before[-third:]))
+    if abs(learned) >= NONE * fall or fall < limits.drop:
+        return None
+    fallen_half = running(y, 5) < level - limits.midway * fall
+    i = int(np.argmax(fallen_half & (steps >= place - NONE * span)))
+    soon = y[(steps >= steps[i] + 0.02 * span) & (steps < steps[i] + NONE * span)]
+    checks = [at_least("waits, against healthy and stopped", lead, "nats", LEAD, "lead_nats")]
+    if len(soon) and level - float(np.median(soon)) > ABRUPT * fall:
+        if lead < FAR_LEAD or any(e.kind is Kind.DROP and abrupt(view, loss, e) for e in view.events(loss)):
+            return None
+        checks = [*checks, at_least("fall", fall, "log units", limits.drop, "drop_log")]
+        slow = (PLATEAU, "it had gone on falling for a tenth of the log")
+        return finding(SUDDEN, At(attempt, loss, steps[i], steps[i], steps[i]), checks, fall, 0.7, slow)
+    checks = [
+        *checks,
+        Check("learned before", learned / fall, "share of the fall", f"< {NONE:g}"),
+        *noted(waited_share=contest.told[WAITS].at),
+    ]
+    at_once = (SUDDEN, "the fall had been over at once")
+    return finding(PLATEAU, At(attempt, loss, steps[0], None, place), checks, 0.4, 0.7, at_once)
+
+
+def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """Worse from the first step on, and back much later at its first level, not that of guessing."""
+    contest = course_of(view, loss)
+    lead = -np.inf if contest is None else contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS, NEVER))
+    if contest is None or lead < LEAD:
+        return
+    limits, steps, curve = view.thresholds, contest.steps, contest.told[CLIMBS].curve
+    peak = int(np.argmax(curve))
+    height, left = float(curve[peak] - curve[0]), curve[-1] - curve[0]
+    low = height < 3 * view.noise(loss) or left > limits.midway * height
+    if low or guessing(float(np.exp(curve[0])))[1] <= limits.moved:
+        return
+    back = np.flatnonzero(curve[peak:] <= curve[0] + limits.moved)
+    last = steps[peak + back[0] if len(back) else -1]
+    share = float((last - steps[0]) / (steps[-1] - steps[0]))
+    checks = [
+        at_least("climbs, against every other course", lead, "nats", LEAD, "lead_nats"),
+        at_least("height over the first level", height, "log units", limits.moved, "height_log"),
+        at_least("until it is back", share, "share of the log", WAITED, "back_share"),
+    ]
+    at = At(attempt, loss, steps[0], steps[peak], last if len(back) else None)
+    yield finding(SLOW, at, checks, 0.3 + height, 0.7, (NO_SPIKE, "it had not come back to its first level"))
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if attempt.loss is not None:
         yield from _overfitting(view, attempt, attempt.loss)
     yield from late_generalisation(view, attempt) or _sudden_improvement(view, attempt)
-
-
-# ---- overfitting -------------------------------------------------------------------------------------
 
 
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -63,20 +321,19 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
             continue
         checks = [
             *noted(minimum_step=int(steps[low])),
-            Check("validation over its minimum", rise, "log units", f">= {need:.3g}", key="rise_log"),
+            at_least("validation over its minimum", rise, "log units", need, "rise_log"),
             at_least("training loss fell meanwhile", gain, "log units", limits.moved, "training_fall_log"),
         ]
-        at = At(attempt, validation, steps[low], steps[-1])
+        at, other = At(attempt, validation, steps[low], steps[-1]), "the training loss had risen as well"
         confidence = 0.5 + 0.5 * sure(rise, need)
-        rises = ("divergence-no-spike", "the training loss had risen as well")
-        yield finding("overfitting", at, checks, severity=0.3 + rise, confidence=confidence, runner_up=rises)
+        yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
         return
 
 
 def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
     """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed."""
     least = view.thresholds.moved
-    if len(y) < FEW:
+    if len(y) < EVALUATIONS:
         worse = bool(np.all(np.diff(y) > 0))  # too few for a noise: any three are in this order once in six
         return 0, float(y[-1] - y[0]) if worse else 0.0, view.thresholds.overfit_few
     smooth = running(y, 3 if len(y) < 30 else 5)
@@ -94,21 +351,15 @@ def train_gain(loss: Series, start: float, end: float) -> float | None:
     """How much the training loss fell between two steps (medians around them), log units."""
     steps, y = positive(loss)
     near = max(0.1 * (end - start), 1.0)
-    around_start = y[np.abs(steps - start) <= near]
-    at_end = y[steps >= end - near]
-    if not len(around_start) or not len(at_end):
-        return None
-    return float(np.median(around_start) - np.median(at_end))
-
-
-# ---- improvement that nobody expected ------------------------------------------------------------------
+    before, after = y[np.abs(steps - start) <= near], y[steps >= end - near]
+    return float(np.median(before) - np.median(after)) if len(before) and len(after) else None
 
 
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
     """Held-out score (or loss) against the one of training: which was learned when?"""
     train = [s for s in attempt.by_role(Role.SCORE) if len(s) >= 8]
     held = [s for s in attempt.by_role(Role.VALIDATION_SCORE) if len(s) >= 8]
-    pairs = [(t, v, 1.0) for t in train for v in held]
+    pairs, limits = [(t, v, 1.0) for t in train for v in held], view.thresholds
     if not pairs and attempt.loss is not None and attempt.validation_loss is not None:
         pairs.append((attempt.loss, attempt.validation_loss, -1.0))
     for trained, tested, sign in pairs:
@@ -117,21 +368,18 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
             continue
         late = tested.pick(tested.steps >= saturated)  # what both learned before is no delay
         arrived, leaves = learned_at(late, sign, 0.9), learned_at(late, sign, LEAVES)
-        if arrived is None or leaves is None:
+        if arrived is None or leaves is None or not apart(trained, late, sign):
             continue
-        soon = leaves < view.thresholds.lag * max(saturated, float(trained.steps[1]))
-        logged = float(tested.steps[-1] - tested.steps[0])
-        soon |= leaves - saturated < view.thresholds.settling * logged
-        if soon or not apart(trained, late, sign):
+        soon = leaves < limits.lag * max(saturated, float(trained.steps[1]))
+        if soon or leaves - saturated < limits.settling * float(tested.steps[-1] - tested.steps[0]):
             continue
-        delay = leaves / max(saturated, 1.0)
         checks = [
             *noted(train_saturated_step=saturated),
-            at_least("delay", delay, "times", view.thresholds.lag, "delay_times"),
+            at_least("delay", leaves / max(saturated, 1.0), "times", limits.lag, "delay_times"),
         ]
         at = At(attempt, tested, leaves, leaves, arrived)
         done = ("lr-decay-drop", "the training had not been done before")
-        return [finding("grokking", at, checks, severity=0.5, confidence=0.9, runner_up=done)]
+        return [finding(SUDDEN, at, checks, 0.5, 0.9, done)]
     return []
 
 
@@ -165,23 +413,19 @@ def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
             continue
         height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
         fall = at_least("fall", height, "log units", view.thresholds.drop, "drop_log")
-        checks = [fall, *noted(drop_samples=end - drop.onset)]
         at = At(attempt, loss, loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end])
-        runner_up = ("lr-decay-drop", "the learning rate had fallen there")
-        yield finding("grokking", at, checks, severity=height, confidence=0.7, runner_up=runner_up)
+        checks, other = [fall, *noted(drop_samples=end - drop.onset)], "the learning rate had fallen there"
+        yield finding(SUDDEN, at, checks, height, 0.7, ("lr-decay-drop", other))
 
 
 def abrupt(view: View, loss: Series, drop: Event) -> bool:
     """Whether it took 3 % of all steps so far (or 8 samples as they were logged before it), after the first
-    tenth of the log, and gained five times what as many steps before had gained.
-
-    Rows may be dense first and sparse later: a tenth of the points can be a thousandth of the steps.
-    """
+    tenth of the log in steps and points, and gained five times what as many steps before had gained."""
     steps, y = positive(loss)
     start = float(loss.steps[drop.onset])
     lasted = float(loss.steps[drop.end if drop.end is not None else -1]) - start
     a = int(np.searchsorted(steps, start))
-    if a < max(LEAST, EARLY * len(steps)) or start - steps[0] < EARLY * (steps[-1] - steps[0]):
+    if a < max(LEAST, FIRST * len(steps)) or start - steps[0] < FIRST * (steps[-1] - steps[0]):
         return False
     gap = float(np.median(np.diff(steps[max(a - 32, 0) : a + 1])))
     quick = lasted <= max(view.thresholds.sudden * start, 8 * gap)
@@ -192,10 +436,14 @@ def abrupt(view: View, loss: Series, drop: Event) -> bool:
 
 def lasts(loss: Series, drop: Event) -> bool:
     """Whether at least half of the fall is kept until the end of the log, against the line before it."""
-    steps, y = positive(loss)
-    line = fit(steps[max(drop.onset - LEAST, 0) : drop.onset], y[max(drop.onset - LEAST, 0) : drop.onset])
-    after = y[drop.onset :][-max(len(y[drop.onset :]) // 2, 4) :]
-    return line is not None and bool(np.median(after) <= line.level - 0.5 * abs(drop.height))
+    (steps, y), before = positive(loss), slice(max(drop.onset - LEAST, 0), drop.onset)
+    line, after = fit(steps[before], y[before]), y[drop.onset :]
+    late = after[-max(len(after) // 2, 4) :]
+    return line is not None and bool(np.median(late) <= line.level - 0.5 * abs(drop.height))
 
 
+STANDSTILL = Rule.of_losses(
+    "standstill", (FAILED, PLATEAU, SUDDEN), stands_still, replaces=frozenset({FAILED})
+)
+CLIMB = Rule.of_losses("climb", (SLOW,), climbs, covers=RISES | {FAILED})
 RULE = Rule.of_attempts("learning", ("overfitting", "grokking"), find)

@@ -85,7 +85,7 @@ class Shape:
     attempt: AttemptView
     limits: Thresholds
 
-    @cached_property
+    @property
     def is_open(self) -> bool:
         return self.event.kind is Kind.OPEN
 
@@ -190,13 +190,11 @@ class Shape:
         back, cap, noise = limits.back, limits.back_cap, limits.back_noise
         within = f"<= {back:g}, at most {cap:g} log units; or {noise:g} noise scales"
         beyond = f"> {back:g} or {cap:g} log units; and {noise:g} noise scales"
-        is_back = self.nearly_back or not self.is_open
-        jump = f">= {limits.jump}", f"< {limits.jump}"
+        tall, jump = f">= {limits.rise}", (f">= {limits.jump}", f"< {limits.jump}")
         enough = f">= {limits.cusum:g} or two samples beyond the tail"
+        is_back = self.nearly_back or not self.is_open
         return [
-            Check(
-                "height over the trend", e.height, "log units", f">= {limits.rise}", e.height >= limits.rise
-            ),
+            Check("height over the trend", e.height, "log units", tall, e.height >= limits.rise),
             Check("evidence", e.score, "noise scales", enough),
             side("gained in one jump", e.abruptness, "of the height", self.is_jump, jump),
             side("left of the height", share, "of the height", is_back, (within, beyond)),
@@ -222,44 +220,36 @@ class Shape:
             before_loss=self.value(e.onset - BEFORE, e.onset),
             peak_loss=self.value(e.peak, e.peak + 1),
         )
-        kind = "rise" if e.kind in RISING_KINDS else e.kind.value
-        return finding(
-            pattern,
-            self.at(e.peak),
-            [*measured, *self.checks(), *checks],
-            severity=severity,
-            confidence=self.confidence,
-            runner_up=runner_up,
-            seen_at=f"{kind}@{self.step(e.opened)}",  # whatever it turns out to be: rise@600
-        )
+        checks = [*measured, *self.checks(), *checks]
+        # whatever it turns out to be: rise@600
+        seen_at = f"{'rise' if e.kind in RISING_KINDS else e.kind.value}@{self.step(e.opened)}"
+        return finding(pattern, self.at(e.peak), checks, severity, self.confidence, runner_up, seen_at)
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    for series in ([attempt.loss] if attempt.loss else []) + attempt.dataset_losses:
+    for series in filter(None, (attempt.loss, *attempt.dataset_losses)):
         yield from typed_findings(view, series)
 
 
 def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
     """Events of a series as findings of loss shapes, in order of onset; worked out once a run."""
-    return view.once(("findings", series), lambda: tuple(_typed(view, series)))
 
+    def typed() -> tuple[Finding, ...]:
+        attempt, events = view.attempt_of[series], view.events(series)
+        zeros = _hidden_nan(attempt, series)
+        if zeros is not None:
+            events = tuple(e for e in events if series.steps[e.onset] < zeros.start_step)
+        shapes = (Shape(event, series, attempt, view.thresholds) for event in events)
+        return tuple(filter(None, (zeros, *by_shape(shapes))))
 
-def _typed(view: View, series: Series) -> Iterator[Finding]:
-    attempt = view.attempt_of(series)
-    zeros = _hidden_nan(attempt, series)
-    if zeros is not None:
-        yield zeros
-    before = [e for e in view.events(series) if zeros is None or series.steps[e.onset] < zeros.start_step]
-    yield from by_shape(Shape(event, series, attempt, view.thresholds) for event in before)
+    return view.once(("findings", series), typed)
 
 
 def provisional(
     events: Iterable[Event], series: Series, index: int, name: str, thresholds: Thresholds
 ) -> list[Finding]:
-    """What events of a training that still runs would be called if its log ended now.
-
-    They are those of a series of attempt ``index``, named by shape alone: context needs the whole log.
-    """
+    """What events of a training that still runs would be called if its log ended now: those of a series of
+    attempt ``index``, named by shape alone, for context needs the whole log."""
     attempt = AttemptView(index, name, Attempt(name, (), {}), {series.metric: series}, None)
     shapes = (Shape(e, series, attempt, thresholds) for e in events)
     return [calibrated(f) for f in by_shape(shapes) if stands(f)]
@@ -268,47 +258,40 @@ def provisional(
 def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
     """The findings of events of one series, each by the first family that knows it; drops need context."""
     families = (_nonfinite, _frozen, _spike, _divergence, _level_shift)
-    named = [(s, next((f for family in families if (f := family(s)) is not None), None)) for s in shapes]
+    named = ((s, next(filter(None, (family(s) for family in families)), None)) for s in shapes)
     yield from climbing_again([(s, f) for s, f in named if f is not None])
 
 
 def _spike(shape: Shape) -> Finding | None:
     if shape.event.kind in (Kind.BACK, Kind.LONE):
         return _recovered(shape)
-    if shape.is_open and not shape.event.into_nan:
-        if shape.nearly_back or shape.coming_down:
-            return on_its_way(shape)
-        if not shape.lost and not shape.grows and not (shape.is_jump and shape.is_step):
-            return _not_fully(shape)
-    return None
+    if not shape.is_open or shape.event.into_nan:
+        return None
+    if shape.nearly_back or shape.coming_down:
+        return on_its_way(shape)
+    if shape.lost or shape.grows or (shape.is_jump and shape.is_step):
+        return None
+    left, limit = shape.event.residual, f"< {shape.limits.lost} of the height, not growing"
+    checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
+    return shape.finding(NOT_FULLY, 0.5 + left, (SLOW, "it went on falling to the trend"), checks)
 
 
 def _recovered(shape: Shape) -> Finding:
-    most, height = shape.limits.fast_steps, shape.event.height
+    most, tall = shape.limits.fast_steps, 0.1 * shape.event.height
     few = f"{most:g}, or {shape.limits.fast_samples:g} samples"
     limits = f"<= {few}", f"> {few.replace('or', 'and')}"
     check = side("recovery", shape.recovery_steps, "steps", shape.is_fast, limits, "recovery_steps")
     if shape.is_fast:
-        return shape.finding(
-            FAST, 0.1 + 0.1 * height, (SLOW, f"it had taken more than {most:g} steps"), [check]
-        )
-    return shape.finding(SLOW, 0.3 + 0.1 * height, (FAST, f"it were back within {most:g} steps"), [check])
+        return shape.finding(FAST, 0.1 + tall, (SLOW, f"it had taken more than {most:g} steps"), [check])
+    return shape.finding(SLOW, 0.3 + tall, (FAST, f"it were back within {most:g} steps"), [check])
 
 
 def on_its_way(shape: Shape) -> Finding:
     """Still open at the end of the log, but nearly back or clearly falling: slow is all that can be said."""
     since, falling = shape.step(len(shape.series) - 1) - shape.step(shape.event.onset), shape.event.falling
     check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
-    runner_up = (NOT_FULLY, "the level stopped falling before it reached the trend")
-    severity = 0.35 + 0.1 * shape.event.height
-    return shape.finding(SLOW, severity, runner_up, [check, *noted(since_steps=since)])
-
-
-def _not_fully(shape: Shape) -> Finding:
-    left = shape.event.residual
-    limit = f"< {shape.limits.lost} of the height, not growing"
-    checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
-    return shape.finding(NOT_FULLY, 0.5 + left, (SLOW, "it went on falling to the trend"), checks)
+    stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
+    return shape.finding(SLOW, 0.35 + 0.1 * shape.event.height, stays, [check, *noted(since_steps=since)])
 
 
 def _divergence(shape: Shape) -> Finding | None:
@@ -318,19 +301,20 @@ def _divergence(shape: Shape) -> Finding | None:
         return None
     rise, most = e.peak - e.onset, limits.spike_rise
     grown, lost = f"{limits.grown} of the height", f"{limits.lost} of the height"
-    growth = f"> {grown}", f"<= {grown}"
-    spike = f"<= {most:g}, as of a spike", f"> {most:g}, as of a ramp"
+    growth, spike = (
+        (f"> {grown}", f"<= {grown}"),
+        (f"<= {most:g}, as of a spike", f"> {most:g}, as of a ramp"),
+    )
     checks = [
         side("grown since it left the trend", e.growth, "log units", shape.grows, growth),
         side("left at the end", e.residual, "log units", shape.lost, (f">= {lost}", f"< {lost}")),
         side("rise", rise, "samples", rise <= most, spike),
         side("ends in NaN or Inf", float(e.into_nan), "", e.into_nan, ("yes", "no")),
     ]
-    severity = 0.8 + 0.2 * min(e.residual, 1.0)
-    if shape.is_spike and shape.dips:
-        return shape.finding(AFTER, severity, (NO_SPIKE, "the rise had been a ramp"), checks)
-    runner_up = (AFTER, "it had begun with a jump and come down from its peak")
-    return shape.finding(NO_SPIKE, severity, runner_up, checks)
+    ramp, jump = "the rise had been a ramp", "it had begun with a jump and come down from its peak"
+    after = shape.is_spike and shape.dips
+    pattern, runner_up = (AFTER, (NO_SPIKE, ramp)) if after else (NO_SPIKE, (AFTER, jump))
+    return shape.finding(pattern, 0.8 + 0.2 * min(e.residual, 1.0), runner_up, checks)
 
 
 def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
@@ -362,9 +346,8 @@ def _nonfinite(shape: Shape) -> Finding | None:
     part = shape.series.values[e.onset : len(shape.series) if e.end is None else e.end + 1]
     counts = noted(nan_samples=int(np.isnan(part).sum()), inf_samples=int(np.isinf(part).sum()))
     checks = [*counts, Check("values that are not finite", e.height, "samples", ">= 1")]
-    severity = 0.95 if e.end is None else 0.75
-    runner_up = (FROZEN, "the values were finite and the same")
-    return finding(NAN, shape.at(e.onset), checks, severity=severity, confidence=0.99, runner_up=runner_up)
+    same = (FROZEN, "the values were finite and the same")
+    return finding(NAN, shape.at(e.onset), checks, 0.95 if e.end is None else 0.75, 0.99, same)
 
 
 def _hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
@@ -377,18 +360,15 @@ def _hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
         return None
     lost = ~np.isfinite(late)
     need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else ZEROS
-    dead = float(np.mean(lost | (late == 0.0)))
+    dead, meanwhile = float(np.mean(lost | (late == 0.0))), "gradient norm NaN, Inf or zero meanwhile"
     if zeros < need or dead < 0.5:
         return None
     checks = [
         Check("exact zeros at the end", zeros, "samples", f">= {need}", key="zero_samples"),
-        Check(
-            "gradient norm NaN, Inf or zero meanwhile", dead, "share", ">= 0.5", key="dead_grad_norm_share"
-        ),
+        Check(meanwhile, dead, "share", ">= 0.5", key="dead_grad_norm_share"),
     ]
     at = At(attempt, series, series.steps[start], series.steps[start])
-    runner_up = (FROZEN, "the gradient norm went on as before")
-    return finding(NAN, at, checks, severity=0.95, confidence=0.9, runner_up=runner_up)
+    return finding(NAN, at, checks, 0.95, 0.9, (FROZEN, "the gradient norm went on as before"))
 
 
 def _frozen(shape: Shape) -> Finding | None:
@@ -396,13 +376,12 @@ def _frozen(shape: Shape) -> Finding | None:
     if e.kind is not Kind.FROZEN:
         return None
     limit = ">= 32 and 8 times the longest before; or all of 8 and more"
-    value = shape.value(e.onset, e.onset + 1)
     checks = [
         Check("bit-equal values in a row", e.height, "samples", limit),
-        *noted(equal_samples=int(e.height), value_loss=value),
+        *noted(equal_samples=int(e.height), value_loss=shape.value(e.onset, e.onset + 1)),
     ]
-    runner_up = ("quantised-loss", "the value changed now and then by one step of a coarse grid")
-    return finding(FROZEN, shape.at(None), checks, severity=0.7, confidence=0.95, runner_up=runner_up)
+    coarse = ("quantised-loss", "the value changed now and then by one step of a coarse grid")
+    return finding(FROZEN, shape.at(None), checks, 0.7, 0.95, coarse)
 
 
 RULE = Rule.of_attempts("loss-shapes", (*sorted(RISES), NAN, FROZEN), find)

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import running, scale
+from chronicle.classify.measure import running, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
@@ -53,49 +53,38 @@ BITS = 8  # significant ones of bfloat16
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in attempt.by_role(Role.LOSS_SCALE):
         yield from _loss_scale_collapse(view, attempt, series)
-    yield from _gravest(
-        _attention_logit_growth(view, attempt, s) for s in attempt.by_role(Role.ATTENTION_LOGIT)
-    )
-    yield from _gravest(_output_logit_drift(view, attempt, s) for s in attempt.by_role(Role.OUTPUT_LOGIT))
-
-
-def _gravest(candidates: Iterator[Finding | None]) -> list[Finding]:
-    findings = [f for f in candidates if f is not None]
-    return [max(findings, key=lambda f: f.severity)] if findings else []
+    logits = (Role.ATTENTION_LOGIT, _attention_logit_growth), (Role.OUTPUT_LOGIT, _output_logit_drift)
+    for role, rule in logits:
+        found = [f for s in attempt.by_role(role) if (f := rule(view, attempt, s)) is not None]
+        yield from sorted(found, key=lambda f: -f.severity)[:1]
 
 
 def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
     ok = np.isfinite(series.values) & (series.values >= 0)
     steps, power = series.steps[ok], np.log2(np.maximum(series.values[ok], 2.0**-64))
-    limits = view.thresholds
-    need, within = limits.halvings, int(limits.halvings_within)
-    begin = 0
-    if len(power) and power[-1] >= 0:
-        settled = steps[0] + START_SHARE * (steps[-1] - steps[0])
-        begin = int(np.searchsorted(steps, settled))
-    power, steps = power[begin:], steps[begin:]
+    need, within = view.thresholds.halvings, int(view.thresholds.halvings_within)
+    if len(power) and power[-1] >= 0:  # in the first tenth it is searched for
+        begin = int(np.searchsorted(steps, steps[0] + START_SHARE * (steps[-1] - steps[0])))
+        power, steps = power[begin:], steps[begin:]
     if len(power) < 2:
         return
     padded = np.append(power, np.full(within, np.inf))
     fall = power - np.lib.stride_tricks.sliding_window_view(padded, within + 1).min(axis=-1)
-    below_one = bool(power[-1] < 0)
-    if fall.max() < need and not below_one:
+    below_one, last, fallen = bool(power[-1] < 0), float(2.0 ** power[-1]), float(fall.max())
+    if fallen < need and not below_one:
         return
-    first = int(np.argmax(fall >= min(need, fall.max())))
+    first = int(np.argmax(fall >= min(need, fallen)))
     first += int(np.argmax(np.diff(power[first:]) < 0)) + 1 if len(power) > first + 1 else 0
     lowest = int(np.argmin(power))
     back = np.flatnonzero(power[lowest:] >= power[first - 1] - 1) if first else np.empty(0, int)
-    end = steps[lowest + back[0]] if len(back) else None
-    last, fallen = float(2.0 ** power[-1]), float(fall.max())
     halved, fast = f"net halvings in {within} samples", (f">= {need:.3g}", f"< {need:.3g}")
     checks = [  # either will do
         side(halved, fallen, "halvings", fallen >= need, fast, "halvings"),
         side("scale at the end", last, "", below_one, ("< 1", ">= 1")),
         *noted(lowest_scale=float(2.0 ** power.min())),
     ]
-    at = At(attempt, series, steps[first], steps[lowest], end)
-    severity = 0.9 if below_one or not len(back) else 0.5
-    yield finding("loss-scale-collapse", at, checks, severity=severity, confidence=0.95)
+    at = At(attempt, series, steps[first], steps[lowest], steps[lowest + back[0]] if len(back) else None)
+    yield finding("loss-scale-collapse", at, checks, 0.9 if below_one or not len(back) else 0.5, 0.95)
 
 
 def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
@@ -103,11 +92,9 @@ def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) ->
     if len(level) < LEAST:
         return None
     middle, last = level[len(level) // 2], float(np.median(level[-max(len(level) // 16, 3) :]))
-    limits = view.thresholds
-    high, need = limits.logit_high, limits.logit_growth
+    high, need, fast = (getattr(view.thresholds, f"logit_{name}") for name in ("high", "growth", "fast"))
     growth = last / max(middle, 1e-9)
-    soon = last > high / 2 and growth >= limits.logit_fast  # one doubling away
-    if not (last > high and growth >= need) and not soon:
+    if not (last > high and growth >= need) and not (last > high / 2 and growth >= fast):
         return None
     start = leaves(level)
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
@@ -119,8 +106,7 @@ def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) ->
     ]
     at = At(attempt, series, steps[start], steps[int(np.argmax(level))])
     severity = 0.3 + 0.2 * float(np.log10(last / high)) + 0.1
-    confidence = 0.9 if last > high else 0.7
-    return finding("attention-logit-growth", at, checks, severity=severity, confidence=confidence)
+    return finding("attention-logit-growth", at, checks, severity, 0.9 if last > high else 0.7)
 
 
 def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
@@ -131,21 +117,19 @@ def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Fin
     base = float(np.median(level[settled : settled + max(len(level) // 10, 3)]))
     eighth = max(len(level) // 8, 3)
     middle, last = float(np.median(level[len(level) // 2 :][:eighth])), float(np.median(level[-eighth:]))
-    noise = scale(np.diff(series.values[np.isfinite(series.values)])) / np.sqrt(2)
+    noise = wiggle(series.values[np.isfinite(series.values)])
     drift, late = last - base, last - middle
     need = max(limits.drift, limits.drift_share * abs(base), limits.drift_noise * noise)
-    if abs(drift) < need or drift * late <= 0 or abs(late) < limits.drift_late * abs(drift):
+    if abs(drift) < need or late / drift < limits.drift_late:
         return None
-    away = np.abs(level - base) > LEAVING * abs(drift)
-    still = np.flatnonzero(~away[settled:])
-    start = settled + int(still[-1]) if len(still) else settled
+    still = np.flatnonzero(np.abs(level[settled:] - base) <= LEAVING * abs(drift))
     checks = [
         *noted(drift_nats=drift, level_before=base, level_now=last),
-        Check("distance from the level after the start", abs(drift), "nats", f">= {need:.3g}"),
+        at_least("distance from the level after the start", abs(drift), "nats", need),
         at_least("of it in the second half", late / drift, "share", limits.drift_late),
     ]
-    at = At(attempt, series, steps[start], steps[-1])
-    return finding("output-logit-drift", at, checks, severity=0.4, confidence=0.8)
+    at = At(attempt, series, steps[settled + int(still[-1]) if len(still) else settled], steps[-1])
+    return finding("output-logit-drift", at, checks, 0.4, 0.8)
 
 
 def levels(series: Series) -> tuple[Floats, Floats]:
@@ -164,27 +148,23 @@ def leaves(level: Floats) -> int:
 
 def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     values, limits = loss.values[np.isfinite(loss.values)], view.thresholds
-    grid = np.unique(values)
+    grid, mantissa = np.unique(values), np.frexp(values)[0] * 2.0**BITS
     if len(values) < GRID_LEAST or len(grid) < 3:
         return
     share, apart = len(grid) / len(values), float(np.median(np.diff(grid)))
     few = share < limits.quantised and apart >= limits.grid * float(np.median(np.abs(values)))
-    if few or _coarse(values):
+    coarse = bool(np.all(mantissa == np.rint(mantissa)))
+    if few or coarse:
         few_limits = f"< {limits.quantised}", f">= {limits.quantised}"
-        bits = f"<= {BITS}", f"> {BITS}"
         checks = [
             side("distinct values", share, "of the samples", few, few_limits, "distinct_share"),
             *noted(grid_loss=apart, distinct_values=len(grid)),
-            side("significant bits of every value", None, "bits", _coarse(values), bits),
+            side("significant bits of every value", None, "bits", coarse, (f"<= {BITS}", f"> {BITS}")),
         ]
         at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
-        runner_up = ("frozen-metric", "it had shown one value only")
-        yield finding("quantised-loss", at, checks, severity=0.1, confidence=0.9, runner_up=runner_up)
-
-
-def _coarse(values: Floats) -> bool:
-    mantissa = np.frexp(values)[0] * 2.0**BITS
-    return bool(np.all(mantissa == np.rint(mantissa)))
+        yield finding(
+            "quantised-loss", at, checks, 0.1, 0.9, ("frozen-metric", "it had shown one value only")
+        )
 
 
 RULE = Rule.of_attempts(

@@ -39,34 +39,29 @@ LOGGED = 0.5  # share of the loss's points that the gradient norm must have
 
 
 def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    loss, norm = attempt.loss, attempt.grad_norm
+    loss, norm, limits = attempt.loss, attempt.grad_norm, view.thresholds
     if loss is None or norm is None or len(norm) < LOGGED * len(loss):
         return
-    limits = view.thresholds
     rises = [(e, onset(norm, e, limits)) for e in view.events(norm) if e.kind in RISING_KINDS]
     # of a slow rise the last calm sample comes late: then the loss began where the kernel saw it begin
     events = [e for e in view.events(loss) if e.kind in RISING_KINDS]
     spikes = [min(onset(loss, e, limits), int(loss.steps[e.onset])) for e in events]
     most = limits.lead_most * step_gap(norm)
     leads = [(rise, start, spike) for spike in spikes for rise, start in rises if 0 < spike - start <= most]
-    rate = len(rises) / len(norm)
-    chance = 1 - (1 - min(rate, 1.0)) ** limits.lead_most
+    chance = 1 - (1 - min(len(rises) / len(norm), 1.0)) ** limits.lead_most
     luck = at_least_by_chance(len(leads), len(spikes), chance)
     if not leads or luck > limits.lead_chance:
         return
     confidence = 0.5 + 0.5 * (1 - luck) * len(leads) / max(len(rises), 1)
-    worth = [
-        *noted(rises_of_gradient_norm=len(rises), rises_before_a_spike=len(leads)),
-        Check("such leads by chance", luck, "probability", f"< {limits.lead_chance:g}"),
-    ]
     for rise, start, spike in leads:
         checks = [
             Check("lead", spike - start, "steps", "> 0", key="lead_steps"),
             *noted(rise_factor=math.exp(rise.height), loss_start_step=spike),
-            *worth,
+            *noted(rises_of_gradient_norm=len(rises), rises_before_a_spike=len(leads)),
+            Check("such leads by chance", luck, "probability", f"< {limits.lead_chance:g}"),
         ]
         at = At(attempt, norm, start, norm.steps[rise.peak], spike)
-        yield finding("grad-norm-precursor", at, checks, severity=0.3, confidence=confidence)
+        yield finding("grad-norm-precursor", at, checks, 0.3, confidence)
 
 
 def onset(series: Series, event: Event, limits: Thresholds) -> int:
@@ -105,7 +100,7 @@ def _rising_rate(view: View) -> Iterator[Finding]:
     }
     least = limits.rate_factor
     what, (p, factor) = min(trends.items(), key=lambda t: t[1] if t[1][1] >= least else (1.0, 1.0))
-    if p >= limits.rate_p or factor < least:
+    if p >= limits.rate_p:
         return
     checks = [
         *noted(spikes=n),
@@ -113,9 +108,9 @@ def _rising_rate(view: View) -> Iterator[Finding]:
         at_least(what, factor, "times the other", least, "factor"),
         *noted(of=what),
     ]
-    at = At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1])
     confidence = sure(-math.log(max(p, 1e-12)), -math.log(limits.rate_p))
-    yield finding("rising-spike-rate", at, checks, severity=0.5, confidence=confidence)
+    at = At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1])
+    yield finding("rising-spike-rate", at, checks, 0.5, confidence)
 
 
 def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
@@ -127,8 +122,8 @@ def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
         if loss is None or attempt.live_until is None:
             continue
         for e in view.events(loss):
-            if e.kind in (Kind.BACK, Kind.LONE) and attempt.is_live(int(loss.steps[e.onset])):
-                rows.append((base + e.onset, e.height, float(loss.steps[e.onset])))
+            if e.kind in (Kind.BACK, Kind.LONE) and attempt.is_live(step := int(loss.steps[e.onset])):
+                rows.append((base + e.onset, e.height, step))
         base += int(np.sum(loss.steps <= attempt.live_until))
     table = np.array(sorted(rows), float).reshape(-1, 3)
     return table[:, 0] / max(base, 1), table[:, 1], table[:, 2]

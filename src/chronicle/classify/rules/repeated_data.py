@@ -42,52 +42,42 @@ def find(view: View) -> Iterator[Finding]:
     honest: dict[str, tuple[Resume, float]] = {}  # of attempts with a replay: its line, the step of its end
     proofs = rereads(view)
     for attempt in view.attempts:
-        joins = resumes(view, attempt)
-        proof = proofs.get(attempt.index)
-        jumps = [(join, jump(join, view.thresholds)) for join in (*joins, *further(joins, honest))]
+        joins, proof = resumes(view, attempt), proofs.get(attempt.index)
+        jumps = ((join, jump(join, view.thresholds)) for join in (*joins, *further(joins, honest)))
         ends = ((f, join, at[0]) for join, at in jumps if at for f in new_data(view, join, *at))
-        end = next(ends, None)
-        if end is not None:
-            replay, join, last = end
+        replay, join, last = next(ends, (None, None, 0))
+        if join is not None:
             honest[attempt.name] = join, float(join.steps[last])
-            yield replay if proof is None else _proved(view, replay, proof)
         elif proof is not None:
-            yield _proved(view, read_again(view, attempt, joins, proof), proof)
-
-
-def _proved(view: View, replay: Finding, proof: Reread) -> Finding:
-    checks = [*noted(**proof.evidence()), proof.criterion(view.thresholds)]
-    return replace(with_more(replay, checks), confidence=PROVED)
+            replay = read_again(view, attempt, joins, proof)
+        if replay is not None and proof is not None:
+            replay = replace(with_more(replay, proof.checks(view.thresholds)), confidence=PROVED)
+        yield from filter(None, [replay])
 
 
 def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Reread) -> Finding:
     """A replay that its noise proves: at the jump where new data begin, or over what is replayed if there
     is no jump."""
-    loss, last_step = attempt.loss, proof.pairing.last_step
+    loss, last_step, limits = attempt.loss, proof.pairing.last_step, view.thresholds
     assert loss is not None
     steps, y = positive(loss)
     end = int(np.searchsorted(steps, last_step, side="right"))
     before, after = y[max(end - WINDOWS[-1], 0) : end], y[end : end + WINDOWS[-1]]
-    height = float(np.median(after) - np.median(before)) if min(len(before), len(after)) >= LEAST else 0.0
+    height = median(after) - median(before) if min(len(before), len(after)) >= LEAST else 0.0
     error = MEDIAN_ERROR * wiggle(y) * (1 / max(len(before), 1) + 1 / max(len(after), 1)) ** 0.5
-    jumps = height >= max(view.thresholds.moved, view.thresholds.known_t * error)
+    jumps = height >= max(limits.moved, limits.known_t * error)
     evidence = [
         *(noted(jump_log=height) if jumps else ()),
-        *noted(
-            low_start_step=int(steps[0]),
-            replayed_steps=int(last_step - steps[0]),
-            after=joins[0].parent.name if joins else proof.of,
-        ),
+        *noted(low_start_step=int(steps[0]), replayed_steps=int(last_step - steps[0])),
+        *noted(after=joins[0].parent.name if joins else proof.of),
     ]
     why = "the noise had not been that of data read before"
     shape = shape_near(view, joins[0], end, WINDOWS[1]) if joins and jumps else None
     if shape is not None:
         return ended_by(shape, why, evidence)
     new_at = int(steps[min(end, len(steps) - 1)])
-    replayed = At(attempt, loss, steps[0], None, last_step)
-    at = At(attempt, loss, new_at, new_at, new_at) if jumps else replayed
-    severity = 0.5 + max(height, 0.0)
-    return finding(REPEAT, at, evidence, severity=severity, confidence=PROVED, runner_up=(SHIFT, why))
+    at = At(attempt, loss, new_at, new_at, new_at) if jumps else At(attempt, loss, steps[0], None, last_step)
+    return finding(REPEAT, at, evidence, 0.5 + max(height, 0.0), PROVED, (SHIFT, why))
 
 
 def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:
@@ -127,34 +117,25 @@ def _rise(join: Resume, i: int, window_samples: int) -> float:
 
 def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding]:
     """The jump at which a replay ends, if the loss was too low before it and is right after it."""
-    limits = view.thresholds
-    height = _rise(join, at, window)
+    limits, height = view.thresholds, _rise(join, at, window)
     half = limits.midway * height
-    before = join.over(max(at - window, 0), at)
-    after = join.over(at + 1, min(at + 1 + window, join.reach))
+    before, after = join.over(max(at - window, 0), at), join.over(at + 1, min(at + 1 + window, join.reach))
     surest = -min(before.t, join.over(0, min(window, at)).t)  # a line is vague far from the join
-    stays = validation_stays_at(join, at, half)
     checks = [
         at_least("jump", height, "log units", limits.moved, "jump_log"),
         at_least("under the line before it", -before.height, "log units", half, "low_log"),
         at_least("under the line, then or at the join", surest, "standard errors", limits.known_t),
         at_most("off the line after it", abs(after.height), "log units", half),
-        Check("validation loss", None, "", "does not jump", stays),
-        *noted(
-            low_start_step=int(join.steps[0]),
-            replayed_steps=int(join.steps[at] - join.steps[0]),
-            after=join.parent.name,
-        ),
+        Check("validation loss", None, "", "does not jump", validation_stays_at(join, at, half)),
+        *noted(low_start_step=int(join.steps[0]), replayed_steps=int(join.steps[at] - join.steps[0])),
+        *noted(after=join.parent.name),
     ]
     if any(c.met is False for c in checks):
         return
-    why = "the loss had not been too low since the join"
-    shape = shape_near(view, join, at, window)
-    if shape is not None:
-        yield ended_by(shape, why, checks)
-        return
+    why, shape = "the loss had not been too low since the join", shape_near(view, join, at, window)
     place = At(join.attempt, join.loss, join.steps[at], join.steps[at], join.steps[at])
-    yield finding(REPEAT, place, checks, severity=0.5 + height, confidence=0.9, runner_up=(SHIFT, why))
+    alone = finding(REPEAT, place, checks, 0.5 + height, 0.9, (SHIFT, why))
+    yield alone if shape is None else ended_by(shape, why, checks)
 
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
@@ -169,8 +150,8 @@ def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None
 
 def ended_by(shape: Finding, why: str, checks: Sequence[Check]) -> Finding:
     """A replay in the place of the shape that the jump to new data looks like."""
-    replay = renamed(shape, REPEAT, checks, why=why)
-    return replace(replay, peak_step=shape.start_step, end_step=shape.start_step)
+    start = shape.start_step
+    return replace(renamed(shape, REPEAT, checks, why=why), peak_step=start, end_step=start)
 
 
 RULE = Rule("repeated-data", (REPEAT,), find, replaces=REPLACED)

@@ -44,7 +44,7 @@ from itertools import islice
 
 import numpy as np
 
-from chronicle.classify.measure import Excess, departure, medians, positive, running, sure, wiggle
+from chronicle.classify.measure import Excess, departure, median, medians, positive, running, sure, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST, LEAST, Resume, jumps_again, learned_before, resumes, seams
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
@@ -53,7 +53,7 @@ from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
 from chronicle.timeline.joins import expected
 
-SPIKE, NOT_RESTORED = "resume-spike", "lr-not-restored"
+NEW_WEIGHTS, SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
 LEARNED = 0.3  # [log units] less than this is no learning that could be lost
 SAME_PACE = 1.6  # factor between the times of both courses; a return from a spike is several times faster
 RESOLVED = 6  # [samples] of the first course, until nine tenths are learned
@@ -66,45 +66,40 @@ def learned_anew(view: View, attempt: AttemptView) -> tuple[Finding, ...]:
 
 def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Places where the loss is back at its very first level and learns the same way again."""
-    first = view.attempts[0].loss
-    if attempt.loss is None or first is None:
+    first, loss = view.attempts[0].loss, attempt.loss
+    if loss is None or first is None:
         return
-    steps, y = positive(attempt.loss)
-    start, early = positive(first)
+    (steps, y), (start, early) = positive(loss), positive(first)
     if min(len(early), len(y)) < 2 * LEAST or start[0] > 0.05 * max(start[-1], steps[-1]):
         return
     soon = start[0] + 2 * LEAST * step_gap(first)
-    anew = filter(stands, _from_the_join(view, attempt) if attempt.index and steps[0] > soon else ())
-    if (found := next(anew, None)) is not None:
-        yield found
-        return
-    for shape in typed_findings(view, attempt.loss):
+    later = attempt.index and steps[0] > soon
+    anew = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
+    yield from anew
+    for shape in typed_findings(view, loss) if not anew else ():
         if shape.pattern in RISES and shape.start_step > soon:
-            yield from islice(filter(stands, _from_the_rise(view, attempt, attempt.loss, shape)), 1)
+            yield from islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
 
 
-def _from_the_join(view: View, attempt: AttemptView) -> Iterator[Finding]:
+def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
     """An attempt that knows nothing from its first sample on."""
-    first, loss = view.attempts[0].loss, attempt.loss
-    assert first is not None and loss is not None
-    (start, early), (steps, y) = positive(first), positive(loss)
-    learned = learned_before(view, attempt)
+    (start, early), (steps, y), learned = positive(first), positive(loss), learned_before(view, attempt)
     times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
     if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
-        at = At(attempt, loss, steps[0], steps[0])
-        yield _lost_weights(view, at, None, early[0], learned, y[0])
+        yield _lost_weights(view, At(attempt, loss, steps[0], steps[0]), None, early[0], learned, y[0])
 
 
-def _from_the_rise(view: View, attempt: AttemptView, loss: Series, shape: Finding) -> Iterator[Finding]:
+def _from_the_rise(
+    view: View, attempt: AttemptView, first: Series, loss: Series, shape: Finding
+) -> Iterator[Finding]:
     """A rise inside one log after which nothing is known: one finding for each sample it may begin at."""
-    first = view.attempts[0].loss
-    assert first is not None
     (start, early), (steps, y) = positive(first), positive(loss)
-    before = y[steps < shape.start_step][-LEAST:]
     onset = int(np.searchsorted(steps, shape.start_step))
-    learned = float(np.median(before)) if len(before) else np.inf
-    if len(before) < LEAST or _worse_than_new(view, early, y[onset:], learned):
-        return
+    learned, level = median(y[:onset][-LEAST:]), float(np.median(early[:2]))
+    noise = 3 * wiggle(early[: 4 * LEAST])
+    highest = level + (view.thresholds.first_level / 3 * (level - learned) + noise)
+    if onset < LEAST or np.max(running(y[onset:][: 4 * LEAST], 3)) > highest:
+        return  # worse than new
     for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
         at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
         if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
@@ -122,12 +117,6 @@ def clock(attempt: AttemptView, steps: Floats) -> Floats:
     share = np.interp(steps, rate.steps[ok], rate.values[ok] / max(usual, 1e-30))
     counted: Floats = np.cumsum(share * np.diff(steps, prepend=steps[0])) + steps[0]
     return counted
-
-
-def _worse_than_new(view: View, early: Floats, y: Floats, learned: float) -> bool:
-    level = float(np.median(early[:2]))
-    near = view.thresholds.first_level / 3 * (level - learned) + 3 * wiggle(early[: 4 * LEAST])
-    return bool(np.max(running(y[: 4 * LEAST], 3)) > level + near)
 
 
 def same_course(
@@ -164,19 +153,14 @@ def _lost_weights(
     view: View, at: At, shape: Finding | None, first_log: float, learned_log: float, level_log: float
 ) -> Finding:
     lost = (level_log - learned_log) / max(first_log - learned_log, 1e-9)
-    least = 1 - 1.5 * view.thresholds.first_level
+    least, why = 1 - 1.5 * view.thresholds.first_level, "it had come back faster than it once learned"
     checks = [
         *noted(first_level_log=first_log),
         at_least("of what was learned, lost at once", lost, "share", least, "lost_share"),
     ]
-    why = "it had come back faster than it once learned"
     if shape is not None:
-        return renamed(shape, "reinitialised", checks, why=why)
-    runner_up = ("resume-spike", why)
-    return finding("reinitialised", at, checks, severity=0.8, confidence=0.85, runner_up=runner_up)
-
-
-# ---- the loss --------------------------------------------------------------------------------------
+        return renamed(shape, NEW_WEIGHTS, checks, why=why)
+    return finding(NEW_WEIGHTS, at, checks, 0.8, 0.85, (SPIKE, why))
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -185,7 +169,8 @@ def find(view: View) -> Iterator[Finding]:
         if not learned_anew(view, attempt):
             first_joins += resumes(view, attempt)[:1]
         for step, factor in seams(attempt, view.thresholds):
-            yield from seam_spike(view, attempt, step, factor)
+            if attempt.loss is not None:
+                yield from seam_spike(view, attempt, attempt.loss, step, factor)
     starts = [(join, max((join.over(0, m) for m in FIRST), key=lambda e: e.t)) for join in first_joins]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
@@ -194,7 +179,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
-    limits = view.thresholds
+    limits, after = view.thresholds, noted(after=join.parent.name)
     t = together if start.t >= limits.joint_t else start.t
     raised = any(f.evidence["lr_factor"] > 1 for f in _not_restored(view, join.attempt))
     least = limits.joint_t if raised else limits.join_t
@@ -202,14 +187,16 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
         late = int(np.searchsorted(join.steps, shape.start_step))
         soon = at_most("begins after the join", late, "samples", limits.same_time)
         if shape.pattern in SPIKES and soon.met:
-            why = "it had begun later than a few samples after the join"
-            told = noted(join_height_log=start.height, after=join.parent.name)
-            yield renamed(shape, SPIKE, [soon, *told], why=why)
+            why, told = (
+                "it had begun later than a few samples after the join",
+                noted(join_height_log=start.height),
+            )
+            yield renamed(shape, SPIKE, [soon, *told, *after], why=why)
             return
     checks = [
         at_least("first samples over the earlier attempt, all joins", t, "standard errors", least),
         at_least("height", start.height, "log units", limits.moved, "join_height_log"),
-        *noted(after=join.parent.name),
+        *after,
     ]
     if not all(c.met for c in checks):
         return
@@ -219,12 +206,10 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
         return
     end = int(np.argmax(back)) + 1
     peak = int(np.argmax(join.off[:end]))
-    lasted = join.steps[end] - join.steps[0]
-    checks = [*checks, *noted(height_log=join.off[peak], recovery_steps=lasted)]
+    checks += noted(height_log=join.off[peak], recovery_steps=join.steps[end] - join.steps[0])
     at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
-    confidence = sure(t, limits.join_t)
-    runner_up = (SHIFT, "it had not come down again")
-    yield finding(SPIKE, at, checks, severity=0.2 + start.height, confidence=confidence, runner_up=runner_up)
+    stays = (SHIFT, "it had not come down again")
+    yield finding(SPIKE, at, checks, 0.2 + start.height, sure(t, limits.join_t), stays)
 
 
 def stays_up(view: View, join: Resume, checks: list[Check]) -> Iterator[Finding]:
@@ -234,46 +219,33 @@ def stays_up(view: View, join: Resume, checks: list[Check]) -> Iterator[Finding]
         at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
         at_least("height of all", over.height, "log units", limits.rise, "step_log"),
     ]
-    if all(c.met for c in lasting):
-        checks = [*checks, *lasting]
-        at = At(join.attempt, join.loss, join.steps[0])
-        severity = 0.3 + over.height
-        confidence = sure(over.t, limits.join_t)
-        runner_up = (SPIKE, "it had come down again")
-        yield finding(SHIFT, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
+    at, back = At(join.attempt, join.loss, join.steps[0]), (SPIKE, "it had come down again")
+    confidence = sure(over.t, limits.join_t)
+    yield finding(SHIFT, at, [*checks, *lasting], 0.3 + over.height, confidence, back)
 
 
-def seam_spike(view: View, attempt: AttemptView, step: float, factor: float) -> Iterator[Finding]:
+def seam_spike(
+    view: View, attempt: AttemptView, loss: Series, step: float, factor: float
+) -> Iterator[Finding]:
     """The same at a place inside one log where another process took over with ``factor`` times the learning
     rate."""
-    loss = attempt.loss
-    if loss is None:
-        return
     gap, limits = step_gap(loss), view.thresholds
     best = max((departure(loss, step, step + m * gap) for m in FIRST), key=lambda e: e.t)
-    least = limits.joint_t if factor > 1 else limits.known_t
     why = "the process had not been another one from there on"
     for shape in typed_findings(view, loss):
-        away = at_most(
-            "away from where the process took over",
-            abs(shape.start_step - step) / gap,
-            "samples",
-            limits.same_time,
-        )
-        if shape.pattern in RISES and away.met:
-            yield renamed(shape, SPIKE, [away, *noted(join_height_log=best.height)], why=why)
+        away = abs(shape.start_step - step) / gap
+        near = at_most("away from where the process took over", away, "samples", limits.same_time)
+        if shape.pattern in RISES and near.met:
+            yield renamed(shape, SPIKE, [near, *noted(join_height_log=best.height)], why=why)
             return
+    least = limits.joint_t if factor > 1 else limits.known_t
     checks = [
         at_least("first samples over the line before", best.t, "standard errors", least),
         at_least("height", best.height, "log units", limits.moved, "join_height_log"),
         *noted(height_log=best.height),
     ]
-    at = At(attempt, loss, step, step)
-    severity, confidence = 0.2 + best.height, sure(best.t, limits.known_t)
-    yield finding(SPIKE, at, checks, severity=severity, confidence=confidence, runner_up=(SHIFT, why))
-
-
-# ---- the schedule ------------------------------------------------------------------------------------
+    confidence = sure(best.t, limits.known_t)
+    yield finding(SPIKE, At(attempt, loss, step, step), checks, 0.2 + best.height, confidence, (SHIFT, why))
 
 
 def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -283,24 +255,21 @@ def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    join = view.join_into.get(attempt.index)
-    rate, limits = attempt.learning_rate, view.thresholds
+    join, rate, limits = view.join_into.get(attempt.index), attempt.learning_rate, view.thresholds
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
         return
     reach = float(rate.steps[0]) - limits.join_gap * max(step_gap(rate), 1.0)
-    earlier = [a for a in view.attempts[: attempt.index] if _covers(a, rate, reach)]
-    rates = [e for a in earlier if (e := expected_rate(a.learning_rate, rate)) is not None]
+    old = [r for a in view.attempts[: attempt.index] if (r := a.learning_rate) is not None and len(r) >= 4]
+    old = [r for r in old if r.steps[0] < rate.steps[0] and r.steps[-1] >= reach]
+    begins = float(rate.steps[min(1, len(rate) - 1)])
+    rates = [then for r in old if (then := expected(r, begins)) is not None and then > 0]
     now = float(np.median(rate.values[:3]))
     if not rates or not np.isfinite(now):
         return
-    before = min(rates, key=lambda e: abs(np.log(max(now, 1e-30) / e)))
-    factor = now / before
+    factor = now / min(rates, key=lambda then: abs(np.log(max(now, 1e-30) / then)))
     warms = warms_up(rate, limits.lr_falls) and factor < 1 / limits.lr_falls
-    if abs(factor - 1) <= limits.lr_differs:
-        return
-    if factor < 1 and not warms and join.kind is JoinKind.ROLLBACK:
-        return
-    if any(_goes_on(a.learning_rate, rate) for a in earlier):
+    lowered = factor < 1 and not warms and join.kind is JoinKind.ROLLBACK
+    if lowered or abs(factor - 1) <= limits.lr_differs or any(_goes_on(r, rate) for r in old):
         return
     how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
     confidence = 0.95 if warms else 0.7 if factor > 1 else 0.5
@@ -311,35 +280,20 @@ def other_rate(
     view: View, attempt: AttemptView, step: float, factor: float, how: str, confidence: float
 ) -> Finding:
     """The finding; ``factor`` is the learning rate found over the one expected."""
-    least = view.thresholds.lr_differs
+    off, least = abs(factor - 1), view.thresholds.lr_differs
     checks = [
         *noted(lr_factor=factor, how=how),
-        at_least("off the rate that was expected", abs(factor - 1), "share", least),
+        at_least("off the rate that was expected", off, "share", least),
     ]
-    at = At(attempt, attempt.learning_rate, step, step)
+    at, changed = At(attempt, attempt.learning_rate, step, step), "somebody had changed it on purpose"
     severity = min(abs(np.log(max(factor, 1e-3))), 1.0)
-    runner_up = ("lr-decay-drop", "somebody had changed it on purpose")
-    return finding(NOT_RESTORED, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
+    return finding(NOT_RESTORED, at, checks, severity, confidence, ("lr-decay-drop", changed))
 
 
-def _covers(attempt: AttemptView, rate: Series, reach_step: float) -> bool:
-    old = attempt.learning_rate
-    if old is None or len(old) < 4:
-        return False
-    return bool(old.steps[0] < rate.steps[0] and old.steps[-1] >= reach_step)
-
-
-def _goes_on(old: Series | None, rate: Series) -> bool:
+def _goes_on(old: Series, rate: Series) -> bool:
     """Whether the jump from one process to the next is one of a schedule that jumps like that elsewhere."""
-    if old is None or not (k := int(np.searchsorted(old.steps, rate.steps[0]))):
-        return False
-    return jumps_again(np.r_[old.values[:k], rate.values], k - 1)
-
-
-def expected_rate(old: Series | None, rate: Series) -> float | None:
-    """The earlier attempt's learning rate where this one begins: logged, or its last values extended."""
-    rate_then = None if old is None else expected(old, float(rate.steps[min(1, len(rate) - 1)]))
-    return rate_then if rate_then is not None and rate_then > 0 else None
+    k = int(np.searchsorted(old.steps, rate.steps[0]))
+    return k > 0 and jumps_again(np.r_[old.values[:k], rate.values], k - 1)
 
 
 def warms_up(rate: Series, factor: float) -> bool:
@@ -351,6 +305,6 @@ def warms_up(rate: Series, factor: float) -> bool:
     return bool(high and np.all(np.diff(head[: top + 1]) >= -1e-12))
 
 
-REINITIALISED = Rule.of_attempts("reinitialised", ("reinitialised",), learned_anew, replaces=RISES)
+REINITIALISED = Rule.of_attempts("reinitialised", (NEW_WEIGHTS,), learned_anew, replaces=RISES)
 RESUME = Rule("resume", (SPIKE, SHIFT), find, replaces=RISES)
 RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), _restored)

@@ -59,15 +59,9 @@ def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     yield from _batch_ramp(view, attempt, loss)
 
 
-# ---- falls that the learning rate explains -----------------------------------------------------------
-
-
 def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    rate, limits = attempt.learning_rate, view.thresholds
-    if rate is None or len(rate) < LEAST:
-        return
-    steps, y = positive(loss)
-    if len(y) < 2 * LEAST:
+    rate, limits, (steps, y) = attempt.learning_rate, view.thresholds, positive(loss)
+    if rate is None or len(rate) < LEAST or len(y) < 2 * LEAST:
         return
     begins = decay_begins(rate, limits)
     for at in [*cliffs(rate, limits.lr_falls), *begins]:
@@ -76,10 +70,13 @@ def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[
             continue
         fall = best_fall(steps, y, i)
         if at in begins:
-            slow = decay_fall(steps, y, (at, decay_ends(rate, limits.idle)), limits.horizon)
+            slow = decay_fall(steps, y, at, rate, limits)
             fall = min(fall, slow, key=lambda e: e.t)
+        j = index_at(rate, at)
+        before, after = float(rate.values[max(j - 2, 0)]), float(rate.values[min(j + 2, len(rate) - 1)])
         if fall.t <= -limits.known_t and fall.height <= -limits.moved:
-            yield planned_fall(view, attempt, DROP, at, fall, noted(lr_factor=_lr_factor(rate, at)))
+            factor = noted(lr_factor=after / before if before > 0 else 1.0)
+            yield planned_fall(view, attempt, DROP, at, fall, factor)
 
 
 def cliffs(rate: Series, factor: float) -> list[float]:
@@ -104,25 +101,19 @@ def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
     return [float(rate.steps[flat[-1]])] if smooth else []
 
 
-def decay_ends(rate: Series, share: float) -> float:
-    """The first step at which the learning rate is at its last value, within a share of its highest."""
-    v = rate.values
-    last = np.flatnonzero(v > v[-1] + share * v.max())[-1]
-    return float(rate.steps[min(int(last) + 1, len(v) - 1)])
-
-
-def decay_fall(steps: Floats, y: Floats, decay: tuple[float, float], horizon: float) -> Excess:
+def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thresholds) -> Excess:
     """How far the loss is under its line in the second half of a decay: it bends there, it does not step.
 
     The line is fitted to the last ``horizon`` log steps before the decay. A power law with a floor bends the
     other way, so a long line makes no fall of its own.
     """
-    begin, end = decay
-    a = int(np.searchsorted(steps, begin))
-    first = min(int(np.searchsorted(steps, begin * np.exp(-horizon))), a - LEAST)
-    line = fit(steps[first:a], y[first:a])
+    a, far = np.searchsorted(steps, (begin, begin * np.exp(-limits.horizon))).tolist()
+    line = fit(steps[min(far, a - LEAST) : a], y[min(far, a - LEAST) : a])
     if line is None:
         return Excess(0.0, 0.0)
+    v = rate.values
+    above = np.flatnonzero(v > v[-1] + limits.idle * v.max())  # it ends where the rate is at its last value
+    end = float(rate.steps[min(int(above[-1]) + 1, len(v) - 1)])
     middle, more = 0.5 * (begin + end), 0.5 * (end - begin)  # it keeps what it gained for a while
     parts = ((steps >= middle) & (steps <= stop) for stop in (end, end + more))
     return min((excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
@@ -135,13 +126,6 @@ def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
     return min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
 
 
-def _lr_factor(rate: Series, at: float) -> float:
-    i = index_at(rate, at)
-    j = min(i + 2, len(rate) - 1)
-    before = float(rate.values[max(i - 2, 0)])
-    return float(rate.values[j]) / before if before > 0 else 1.0
-
-
 def planned_fall(
     view: View, attempt: AttemptView, pattern: str, step: float, fall: Excess, planned: Sequence[Check]
 ) -> Finding:
@@ -149,15 +133,15 @@ def planned_fall(
     loss, limits = attempt.loss, view.thresholds
     assert loss is not None
     drop = next((e for e in view.events(loss) if e.kind is Kind.DROP and _near(loss, e, step)), None)
-    start = loss.steps[drop.onset] if drop else step
+    end = loss.steps[drop.end] if drop and drop.end is not None else None
     checks = [
+        *planned,
         at_least("fall of the loss there", -fall.t, "standard errors", limits.known_t),
         at_least("fall of the loss there", -fall.height, "log units", limits.moved, "drop_log"),
     ]
-    at = At(attempt, loss, start, None, loss.steps[drop.end] if drop and drop.end is not None else None)
+    at, sudden = At(attempt, loss, loss.steps[drop.onset] if drop else step, None, end), "grokking"
     confidence = sure(fall.t, limits.known_t)
-    runner_up = ("grokking", "nothing had been changed there")
-    return finding(pattern, at, [*planned, *checks], severity=0.1, confidence=confidence, runner_up=runner_up)
+    return finding(pattern, at, checks, 0.1, confidence, (sudden, "nothing had been changed there"))
 
 
 def _near(loss: Series, event: Event, at: float) -> bool:
@@ -165,63 +149,42 @@ def _near(loss: Series, event: Event, at: float) -> bool:
     return event.onset - LEAST <= i <= max(event.onset + LEAST, event.end or 0)
 
 
-# ---- batch size --------------------------------------------------------------------------------------
-
-
 def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    steps, y = positive(loss)
-    at, factor = _ramp(attempt.first(Role.BATCH_SIZE))
-    limits = view.thresholds
-    if factor < limits.batch_grows:
+    (steps, y), limits, size = positive(loss), view.thresholds, attempt.first(Role.BATCH_SIZE)
+    ok = np.isfinite(size.values) & (size.values > 0) if size is not None else np.zeros(0, bool)
+    if size is None or not len(grows := np.flatnonzero(np.diff(batch := size.values[ok]) > 0) + 1):
         return
-    a, b = int(np.searchsorted(steps, at[0])), int(np.searchsorted(steps, at[-1]))
-    if a < LEAST or len(y) - b < LEAST:
+    at, factor = size.steps[ok][grows].astype(float), float(batch[grows[-1]] / batch[grows[0] - 1])
+    a, b = np.searchsorted(steps, at[[0, -1]]).tolist()
+    if factor < limits.batch_grows or a < LEAST or len(y) - b < LEAST:
         return
     young = int(np.searchsorted(steps, 0.25 * at[0]))  # the noise of the first steps is another one
-    calm, calm_t = quieter(y[max(a - NOISE, young) : a], y[b : b + NOISE])
+    before, after = y[max(a - NOISE, young) : a], y[b : b + NOISE]
+    calm = max(tremble(after), FLOOR) / max(tremble(before), FLOOR)
+    calm_t = -float(np.log(calm)) / (ONE_SAMPLE * (1 / len(before) + 1 / len(after)) ** 0.5)
     few = at if len(at) <= EDGES else at[:0]
     falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
     t = min((e.t for e in falls if e.height <= -limits.moved), default=0.0)
     calmer = at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root))
     surely = at_least("fall of the noise", calm_t, "standard errors", limits.single_t)
     falls_t = at_least("strongest step down with the batch size", -t, "standard errors", limits.known_t)
-    calm_enough = (calmer, surely) if calmer.met and surely.met else ()
-    held = [*calm_enough, *((falls_t,) if falls_t.met else ())]
+    held = [c for group in ((calmer, surely), (falls_t,)) if all(c.met for c in group) for c in group]
     if not held:
         return
     grown = noted(batch_factor=factor, noise_factor=calm, ramps=len(at))
-    yield finding(RAMP, At(attempt, loss, at[0], None, at[-1]), [*grown, *held], severity=0.1, confidence=0.8)
+    yield finding(RAMP, At(attempt, loss, at[0], None, at[-1]), [*grown, *held], 0.1, 0.8)
     for step, fall in zip(few, falls, strict=True):
         if any(e.kind is Kind.DROP and _near(loss, e, float(step)) for e in view.events(loss)):
             yield planned_fall(view, attempt, RAMP, float(step), fall, grown)
 
 
-def quieter(before: Floats, after: Floats) -> tuple[float, float]:
-    """Noise after over noise before, and how many errors it fell by."""
-    factor = max(tremble(after), FLOOR) / max(tremble(before), FLOOR)
-    return factor, -float(np.log(factor)) / (ONE_SAMPLE * (1 / len(before) + 1 / len(after)) ** 0.5)
-
-
-def _ramp(size: Series | None) -> tuple[Floats, float]:
-    if size is None:
-        return np.empty(0), 1.0
-    ok = np.isfinite(size.values) & (size.values > 0)
-    steps, batch = size.steps[ok].astype(float), size.values[ok]
-    grows = np.flatnonzero(np.diff(batch) > 0) + 1
-    return steps[grows], float(batch[grows[-1]] / batch[grows[0] - 1]) if len(grows) else 1.0
-
-
-# ---- epochs ------------------------------------------------------------------------------------------
-
-
 def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Steps down of the loss at whole epochs; a long fall over several edges is one."""
-    epoch = attempt.first(Role.EPOCH, LEAST)
-    if epoch is None:
+    epoch, (steps, y) = attempt.first(Role.EPOCH, LEAST), positive(loss)
+    if epoch is None or not len(steps):
         return
-    steps, y = positive(loss)
     known = np.where(np.isfinite(epoch.values), epoch.values, np.nan)
-    whole = np.floor(np.interp(steps, epoch.steps, known) + 1e-6) if len(steps) else np.empty(0)
+    whole = np.floor(np.interp(steps, epoch.steps, known) + 1e-6)
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
     if not 1 <= len(edges) <= EDGES or len(steps) < LEAST * (len(edges) + 1):
         return
@@ -233,13 +196,10 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
         fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
         least = max(view.thresholds.moved, 2 * rounding[i])
         if fall.t <= -view.thresholds.known_t and fall.height <= -least:
-            epoch_begins = noted(epoch=float(whole[i]))
-            edge = planned_fall(view, attempt, SHIFT, float(steps[i]), fall, epoch_begins)
+            begins = noted(epoch=float(whole[i]))
+            edge = planned_fall(view, attempt, SHIFT, float(steps[i]), fall, begins)
             falls.setdefault(edge.start_step, edge)
     yield from falls.values()
-
-
-# ---- warm restarts -----------------------------------------------------------------------------------
 
 
 def explained_by_restart(view: View, rise: Finding) -> bool:
@@ -252,22 +212,18 @@ def at_restart(view: View, rise: Finding) -> bool:
     """Whether a rise of the loss begins where the learning rate goes up again."""
     attempt = next(iter(view.named(rise.attempt)), None)
     loss = attempt.series.get(rise.metric or "") if attempt is not None else None
-    if attempt is None or loss is None or rise.pattern not in BUMPS:
+    rate = attempt.learning_rate if attempt is not None else None
+    if loss is None or rate is None or rise.pattern not in BUMPS:
         return False
-    rate = attempt.learning_rate
-    return rate is not None and _restarts(loss, rate, rise.start_step, view.thresholds)
-
-
-def _restarts(loss: Series, rate: Series, onset: int, limits: Thresholds) -> bool:
-    i, around, factor = index_at(loss, onset), int(limits.same_time), limits.lr_falls
+    around, factor = int(view.thresholds.same_time), view.thresholds.lr_falls
+    i, ok = index_at(loss, rise.start_step), np.isfinite(rate.values)
     first, last = loss.steps[max(i - around, 0)], loss.steps[min(i + around, len(loss) - 1)]
-    ok = np.isfinite(rate.values)
     steps, values = rate.steps[ok], rate.values[ok]
     before, near = values[steps < first], values[(steps >= first) & (steps <= last)]
     if not len(before) or not len(near):
         return False
-    low = min(float(before[-1]), float(near.min()))
-    return bool(before.max() >= factor * low and near.max() >= factor * low and near.max() > before[-1])
+    low = factor * min(float(before[-1]), float(near.min()))
+    return bool(before.max() >= low and near.max() >= low and near.max() > before[-1])
 
 
 EPOCHS = Rule.of_losses("epochs", (SHIFT,), epoch_edges, replaces=EXPLAINED)

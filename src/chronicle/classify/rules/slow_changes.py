@@ -28,14 +28,14 @@ level-shift (up or down by about one noise scale)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from chronicle.classify.course import came_back
-from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import log_values, positive, running, scale, sure, tremble
+from chronicle.classify.detect import Kind
+from chronicle.classify.measure import log_values, positive, running, scale, sure, tremble, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -49,8 +49,7 @@ EARLY = 3  # windows from the start on: before, a power law bends too much for a
 FEWEST = 48  # points of a log that can be cut into blocks
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(NamedTuple):
     """Where the loss turned and how far it rose, log units; ``block`` in samples."""
 
     start: int
@@ -66,8 +65,7 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     turn, (steps, y) = risen(view, loss), positive(loss)
     if turn is None:
         return
-    a = int(np.searchsorted(steps, turn.start))
-    if came_back(steps, y, a, turn.rise, limits) is not None:
+    if came_back(steps, y, int(np.searchsorted(steps, turn.start)), turn.rise, limits) is not None:
         return
     enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
     checks = [
@@ -75,11 +73,10 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
         Check("end over the minimum", turn.errors, "standard errors", enough),
         *noted(residual_log=turn.rise, block_samples=turn.block),
     ]
-    at = At(attempt, loss, turn.start, loss.steps[-1])
-    severity = 0.7 + min(turn.rise, 0.3)
+    at, severity = At(attempt, loss, turn.start, loss.steps[-1]), 0.7 + min(turn.rise, 0.3)
     confidence = 0.5 + 0.5 * (1.0 - limits.turn_t / max(turn.errors, limits.turn_t))
-    runner_up = ("plateau", "the level had stood still instead of rising")
-    yield finding(NO_SPIKE, at, checks, severity=severity, confidence=confidence, runner_up=runner_up)
+    flat = ("plateau", "the level had stood still instead of rising")
+    yield finding(NO_SPIKE, at, checks, severity, confidence, flat)
 
 
 def risen(view: View, loss: Series) -> Turn | None:
@@ -111,7 +108,7 @@ def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: f
     if rise < max(limits.turn_rise, noise, limits.turn_usual * usual):
         return None
     error = max(
-        spread(medians), np.sqrt(2) * spread(block_medians(y, 2 * block)), 1.25 * noise / np.sqrt(block)
+        wiggle(medians), np.sqrt(2) * wiggle(block_medians(y, 2 * block)), 1.25 * noise / np.sqrt(block)
     )
     up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
     since = min(count - up, up)
@@ -129,14 +126,7 @@ def block_medians(y: Floats, block: int) -> Floats:
     return medians
 
 
-def spread(values: Floats) -> float:
-    """Robust scale of values from differences of neighbours, in which a trend does not count."""
-    between = np.diff(values)
-    return 1.4826 * float(np.median(np.abs(between - np.median(between)))) / float(np.sqrt(2))
-
-
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A step at sample ``at`` of the (perhaps averaged) log: height in log units, evidence in errors."""
 
     at: int
@@ -149,11 +139,11 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
     steps, y = positive(loss)
     if len(y) < 4 * WINDOWS[0]:
         return
-    block = max(len(y) // MOST, 1)
-    noise = max(tremble(_averages(y, block)), 1e-4)
+    block, limits = max(len(y) // MOST, 1), view.thresholds
     y = _averages(y, block)
-    steps = steps[: len(y) * block : block]
-    for step in clear(y, noise, view):
+    steps, noise = steps[: len(y) * block : block], max(tremble(y), 1e-4)
+    least = max(limits.step_least, limits.step_noise * noise)
+    for step in clear(y, noise, least, limits):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
         if (
             uneven(steps, step)
@@ -163,15 +153,13 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
             continue
         checks = [
             *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
-            at_least("step of the level", abs(step.t), "standard errors", view.thresholds.step_t),
-            at_least("step of the level", abs(step.height), "log units", least(view, noise)),
+            at_least("step of the level", abs(step.t), "standard errors", limits.step_t),
+            at_least("step of the level", abs(step.height), "log units", least),
         ]
-        severity, confidence = 0.3 + abs(step.height), sure(step.t, view.thresholds.step_t)
-        other = ("lr-decay-drop", "the learning rate or an epoch had changed there")
-        if step.height > 0:
-            other = ("spike-slow-recovery", "it had come back")
-        place = At(attempt, loss, at)
-        yield finding(SHIFT, place, checks, severity=severity, confidence=confidence, runner_up=other)
+        planned = ("lr-decay-drop", "the learning rate or an epoch had changed there")
+        other = ("spike-slow-recovery", "it had come back") if step.height > 0 else planned
+        confidence = sure(step.t, limits.step_t)
+        yield finding(SHIFT, At(attempt, loss, at), checks, 0.3 + abs(step.height), confidence, other)
 
 
 def uneven(steps: Floats, step: Step) -> bool:
@@ -187,30 +175,25 @@ def _averages(y: Floats, block: int) -> Floats:
     return means
 
 
-def least(view: View, noise: float) -> float:
-    """The smallest step that is of any use to know of, log units."""
-    return max(view.thresholds.step_least, view.thresholds.step_noise * noise)
-
-
-def clear(y: Floats, noise: float, view: View) -> Iterator[Step]:
-    """Steps beyond the limits, the clearest first, at least a window apart."""
+def clear(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator[Step]:
+    """Steps of ``least`` log units and beyond the limits, the clearest first, at least a window apart."""
     level = running(y, 15)
     calm = level + np.clip(y - level, -3 * noise, 3 * noise)
     tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise)]
     chosen: list[Step] = []
     for step in sorted(tried, key=lambda s: -abs(s.t)):
-        if abs(step.t) < view.thresholds.step_t:
+        if abs(step.t) < limits.step_t:
             return
         near = any(abs(step.at - k.at) < max(step.window, k.window) for k in chosen)
-        near |= any(overshadows(other, step, view) for other in tried)
-        if not near and abs(step.height) >= least(view, noise) and stays(calm, step):
+        near |= any(overshadows(other, step, limits.step_t) for other in tried)
+        if not near and abs(step.height) >= least and stays(calm, step):
             chosen.append(step)
-            yield replace(step, at=place(calm, step))
+            yield step._replace(at=place(calm, step))
 
 
-def overshadows(other: Step, step: Step, view: View) -> bool:
+def overshadows(other: Step, step: Step, step_t: float) -> bool:
     """Whether a taller step lies within the window of this one: what is seen here is its foot."""
-    taller = abs(other.height) > abs(step.height) and abs(other.t) >= 0.5 * view.thresholds.step_t
+    taller = abs(other.height) > abs(step.height) and abs(other.t) >= 0.5 * step_t
     return taller and step.window // 8 < abs(other.at - step.at) < step.window
 
 
@@ -251,61 +234,51 @@ def of_means(weights: Floats) -> float:
     return float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
 
 
+@cache
+def kernel(window: int) -> Floats:
+    """Weights of 2 * window samples that give the step in their middle, by least squares: slope and curvature
+    are shared, so neither a trend nor its bend makes a step."""
+    weights: Floats = np.linalg.pinv(design(window))[3]
+    return weights
+
+
 def design(window: int) -> Floats:
     """Level, slope, bend and step in 2 * window samples, as columns."""
     u = (np.arange(2 * window) - window + 0.5) / window
     return np.stack([np.ones_like(u), u, u**2, (u > 0).astype(float)], axis=1)
 
 
-@cache
-def kernel(window: int) -> Floats:
-    """Weights of 2 * window samples that give the step in their middle, by least squares.
-
-    Shared are slope and curvature in the index, so neither a trend nor its bend makes a step.
-    """
-    weights: Floats = np.linalg.pinv(design(window))[3]
-    return weights
-
-
 def stays(y: Floats, step: Step) -> bool:
     """Whether the outer halves of both windows differ by half of the step or more, the same way."""
-    w, half = step.window, step.window // 2
-    before, after = y[step.at - w : step.at - half], y[step.at + half : step.at + w]
-    slope = (np.median(y[step.at - half : step.at]) - np.median(before)) / half
-    expected = float(np.median(before) + min(slope, 0.0) * (w + half))
-    apart = float(np.median(after)) - expected
-    if step.height > 0:
-        return apart >= 0.5 * step.height
-    return float(np.median(after) - np.median(before)) <= 0.5 * step.height
+    at, w, half = step.at, step.window, step.window // 2
+    near, before, after = (np.median(y[at + a : at + b]) for a, b in ((-half, 0), (-w, -half), (half, w)))
+    if step.height <= 0:
+        return bool(after - before <= 0.5 * step.height)
+    fall = min((near - before) / half, 0.0) * (w + half)
+    return bool(after - (before + fall) >= 0.5 * step.height)
 
 
 def taken(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
-    """Whether an event of this loss is around the step; a rise that is open has all that comes after it, and
-    what is learned anew after a tall one bends for ``bends`` samples, as it does at the start of a log."""
+    """Whether an event of this loss is around the step: a rise that is open has all that comes after it, one
+    that is over touches as much after it, and what is learned anew after a tall one bends for ``bends``
+    samples, as it does at the start of a log."""
     for event in view.events(loss):
-        first, last = reach_of(loss, event)
-        if event.height >= view.thresholds.spike_height and event.kind in (*PASSING, Kind.OPEN):
-            last = max(last, float(loss.steps[min(event.onset + bends, len(loss) - 1)]))
-        if first - reach <= at <= last + reach:
+        end, passing = len(loss) - 1 if event.end is None else event.end, event.kind in PASSING
+        end += end - event.onset if passing else 0
+        if event.height >= view.thresholds.spike_height and (passing or event.kind is Kind.OPEN):
+            end = max(end, event.onset + bends)
+        if loss.steps[event.onset] - reach <= at <= loss.steps[min(end, len(loss) - 1)] + reach:
             return True
     return False
-
-
-def reach_of(loss: Series, event: Event) -> tuple[float, float]:
-    """First and last step that an event touches; a rise that is over touches as much after it."""
-    end = len(loss) - 1 if event.end is None else event.end
-    end += end - event.onset if event.kind in PASSING else 0
-    return float(loss.steps[event.onset]), float(loss.steps[min(end, len(loss) - 1)])
 
 
 def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
         near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
         near = near[np.isfinite(near)]
-        if not len(near):
-            continue
-        low, high = near.min(), near.max()
-        if np.floor(high) > np.floor(low) if series.role is Role.EPOCH else high > 1.15 * low:
+        low, high = near.min(initial=np.inf), near.max(initial=-np.inf)
+        epoch = series.role is Role.EPOCH
+        if len(near) and (np.floor(high) > np.floor(low) if epoch else high > 1.15 * low):
             return True
     return False
 

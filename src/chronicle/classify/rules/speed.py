@@ -25,7 +25,7 @@ import numpy as np
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import medians, positive
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, stands
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -40,7 +40,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         for series in attempt.by_role(role):
             for event in view.events(series, sign) if len(series) >= LEAST else ():
                 if event.kind in (Kind.BACK, Kind.OPEN):
-                    drops = _drop(view, attempt, series, sign, event)
+                    drops = filter(stands, _drop(view, attempt, series, sign, event))
                     seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
     yield from seen
     yield from hangs(view, attempt)
@@ -53,35 +53,32 @@ def overlap(a: Finding, b: Finding) -> bool:
 
 
 def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:
-    limits = view.thresholds
-    steps, y = positive(series)
-    a = int(np.searchsorted(steps, series.steps[event.onset]))
+    limits, (steps, y) = view.thresholds, positive(series)
+    a, least = int(np.searchsorted(steps, series.steps[event.onset])), int(limits.slow_samples)
     before = y[max(a - USUAL, 0) : a]
     if min(len(before), len(y) - a) < limits.slow_samples:
         return
-    slower, least = sign * (y[a:] - np.median(before)), int(limits.slow_samples)
+    slower = sign * (y[a:] - np.median(before))
     b = slow_until(slower, least, limits.midway) + a
     a += slow_from(slower[: b - a], least, limits.midway)
     lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * np.median(y[a:b] - np.median(before))))
+    around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
+    if _batch_changed(attempt, *around, limits.slower):
+        return
     checks = [
         at_least("fall of the speed", share, "share", limits.slower, "slower_share"),
         at_least("lasted", lasts, "steps", limits.slow_steps, "slow_steps"),
         at_least("lasted", b - a, "samples", limits.slow_samples),
+        *noted(lost_steps=share * lasts),
     ]
-    around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
-    if all(c.met for c in checks) and not _batch_changed(attempt, *around, limits.slower):
-        end = steps[b] if b < len(steps) else None
-        checks = [*checks, *noted(lost_steps=share * lasts)]
-        at = At(attempt, series, steps[a], steps[a + int(np.argmax(sign * y[a:b]))], end)
-        runner_up = ("hang", "a single step had taken as long as all of these")
-        yield finding("throughput-drop", at, checks, severity=share, confidence=0.9, runner_up=runner_up)
+    end, peak = steps[b] if b < len(steps) else None, steps[a + int(np.argmax(sign * y[a:b]))]
+    hang = ("hang", "a single step had taken as long as all of these")
+    yield finding("throughput-drop", At(attempt, series, steps[a], peak, end), checks, share, 0.9, hang)
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:
-    """How many samples the speed stays down: until a median of ``least`` is midway to how slow it was.
-
-    What comes later is no measure of it: a drop that deepens is not over before it is deep.
-    """
+    """How many samples the speed stays down: until a median of ``least`` is midway to how slow it was by then
+    (a drop that deepens is not over before it is deep)."""
     level = medians(slower, least)
     usual, start = float(np.median(slower[:least])), least
     while start < len(level):
@@ -142,9 +139,8 @@ def standstill(
             Check("other pauses nearly as long", alike, "pauses", "<= 1"),
         ]
         at = At(attempt, series, series.steps[i], series.steps[i + 1], series.steps[i + 1])
-        confidence = 0.8 if unit_s else 0.5
-        runner_up = ("throughput-drop", "the steps after it were slow as well")
-        yield finding("hang", at, checks, severity=0.5, confidence=confidence, runner_up=runner_up)
+        slow = ("throughput-drop", "the steps after it were slow as well")
+        yield finding("hang", at, checks, 0.5, 0.8 if unit_s else 0.5, slow)
 
 
 RULE = Rule.of_attempts("speed", ("throughput-drop", "hang"), find)

@@ -20,26 +20,43 @@ near-perfect, noisy-healthy
     Blind to: a model that is worse than its loss: evaluations are needed (see not_assessed).
     False alarm: a bad run is called good: so every doubt of another rule comes first.
     Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
+
+failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, return of an agent)
+    Sees: an objective that stays where its first values were (a plateau where the log begins after the run);
+    or one whose gain is lost again (a divergence). Where a log has one, its losses are what the agent is made
+    with, and may rise while it gets better; so the objective is judged in their place.
+    Rule: of medians of sixteen blocks of at least 50 points, none lies four errors above the first two; or
+    the last two lie at least 60 % of the way down from the best to the first two, and both ways are six
+    errors or more. An error is what neighbouring blocks differ by where nothing happens: an objective may be
+    negative and has no unit.
+    Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
+    False alarm: a task that is solved at once, or made harder on the way.
+    Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from chronicle.classify.measure import positive
+from chronicle.classify.measure import MEDIAN_ERROR, positive, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
 from chronicle.classify.rules import repeated_data, slow_changes
-from chronicle.classify.rules.loss_shapes import NAN, SHIFT, typed_findings
+from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.counters import step_gap
 from chronicle.metrics.roles import direction
 from chronicle.model import Finding, Floats, Role, Series
 
-FAILED, PERFECT, NOISY = "failed-run", "near-perfect", "noisy-healthy"
+FAILED, PLATEAU, PERFECT, NOISY = "failed-run", "plateau", "near-perfect", "noisy-healthy"
 FEWEST = 16  # points of an attempt that is long enough to have learned, and of a run to be called healthy
 ATTEMPTS = 3
+LOST = 0.6  # share of what was gained: more is no dip
+BLOCKS = 16  # of a log: an eighth of it are two, as at the start of a loss
+OBJECTIVE = 50  # points of an objective, three a block
+RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
 
 
 def find(view: View) -> Iterable[Finding]:
@@ -53,27 +70,23 @@ def find(view: View) -> Iterable[Finding]:
 
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
-    steps, y = positive(loss)
-    if len(y) < FEWEST or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
+    limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
+    if len(y) < FEWEST or noise > limits.knowing or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
         return []
-    least, noise = view.thresholds.learned, view.noise(loss)
     scores = [s for s in attempt.by_role(Role.SCORE, Role.VALIDATION_SCORE) if len(s) >= FEWEST]
     # what is learned before any score moves is the scale of the outputs, by the first samples
     gain = learned(y[2:] if scores else y)
     others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
-    elsewhere = any(learned(part) >= least for part in others if len(part) >= FEWEST)
-    if gain >= least or noise > view.thresholds.knowing or elsewhere:
-        return []
-    if any(rises(direction(s) * s.values) for s in scores):
+    elsewhere = any(learned(part) >= limits.learned for part in others if len(part) >= FEWEST)
+    if gain >= limits.learned or elsewhere or any(rises(direction(s) * s.values) for s in scores):
         return []
     checks = [
-        Check("lowest eighth below the start", gain, "log units", f"< {least}", key="gained_log"),
-        at_most("one-sample noise", noise, "log units", view.thresholds.knowing),
+        Check("lowest eighth below the start", gain, "log units", f"< {limits.learned}", key="gained_log"),
+        at_most("one-sample noise", noise, "log units", limits.knowing),
         *noted(points_samples=len(y)),
     ]
-    at, confidence = At(attempt, loss, steps[0]), 0.6 + 0.3 * min(1.0, len(y) / 200)
-    fell = ("plateau", "the loss had fallen first and then stood still")
-    return [finding(FAILED, at, checks, severity=0.9, confidence=confidence, runner_up=fell)]
+    fell, confidence = "the loss had fallen first and then stood still", 0.6 + 0.3 * min(1.0, len(y) / 200)
+    return [finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, confidence, (PLATEAU, fell))]
 
 
 def learned(y: Floats) -> float:
@@ -96,25 +109,20 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits, (steps, y) = view.thresholds, positive(loss)
     if not len(y) or steps[0] > 0.02 * steps[-1]:
         return
-    for shift in typed_findings(view, loss):
-        if shift.pattern != SHIFT:
-            continue
+    for shift in (f for f in typed_findings(view, loss) if f.pattern == SHIFT):
         first, after = float(np.mean(y[:2])), y[steps >= shift.start_step]
         gained = first - float(np.median(y[steps < shift.start_step][-FEWEST:]))
         left = first - float(np.median(after[-FEWEST:]))
-        noise = float(np.std(after[-FEWEST:]))
-        if gained < limits.learned or left > limits.first_level * gained:
-            continue
-        if len(after) < 2 * FEWEST or noise > limits.knowing:
+        if len(after) < 2 * FEWEST or gained < limits.learned:
             continue
         checks = [
             at_least("learned before the step", gained, "log units", limits.learned, "learned_log"),
             at_most("of that left at the end", left / gained, "share", limits.first_level),
-            at_most("spread at the end", noise, "log units", limits.knowing),
+            at_most("spread at the end", float(np.std(after[-FEWEST:])), "log units", limits.knowing),
             *noted(left_log=left),
         ]
-        at, below = At(attempt, loss, shift.start_step), (SHIFT, "the new level had been below the first one")
-        yield finding(FAILED, at, checks, severity=0.9, confidence=0.8, runner_up=below)
+        below = (SHIFT, "the new level had been below the first one")
+        yield finding(FAILED, At(attempt, loss, shift.start_step), checks, 0.9, 0.8, below)
 
 
 def _every_attempt_dies(view: View) -> Iterator[Finding]:
@@ -134,16 +142,15 @@ def _every_attempt_dies(view: View) -> Iterator[Finding]:
         *noted(died=len(dead)),
     ]
     at = At(None, dead[0][1], min(int(loss.steps[0]) for _, loss in dead))
-    runner_up = ("divergence-no-spike", "one attempt had come through")
-    yield finding(FAILED, at, checks, severity=1.0, confidence=0.6 + 0.4 * share, runner_up=runner_up)
+    through = (NO_SPIKE, "one attempt had come through")
+    yield finding(FAILED, at, checks, 1.0, 0.6 + 0.4 * share, through)
 
 
 def _dies(view: View, loss: Series) -> bool:
     still_open = [f for f in typed_findings(view, loss) if f.end_step is None]
-    left = [float(f.evidence.get("residual_log", 0.0)) for f in still_open]
-    ends_in_nan = any(f.pattern == NAN for f in still_open)
-    risen = any(residual >= view.thresholds.learned for residual in left)
-    return ends_in_nan or risen or slow_changes.risen(view, loss) is not None
+    least = view.thresholds.learned
+    up = any(f.pattern == NAN or f.evidence.get("residual_log", 0.0) >= least for f in still_open)
+    return up or slow_changes.risen(view, loss) is not None
 
 
 def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
@@ -164,11 +171,83 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
         *noted(harmless_findings=len(harmless)),
     ]
     at = At(attempt if len(judged) == 1 else None, loss, start, None, end)
-    confidence = 0.5 + 0.5 * min(1.0, points / 1000)
     pattern, other, where = (NOISY, PERFECT, "below") if noisy else (PERFECT, NOISY, "above")
-    other_if = (other, f"the noise were {where} {most}")
-    yield finding(pattern, at, checks, severity=0.0, confidence=confidence, runner_up=other_if)
+    confidence = 0.5 + 0.5 * min(1.0, points / 1000)
+    yield finding(pattern, at, checks, 0.0, confidence, (other, f"the noise were {where} {most}"))
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
+
+    ``gained`` is what it rose by at its best, ``lost`` what it fell by since, in errors of one block.
+    """
+
+    first: float
+    best: float
+    last: float
+    best_step: float
+    gained: float
+    lost: float
+
+    @property
+    def collapsed(self) -> bool:
+        return self.lost > LOST * self.gained and min(self.gained, self.lost) >= FAR
+
+    @property
+    def learned(self) -> bool:
+        """Whether it rose, and most of that is there at the end."""
+        return self.gained >= RISES and not self.collapsed
+
+
+def ascent(series: Series) -> Ascent | None:
+    """The way of an objective; None where there are too few points."""
+    ok = np.isfinite(series.values)
+    steps, v = series.steps[ok].astype(float), series.values[ok]
+    if len(v) < OBJECTIVE:
+        return None
+    parts = np.array_split(v, BLOCKS)
+    levels = np.array([np.median(p) for p in parts])
+    first, last, at = float(levels[:2].mean()), float(levels[-2:].mean()), int(np.argmax(levels))
+    inside = MEDIAN_ERROR * wiggle(v) / len(parts[-1]) ** 0.5
+    # neighbours within a block may be alike, so quarters of blocks say how much means differ
+    quarters = np.array([p.mean() for p in np.array_split(v, min(4 * BLOCKS, len(v)))])
+    error = max(inside, wiggle(quarters) / 2, 1e-9 * float(np.abs(v).max()))
+    best, start = float(levels[at]), np.array_split(steps, BLOCKS)[at][0]
+    return Ascent(first, best, last, start, (best - first) / error, (best - last) / error)
+
+
+def objective_rises(view: View) -> bool:
+    """Whether an objective is logged that rose and stayed up."""
+    judged = (ascent(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE))
+    return any(a is not None and a.learned for a in judged)
+
+
+def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """An objective that lost what it had gained, or never gained anything."""
+    series = attempt.objective
+    way = ascent(series) if series is not None else None
+    if series is None or way is None:
+        return
+    measured = noted(first_level=way.first, best_level=way.best, last_level=way.last)
+    if way.collapsed:
+        checks = [
+            *measured,
+            at_least("rise to the best level", way.gained, "errors", FAR),
+            at_least("of that lost at the end", way.lost / way.gained, "share", LOST, "lost_share"),
+        ]
+        at = At(attempt, series, way.best_step, way.best_step)
+        yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
+    elif way.gained < RISES:
+        checks = [*measured, Check("best level over the first", way.gained, "errors", f"< {RISES:g}")]
+        at = At(attempt, series, series.steps[0])
+        if series.steps[0] <= 0.02 * series.steps[-1]:
+            rose = (PLATEAU, "it had risen first and then stood still")
+            yield finding(FAILED, at, checks, 0.9, 0.8, rose)
+        else:
+            yield finding(PLATEAU, at, checks, 0.4, 0.7, (FAILED, "the log had begun with the run"))
 
 
 RULE = Rule("failed", (FAILED,), find)
+OBJECTIVES = Rule.of_attempts("objectives", (FAILED, NO_SPIKE, PLATEAU), judged_objective)
 HEALTHY = (PERFECT, NOISY)

@@ -68,7 +68,7 @@ FORMATS = (
     Format("console.line_formats", "mlx"),
     Format("console.hf_dict", "hf-console"),
     Format("console.line_formats", "keras-console"),
-    Format("console.deepspeed", "deepspeed"),  # an engine below many a trainer, which says more
+    Format("console.line_formats", "deepspeed"),  # an engine below many a trainer, which says more
     OnDemand("console.generic", "key-value", FALLBACK=1),
 )
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -71,16 +72,13 @@ def chunks(path: Path, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
 
 def _utf8(path: Path, size: int) -> Iterator[bytes]:
     with path.open("rb") as file:
-        block = file.read(size)
-        if encoding_of(block) == "utf-16":
+        blocks = iter(lambda: file.read(size), b"")
+        first = next(blocks, b"")
+        if encoding_of(first) == "utf-16":
             decode = codecs.getincrementaldecoder("utf-16")("replace").decode
-            while block:
-                yield decode(block).encode("utf-8", "replace")
-                block = file.read(size)
-        block = block.removeprefix(codecs.BOM_UTF8)
-        while block:
-            yield block
-            block = file.read(size)
+            yield from (decode(block).encode("utf-8", "replace") for block in chain([first], blocks))
+        else:
+            yield from chain([first.removeprefix(codecs.BOM_UTF8)], blocks)
 
 
 def plain(data: bytes) -> bytes:
@@ -96,10 +94,8 @@ def _chunk(data: bytes, first: int, cut: int, *, last: bool = False) -> Chunk:
     data = data if unfinished else data[:-1]
     if b"\r" not in data:
         return Chunk(data, range(first, first + data.count(b"\n") + 1), unfinished, cut)
-    numbers, number = [first], first
-    for end in re.findall(rb"[\r\n]", data):
-        number += end == b"\n"
-        numbers.append(number)
+    ends = re.findall(rb"[\r\n]", data)
+    numbers = list(accumulate((end == b"\n" for end in ends), initial=first))
     return Chunk(data.replace(b"\r", b"\n"), numbers, unfinished, cut)
 
 

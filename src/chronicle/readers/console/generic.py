@@ -31,8 +31,8 @@ from chronicle.readers.console.line_records import (
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair
-from chronicle.readers.hyperparameters import Scalar, config_facts
+from chronicle.readers.console.pairs import Pair, settings
+from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head
 
 NAME = "key-value"
@@ -47,7 +47,7 @@ _DIGITS = re.compile(rb"\d+")
 _ARGUMENTS = re.compile(
     r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
 )
-_VALUE = re.compile(r"[-+.\w]*\d[-+.\w]*")
+_VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
@@ -100,7 +100,7 @@ def _may_train(raw: Sequence[bytes]) -> bool:
 
 def _plan_of(raw: Sequence[bytes]) -> Plan:
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
-    all_records = [record for record in records(lines) if record.line_pairs]
+    all_records = [record for record in records(lines) if not record.form.checkpoint]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
@@ -268,67 +268,59 @@ def read(path: Path) -> list[Attempt]:
 
     Raises BadLog where no line with a step holds another number.
     """
-    plan, log, before = plan_of(path), Log(path), dict[str, Scalar]()
+    plan, log = plan_of(path), Log(path)
     course = Course(plan)
-    placed = _by_row if plan.by_row else _by_step
     arguments = ""
-    for record, values, step, known in placed(log, course, plan):
-        asked = (step is None) is not bool(arguments) and record.line_pairs
-        text = record.line_pairs[0].prefix.text if asked else ""
-        said = _VALUE.sub("", text) if _ARGUMENTS.search(text) else ""
+    for record, values, step, known in _placed(log, course, plan):
+        text = record.sources[0].words if step is None or arguments else ""
+        said = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
+        given = settings(text, anywhere=bool(said)) if said or step is None else {}
         if step is None:
             arguments = arguments or said
         if step is not None and said and said == arguments:
-            log.launch(config_facts(values))
+            log.launch(config_facts(given or values))
             course.launch()
-        elif not values or not known:
-            for line in record.lines:
+        elif step is None and (given or (values and known)):
+            log.settle(given or values)
+        elif step is None or not values or not known:
+            for line in dict.fromkeys(source.line for source in record.sources):
                 log.look(line)
-        elif step is None:
-            before |= {name: value for name, value in values.items() if name not in before}
         else:
-            for line, time, who, numbers in record.by_line(values):
-                log.add(line, step, numbers, time=time, who=who)
+            for source, numbers in record.by_line(values):
+                log.add(source.line, step, numbers, time=source.time, who=source.who)
     log.axis = "row" if plan.by_row else course.axis
-    log.facts |= config_facts(before)
     for name, (points, _) in list(log.rows.columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
     return log.attempts()
 
 
-Placed = tuple[Record, dict[str, float], int | None, bool]
+def _placed(
+    log: Log, course: Course, plan: Plan
+) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
+    """Each record with its values, its step, and whether it belongs to the training; checkpoints are events.
 
-
-def _by_step(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
-    """Each record with its values, its step, and whether it belongs to the training."""
-    in_blocks = set[str]()  # names that are told in one block with what counts
-    for record in _records(log):
-        step, own = course.step(record)
-        if record.is_block and course.counter in record.shape:
-            in_blocks.update(record.shape)
-        elif record.open and course.counter not in record.shape and in_blocks.intersection(record.shape):
-            log.truncated = True  # what counts its step is still to come
-            break
+    Where nothing counts, a name that comes again begins the next row.
+    """
+    in_blocks, row, in_row = set[str](), 0, set[str]()  # names told in one block with what counts; in a row
+    for record in records(log.lines(MAYBE)):
+        if record.form.checkpoint:
+            at = record.counters[0][1].value if record.counters else None
+            log.event(record.sources[0].line, f"checkpoint-{record.form.checkpoint}", checkpoint_step=at)
+            continue
+        step, own = (row, False) if plan.by_row else course.step(record)
         values = record.numbers(course.counter, plan.phases)
-        if record.is_block:
-            known = {n: v for n, v in values.items() if own or n in log.rows.columns or is_known(n)}
-            yield record, known or values, step, bool(known)
-        else:
-            yield record, values, step, own or any(n in log.rows.columns or is_known(n) for n in values)
-
-
-def _by_row(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
-    """As `_by_step` where nothing counts: a name that comes again begins the next row."""
-    row, names = 0, set[str]()
-    for record in _records(log):
-        values = record.numbers("", plan.phases)
-        known = any(name in log.rows.columns or is_known(name) for name in values)
-        if known and names & set(values):
-            row, names = row + 1, set()
-        names |= set(values) if known else set()
-        yield record, values, row, known
-
-
-def _records(log: Log) -> Iterator[Record]:
-    return records(log.lines(MAYBE))
+        known = own or any(name in log.rows.columns or is_known(name) for name in values)
+        if plan.by_row and known:
+            begins = not in_row.isdisjoint(values)
+            row, in_row = row + begins, {*values, *(() if begins else in_row)}
+            step = row
+        elif record.is_block:
+            if course.counter in record.shape:
+                in_blocks.update(record.shape)
+            elif record.open and in_blocks.intersection(record.shape):
+                log.truncated = True  # what counts its step is still to come
+                return
+            if known and not own:
+                values = {n: value for n, value in values.items() if n in log.rows.columns or is_known(n)}
+        yield record, values, step, known

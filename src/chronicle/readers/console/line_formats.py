@@ -1,7 +1,7 @@
 """Formats that need little code: a row each in BY_NAME.
 
 Most have records that are a step and pairs of a name and a number in one line; one reader, `LineFormat`,
-reads them all. Three have a short reader of their own.
+reads them all. Four have a short reader of their own.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
-from chronicle.readers.console.log import Epochs, Line, Log
-from chronicle.readers.console.pairs import NUMBER, comma_number, numbers
+from chronicle.readers.console.log import SETTING, Epochs, Line, Log
+from chronicle.readers.console.pairs import NUMBER, comma_number, numbers, pairs
 from chronicle.readers.console.prefixes import NAN, Prefix
-from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import from_json
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
@@ -124,14 +122,14 @@ def _read_dllogger(path: Path) -> list[Attempt]:
     Where iterations are counted anew in each epoch, those of the epochs before are added. Parameters, and
     totals without a step, are facts.
     """
-    log, parameters, counter = Log(path), dict[str, Any](), Epochs()
+    log, counter = Log(path), Epochs()
     for line in log.lines(_DLL_LINE):
         if match := _DLL_JSON.search(line.text):
-            places, values = _dll_record(log, line, match[1], parameters)
+            places, values = _dll_record(log, line, match[1])
         elif not (match := _DLL_TEXT.search(line.text)):
             continue
         elif match[1].startswith("PARAMETER "):
-            parameters = dict(_DLL_PARAMETER.findall(match[1])) | parameters
+            log.settle(dict(_DLL_PARAMETER.findall(match[1])))
             continue
         else:
             at = _DLL_STEP.search(match[1])
@@ -145,25 +143,17 @@ def _read_dllogger(path: Path) -> list[Attempt]:
             log.add(line, counter.step(epoch, places[1]), {"epoch": epoch, **values})
         elif values:  # of an epoch as a whole: it stands at the last iteration
             log.add(line, places[0] if log.step is None else log.step, values)
-    log.facts |= config_facts(parameters)
     return [log.attempt()]
 
 
-def _dll_record(
-    log: Log, line: Line, text: str, parameters: dict[str, Any]
-) -> tuple[list[int], dict[str, float]]:
+def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, float]]:
     """[epoch, iteration], [iteration] or [], and the numbers of a JSON record; one of parameters is kept."""
-    try:
-        record = from_json(text)
-    except (ValueError, RecursionError):
-        if not line.unfinished:
-            log.fault(line.number, "record is no JSON; line skipped")
-        return [], {}
+    record = log.json(line, text)
     data, step = record.get("data"), record.get("step")
     if not isinstance(data, dict):
         return [], {}
     if step == "PARAMETER" or record.get("type") == "PARAMETER":
-        parameters |= data | parameters
+        log.settle(data)
         return [], {}
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
     return places, numbers(((name, str(value)) for name, value in data.items()), number)
@@ -207,12 +197,8 @@ def _read_fairseq(path: Path) -> list[Attempt]:
 
 def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
     if match := _FAIRSEQ_JSON.search(line.text):
-        try:
-            record: dict[str, Any] = from_json(match["json"])
-        except (ValueError, RecursionError):
-            log.fault(line.number, "statistics are no JSON; line skipped")
-            return {}
-        return numbers((name, str(v)) for name, v in record.items() if not isinstance(v, dict | list))
+        cells = log.json(line, match["json"]).items()
+        return numbers((name, str(cell)) for name, cell in cells if not isinstance(cell, dict | list))
     if match := _FAIRSEQ_BARS.search(line.text):
         values = numbers(_FAIRSEQ_FIELD.findall(match["rest"]))
         return {
@@ -254,6 +240,97 @@ def _read_keras(path: Path) -> list[Attempt]:
     if last:
         log.add(last[0], epoch, last[1])
     return [log.attempt()]
+
+
+_DS_LINE = re.compile(
+    rb"step=\d|/\d+, \w{0,20}SamplesPerSec=|tep: \d|steps: \d|Attempted loss scale: |reward score: "
+    rb"|\|E2E latency=|ppl: |loss *[:=] *[-\dni]|exits successfully|return code = -?\d|" + SETTING,
+    re.IGNORECASE,
+)
+_DS_NUMBER = r"(?:[-+]?\d[\d.]*(?:e[-+]?\d+)?|nan|-?inf)"
+# What a record looks like: its step, where it tells one, and its fields.
+_DS_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"\bstep=(?P<step>\d{1,19}), skipped=(?P<skipped>\d+), lr=\[(?P<lr>[^\]]{0,2000})\]",
+        r"(?:global_step=|\b\d+/)(?P<step>\d{1,19}), (?P<fields>(?:Running)?\w*SamplesPerSec=.*)",
+        r"epoch: *(?P<epoch>\d{1,9}) *[|,] *step: *(?P<step>\d{1,18}) *[|,]"
+        r"(?: *rank: *(?P<who>\d+),)?(?P<fields>.*)",
+        r"\bsteps: (?P<step>\d{1,19}) (?P<fields>loss: .*)",
+        r"overflow.{0,300}(?P<fields>Attempted loss scale: [\d.e+]*\d)",
+    )
+)
+_DS_PAIR = re.compile(rf"(\w[\w /-]{{0,60}}(?:\(\w{{1,20}}\))?) ?[=:] ?({_DS_NUMBER})")
+_DS_SECONDS = ("E2E latency", "Gather latency", "Generate time", "Training time", "Others", "iter time (s)")
+_DS_UNITS = dict.fromkeys(_DS_SECONDS, "s") | {"MemAllocated": "GB", "MaxMemAllocated": "GB"}
+_DS_EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
+
+
+def _read_deepspeed(path: Path) -> list[Attempt]:
+    """DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat.
+
+    The engine prints no loss: it comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` or as a line
+    with a pair ``loss: ...``. Such lines without a step belong to the last one. Several engines of a process
+    (actor, critic) print the same line at a step: the second's metrics are named ``lr (2)``.
+    """
+    log = Log(path)
+    records = _DeepSpeed(log)
+    for line in log.lines(_DS_LINE):
+        if log.is_setting(line):
+            continue
+        if "exits successfully" in line.text:
+            log.fact("ended", "finished")
+        elif not records.take(line):
+            if match := _DS_EXIT.search(line.text):
+                log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
+            log.look(line)
+    return [log.attempt(units=_DS_UNITS)]
+
+
+class _DeepSpeed:
+    """The records of a log, line by line: what a rank, an engine and an epoch before said is known."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.epochs = log, Epochs()
+        self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
+
+    def take(self, line: Line) -> bool:
+        """Whether the line is a record, which is then kept: of another step, or of the last one."""
+        match = next((match for form in _DS_FORMS if (match := form.search(line.text))), None)
+        if match is None:
+            return self._without_step(line)
+        told, who = match.groupdict(), line.prefix.who
+        step = int(told["step"]) if "step" in told else self.log.step or 0
+        values = self._of_engine(step, who, told) if "lr" in told else _ds_values(told["fields"])
+        if epoch := told.get("epoch"):
+            step, values = self.epochs.step(int(epoch), step), {"epoch": float(epoch)} | values
+        self.log.add(line, step, values, who=told.get("who") or who)
+        return True
+
+    def _of_engine(self, step: int, who: str, told: Mapping[str, str]) -> dict[str, float]:
+        before, spoke, engine = self._engine
+        if spoke == who or before < 0:
+            engine = engine + 1 if step == before else 1
+            self._engine = step, who, engine
+        suffix = f" ({engine})" if engine > 1 else ""
+        rates = [rate for cell in told["lr"].split(",") if (rate := number(cell)) is not None]
+        names = ["lr"] if len(set(rates)) == 1 else [f"lr/{group}" for group in range(len(rates))]
+        values = {"skipped": float(told["skipped"]), **dict(zip(names, rates, strict=False))}
+        return {name + suffix: value for name, value in values.items()}
+
+    def _without_step(self, line: Line) -> bool:
+        text = line.prefix.text
+        values = _ds_values(text) if text.startswith("|") else {pair.name: pair.value for pair in pairs(text)}
+        known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
+        if not known and "reward score" not in text:
+            return False
+        if values and self.log.step is not None:
+            self.log.add(line, self.log.step, values, who=line.prefix.who)
+        return True
+
+
+def _ds_values(text: str) -> dict[str, float]:
+    return numbers(_DS_PAIR.findall(text), number)
 
 
 BY_NAME: dict[str, LineFormat | OwnFormat] = {
@@ -361,6 +438,11 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
                 rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)',
             ),
             read=_read_fairseq,
+        ),
+        OwnFormat(
+            "deepspeed",
+            MARKS=(rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|",),
+            read=_read_deepspeed,
         ),
         OwnFormat(
             "keras-console",

@@ -21,10 +21,10 @@ from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number, step_rank
-from chronicle.readers.console.line_shapes import Reading, Shapes, Told
+from chronicle.readers.console.line_shapes import Form, Reading, Shapes
 from chronicle.readers.console.log import Line
-from chronicle.readers.console.pairs import Pair, pairs
-from chronicle.readers.console.prefixes import Prefix, begin
+from chronicle.readers.console.pairs import Pair, in_english, pairs
+from chronicle.readers.console.prefixes import begin, time_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 _N_NAMED = 2 * len(STEP_NAMES)
@@ -41,80 +41,99 @@ _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/.\\-])",
     re.IGNORECASE,
 )
+_CHECKPOINT = re.compile(
+    r"[^\w\n]{0,8}(?:(?:[a-z]+ ){0,3}(?:checkpoint|ckpt|snapshot|model|weights|state)(?: \w+){0,2}? )?"
+    r"(?:(?P<saved>saved|saving|written|writing|stored|storing|dumped)"
+    r"|(?P<loaded>loaded|loading|restored|restoring|resumed|resuming))\b"
+    r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
+    re.IGNORECASE,
+)
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
 _SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
 LOSSES = frozenset({Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS})
 _JUDGED = LOSSES | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
 
 
-class LinePair(NamedTuple):
-    """A pair, and the line it stands in with what stood before its words."""
+class Source(NamedTuple):
+    """Where a number stands: the line, who printed it ("" unknown), Unix seconds (NaN unknown), its words."""
 
-    pair: Pair
     line: Line
-    prefix: Prefix
+    who: str
+    time: float
+    at: int = 0
+
+    @classmethod
+    def of(cls, line: Line) -> Source:
+        who, at = begin(line.text)
+        return cls(line, who, time_in(line.text[:at]), at)
+
+    @property
+    def words(self) -> str:
+        return self.line.text[self.at :].strip()
 
 
 class Record:
-    """Pairs that were told together, in one line or in a block of lines. ``text`` is that of the line.
+    """Numbers that were told together, in one line or in a block of lines, each from its source.
 
     ``shape`` is what records of one kind have in common, ``counters`` is what counts steps in it, from the
     best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
     """
 
-    def __init__(self, line_pairs: Sequence[LinePair], text: str = "", *, open: bool = False) -> None:
-        self.line_pairs, self.open = line_pairs, open
-        self.pairs = [item.pair for item in line_pairs]
-        self.shape = tuple(pair.name for pair in self.pairs)
-        at = _epoch_at(self.shape)
-        self.epoch = self.pairs[at] if at >= 0 else None
-        ranked = [(rank, pair) for pair in self.pairs if (rank := rank_of(pair)) is not None]
-        self.counters = sorted(ranked, key=itemgetter(0)) if len(ranked) > 1 else ranked
-        metric = next((pair.name for pair in self.pairs if not counts(pair)), "")
-        before = text.find(metric) if metric else -1  # what stands behind a metric is said of another one
-        self.evaluation = _evaluation(text[:before] if before > 0 else text) if line_pairs else ""
+    def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
+        form, values, ends, *_ = reading
+        self.form, self.values, self.ends, self.sources, self.open = form, values, ends, sources, open
+        self.shape, self.evaluation = form.names, form.evaluation
+        epoch = form.epoch
+        self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
+        self.counters = [
+            (rank, Pair(name, value, ends.get(i, 0)))
+            for rank, i, name in form.ranked
+            if 0 <= (value := values[i]) < 2.0**63 and value == value // 1
+        ]
 
-    def values(self, counter: str, phases: bool) -> dict[str, LinePair]:
-        """What it tells but the counter, by its name; of equal names the first is meant.
+    @property
+    def pairs(self) -> list[Pair]:
+        """All pairs, in their order."""
+        told = zip(self.shape, self.values, strict=True)
+        return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(told)]
+
+    def places(self, counter: str, phases: bool) -> Mapping[str, int]:
+        """The places of what it tells but the counter, by name; of equal names the first is meant.
 
         Where ``phases`` are told apart, what was measured in an evaluation says so in its name.
         """
-        named = {item.pair.name: item for item in reversed(self.line_pairs)}
-        named = {name: named[name] for name in self.shape if name not in (counter, "progress")}
+        named = self.form.kept.get(counter)
+        if named is None:
+            names = (name for name in dict.fromkeys(self.shape) if name not in (counter, "progress"))
+            named = self.form.kept[counter] = {name: self.shape.index(name) for name in names}
         word = self.evaluation if phases else ""
         if not word:
             return named
         # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
         by_name = any(map(names_an_evaluation, named))
         return {
-            name if own or role_of(name) in OF_BOTH else f"{word}/{name}": item
-            for name, item in named.items()
-            if not counts(item.pair)
+            name if own or role_of(name) in OF_BOTH else f"{word}/{name}": at
+            for name, at in named.items()
+            if not counts(Pair(name, self.values[at]))
             for own in [names_an_evaluation(name) or (by_name and not is_judged(name))]
         }
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
-        """The numbers of `values`."""
-        self._items = self.values(counter, phases)
-        return {name: item.pair.value for name, item in self._items.items()}
+        """The numbers of `places`."""
+        self._places, values = self.places(counter, phases), self.values
+        return {name: values[at] for name, at in self._places.items()}
 
-    def by_line(self, numbers: Mapping[str, float]) -> Iterator[tuple[Line, float, str, Mapping[str, float]]]:
-        """Each line with its clock, its rank, and what of these ``numbers`` stands in it."""
-        lines: dict[int, dict[str, LinePair]] = {}
-        for name in numbers:
-            lines.setdefault(self._items[name].line.number, {})[name] = self._items[name]
-        for items in lines.values():
-            first = next(iter(items.values()))
-            yield first.line, first.prefix.time, first.prefix.who, {name: numbers[name] for name in items}
-
-    @property
-    def lines(self) -> list[Line]:
-        """The lines in which something was told."""
-        return list({item.line.number: item.line for item in self.line_pairs}.values())
+    def by_line(self, numbers: Mapping[str, float]) -> Iterator[tuple[Source, Mapping[str, float]]]:
+        """Each source, and what of these ``numbers`` stands in its line."""
+        if not self.is_block:
+            yield self.sources[0], numbers
+            return
+        for name, value in numbers.items():
+            yield self.sources[self._places[name]], {name: value}
 
     @property
     def is_block(self) -> bool:
-        return len({item.line.number for item in self.line_pairs}) > 1
+        return len(self.sources) > 1
 
     @property
     def tells_training(self) -> bool:
@@ -134,56 +153,26 @@ class Record:
         return any(is_judged(name) and not (only_a_bar and role_of(name) in _SCORES) for name in self.shape)
 
 
-class ShapedRecord(Record):
-    """A record whose line was read by its shape: as any other, but only what is asked for is made."""
+@lru_cache(maxsize=4096)
+def _form(names: tuple[str, ...], words: tuple[str, str]) -> Form:
+    ranks = ((_rank_of_name(name), i, name) for i, name in enumerate(names))
+    ranked = [(rank, i, name) for rank, i, name in ranks if rank is not None]
+    lasts = ["epoch" if _last_word(name) in _EPOCHS else _last_word(name) for name in names]
+    outer = ("epoch", "episode")[: 1 + (len(ranked) > 1)]  # of episodes, in which other names count steps
+    epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
+    return Form(names, words, epoch, sorted(ranked, key=itemgetter(0)))
 
-    is_block, open = False, False
 
-    def __init__(self, line: Line, reading: Reading) -> None:
-        form, values, ends, self._time = reading
-        self._line, self._form, self._values, self._ends = line, form, values, ends
-        self.shape, self.evaluation = form.names, form.told.evaluation
-        epoch, ranked = form.told.epoch, form.told.ranked
-        self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
-        self.counters = [
-            (rank, Pair(name, value, ends.get(i, 0)))
-            for rank, i, name in ranked
-            if 0 <= (value := values[i]) < 2.0**63 and value == value // 1
-        ]
-
-    @property
-    def pairs(self) -> list[Pair]:  # type: ignore[override]
-        """All pairs, in their order."""
-        told = zip(self.shape, self._values, strict=True)
-        return [Pair(name, value, self._ends.get(i, 0)) for i, (name, value) in enumerate(told)]
-
-    @property
-    def line_pairs(self) -> list[LinePair]:  # type: ignore[override]
-        """All pairs with their line."""
-        told = self._form.told
-        prefix = Prefix(self._line.text[told.at :].strip(), told.who, self._time)
-        return [LinePair(pair, self._line, prefix) for pair in self.pairs]
-
-    def numbers(self, counter: str, phases: bool) -> dict[str, float]:
-        """As `Record.numbers`."""
-        if phases and self.evaluation:
-            return super().numbers(counter, phases)
-        kept = self._form.kept.get(counter)
-        if kept is None:
-            names = [name for name in dict.fromkeys(self.shape) if name not in (counter, "progress")]
-            kept = self._form.kept[counter] = [(name, self.shape.index(name)) for name in names]
-        values = self._values
-        return {name: values[i] for name, i in kept}
-
-    def by_line(self, numbers: Mapping[str, float]) -> Iterator[tuple[Line, float, str, Mapping[str, float]]]:
-        """As `Record.by_line`."""
-        if numbers:
-            yield self._line, self._time, self._form.told.who, numbers
-
-    @property
-    def lines(self) -> list[Line]:
-        """The one line, if something was told in it."""
-        return [self._line]
+def _reading(named: Sequence[Pair], text: str = "") -> Reading:
+    """Pairs that were told together, in a line of this text."""
+    names = tuple(pair.name for pair in named)
+    metric = next((pair.name for pair in named if not counts(pair)), "")
+    before = text.find(metric) if metric else -1  # what stands behind a metric is said of another one
+    evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
+    ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
+    checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
+    words = evaluation, (checkpoint.lastgroup or "") if checkpoint else ""
+    return Reading(_form(names, words), [pair.value for pair in named], ends)
 
 
 def _evaluation(text: str) -> str:
@@ -199,15 +188,6 @@ def _evaluation(text: str) -> str:
 def is_judged(name: str) -> bool:
     """Whether trainings are judged by a metric of this name."""
     return "loss" in name.lower() or role_of(name) in _JUDGED
-
-
-@lru_cache(maxsize=4096)
-def _epoch_at(names: tuple[str, ...]) -> int:
-    """The place of what counts epochs, or of episodes in which other names count steps; -1 for none."""
-    words = ["epoch" if _counts_epochs(name) else _last_word(name) for name in names]
-    n_counters = sum(_rank_of_name(name) is not None for name in names)
-    outer = ("epoch", "episode")[: 1 + (n_counters > 1)]
-    return next((words.index(word) for word in outer if word in words), -1)
 
 
 def rank_of(pair: Pair) -> int | None:
@@ -243,7 +223,7 @@ def axis_of(rank: int) -> str:
 
 def counts(pair: Pair) -> bool:
     """Whether a pair counts steps or epochs."""
-    return rank_of(pair) is not None or _counts_epochs(pair.name)
+    return rank_of(pair) is not None or _last_word(pair.name) in _EPOCHS
 
 
 def as_bar(pair: Pair) -> Pair:
@@ -258,10 +238,6 @@ def key_of(pair: Pair) -> str:
     return f"progress/{pair.of}" if pair.name == "progress" else pair.name.lower()
 
 
-def _counts_epochs(name: str) -> bool:
-    return _last_word(name) in _EPOCHS
-
-
 @lru_cache(maxsize=4096)
 def _last_word(name: str) -> str:
     return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
@@ -269,8 +245,9 @@ def _last_word(name: str) -> str:
 
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
-    rb"[A-Za-z_)%\]|][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$|best iteration"
-    rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b|^\| [\w/]+ *\| *\|$",
+    rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
+    rb"|best iteration|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+    rb"|^\| [\w/]+ *\| *\|$",
     re.IGNORECASE,
 )
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
@@ -279,11 +256,17 @@ _BULLET = " \t|>*#•▶:-{'\""
 _SUMMARY = re.compile(r"\bbest iteration is:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
-_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class)\b", re.IGNORECASE)
+_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
+# Vowpal Wabbit's header has two lines, of which this is the second.
+_OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("loss", "last", "counter", "weight", "label", "predict", "features"): (
+        "average loss", "loss since last", "samples", "example weight", "label", "predict", "features",
+    ),
+}  # fmt: skip
 _MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
 
 
@@ -306,7 +289,8 @@ class Table:
         bar = _BAR.search(text) if "%" in text else None
         text = text[: bar.start()] if bar else text
         if names := _header(text):
-            self.names, self._words = names, tuple(text.split())
+            words = tuple(text.split())
+            self.names, self._words = names, words if len(words) > len(names) else names
             return []
         if not self.names:
             return None
@@ -346,6 +330,8 @@ def _header(text: str) -> tuple[str, ...]:
         names = [name.strip() for name in text[2:].split(",")]
     names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
+    if told := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
+        return told
     if not 2 <= len(names) <= _MOST_COLUMNS:
         return ()
     if not all(_COLUMN.fullmatch(name) and number(name) is None for name in names):
@@ -382,12 +368,9 @@ def _cell(name: str, cell: str) -> Pair | None:
     return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
 
 
-_NO_LINE, _NO_PREFIX = Line(0, ""), Prefix("")
-
-
 def may_tell(text: str) -> bool:
     """Whether a line has a place in the log of a training: a known name, a counter or a part of a table."""
-    text = text[:_LONGEST]
+    text = in_english(text[:_LONGEST])
     if _header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
         return True
     return any(is_judged(pair.name) or (counts(pair) and pair.name != "progress") for pair in pairs(text))
@@ -397,77 +380,66 @@ class Gatherer:
     """Gathers the lines of a log, one after the other, into records."""
 
     def __init__(self) -> None:
-        self.block: dict[str, LinePair] = {}
+        self.block: dict[str, tuple[Pair, Source]] = {}
         self._group, self._table, self._skip = "", Table(), False
         self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
         self._judged = False
-        self._shapes = Shapes(self._told)
+        self._shapes = Shapes(self._whole)
 
-    def shaped(self, line: Line) -> ShapedRecord | None:
-        """A line as a record of its shape; None for one that has to be taken with care."""
-        if line.unfinished or self._skip:
-            return None
-        reading = self._shapes.reading(line.text.encode())
-        if reading is None:
+    def alone(self, line: Line) -> Record | None:
+        """A line as a record of its own; None where its meaning depends on those before it."""
+        told = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
+        if told is None:
             return None
         if not self._judged:
-            self._judged = any(map(is_judged, reading.form.names))
-        return ShapedRecord(line, reading)
+            self._judged = any(map(is_judged, told.form.names))
+        return Record(told, (Source(line, told.who, told.time, told.at),))
 
-    def _told(self, text: str) -> Told | None:
+    def _whole(self, text: str) -> Reading | None:
         """What a line tells that is a record of its own wherever it stands; None for any other."""
         who, at = begin(text)
-        words = text[at:].strip()[:_LONGEST]
+        words = in_english(text[at:].strip()[:_LONGEST])
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
             return None
-        named = [as_bar(pair) for pair in pairs(words)]
-        alone = len(named) == 1 and words.lstrip(_BULLET).startswith(named[0].name)
-        if alone or self._table.would_read(words):
+        named = list(map(as_bar, pairs(words)))
+        if _is_alone(named, words) or self._table.would_read(words):
             return None
-        names = [pair.name for pair in named]
-        ranks = ((_rank_of_name(name), i, name) for i, name in enumerate(names))
-        ranked = sorted(((rank, i, name) for rank, i, name in ranks if rank is not None), key=itemgetter(0))
-        record = Record([LinePair(pair, _NO_LINE, _NO_PREFIX) for pair in named], words)
-        return Told(named, record.evaluation, who, at, _epoch_at(record.shape), ranked)
+        return _reading(named, words)._replace(who=who, at=at, time=time_in(text[:at]))
 
-    def take(self, line: Line, prefix: Prefix) -> Iterator[Record]:
-        """The records that are complete with this line; one without pairs for a line that says nothing."""
-        text = prefix.text[:_LONGEST]
+    def take(self, source: Source) -> Iterator[Record]:
+        """The records that are complete with a line whose meaning depends on those before it."""
+        text = in_english(source.words[:_LONGEST])
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self.end()
-        elif line.unfinished:  # its number may go on
-            yield Record((), text)
         elif self._skip or ("est " in text and _SUMMARY.search(text)):  # what was said before, said again
             self._skip = not self._skip and text.endswith(":")
-            yield Record((), text)
         elif (box := _BOX.fullmatch(text)) and (not box[2] or number(box[2]) is not None):
-            yield from self._boxed(box[1], box[2], line, prefix)
+            yield from self._boxed(box[1], box[2], source)
         else:
             names, row = self._table.names, self._table.read(text)
             if names != self._table.names:
-                self._shapes = Shapes(self._told)
-            named = [as_bar(pair) for pair in pairs(text)] if row is None else row
-            if len(named) == 1 and row is None and text.lstrip(_BULLET).startswith(named[0].name):
-                yield from self._alone(LinePair(named[0], line, prefix))
-            else:
-                if named:
-                    yield from self.end()
-                    self._judged |= any(is_judged(pair.name) for pair in named)
-                items = [LinePair(pair, line, prefix) for pair in named]
-                yield Record(items, text if row is None else "")
+                self._shapes = Shapes(self._whole)
+            named = list(map(as_bar, pairs(text))) if row is None else row
+            if row is None and _is_alone(named, text):
+                yield from self._alone(named[0], source)
+            elif named:
+                yield from self.end()
+                self._judged |= any(is_judged(pair.name) for pair in named)
+                yield Record(_reading(named, text if row is None else ""), (source,))
 
     def end(self, *, of_log: bool = False) -> Iterator[Record]:
         if self.block:
-            yield Record(tuple(self.block.values()), open=of_log)
+            named, sources = zip(*self.block.values(), strict=True)
+            yield Record(_reading(named), sources, open=of_log)
             self.block = {}
 
-    def _boxed(self, name: str, cell: str, line: Line, prefix: Prefix) -> Iterator[Record]:
+    def _boxed(self, name: str, cell: str, source: Source) -> Iterator[Record]:
         value = number(cell)
         if value is None:
             self._group = name if name.endswith("/") else ""
         else:
-            yield from self._alone(LinePair(Pair(self._group + name, value), line, prefix), boxed=True)
+            yield from self._alone(Pair(self._group + name, value), source, boxed=True)
 
     def _begins(self, pair: Pair) -> bool:
         """Whether a counter begins a block, as it did when it was first seen: before any loss or score."""
@@ -476,21 +448,28 @@ class Gatherer:
             return False
         return self._first.setdefault(pair.name, not self._judged)
 
-    def _alone(self, item: LinePair, *, boxed: bool = False) -> Iterator[Record]:
-        if item.pair.name in self.block or (self._begins(item.pair) and not boxed):
+    def _alone(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
+        if pair.name in self.block or (self._begins(pair) and not boxed):
             yield from self.end()
-        self.block[item.pair.name] = item
+        self.block[pair.name] = pair, source
+
+
+def _is_alone(named: Sequence[Pair], text: str) -> bool:
+    """Whether a line is one pair, which then is part of a block of such lines."""
+    alone = len(named) == 1 and text.lstrip(_BULLET).startswith(named[0].name)
+    return alone and not _CHECKPOINT.match(text)
 
 
 def records(lines: Iterable[Line]) -> Iterator[Record]:
     """The records of all lines, in their order."""
     gatherer = Gatherer()
     for line in lines:
-        shaped = gatherer.shaped(line)
-        if shaped is None:
-            yield from gatherer.take(line, line.prefix)
-        elif shaped.shape:
-            if gatherer.block:
-                yield from gatherer.end()
-            yield shaped
+        if line.unfinished:  # its number may go on
+            continue
+        record = gatherer.alone(line)
+        if record is None:
+            yield from gatherer.take(Source.of(line))
+        elif record.shape:
+            yield from gatherer.end() if gatherer.block else ()
+            yield record
     yield from gatherer.end(of_log=True)

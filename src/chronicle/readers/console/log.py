@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,13 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
+from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+from chronicle.readers.console import machine
 from chronicle.readers.console.chunks import Chunk, chunks
-from chronicle.readers.console.machine import Faults
+from chronicle.readers.console.pairs import scalar
 from chronicle.readers.console.prefixes import NAN, Prefix, split, time_in
-from chronicle.readers.text import clean
+from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.text import Faults, clean, from_json
 
-MAX_FAULTS = MAX_EVENTS = MAX_FACTS = 1000
+MAX_EVENTS = MAX_FACTS = 1000
+SETTING = rb" \.{3,} "  # finds a line that may hold a setting, as Megatron and DeepSpeed print all of theirs
+_ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
 _IN_STEP = 4  # records by which ranks run ahead of each other
 _AT_ONCE = 512  # lines that are searched for words of faults together
 
@@ -82,18 +87,16 @@ class Log:
         self.time = NAN
         self.truncated, self.n_lines = False, 0
         self.axis = "step"
-        self.facts: dict[str, Any] = {}
+        self.facts, self._settings = dict[str, Any](), dict[str, Any]()
         self.events: list[dict[str, Any]] = []
-        self.machine = Faults(path)
+        self.machine = machine.Faults(path)
         self.told_lines, self.looked_at = array("q"), array("q")
         self._watched = _WATCHING.get()
         if self._watched is not None:
             self._watched.append(self)
-        self._launches: list[tuple[int, dict[str, Any]]] = [
-            (0, {})
-        ]  # first row of each, and facts of its own
-        self._unusable: dict[str, Fault] = {}
-        self._strange: dict[str, Fault] = {}
+        self._launches = [(0, dict[str, Any]())]  # first row of each, and facts of its own
+        self._faults, self._places = Faults(path), dict[str, int]()
+        self._strange: dict[str, tuple[int, int]] = {}  # the first line of a field, and how many there are
         self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
@@ -139,26 +142,14 @@ class Log:
                     self.machine.look(number, text_of(raw), step=self.step, time=self.time)
 
     def add(
-        self,
-        line: Line,
-        step: int,
-        values: Mapping[str, float],
-        *,
-        time: float | None = None,
-        who: str = "",
-        whole: bool = False,
+        self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
     ) -> bool:
         """One record; True where it is kept.
 
-        A line without its end is left out, unless ``whole`` says that nothing of it can be missing. ``time``
-        is that of the first clock in the line unless given. Ranks (``who``) that repeat what another one has
-        just said of a step are left out.
+        A line without its end is left out. ``time`` is that of the first clock in the line unless given.
+        Ranks (``who``) that repeat what another one has just said of a step are left out.
         """
-        if line.unfinished:
-            if not whole:
-                return False
-            self.truncated = False
-        if who and self._said(step, frozenset(values), who):
+        if line.unfinished or (who and self._said(step, frozenset(values), who)):
             return False
         time = time_in(line.text) if time is None else time
         try:
@@ -183,6 +174,17 @@ class Log:
             self.looked_at.append(line.number)
         self.machine.look(line.number, line.text, step=self.step, time=self.time)
 
+    def settle(self, settings: Mapping[str, Any]) -> None:
+        """Settings of the program, which become facts as ``config/...``; the first value of a name stays."""
+        for name, value in settings.items():
+            self._settings.setdefault(name, value)
+
+    def is_setting(self, line: Line) -> bool:
+        """Keeps ``name ........ value``; False where a line holds none."""
+        if match := _ARGUMENT.search(line.text):
+            self.settle({match["name"]: scalar(match["value"])})
+        return match is not None
+
     def event(self, line: Line, what: str, **more: Any) -> None:
         """Something that happened at a line: a checkpoint, an evaluation, an overflow (fact "events")."""
         if len(self.events) < MAX_EVENTS:
@@ -194,26 +196,34 @@ class Log:
         if len(self.facts) < MAX_FACTS:
             self.facts.setdefault(clean(name), clean(value) if isinstance(value, str) else value)
 
-    def fault(self, number: int, what: str) -> None:
+    def fault(self, number: int, what: str, count: int = 1) -> None:
         """A line that could not be used. The first of a kind is named, the others are counted."""
-        self._count(self._unusable, what, number, what)
+        at = self._places.setdefault(what, len(self._faults))
+        if at == len(self._faults):
+            self._faults.add(what, line=number)
+            count -= 1
+        if count and at < len(self._faults):
+            self._faults[at] = replace(self._faults[at], count=self._faults[at].count + count)
 
     def strange(self, line: Line, name: str) -> None:
         """A field that holds no number. That is a fault where it holds one in other lines."""
-        self._count(self._strange, name, line.number, f"field {clean(name)!r} is no number; left out")
+        number, count = self._strange.get(name, (line.number, 0))
+        self._strange[name] = number, count + 1
 
-    def _count(self, faults: dict[str, Fault], key: str, number: int, what: str) -> None:
-        if first := faults.get(key):
-            faults[key] = replace(first, count=first.count + 1)
-        elif len(faults) < MAX_FAULTS:
-            faults[key] = Fault(Place(str(self.path), line=number), what)
+    def json(self, line: Line, text: str) -> dict[str, Any]:
+        """The JSON object of a line; {} where it is none, which is a fault of a whole line."""
+        try:
+            record = from_json(text)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict) and not line.unfinished:
+            self.fault(line.number, "record is no JSON; line skipped")
+        return record if isinstance(record, dict) else {}
 
     def listed(self) -> tuple[Fault, ...]:
         """What could not be used, then the faults of machines."""
-        return (
-            *self._unusable.values(),
-            *self.machine.listed(self.rows.times[-1] if self.rows.times else NAN),
-        )
+        near = self.rows.times[-1] if self.rows.times else NAN
+        return (*self._faults.all(), *self.machine.listed(near))
 
     def launch(self, facts: Mapping[str, Any]) -> None:
         """What follows was written by another launch, to the same log: an attempt of its own, with facts that
@@ -224,29 +234,30 @@ class Log:
     def attempts(self) -> list[Attempt]:
         """An attempt a launch, called `log#1`, `log#2` where there are several. What says how the log ends
         belongs to the last. Raises as `attempt`."""
-        begins, more = zip(*self._launches, strict=True)
-        spans = zip(begins, [*begins[1:], len(self.rows)], strict=True)
-        parts = [self.rows.series(keep=True, among=span) for span in spans] if len(begins) > 1 else []
-        whole, named = self.attempt(), list[Attempt]()
-        for part, facts in zip(parts, more, strict=bool(parts)):
-            if part:
-                name, known = f"{whole.name}#{len(named) + 1}", {**whole.facts, **facts}
-                named.append(replace(whole, name=name, series=part, facts=known))
-        if len(named) < 2:
+        spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
+        parts = [self.rows.series(keep=True, among=span) for span in spans] if self._launches[1:] else []
+        told = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
+        whole = self.attempt()
+        if len(told) < 2:
             return [whole]
+        named = [
+            replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
+            for n, (part, facts) in enumerate(told, 1)
+        ]
         return [*(replace(one, faults=(), truncated=False) for one in named[:-1]), named[-1]]
 
-    def attempt(self, *, name: str = "", units: Mapping[str, str] | None = None) -> Attempt:
+    def attempt(self, *, units: Mapping[str, str] | None = None) -> Attempt:
         """All that was read. Raises BadLog where no record holds a number."""
-        for metric, fault in self._strange.items():
-            if metric in self.rows.columns and len(self._unusable) < MAX_FAULTS:
-                self._unusable[metric] = fault
+        for field, (number, count) in self._strange.items():
+            if field in self.rows.columns:
+                self.fault(number, f"field {clean(field)!r} is no number; left out", count)
         series = self.rows.series(units, keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
-        facts = {**self.machine.facts, **self.facts, **({"events": self.events} if self.events else {})}
-        sources, name = (str(self.path),), name or self.path.name
-        return Attempt(name, sources, series, facts, self.listed(), self.truncated, self.axis)
+        facts = {**self.machine.facts, **self.facts, **config_facts(self._settings)}
+        facts |= {"events": self.events} if self.events else {}
+        sources = (str(self.path),)
+        return Attempt(self.path.name, sources, series, facts, self.listed(), self.truncated, self.axis)
 
 
 def text_of(raw: bytes) -> str:

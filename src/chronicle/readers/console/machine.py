@@ -50,7 +50,7 @@ def _pattern(texts: Iterable[str]) -> re.Pattern[str]:
 KINDS: Mapping[str, str] = _TABLE["kinds"]
 XIDS = {int(number): meaning for number, meaning in _TABLE["xids"].items()}
 ROWS = tuple(
-    Row(row["kind"], tuple(row["words"]), _pattern(row["patterns"]), row.get("what", "{line}"))
+    Row(row["kind"], tuple(row["words"]), _pattern(row.get("patterns", ["."])), row.get("what", "{line}"))
     for row in _TABLE["rows"]
 )
 
@@ -162,8 +162,7 @@ class Faults:
     def __init__(self, path: Path) -> None:
         self.path, self.facts = path, dict[str, str]()
         self._listed: list[Fault] = []
-        self._latest: dict[tuple[str, str, str], int] = {}
-        self._lines: list[int] = []
+        self._latest: dict[tuple[str, str, str], tuple[int, int]] = {}  # index and line of what was told last
         self._open: set[str] = set()
         self._before: deque[str] = deque(maxlen=_LINES_BEFORE)
         self._booted, self._dated, self._more = math.nan, math.nan, 0
@@ -219,18 +218,16 @@ class Faults:
 
     def _add(self, number: int, fault: Fault) -> None:
         key = (fault.kind, fault.host, fault.what)
-        if (at := self._latest.get(key)) is not None:
-            apart = fault.at_time - self._listed[at].at_time
-            if number - self._lines[at] <= _SAME_LINES if math.isnan(apart) else abs(apart) <= _SAME_S:
-                self._listed[at] = replace(self._listed[at], count=self._listed[at].count + 1)
-                self._lines[at] = number
-                return
-        if len(self._listed) >= MOST_FAULTS:
+        at, line = self._latest.get(key, (-1, 0))
+        apart = fault.at_time - self._listed[at].at_time if at >= 0 else math.inf
+        if number - line <= _SAME_LINES if math.isnan(apart) else abs(apart) <= _SAME_S:
+            self._listed[at] = replace(self._listed[at], count=self._listed[at].count + 1)
+            self._latest[key] = at, number
+        elif len(self._listed) < MOST_FAULTS:
+            self._latest[key] = len(self._listed), number
+            self._listed.append(fault)
+        else:
             self._more += 1
-            return
-        self._latest[key] = len(self._listed)
-        self._listed.append(fault)
-        self._lines.append(number)
 
     def _of_traceback(self, line: str) -> Fault | None:
         """The fault of the last line of a traceback; each rank prints its own, told apart by the prefix."""

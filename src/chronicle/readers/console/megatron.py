@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from chronicle.model import Attempt, Floats, Steps
 from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.chunks import Chunk
-from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.pairs import ARGUMENT, argument
+from chronicle.readers.console.log import SETTING, Line, Log
 from chronicle.readers.console.prefixes import time_in
-from chronicle.readers.hyperparameters import Scalar, config_facts
 
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -31,7 +29,7 @@ MARKS = (rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|",)
 
 _LINE = re.compile(
     rb"iteration +\d+ */ *\d+ *\||(?:validation|test) loss at |world size: \d|training is done\]"
-    rb"|successfully (?:sav|load)ed checkpoint|" + ARGUMENT
+    rb"|successfully (?:sav|load)ed checkpoint|" + SETTING
 )
 _RECORD = re.compile(r"iteration +(?P<step>\d{1,20}) */ *\d+ *\|")
 _EVALUATION = re.compile(
@@ -51,12 +49,11 @@ _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog: it holds no number."""
-    log, arguments, templates = Log(path), dict[str, Scalar](), list[Template]()
+    log, templates = Log(path), list[Template]()
     for chunk in log.chunks():
         for line in _others(log, chunk, templates):
-            if not (_record(log, line) or _evaluation(log, line) or _fact(log, line, arguments)):
+            if not (_record(log, line) or _evaluation(log, line) or _fact(log, line)):
                 log.look(line)
-    log.facts |= config_facts(arguments)
     _name_missing_losses(log)
     return [log.attempt()]
 
@@ -133,10 +130,10 @@ def _evaluation(log: Log, line: Line) -> bool:
     return True
 
 
-def _fact(log: Log, line: Line, arguments: dict[str, Scalar]) -> bool:
-    if given := argument(line.text):
-        arguments.setdefault(*given)
-    elif match := _CHECKPOINT.search(line.text):
+def _fact(log: Log, line: Line) -> bool:
+    if log.is_setting(line):
+        return True
+    if match := _CHECKPOINT.search(line.text):
         log.event(line, f"checkpoint-{match['what']}ed", checkpoint_step=int(match["step"]))
     elif "world size" in line.text:
         for name, size in _SIZES.findall(line.text):
@@ -168,8 +165,8 @@ _HEAD = re.compile(rb".*?iteration(?P<step> +\d+) */ *\d+ *")
 _CLOCK = re.compile(
     rb"(?<![\d-])\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?P<fraction>[.,]\d{1,9})?(?:Z| ?UTC)?(?! ?[+-]\d\d)"
 )
-_PARTS = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))  # of a clock: year, month, ..., second
-_SECONDS = 19  # characters of a clock to its seconds
+_SECONDS = 19  # characters of a clock to its seconds, of which these are digits
+_DIGITS = np.array([0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18])
 _MOST_FIELDS, _MOST_BYTES = 256, 1 << 14
 
 
@@ -252,8 +249,7 @@ class Template:
         for start, n_decimals in reversed(self.clocks):
             end = start + _SECONDS + bool(n_decimals) + n_decimals
             times = _times(head[start:end])
-            for first, beyond in (*_PARTS, (_SECONDS + 1, _SECONDS + 1 + n_decimals)):
-                fixed[start + first : start + beyond] = False
+            fixed[start + _DIGITS] = fixed[start + _SECONDS + 1 : end] = False
             fits &= ~np.isnan(times)
         return np.where(fits, steps, 0), times, fits & _same(head[fixed], own[fixed].tobytes())
 
@@ -299,21 +295,16 @@ def _same(columns: Bytes, wanted: bytes) -> Mask:
 def _times(columns: Bytes) -> Floats:
     """Unix seconds of clocks in UTC, one a column, with a fraction or without; NaN where it is no date."""
     digits = columns - np.uint8(48)
-    known = np.ones(columns.shape[1], bool)
-    parts = []
-    for start, end in _PARTS:
-        known &= (digits[start:end] <= 9).all(axis=0)
-        parts.append(10.0 ** np.arange(end - start)[::-1] @ digits[start:end].astype(np.float64))
-    year, month, day, hour, minute, second = (part.astype(np.int64) for part in parts)
-    known &= (year > 0) & (month > 0) & (month < 13) & (day > 0) & (hour < 24) & (minute < 60) & (second < 60)
-    months = (year - 1970) * 12 + month - 1
-    days = months.astype("M8[M]").astype("M8[D]") + (day - 1)
-    known &= days.astype("M8[M]").astype(np.int64) == months
-    seconds = days.astype(np.int64) * 86400.0 + hour * 3600 + minute * 60 + second
     decimals = digits[_SECONDS + 1 :]
-    known &= (decimals <= 9).all(axis=0)
-    seconds += 10.0 ** np.arange(len(decimals))[::-1] @ decimals.astype(np.float64) / 10.0 ** len(decimals)
-    return np.where(known, seconds, np.nan)
+    known = (digits[_DIGITS] <= 9).all(axis=0) & (decimals <= 9).all(axis=0) & digits[:4].any(axis=0)
+    cells = np.ascontiguousarray(columns[:_SECONDS].T).view(f"S{_SECONDS}")[:, 0]
+    cells = np.where(known, cells, b"NaT")
+    try:
+        seconds = cells.astype("M8[s]").astype(np.float64)
+    except ValueError:  # one of them is no date: each of the lines is then read with care
+        return np.full(len(cells), np.nan)
+    fraction = 10.0 ** np.arange(len(decimals))[::-1] @ decimals.astype(np.float64) / 10.0 ** len(decimals)
+    return np.where(known, seconds + fraction, np.nan)
 
 
 # Decimal numbers in a buffer of bytes, many at once, each with exactly the value that `float` gives it.
@@ -371,7 +362,10 @@ def _alike(cells: Bytes) -> tuple[Floats, Mask]:
     point = end - n_decimals - has_dot
     digits = cells[:end] - np.uint8(48)
     is_digit = digits <= 9
-    fits, negative = _leading(cells[:point], is_digit[:point])
+    dash = cells[:point] == _DASH  # blanks, a minus or none, and digits stand before the point
+    other = is_digit[:point] | dash
+    fits = (other | (cells[:point] == _BLANK)).all(axis=0) & is_digit[point - 1]
+    fits &= (is_digit[1:point] >= other[:-1]).all(axis=0)  # after a minus or a digit stands a digit
     fits &= is_digit[point + has_dot :].all(axis=0)
     if has_dot:
         fits &= cells[point] == _DOT
@@ -385,25 +379,14 @@ def _alike(cells: Bytes) -> tuple[Floats, Mask]:
     fits &= (mantissas < _EXACT) & (np.abs(tens) <= _MOST_TENS)
     scale = _TENS[np.minimum(np.abs(tens), _MOST_TENS)]
     values = np.where(np.less(tens, 0), mantissas / scale, mantissas * scale)
-    return np.where(negative, -values, values), fits
-
-
-def _leading(cells: Bytes, is_digit: Mask) -> tuple[Mask, Mask]:
-    """Which cells are blanks, a minus or none, and digits, to the end; and which are negative."""
-    dash = cells == _DASH
-    other = is_digit | dash
-    fits = (other | (cells == _BLANK)).all(axis=0) & is_digit[-1]
-    fits &= (is_digit[1:] >= other[:-1]).all(axis=0)  # after a minus or a digit stands a digit
-    return fits, dash.any(axis=0)
+    return np.where(dash.any(axis=0), -values, values), fits
 
 
 def _exponents(cells: Bytes, n_marks: int) -> tuple[Steps, Mask]:
     """Exponents written as ``e-05`` (``n_marks`` 2) or ``e5`` (1), and which cells are written so."""
     digits = cells[n_marks:] - np.uint8(48)
     fits = ((cells[0] | 32) == _E) & (digits <= 9).all(axis=0)
-    exponents = digits[0].astype(np.int64)
-    for digit in digits[1:]:
-        exponents = 10 * exponents + digit
+    exponents = (10.0 ** np.arange(len(digits))[::-1] @ digits.astype(np.float64)).astype(np.int64)
     if n_marks > 1:
         minus = cells[1] == _DASH
         fits &= minus | (cells[1] == _PLUS)

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import clean, from_json
+from chronicle.readers.console.pairs import numbers
+from chronicle.readers.text import clean
 
 NAME = "mlperf"
 MARKS = (rb':::MLL(?:OG)? (?:\{"|\d{9,11}\.\d+ \w+: \{)',)
@@ -44,48 +44,35 @@ _SERIES_KEYS = (
 _ENDS = {"success": "finished", "aborted": "aborted"}
 
 
-@dataclass
-class State:
-    """What the records so far say: the counter of steps, the step that this run reached, and what a block
-    began with."""
+class Told(NamedTuple):
+    """A record: its key ("" where it is none), what it says, and when in Unix seconds (NaN unknown)."""
 
-    counter: str = ""
-    reached: int | None = None
-    before: set[tuple[int | None, str, float]] = field(default_factory=set)  # what the last record said
-    began: set[int] = field(default_factory=set)
-    parameters: dict[str, Any] = field(default_factory=dict)
-    waiting: list[tuple[Line, dict[str, float], float]] = field(default_factory=list)  # for the first step
+    line: Line
+    key: str
+    value: Any
+    metadata: dict[str, Any]
+    time: float
+
+    @classmethod
+    def of(cls, log: Log, line: Line) -> Told:
+        old = _OLD.search(line.text)
+        match = old or _NEW.search(line.text)
+        record = log.json(line, match["json"] if match else "")
+        if old and record:
+            record = {"time_ms": float(old["time"]) * 1000} | record | {"key": old["key"]}
+        metadata, time_ms = record.get("metadata"), number(str(record.get("time_ms")))
+        metadata = metadata if isinstance(metadata, dict) else {}
+        return cls(
+            line, str(record.get("key", "")), record.get("value"), metadata, (time_ms or math.nan) / 1000
+        )
 
 
 def read(path: Path) -> list[Attempt]:
     """One attempt. Hyperparameters, seed and status are facts. Raises BadLog where no step has a number."""
-    log, state = Log(path), State(_counter(path))
-    log.axis = _COUNTERS[state.counter]
-    for line in log.lines(_LINE):
-        key, record = _record(log, line)
-        metadata = record.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
-        seconds = number(str(record.get("time_ms"))) or math.nan
-        if key in _SERIES_KEYS:
-            _point(log, line, state, key, record.get("value"), metadata, seconds / 1000)
-        elif key == "run_start":
-            state.reached, state.began = None, set()
-            log.facts.pop("ended", None)
-        elif key == "block_start":
-            state.began = {int(v) for name in _BEGINS if (v := _whole(metadata.get(name))) is not None}
-        elif key:
-            _fact(log, line, state, key, record.get("value"), metadata)
-    log.facts |= config_facts(state.parameters)
-    benchmark = str(log.facts.get("benchmark", ""))
-    log.axis = _COUNTED.get(benchmark, log.axis)
-    attempt = log.attempt()
-    role = Role.VALIDATION_LOSS if benchmark in LOSSES else Role.VALIDATION_SCORE
-    directed = {
-        name: replace(series, role=role, unit=LOSSES.get(benchmark))
-        for name, series in attempt.series.items()
-        if name.startswith("eval_accuracy")
-    }
-    return [replace(attempt, series={**attempt.series, **directed})]
+    training = _Training(path)
+    for line in training.log.lines(_LINE):
+        training.take(Told.of(training.log, line))
+    return [training.attempt()]
 
 
 def _counter(path: Path) -> str:
@@ -94,54 +81,74 @@ def _counter(path: Path) -> str:
     best = rank[-1]
     for line in scan.lines(_LINE):
         if any(f'"{key}"' in line.text or f" {key}: " in line.text for key in _SERIES_KEYS):
-            metadata = _record(scan, line)[1].get("metadata")
-            names = [n for n in rank if isinstance(metadata, dict) and _whole(metadata.get(n)) is not None]
-            best = min([best, *names], key=rank.index)
+            metadata = Told.of(scan, line).metadata
+            best = min([best, *(n for n in rank if _whole(metadata.get(n)) is not None)], key=rank.index)
             if best == rank[0]:
                 break
     return best
 
 
-def _record(log: Log, line: Line) -> tuple[str, dict[str, Any]]:
-    """Key and content of a record; "" where it is none."""
-    old = _OLD.search(line.text)
-    match = old or _NEW.search(line.text)
-    try:
-        record = from_json(match["json"]) if match else None
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict):
-        if not line.unfinished:
-            log.fault(line.number, "record is no JSON; line skipped")
-        return "", {}
-    if old:
-        record.setdefault("time_ms", float(old["time"]) * 1000)
-    return (old["key"] if old else str(record.get("key", ""))), record
+class _Training:
+    """What the records so far say: the step that this run reached, and what a block began with."""
 
+    def __init__(self, path: Path) -> None:
+        self.log, self._counter = Log(path), _counter(path)
+        self._reached: int | None = None
+        self._before = set[tuple[int | None, str, float]]()  # what the last record said
+        self._began = set[int]()
+        self._waiting: list[tuple[Line, dict[str, float], float]] = []  # for the first step
 
-def _point(
-    log: Log, line: Line, state: State, key: str, value: Any, metadata: dict[str, Any], seconds: float
-) -> None:
-    values = dict(_values(key, value))
-    step = _whole(metadata.get(state.counter))
-    if step is not None and state.reached is not None and step < state.reached:
-        if step in state.began:
-            values = {f"block/{name}": one for name, one in values.items()}
-        step = None  # it counts something else, as the steps of an evaluation
-    if "ended" in log.facts:  # the run is summed up
-        for name, one in values.items():
-            log.fact(f"summary/{name}", one)
-        return
-    step = state.reached = state.reached if step is None else step
-    if "lr" in metadata and isinstance(metadata["lr"], int | float):
-        values["lr"] = float(metadata["lr"])
-    new = {name: value for name, value in values.items() if (step, name, value) not in state.before}
-    state.before = {(step, name, value) for name, value in values.items()}
-    state.waiting += [(line, new, seconds)] if new else []
-    if step is not None:
-        for waiting, said, time in state.waiting:
-            log.add(waiting, step, said, time=time)
-        state.waiting.clear()
+    def take(self, told: Told) -> None:
+        if told.key in _SERIES_KEYS:
+            self._point(told)
+        elif told.key == "run_start":
+            self._reached, self._began = None, set()
+            self.log.facts.pop("ended", None)
+        elif told.key == "block_start":
+            self._began = {int(v) for name in _BEGINS if (v := _whole(told.metadata.get(name))) is not None}
+        elif told.key == "run_stop":
+            status = clean(str(told.metadata.get("status", "")))
+            self.log.facts["ended"] = _ENDS.get(status, status)
+            self.log.event(told.line, told.key, status=status)
+        elif told.key in _FACTS:
+            self.log.fact(_FACTS[told.key], told.value)
+        elif told.key and _is_scalar(told.value) and not told.key.startswith("submission"):
+            self.log.settle({told.key: told.value})
+
+    def _point(self, told: Told) -> None:
+        values, reached = _values(told.key, told.value), self._reached
+        step = _whole(told.metadata.get(self._counter))
+        if step is not None and reached is not None and step < reached:
+            if step in self._began:
+                values = {f"block/{name}": one for name, one in values.items()}
+            step = None  # it counts something else, as the steps of an evaluation
+        if "ended" in self.log.facts:  # the run is summed up
+            for name, one in values.items():
+                self.log.fact(f"summary/{name}", one)
+            return
+        step = self._reached = reached if step is None else step
+        if isinstance(rate := told.metadata.get("lr"), int | float):
+            values["lr"] = float(rate)
+        new = {name: value for name, value in values.items() if (step, name, value) not in self._before}
+        self._before = {(step, name, value) for name, value in values.items()}
+        self._waiting += [(told.line, new, told.time)] if new else []
+        if step is not None:
+            for waiting, said, time in self._waiting:
+                self.log.add(waiting, step, said, time=time)
+            self._waiting.clear()
+
+    def attempt(self) -> Attempt:
+        log = self.log
+        benchmark = str(log.facts.get("benchmark", ""))
+        log.axis = _COUNTED.get(benchmark, _COUNTERS[self._counter])
+        attempt = log.attempt()
+        role = Role.VALIDATION_LOSS if benchmark in LOSSES else Role.VALIDATION_SCORE
+        directed = {
+            name: replace(series, role=role, unit=LOSSES.get(benchmark))
+            for name, series in attempt.series.items()
+            if name.startswith("eval_accuracy")
+        }
+        return replace(attempt, series={**attempt.series, **directed})
 
 
 def _values(key: str, value: Any) -> dict[str, float]:
@@ -151,8 +158,10 @@ def _values(key: str, value: Any) -> dict[str, float]:
         cells = {f"{prefix}{clean(str(name))}": cell for name, cell in value.items()}
     else:
         cells = {key: value}
-    read = ((name, number(str(cell))) for name, cell in cells.items() if _is_scalar(cell))
-    return {name: one for name, one in read if one is not None and name not in _COUNTERS}
+    scalars = (
+        (name, str(cell)) for name, cell in cells.items() if _is_scalar(cell) and name not in _COUNTERS
+    )
+    return numbers(scalars, number)
 
 
 def _is_scalar(value: Any) -> bool:
@@ -164,14 +173,3 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return int(value) if value == value // 1 and abs(value) < 2**63 else None
-
-
-def _fact(log: Log, line: Line, state: State, key: str, value: Any, metadata: dict[str, Any]) -> None:
-    if key == "run_stop":
-        status = str(metadata.get("status", ""))
-        log.facts["ended"] = _ENDS.get(status, clean(status))
-        log.event(line, key, status=clean(status))
-    elif key in _FACTS:
-        log.fact(_FACTS[key], value)
-    elif _is_scalar(value) and not key.startswith("submission"):
-        state.parameters.setdefault(key, value)

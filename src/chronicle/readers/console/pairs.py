@@ -16,9 +16,7 @@ from chronicle.readers.columns import number
 from chronicle.readers.hyperparameters import Scalar
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
-ARGUMENT = rb" \.{3,} "  # finds a line that may hold an argument of a program
-_ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
-_TRUTHS = {"True": True, "False": False}
+_TRUTHS = {"True": True, "False": False, "None": None}
 
 
 def comma_number(text: str) -> float | None:
@@ -34,15 +32,32 @@ def numbers(
     return {name: value for name, value in read if value is not None}
 
 
-def argument(text: str) -> tuple[str, Scalar] | None:
-    """Name and value of ``name ........ value``; None where a line holds none, or its value is None."""
-    match = _ARGUMENT.search(text)
-    if match is None or (cell := match["value"].strip()) == "None":
-        return None
-    value = number(cell)
+def scalar(text: str) -> Scalar | None:
+    """The number, the truth or the text of a setting; None for what is none."""
+    text = text.strip()
+    value = number(text)
     if value is None:
-        return match["name"], _TRUTHS.get(cell, cell)
-    return match["name"], int(value) if re.fullmatch(r"[+-]?\d{1,15}", cell) else value
+        return _TRUTHS.get(text, text)
+    return int(value) if re.fullmatch(r"[+-]?\d{1,15}", text) else value
+
+
+_SETTING = re.compile(
+    r"""["']?\b([A-Za-z_][\w.-]{0,80})(?:\s?=\s?|["']\s?:\s?)"""
+    r"""("[^"]{0,300}"|'[^']{0,300}'|[^\s,;:()"'{}\[\]]{1,300}+(?!\())"""
+)
+
+
+def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
+    """What a program says of its arguments, as ``lr=3e-4 data=c4``, ``Namespace(lr=0.1)`` or ``{'lr': 0.1}``.
+
+    A line of which this is not all holds none, unless they may stand ``anywhere`` in it.
+    """
+    text = text[:_LONGEST_SETTINGS]
+    found = _SETTING.findall(text)
+    if len(found) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
+        return {}
+    read = ((name, scalar(value.strip("'\""))) for name, value in found)
+    return {name: value for name, value in read if value is not None}
 
 
 _NUMBER = (
@@ -65,9 +80,14 @@ _PAIR = re.compile(
     (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) ) (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
+# A number as NumPy, PyTorch and JAX print their own.
+_WRAPPED = re.compile(
+    rf"\b(?:(?:np|numpy)\.float\d+|tensor|Array)\(({_NUMBER})\.?(?:, (?:[^()]|\(\)){{0,120}})?\)",
+    re.IGNORECASE,
+)
 _ROUND = re.compile(r"\[(\d{1,15})(?:\]\s| \| )")  # of gradient boosting; of gpt-2-simple with a clock
 _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[\]]{0,400})\]")
-_LONGEST = 1000  # characters of a line
+_LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line
 # "loss is 2.5" names a loss; a number behind one of the others belongs to no name.
 _COPULA = {"is", "was", "are", "equals"}
 _PREPOSITIONS = frozenset(
@@ -93,13 +113,14 @@ class Pair(NamedTuple):
 def pairs(text: str) -> list[Pair]:
     """All pairs of a line in their order; numbers without a name are left out, but for progress."""
     named, nobody = list[Pair](), -1
-    text = reworded(text[:_LONGEST])
+    text = _WRAPPED.sub(r"\1", reworded(text[:_LONGEST]))
     if round_ := _ROUND.match(text):
         named.append(Pair("progress", float(round_[1])))
     for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text):
         name, value = _name(match["name"] or ""), number(match["value"].replace(",", ""))
         if match["name"] and (not name or match.start() == nobody):
-            nobody = match.end() + 1  # the word that follows is the unit of a number without a name
+            told = text[match.end("name") : match.start("value")]  # if no sign parts them, the word that
+            nobody = -1 if ":" in told or "=" in told else match.end() + 1  # follows is the number's unit
         elif value is not None and (name or match["of"]):
             named.append(Pair(name or "progress", value, int(match["of"] or 0)))
     return named
@@ -145,7 +166,10 @@ _WORDINGS = tuple(
         # Caffe: the outputs of the net beside the smoothed loss
         ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
         # CatBoost
-        ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn: "),
+        ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
+        ("\ttest: ", r"\ttest: ", "\ttest loss = "),
+        # Flax's language models
+        ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
         # NCRF++: a share and its value
         ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
         # Deeplearning4j, whose score is the value of the loss
@@ -175,6 +199,41 @@ _WORDINGS = tuple(
         (": [", r"\b(Test|Valid|Validation|Eval): \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
     )
 )
+# What a trainer prints in other languages, and the word of it that all names are known by.
+_WORDS_OF_OTHERS = {
+    "epoch": "Epoche époque época epoca эпоха エポック 에포크 에폭 轮次 轮 周期",
+    "step": "Schritt étape paso passo шаг ステップ 스텝 步数 步",
+    "iteration": "itération iteración iterazione итерация 反復 迭代次数 迭代",
+    "loss": "verlust perte pérdida perda perdita потери 損失 손실 损失",
+    "accuracy": "genauigkeit précision exactitud acurácia accuratezza точность 正解率 정확도 准确率 精度",
+    "learning rate": "Lernrate 学習率 학습률 学习率",
+    "train": "Trainings entraînement entrenamiento treino addestramento обучение 訓練 훈련 训练",
+    "validation": "Validierungs validación validação validazione валидация 検証 검증 验证",
+    "test": "prueba 测试",
+}
+_IN_ENGLISH = {word: name for name, words in _WORDS_OF_OTHERS.items() for word in words.lower().split()}
+_OTHERS = re.compile(
+    rf"(?:(?<![A-Za-z])|(?<=ings)|(?<=ungs))(?:{'|'.join(sorted(_IN_ENGLISH, key=len, reverse=True))})",
+    re.IGNORECASE,
+)
+_NTH = re.compile(r"第\s?(\d+(?:\s?/\s?\d+)?)\s?[个次]?\s?(epoch|step|iteration)", re.IGNORECASE)
+_OF = re.compile(r"\b(loss|accuracy) (?:de |di |da |d['’] ?|на )(?:la )?(\w+)")
+_WIDE = str.maketrans("：，＝（）", ":,=()")
+
+
+def in_english(text: str) -> str:
+    """The line with the words of training in English, where it has them in another language.
+
+    >>> in_english("第3轮 训练损失：0.5")
+    'epoch 3 train loss:0.5'
+    """
+    if not _OTHERS.search(text):
+        return text
+    text = _OTHERS.sub(lambda match: f" {_IN_ENGLISH[match[0].lower()]} ", text.translate(_WIDE))
+    text = _OF.sub(r"\2 \1", _NTH.sub(r"\2 \1", re.sub(r"(?<= ) +|^ +", "", text)))
+    return re.sub(r" +(?=[:=,]|$)", "", text)
+
+
 _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
 _LEVANTER = re.compile(r"Progress on:(?P<what>\w+) (?P<n>[\d.]{1,12})(?P<unit>[kM]?)it/\S+ .*postfix:")
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -80,14 +79,14 @@ def begin(line: str) -> tuple[str, int]:
 
 def time_in(line: str) -> float:
     """Unix seconds of the clock that a line begins with; NaN without one, or without its year."""
-    start = line[:_HEAD]
-    time = NAN if _SINCE_BOOT.match(start) else _clock(start)
+    time = _seconds(_clock(line[:_HEAD]))
     return time if has_year(time) else NAN
 
 
-def _clock(start: str) -> float:
-    match = next((match for form in _CLOCKS if (match := form.search(start))), None)
-    return _seconds(match.groupdict()) if match else NAN
+def _clock(start: str) -> re.Match[str] | None:
+    if _SINCE_BOOT.match(start):
+        return None
+    return next((match for form in _CLOCKS if (match := form.search(start))), None)
 
 
 def seconds_in(line: str) -> tuple[int, ...] | None:
@@ -95,8 +94,7 @@ def seconds_in(line: str) -> tuple[int, ...] | None:
 
     () where there is no clock, None for one of another zone than UTC, or without its year.
     """
-    start = line[:_HEAD]
-    match = next((match for form in _CLOCKS if (match := form.search(start))), None)
+    match = _clock(line[:_HEAD])
     if match is None:
         return ()
     if not math.isfinite(time_in(line)) or (match.groupdict().get("z") or "Z") not in ("Z", "UTC"):
@@ -110,9 +108,7 @@ _HEAD = 120  # characters at the start of a line that may hold its clock
 
 _CLOCK = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
 _ISO = re.compile(
-    r"(?<![\d-])(?P<Y>\d{4})[-/](?P<M>\d\d)[-/](?P<D>\d\d)[T, ]"
-    + _CLOCK
-    + r" ?(?P<z>Z|UTC|[+-]\d\d:?\d\d\b)?"
+    rf"(?<![\d-])(?P<Y>\d{{4}})[-/](?P<M>\d\d)[-/](?P<D>\d\d)[T, ]{_CLOCK} ?(?P<z>Z|UTC|[+-]\d\d:?\d\d\b)?"
 )
 _KERNEL = re.compile(
     r"\[(?:[A-Z][a-z]{2} )?(?P<b>[A-Z][a-z]{2})\s+(?P<D>\d{1,2}) " + _CLOCK + r" (?P<Y>\d{4})\]"
@@ -148,17 +144,15 @@ class Stamp(NamedTuple):
 def stamp(line: str) -> Stamp:
     """The stamp of a line; only its first 120 characters are looked at."""
     start = line[:_HEAD]
-    boot = _SINCE_BOOT.match(start)
-    match = None if boot else next((m for form in _CLOCKS if (m := form.search(start))), None)
-    groups = match.groupdict() if match else {}
-    host = groups.get("host") or next((m["host"] for form in _HOSTS if (m := form.match(start))), "")
-    return Stamp(_seconds(groups), host, float(boot["boot"]) if boot else math.nan)
+    boot, match = _SINCE_BOOT.match(start), _clock(start)
+    host = match.groupdict().get("host") if match else ""
+    host = host or next((m["host"] for form in _HOSTS if (m := form.match(start))), "")
+    return Stamp(_seconds(match), host, float(boot["boot"]) if boot else math.nan)
 
 
 def moment(text: str) -> float:
     """Unix seconds of an ISO 8601 time somewhere in a text, NaN without one."""
-    match = _ISO.search(text)
-    return _seconds(match.groupdict()) if match else math.nan
+    return _seconds(_ISO.search(text))
 
 
 def boot_time(line: str) -> float:
@@ -167,9 +161,10 @@ def boot_time(line: str) -> float:
     return float(match[2]) - float(match[1]) if match else math.nan
 
 
-def _seconds(groups: Mapping[str, str | None]) -> float:
-    if not groups:
+def _seconds(match: re.Match[str] | None) -> float:
+    if match is None:
         return math.nan
+    groups = match.groupdict()
     month = int(groups.get("M") or 0) or _MONTHS.find((groups.get("b") or "?").lower()) // 4 + 1
     day = int(groups["D"] or 0)
     if groups.get("z") is None and month > 12:  # day before month
