@@ -116,7 +116,8 @@ def measured(*command: str) -> Cost:
     start = time.perf_counter()
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE)
     assert process.stdout
-    points, *printed = map(int, process.stdout.read().split())
+    with process.stdout as words:
+        points, *printed = map(int, words.read().split())
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

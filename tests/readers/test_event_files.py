@@ -543,6 +543,21 @@ def test_parts_of_a_file_are_read_as_the_whole(
         assert readings[0] == readings[1], one.name
 
 
+def test_a_record_that_ends_with_the_file_is_found_in_any_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where what stands before it is damaged and ends where a part begins."""
+    *before, last = (frame(payload) for payload in (VERSION, *healthy(6)))
+    content = bytearray(b"".join(before))
+    content[-len(before[-1]) : -len(before[-1]) + 8] = b"\xff" * 8
+    file = tmp_path / "x.tfevents"
+    file.write_bytes(bytes(content) + last)
+    whole = text(events.read(file))
+    for size in range(17, len(content)):
+        monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", size)
+        assert text(events.read(file)) == whole, size
+
+
 NOISE = np.random.default_rng(3).integers(0, 256, 200_000, np.uint8).tobytes()
 HUGE = struct.pack("<Q", 1 << 30)
 NOTHING = {
@@ -577,13 +592,8 @@ def test_what_is_no_record_is_read_in_parts_and_not_kept(
     assert max(sizes) < 4500
 
 
-@pytest.mark.parametrize("ahead", [1, 128])
-def test_tags_of_a_large_file_share_their_steps(
-    ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where it holds more than its first part promised."""
+def test_tags_of_a_large_file_share_their_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 300)
-    monkeypatch.setattr("chronicle.readers.events.batches.MOST_AHEAD", ahead)
     records = [event(1.7e9, i, summary([("a", simple(i)), ("b", simple(-i))])) for i in range(500)]
     records += [event(1.7e9, i, summary([("c", simple(i))])) for i in range(0, 500, 2)]
     series = read(write(tmp_path / "x.tfevents", records))[0].series

@@ -1,25 +1,28 @@
 """Runs on the servers of trackers: what their clients answer, and the logs that become of it.
 
-The clients are not installed with the tests. Each is stood for by a class with the calls that are made of it;
-the shape of the answers follows the source of Trackio 0.43 and Aim 3.29 and what is known of MLflow's and
-W&B's interfaces. None of it was recorded from a server.
+The clients are not installed with the tests. Those of MLflow, Trackio and Aim are stood for by classes that
+give the answers of real servers, which `python -m benchmarks.clients.servers` records into
+tests/readers/answers: of a run of three launches, with a kick, a rollback, a resume and NaN from step 19 on.
+W&B has no server to start here; the shape of its answers follows the source of wandb 0.31
+(`wandb.apis.public`).
 """
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from chronicle.build.runs import runs
 from chronicle.cli import cli
 from chronicle.errors import ConfigError, LogError, MissingExtra, NothingToRead, UsageError
-from chronicle.model import Attempt
 from chronicle.readers import read
 from chronicle.workspace.confines import Confines
 
@@ -39,6 +42,20 @@ def install(monkeypatch: pytest.MonkeyPatch, name: str, **content: Any) -> None:
     monkeypatch.setitem(sys.modules, name, module)
 
 
+ANSWERS = Path(__file__).parent / "answers"
+
+
+def answers(client: str) -> Any:
+    """What a real server answered its client, objects as such."""
+
+    def made(value: dict[str, Any]) -> Any:
+        if value.keys() == {"fields"}:
+            return SimpleNamespace(**value["fields"])
+        return Page(value["page"], value["token"]) if value.keys() == {"page", "token"} else value
+
+    return json.loads((ANSWERS / f"{client}.json").read_text(), object_hook=made)
+
+
 class Page(list[Any]):
     """A page of MLflow's answers, with the token of the next one."""
 
@@ -48,37 +65,32 @@ class Page(list[Any]):
 
 
 class Mlflow:
-    """An MLflow server with two runs of one experiment, on two pages."""
+    """The client of a server of MLflow with two runs of one experiment, on two pages."""
 
     def __init__(self, uri: str) -> None:
         assert uri == "https://tracker.example/team"
+        self.told = answers("mlflow")
 
     def get_experiment_by_name(self, name: str) -> Any:
-        return SimpleNamespace(experiment_id="7") if name == "toy runs" else None
+        return self.told["experiment"] if name == "toy" else None
 
     def search_runs(self, experiments: list[str], page_token: str | None = None) -> Page:
-        if experiments != ["7"]:
+        if experiments != [self.told["experiment"].experiment_id]:
             raise ConnectionError(f"no experiment {experiments}")
-        return Page([self.get_run("b")], None) if page_token else Page([self.get_run("a")], "next")
+        first, second = self.told["pages"]
+        return second if page_token and page_token == first.token else first
 
     def get_run(self, run_id: str) -> Any:
-        dataset = SimpleNamespace(dataset=SimpleNamespace(name="moons", digest="1f"))
-        return SimpleNamespace(
-            info=SimpleNamespace(run_id=run_id, run_name=f"tower-{run_id}", status="FAILED", start_time=1),
-            data=SimpleNamespace(
-                metrics={"train/loss": math.nan, "system/cpu": 1.0},
-                params={"lr": "0.1", "seed": "7"},
-                tags={"mlflow.source.git.commit": "0f0f"},
-            ),
-            inputs=SimpleNamespace(dataset_inputs=[dataset]),
-        )
+        return next(run for page in self.told["pages"] for run in page if run.info.run_id == run_id)
 
     def get_metric_history(self, run_id: str, metric: str) -> list[Any]:
-        assert metric == "train/loss"
-        return [
-            SimpleNamespace(key=metric, step=10 * k, value=value, timestamp=int(1000 * (BEGUN + k)))
-            for k, value in enumerate(LOSSES)
-        ]
+        assert not metric.startswith("system/")
+        return self.told["histories"][run_id][metric]
+
+
+def run_of_mlflow(name: str) -> str:
+    """The id of a run."""
+    return next(r.info.run_id for p in answers("mlflow")["pages"] for r in p if r.info.run_name == name)
 
 
 class Wandb:
@@ -105,41 +117,40 @@ class Wandb:
 
 
 class Trackio:
-    """A Space of Trackio with one run."""
+    """The client of a server of Trackio with one run."""
 
     def __init__(self, server: str) -> None:
         assert server in ("team/space", "http://127.0.0.1:7860")
+        self.told = answers("trackio")
 
     def predict(self, project: str, *asked: Any, api_name: str) -> Any:
         assert project == "toy"
-        if api_name == "/get_run_configs":
-            return {"f00d": {"lr": 0.1, "seed": 7, "_Username": "me"}}
-        if api_name == "/get_runs_for_project":
-            return [{"id": "f00d", "name": "tower"}]
-        assert (api_name, asked[0]) == ("/get_logs_batch", [{"run": "tower", "run_id": "f00d"}])
-        rows = [
-            {"train/loss": value, "timestamp": f"2023-11-14T22:13:2{k}+00:00", "step": k}
-            for k, value in enumerate(LOSSES)
-        ]
-        return [{"run": "tower", "run_id": "f00d", "logs": rows}]
+        if asked:
+            (run,) = self.told["/get_runs_for_project"]
+            assert asked == ([{"run": run["name"], "run_id": run["id"]}], 1 << 31, False)
+        return self.told[api_name]
 
 
 class AimRun:
-    """A run of Aim with one metric in a context."""
+    """The run on a server of Aim."""
 
     def __init__(self, run_hash: str, **how: Any) -> None:
-        assert run_hash == "c0ffee"
-        self.name, self.experiment, self.creation_time = "tower", "toy", BEGUN
+        self.told = answers("aim")[run_hash]
+        self.name, self.experiment = self.told["name"], self.told["experiment"]
+        self.creation_time = self.told["creation_time"]
 
     def get(self, key: Any, otherwise: Any) -> Any:
-        return {"hparams": {"lr": 0.1, "seed": 7}}
+        return self.told["params"]
 
     def metrics(self) -> list[Any]:
-        data = SimpleNamespace(
-            items_list=lambda: ([0, 1, 2], [LOSSES, [0.0] * 3, [BEGUN, BEGUN + 1, BEGUN + 2]])
-        )
-        context = SimpleNamespace(to_dict=lambda: {"subset": "train"})
-        return [SimpleNamespace(name="loss", context=context, data=data)]
+        return [
+            SimpleNamespace(
+                name=metric["name"],
+                context=SimpleNamespace(to_dict=lambda metric=metric: metric["context"]),
+                data=SimpleNamespace(items_list=lambda metric=metric: metric["items"]),
+            )
+            for metric in self.told["metrics"]
+        ]
 
 
 class AimRepo:
@@ -149,7 +160,7 @@ class AimRepo:
         assert path == "aim://127.0.0.1:53800" or (Path(path) / ".aim").is_dir()
 
     def list_all_runs(self) -> list[str]:
-        return ["c0ffee"]
+        return [run for run, told in answers("aim").items() if "params" in told]
 
 
 @pytest.fixture
@@ -162,9 +173,8 @@ def clients(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, "aim", Repo=AimRepo, Run=AimRun)
 
 
-def loss(attempt: Attempt) -> tuple[list[int], list[float], list[float]]:
-    series = attempt.series["train/loss"]
-    return series.steps.tolist(), series.values[:2].tolist(), (series.times - BEGUN).tolist()
+LAUNCHED = [*range(12), *range(10, 18), *range(18, 24)]  # steps, as the three launches log them
+METRICS = {"train/loss", "train/learning_rate", "train/grad_norm", "val/loss"}
 
 
 @pytest.mark.usefixtures("clients")
@@ -172,47 +182,104 @@ def loss(attempt: Attempt) -> tuple[list[int], list[float], list[float]]:
     ("address", "steps", "facts"),
     [
         (
-            "mlflow+https://tracker.example/team/#/experiments/7/runs/a",
-            [0, 10, 20],
-            {"name": "tower-a", "ended": "crashed", "git_commit": "0f0f", "dataset": "moons (1f)"},
+            "mlflow+https://tracker.example/team/#/experiments/1/runs/" + run_of_mlflow("kicked-and-resumed"),
+            LAUNCHED,
+            {"name": "kicked-and-resumed", "ended": "finished", "tag/dataset": "two-moons-of-numpy"},
         ),
-        ("wandb://team/toy/runs/a1", [0, 1, 2], {"name": "tower", "ended": "crashed", "host": "node-3"}),
-        ("trackio://team/space/toy/tower", [0, 1, 2], {"name": "tower", "project": "toy"}),
-        ("trackio+http://127.0.0.1:7860/toy", [0, 1, 2], {"name": "tower", "project": "toy"}),
-        ("aim://127.0.0.1:53800", [0, 1, 2], {"name": "tower", "experiment": "toy"}),
+        (
+            "trackio://team/space/toy/kicked-and-resumed",
+            LAUNCHED,
+            {"name": "kicked-and-resumed", "project": "toy"},
+        ),
+        ("trackio+http://127.0.0.1:7860/toy", LAUNCHED, {"name": "kicked-and-resumed", "project": "toy"}),
+        ("aim://127.0.0.1:53800", [*range(24)], {"experiment": "toy"}),  # Aim keeps one value a step
     ],
 )
-def test_a_run_is_read_as_a_log_of_its_points(address: str, steps: list[int], facts: dict[str, Any]) -> None:
+def test_a_run_on_a_real_server_is_read_as_it_was_logged(
+    address: str, steps: list[int], facts: dict[str, Any]
+) -> None:
     (attempt,) = read(address)
-    assert loss(attempt) == (steps, LOSSES[:2], [0.0, 1.0, 2.0])
-    assert math.isnan(attempt.series["train/loss"].values[2])
-    assert list(attempt.series) == ["train/loss"]
-    wanted = {"config/lr": 0.1, "seed": 7, **facts}
+    assert set(attempt.series) == METRICS
+    loss = attempt.series["train/loss"]
+    assert loss.steps.tolist() == attempt.series["val/loss"].steps.tolist() == steps
+    assert loss.values[:2].tolist() == [3.371989530222751, 3.58267760137889]
+    assert np.isnan(loss.values).tolist() == [step >= 19 for step in steps]
+    assert np.all(np.diff(loss.times) >= 0)  # Trackio's client dates all that it sends at once alike
+    wanted = {"config/peak_lr": 0.05, "seed": 7, "dataset": "two-moons-of-numpy", **facts}
     assert {name: attempt.facts.get(name) for name in wanted} == wanted
     assert attempt.sources[0].startswith(address)
 
 
 @pytest.mark.usefixtures("clients")
+@pytest.mark.parametrize(
+    ("address", "joins"),
+    [
+        ("mlflow+https://tracker.example/team/experiments/1", ["rollback", "resume"]),
+        ("trackio+http://127.0.0.1:7860/toy", ["rollback", "resume"]),
+    ],
+)
+def test_launches_of_a_run_on_a_server_are_stitched(address: str, joins: list[str]) -> None:
+    run = next(run for run in runs(address) if run.run_id == "kicked-and-resumed")
+    assert [join.kind.value for join in run.timeline().joins] == joins
+
+
+@pytest.mark.usefixtures("clients")
+def test_a_run_of_wandb_is_read_by_its_documented_answers() -> None:
+    (attempt,) = read("wandb://team/toy/runs/a1")
+    series = attempt.series["train/loss"]
+    assert (list(attempt.series), series.steps.tolist()) == (["train/loss"], [0, 1, 2])
+    assert str(series.values.tolist()) == "[2.5, 2.25, nan]"
+    assert (series.times - BEGUN).tolist() == [0.0, 1.0, 2.0]
+    wanted = {"name": "tower", "ended": "crashed", "host": "node-3", "config/lr": 0.1, "git_commit": "0f0f"}
+    assert {name: attempt.facts.get(name) for name in wanted} == wanted
+
+
+@pytest.mark.usefixtures("clients")
 def test_an_experiment_gives_each_of_its_runs() -> None:
-    found = runs("mlflow+https://tracker.example/team/experiments/toy%20runs")
-    assert [run.run_id for run in found] == ["tower-a", "tower-b"]
-    assert [len(run.timeline().series["train/loss"]) for run in found] == [3, 3]
+    found = {run.run_id: run for run in runs("mlflow+https://tracker.example/team/experiments/toy")}
+    assert sorted(found) == ["kicked-and-resumed", "tower"]
+    (attempt,) = found["tower"].timeline().attempts
+    wanted = {"ended": "crashed", "git_commit": "0f0f", "dataset": "moons (1f)", "config/lr": 0.1}
+    assert {name: attempt.facts.get(name) for name in wanted} == wanted
+    assert (list(attempt.series), attempt.series["train/loss"].steps.tolist()) == (["train/loss"], [10])
 
 
 @pytest.mark.usefixtures("clients")
 def test_a_folder_of_aim_is_read_from_a_copy(tmp_path: Path) -> None:
     (tmp_path / ".aim").mkdir()
     (attempt,) = read(f"aim://{tmp_path}")
-    assert loss(attempt)[0] == [0, 1, 2]
+    assert attempt.series["train/loss"].steps.tolist() == [*range(24)]
+
+
+@pytest.mark.usefixtures("clients")
+def test_what_aim_tells_of_the_environment_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `log_system_params` it keeps all variables of the environment, passwords too."""
+    own = {"env_variables": {"PASSWORD": "hunter2"}, "arguments": ["train.py", "--lr", "0.1"]}
+    own["git_info"] = {"branch": "main", "commit": {"hash": "0f0f"}, "remote_origin_url": "git@host:toy"}
+    params = {"hparams": {"lr": 0.1}, "__system_params": own}
+    monkeypatch.setattr(AimRun, "get", lambda self, key, otherwise: params)
+    (attempt,) = read("aim://127.0.0.1:53800")
+    assert "hunter2" not in str(attempt.facts)
+    wanted = {"git_commit": "0f0f", "git_branch": "main", "git_remote": "git@host:toy", "config/lr": 0.1}
+    wanted["command"] = "train.py --lr 0.1"
+    assert {name: attempt.facts.get(name) for name in wanted} == wanted
+
+
+@pytest.mark.usefixtures("clients")
+def test_the_address_of_a_project_and_that_of_a_run_in_it_share_no_log() -> None:
+    project, run = "trackio+http://127.0.0.1:7860/toy", "trackio+http://127.0.0.1:7860/toy/kicked-and-resumed"
+    for address in (project, run, project, run):
+        assert [found.run_id for found in runs(address)] == ["kicked-and-resumed"]
 
 
 @pytest.mark.usefixtures("clients")
 def test_what_a_server_no_longer_has_goes_from_the_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
-    address = "mlflow+https://tracker.example/team/experiments/7"
+    address = "mlflow+https://tracker.example/team/experiments/1"
     assert len(runs(address)) == 2
-    monkeypatch.setattr(Mlflow, "search_runs", lambda self, experiments: Page([self.get_run("b")], None))
+    tower = run_of_mlflow("tower")
+    monkeypatch.setattr(Mlflow, "search_runs", lambda self, experiments: Page([self.get_run(tower)], None))
     (attempt,) = read(address)
-    assert attempt.facts["name"] == "tower-b"
+    assert attempt.facts["name"] == "tower"
 
 
 @pytest.mark.usefixtures("clients")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from chronicle.model import Attempt
 from chronicle.timeline import copies, stitch
 from chronicle.timeline.courses import Course
 from chronicle.timeline.courses import course as course_of
+from chronicle.timeline.relation import Pair, Relation, moved
 
 UP = range(1000)
 
@@ -134,17 +137,19 @@ def slow_one_of_each(courses: list[Course]) -> tuple[list[str], list[str]]:
     kept: list[Course] = []
     found: list[str] = []
     for one in sorted(courses, key=copies._worth):
-        twins = ((i, copies.shift(other, one)) for i, other in enumerate(kept))
-        twin, by = next(((i, by) for i, by in twins if by is not None), (None, 0))
-        parts = (i for i, other in enumerate(kept) if copies.is_part(other, one))
-        home = next(parts, None) if twin is None else twin
-        if twin is not None:
+        pairs = [Pair(other, one, other) for other in kept]
+        twins = [i for i, pair in enumerate(pairs) if pair.copied is Relation.SAME]
+        parts = [i for i, pair in enumerate(pairs) if pair.copied is Relation.PART]
+        if twins:
             found.append(one.name)
-        if home is None:
+        for home in (twins or parts)[:1]:
+            by = pairs[home].shift or 0
+            other = {m: moved(s, by) for m, s in one.attempt.series.items()}
+            kept[home] = course_of(
+                copies.with_series_of(kept[home].attempt, replace(one.attempt, series=other))
+            )
+        if not twins and not parts:
             kept.append(one)
-        else:
-            more = copies.with_series_of(kept[home].attempt, copies._shifted(one.attempt, by))
-            kept[home] = course_of(more)
     return [one.name for one in kept], found
 
 

@@ -17,6 +17,7 @@ from tests.work import n_calls
 from chronicle.build.entry import facts
 from chronicle.classify.restarts import step_back_words
 from chronicle.model import Attempt, Role, Series
+from chronicle.readers import read_all
 from chronicle.timeline import stitch
 from chronicle.timeline.courses import clock
 from chronicle.timeline.split import starts
@@ -93,6 +94,41 @@ def test_seconds_of_a_process_that_begin_anew_within_an_epoch_are_a_resume(begin
     assert joins(timeline) == (resume if resumed else NONE)
 
 
+@pytest.mark.parametrize(
+    ("begins", "resumed"),
+    [
+        ([400], True),
+        ([500], False),  # an epoch may be 500 steps
+        ([600], False),  # and may be 600 steps, of which the second one was not done
+        ([200, 700], True),
+        ([300, 600, 900], False),
+    ],
+)
+def test_seconds_that_begin_anew_at_unequal_distances_are_those_of_a_process(begins, resumed):
+    """No epoch is logged. Seconds of an epoch begin anew at equal distances."""
+    launched = np.searchsorted(begins, UP, side="right")
+    elapsed = series("elapsed", UP, UP - np.array([0, *begins])[launched])
+    timeline = stitch(log("f", UP, start=None, elapsed=elapsed))
+    resumes = [("resume", f"f#{k + 1}", f"f#{k + 2}", row - 1, row, 0) for k, row in enumerate(begins)]
+    assert joins(timeline) == (resumes if resumed else NONE)
+
+
+def test_seconds_that_begin_anew_in_a_table_of_epochs_are_a_resume(tmp_path):
+    """As Ultralytics appends to results.csv: `time` counts the seconds since the launch."""
+    rows = [f"{k},{20.5 * (k if k <= 30 else k - 30)},{3 / k + 0.01 * (k % 3)}" for k in range(1, 51)]
+    path = tmp_path / "results.csv"
+    path.write_text("\n".join(["epoch,time,train/box_loss", *rows]) + "\n")
+    timeline = stitch(read_all(path).attempts)
+    assert [join[0::3] for join in joins(timeline)] == [("resume", 30)]
+
+
+def test_a_clean_resume_leaves_no_trace_in_a_plain_table():
+    """Steps and the schedule go on, and there is no clock: as in DVCLive, a CSV and JSON lines."""
+    rate = series("lr", range(240), np.linspace(0.1, 0.01, 240))
+    timeline = stitch(one_file(range(180), range(180, 240), rate=rate))
+    assert (names(timeline), joins(timeline), timeline.doubts) == (["f"], NONE, ())
+
+
 def test_four_seeds_in_one_file():
     timeline = stitch(one_file(UP, UP, UP, UP))
     assert (names(timeline), joins(timeline)) == (["f#1", "f#2", "f#3", "f#4"], NONE)
@@ -113,6 +149,14 @@ def test_launches_of_a_few_epochs_each_in_one_file(first):
     timeline = stitch(one_file(*(range(first, first + n) for n in lengths)))
     assert [len(a.series["loss"]) for a in timeline.attempts] == list(lengths)
     assert not any(back.cause == "disorder" for back in timeline.step_backs)
+
+
+def test_a_log_of_more_than_a_thousand_launches_is_cut_at_each():
+    """Two thousand trainings were sorted into one, for nobody restarts so often; but they begin so often."""
+    starts_of = {n: starts(one_file(*[range(12)] * n).series["loss"]) for n in (8, 1200)}
+    assert starts_of == {n: [*range(12, 12 * n, 12)] for n in (8, 1200)}
+    few, many = (n_calls(partial(stitch, one_file(*[range(12)] * n))) for n in (40, 80))
+    assert many < 3 * few
 
 
 def test_a_metric_that_only_the_second_launch_logs_is_not_cut_in_two():

@@ -17,8 +17,9 @@ from tests.work import n_calls
 
 from chronicle.model import Attempt
 from chronicle.timeline import stitch
-from chronicle.timeline.courses import Course, process, reached, side_by_side
+from chronicle.timeline.courses import Course, process
 from chronicle.timeline.courses import course as course_of
+from chronicle.timeline.relation import reached, side_by_side
 from chronicle.timeline.trainings import Tips
 
 UP = range(1000)

@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from chronicle.errors import ChronicleError
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Join, JoinKind, Timeline
+from chronicle.model import Attempt, Join, Timeline
 from chronicle.readers import read_all
 from chronicle.readers.find import RunSource
 from chronicle.timeline import stitch
-from chronicle.timeline.courses import course, reached, wall_clock
+from chronicle.timeline.courses import course, wall_clock
+from chronicle.timeline.relation import Pair, Relation, reached
 
 _AGAIN = re.compile(
     r"[-_. ]?((re(sum|start|launch|run|try|tri)\w*|cont(inu\w*|d)?)([-_. ]?\d+[kM]?)?|(?<=[-_. ])\d{1,3})$",
@@ -34,12 +35,7 @@ _MOST = 32  # folders of like names: of more, one would have to read too many
 _ALIKE = 0.5  # share of the metrics of the one with fewer that the other has too
 
 
-@dataclass(frozen=True)
-class _Member:
-    """A run that may be a part of another one, and its attempts under names that tell them apart."""
-
-    source: RunSource
-    attempts: tuple[Attempt, ...]
+_Member = tuple[RunSource, tuple[Attempt, ...]]  # a run, and its attempts under names that tell them apart
 
 
 def joined(sources: Sequence[RunSource]) -> list[RunSource]:
@@ -65,15 +61,14 @@ def _trainings(group: Sequence[RunSource]) -> Iterator[RunSource]:
         yield from group
         return
     found: list[_Member] = []
-    for new in sorted(map(_read, group), key=_begun):
-        home = next((k for k, known in enumerate(found) if _goes_on(known.attempts, new.attempts)), None)
-        if home is None:
-            found.append(new)
-            continue
-        known = found[home]
-        paths = (*known.source.paths, *new.source.paths)
-        found[home] = _Member(replace(known.source, paths=paths), (*known.attempts, *new.attempts))
-    yield from (member.source for member in found)
+    for source, attempts in sorted(map(_read, group), key=_begun):
+        for k, (known, earlier) in enumerate(found):
+            if _goes_on(earlier, attempts):
+                found[k] = replace(known, paths=(*known.paths, *source.paths)), (*earlier, *attempts)
+                break
+        else:
+            found.append((source, attempts))
+    yield from (source for source, _ in found)
 
 
 def _read(source: RunSource) -> _Member:
@@ -82,13 +77,14 @@ def _read(source: RunSource) -> _Member:
         read = [(path, one) for path in source.paths for one in read_all(path).attempts]
     except (ChronicleError, OSError):
         read = []
-    return _Member(source, tuple(replace(one, name=f"{path}/{one.name}") for path, one in read))
+    return source, tuple(replace(one, name=f"{path}/{one.name}") for path, one in read)
 
 
 def _begun(member: _Member) -> tuple[float, tuple[Any, ...]]:
     """When the first attempt of a run began, the last of all where that is not known; then by name."""
-    first = min((wall_clock(one)[0] for one in member.attempts), default=math.nan)
-    return math.inf if math.isnan(first) else first, natural(member.source.run_id)
+    source, attempts = member
+    first = min((wall_clock(one)[0] for one in attempts), default=math.nan)
+    return math.inf if math.isnan(first) else first, natural(source.run_id)
 
 
 def _goes_on(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
@@ -112,6 +108,6 @@ def _resumes(timeline: Timeline, join: Join) -> bool:
     """Whether a join leads on from steps that were logged, in a process of the same seed."""
     before, after = (course(timeline.attempts[k]) for k in (join.before, join.after))
     assert before is not None and after is not None  # what is joined has points
-    later = after.first > before.first + 2 * before.gap  # not from where that one had begun itself
-    known = join.kind is not JoinKind.RELAUNCH and join.evidence.get("same_seed") is not False
-    return later and known and bool(reached(before, after))
+    two = Pair(before, after, before)
+    goes_on = two.relation() in (Relation.CONTINUES, Relation.OVERTAKES) and not two.begins_alike
+    return goes_on and two.state("seed") is not False and bool(reached(before, after))

@@ -98,7 +98,8 @@ def shapes(t: Floats, laws: Laws = FINE) -> Floats:
     """(shape, place): descents from 1 at t = 0."""
     t = np.maximum(t, 0.0)
     falls = np.log1p(t / np.reshape(laws.t0, (-1, 1)))[:, None] * np.reshape(laws.powers, (-1, 1))
-    return np.exp(-np.concatenate([falls.reshape(-1, len(t)), t / np.reshape(laws.taus, (-1, 1))]))
+    all_falls: Floats = np.concatenate([falls.reshape(-1, len(t)), t / np.reshape(laws.taus, (-1, 1))])
+    return np.exp(-all_falls)
 
 
 def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floats, Floats]:

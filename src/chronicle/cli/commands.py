@@ -336,9 +336,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             progress=progress,
             say=lambda text: click.echo(terminal.printable(text), err=True),
         )
-    terminal.complain(
-        *(p if p.startswith(f"{run_id}:") else f"{run_id}: {p}" for run_id, p in report.unreadable)
-    )
+    terminal.complain(*(terminal.of_run(*problem) for problem in report.unreadable))
     if options["verbose"] and report.engine_said:
         click.echo(report.engine_said, err=True)
     if as_json:

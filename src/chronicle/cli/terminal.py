@@ -153,6 +153,11 @@ def build_lines(report: Report) -> Iterator[str]:
     yield f"Open {report.site / 'index.html'}"
 
 
+def of_run(run_id: str, problem: str) -> str:
+    """A problem with the run that has it, named once: a single log is often called as its run is."""
+    return problem if problem.startswith(f"{run_id}:") else f"{run_id}: {problem}"
+
+
 def complain(*problems: str) -> bool:
     """Problems on stderr, a line each; whether there is any."""
     for problem in problems:

@@ -33,7 +33,7 @@ GROUP = "chronicle.readers"  # of entry points
 
 # What it means when one of these fails.
 _LOOKS: dict[str, Any] = {"identify_folder": False, "foreign": [], "runs": [], "run_key": "", "lacks": ""}
-_READS = ("read", "read_folder")
+_READS: dict[str, Any] = {"read": [], "read_folder": []}
 
 
 class Reader(Protocol):
@@ -82,6 +82,10 @@ READERS = cast(
         OnDemand("console.machine", "machine-log", FALLBACK=2),
     ),
 )
+_RANKS = {
+    rank: tuple(reader for reader in READERS if getattr(reader, "FALLBACK", 0) == rank)
+    for rank in {int(getattr(reader, "FALLBACK", 0)) for reader in READERS}
+}
 
 
 def all_readers() -> tuple[Reader, ...]:
@@ -102,6 +106,15 @@ def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
     return tuple(readers), tuple(problems)
 
 
+def by_rank() -> list[tuple[Reader, ...]]:
+    """The readers in the order in which they are asked: by FALLBACK, those of one number together."""
+    ranks = dict(_RANKS)
+    for reader in plugins()[0]:
+        rank = int(getattr(reader, "FALLBACK", 0))
+        ranks[rank] = (*ranks.get(rank, ()), reader)
+    return [ranks[number] for number in sorted(ranks)]
+
+
 def guarded(reader: Reader) -> Reader:
     """A reader of another package: whatever it raises concerns the one file, and is told as its problem.
 
@@ -110,37 +123,27 @@ def guarded(reader: Reader) -> Reader:
     """
     made = SimpleNamespace(NAME=str(reader.NAME), SUFFIXES=tuple(reader.SUFFIXES))
     made.FALLBACK = getattr(reader, "FALLBACK", 0)
-    made.read = reader.read
-    for hook, otherwise in _LOOKS.items():
+    for hook, otherwise in (_LOOKS | _READS).items():
         if hasattr(reader, hook):
-            setattr(made, hook, _looking(getattr(reader, hook), otherwise))
-    looks = _looking(cast(Any, reader.identify), False)
+            setattr(made, hook, _safe(getattr(reader, hook), otherwise, "" if hook in _LOOKS else made.NAME))
+    looks = _safe(cast(Any, reader.identify), False)
     made.identify = lambda head: looks(head.path)  # readers of other packages are shown the file itself
-    for hook in _READS:
-        if hasattr(reader, hook):
-            setattr(made, hook, _reading(getattr(reader, hook), made.NAME))
     return cast(Reader, made)
 
 
-def _looking(look: Callable[[Path], Any], otherwise: Any) -> Callable[[Path], Any]:
-    def look_safely(path: Path) -> Any:
+def _safe(call: Callable[[Path], Any], otherwise: Any, reads_as: str = "") -> Callable[[Path], Any]:
+    """A hook that gives ``otherwise`` where it fails, or BadLog where it reads as the reader of that name."""
+
+    def called(path: Path) -> Any:
         try:
-            return type(otherwise)(look(path))
+            return type(otherwise)(call(path))
         except OSError:
             raise
-        except Exception:
-            return otherwise
-
-    return look_safely
-
-
-def _reading(read: Callable[[Path], list[Attempt]], name: str) -> Callable[[Path], list[Attempt]]:
-    def read_safely(path: Path) -> list[Attempt]:
-        try:
-            return list(read(path))
-        except (LogError, OSError):
-            raise
         except Exception as err:
-            raise BadLog(str(path), f"reader {name!r} failed: {err!r}. Remedy: tell its authors") from err
+            if not reads_as:
+                return otherwise
+            if isinstance(err, LogError):
+                raise
+            raise BadLog(str(path), f"reader {reads_as!r} failed: {err!r}. Remedy: tell its authors") from err
 
-    return read_safely
+    return called

@@ -9,8 +9,8 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ from chronicle.errors import LogError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import names_a_loss
 from chronicle.metrics.values import natural
-from chronicle.readers.catalogue import Reader, all_readers
+from chronicle.readers.catalogue import Reader, all_readers, by_rank
 from chronicle.readers.console.chunks import may_be_log
-from chronicle.readers.packed import plain_name, unpacked
+from chronicle.readers.packed import begins_archive, plain_name, unpacked
 from chronicle.readers.side_files import BY_TIME, is_side_file
 from chronicle.readers.text import Head, head
 
@@ -47,9 +47,11 @@ _ATTEMPT = re.compile(
 )
 _LAUNCH = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # of the HF Trainer: runs/May04_12-00-00_host
 # First words of file names that say what a log is, not which run it is of.
-_COMMON_WORDS = {*WRITERS, "metrics", "metric", "log", "logs", "history", "progress", "results", "result"}
-_COMMON_WORDS |= {"stats", "measurements", "trainer", "loss", "losses", "epoch", "run", "output", "scalars"}
-_COMMON_WORDS |= {"dmesg", "kern", "kernel", "syslog", "journal", "slurm", "job", "stdout", "stderr"}
+_COMMON_WORDS = WRITERS | {
+    *("metrics", "metric", "log", "logs", "history", "progress", "results", "result", "stats", "run"),
+    *("measurements", "trainer", "loss", "losses", "epoch", "output", "scalars", "dmesg", "kern", "kernel"),
+    *("syslog", "journal", "slurm", "job", "stdout", "stderr"),
+}
 
 Wanted = Callable[[Path], bool]
 
@@ -61,23 +63,32 @@ def claims(path: Path) -> list[Reader]:
         Defect: one of them failed on it.
         OSError: it cannot be read.
     """
-    start, ranked = Head.of(path), sorted(all_readers(), key=_rank)
-    for _, readers in groupby(ranked, key=_rank):
-        with contained(str(path)):
-            if claiming := [reader for reader in readers if reader.identify(start)]:
+    return _claiming(Head.of(path))
+
+
+def _claiming(begin: Head) -> list[Reader]:
+    with contained(str(begin.path)):
+        for readers in by_rank():
+            if claiming := [reader for reader in readers if reader.identify(begin)]:
                 return claiming
     return []
 
 
-def _rank(reader: Reader) -> int:
-    """0 for a reader of one format, 1 and more for those that take what is left."""
-    return int(getattr(reader, "FALLBACK", 0))
+@contextmanager
+def _beginning(path: Path) -> Iterator[Head]:
+    """The one look at a file, or at what it unpacks to, that all readers share. Raises as `unpacked`."""
+    begin = Head.of(path)
+    if not begins_archive(begin.start):
+        yield begin
+        return
+    with unpacked(path, begin_only=True) as file:
+        yield Head.of(file.path)
 
 
 def log_like(path: Path) -> bool:
     """Whether the name of a file says that it is a log; if it cannot be read then, that is a problem."""
-    suffixes = {suffix for reader in all_readers() for suffix in reader.SUFFIXES}
-    return Path(plain_name(path)).suffix.lower() in suffixes or "tfevents" in path.name
+    suffix = os.path.splitext(plain_name(path))[1].lower()
+    return "tfevents" in path.name or any(suffix in reader.SUFFIXES for reader in all_readers())
 
 
 def is_log(path: Path) -> bool:
@@ -91,24 +102,21 @@ def is_log(path: Path) -> bool:
             return bool(folder_claims(path))
         if is_side_file(path):
             return False
-        if stat.S_ISREG(info.st_mode) and ("tfevents" in path.name or path.suffix == ".wandb"):
-            return info.st_size > 0
-        if stat.S_ISREG(info.st_mode) and (not log_like(path) or _may_be_settings(path)):
-            return _claimed(path)
-        return log_like(path)
+        if stat.S_ISREG(info.st_mode):
+            if "tfevents" in path.name or path.suffix == ".wandb":
+                return info.st_size > 0
+            if not log_like(path) or _may_be_settings(path):
+                with _beginning(path) as begin:
+                    return bool(_claiming(begin))
     except (LogError, OSError):
-        return log_like(path)
+        pass
+    return log_like(path)
 
 
 def _may_be_settings(path: Path) -> bool:
     """Whether the name says as little as that of any JSON document: trainers keep much in such files."""
     name = plain_name(path)
     return name.endswith(".json") and name != "trainer_state.json"
-
-
-def _claimed(path: Path) -> bool:
-    with unpacked(path, begin_only=True) as file:
-        return bool(claims(file.path))
 
 
 def is_text(path: Path) -> bool:
@@ -123,7 +131,9 @@ def is_text(path: Path) -> bool:
 
 def folder_claims(path: Path) -> list[Reader]:
     """The readers to which the folder as a whole is one log. Raises OSError."""
-    claiming = [reader for reader in all_readers() if hook(reader, "identify_folder", bool)(path)]
+    names = os.listdir(path)
+    asked = [reader for reader in all_readers() if getattr(reader, "may_hold", lambda _: True)(names)]
+    claiming = [reader for reader in asked if hook(reader, "identify_folder", bool)(path)]
     return [r for r in claiming if hook(r, "run_key", str)(path) or not any(foreign_logs(r, path))]
 
 
@@ -139,10 +149,9 @@ def runs_of(path: Path) -> list[str]:
     try:
         if not path.is_file():
             return []
-        with unpacked(path, begin_only=True) as begin:  # of a store that is no text, the rest is needed too
-            start = Head.of(begin.path)
-            stores = _stores(start)
-            if b"\0" not in start.start and not stores:
+        with _beginning(path) as begin:  # of a packed store that is no text, the rest is needed too
+            stores = _stores(begin)
+            if not stores and (begin.path == path or b"\0" not in begin.start):
                 return []
         with unpacked(path) as file:
             stores = stores if file.path == path else _stores(Head.of(file.path))
@@ -224,7 +233,7 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         folder.logs.append(path)
         return folder
     for entry in entries:
-        if _is_hidden(entry.name) or entry.name in _PASSED_OVER:
+        if entry.name in _PASSED_OVER or (entry.name.startswith(".") and entry.name not in _HIDDEN_STORES):
             continue
         below = Path(entry.path)
         if os.path.isdir(below):
@@ -234,11 +243,6 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
     return folder
 
 
-def _is_hidden(name: str) -> bool:
-    """Whether something in a folder is passed over: it is hidden, and not where a tracker keeps its runs."""
-    return name.startswith(".") and name not in _HIDDEN_STORES
-
-
 def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]]) -> None:
     """Adds a folder in ``folder``, as one log or with what is below it."""
     if wanted(path):
@@ -246,9 +250,8 @@ def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]
         if (info.st_dev, info.st_ino) not in seen:
             folder.whole.append(path)
             seen.add((info.st_dev, info.st_ino))
-        return
-    below = scan(path, wanted, seen)
-    folder.folders += [below] if any(below.all_logs()) else []
+    elif any((below := scan(path, wanted, seen)).all_logs()):
+        folder.folders.append(below)
 
 
 def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:

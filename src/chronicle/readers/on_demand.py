@@ -5,10 +5,9 @@ Importing all readers takes longer than reading most logs.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import filter as matching
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -46,24 +45,20 @@ class OnDemand:
         """As the module's."""
         return list(self._module().read(path))
 
+    def may_hold(self, names: list[str]) -> bool:
+        """Whether a folder with these ``names`` may be one log."""
+        return any(matching(names, pattern) for pattern in self.folder_has)
+
     def __getattr__(self, name: str) -> Any:
         if name not in self.hooks:
             raise AttributeError(name)
-        return self._identify_folder if name == "identify_folder" else getattr(self._module(), name)
+        return getattr(self._module(), name)
 
     def _module(self) -> Any:
-        module = import_module(f"chronicle.readers.{self.module}")
-        return getattr(module, "BY_NAME", {}).get(self.NAME, module)
-
-    def _identify_folder(self, path: Path) -> bool:
-        has = any(fnmatchcase(name, pattern) for name in _names(path) for pattern in self.folder_has)
-        return has and bool(self._module().identify_folder(path))
+        return _imported(self.module, self.NAME)
 
 
-def _names(folder: Path) -> Iterator[str]:
-    """What lies in a folder; nothing where that cannot be told."""
-    try:
-        with os.scandir(folder) as entries:
-            yield from (entry.name for entry in entries)
-    except OSError:
-        return
+@cache
+def _imported(name: str, row: str) -> Any:
+    module = import_module(f"chronicle.readers.{name}")
+    return getattr(module, "BY_NAME", {}).get(row, module)

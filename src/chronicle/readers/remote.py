@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -45,6 +44,7 @@ _TIMES = ("LastModified", "mtime", "last_modified", "updated", "created")
 _TAGS = ("ETag", "etag", "md5Hash", "oid", "blob_id", "xet_hash")
 
 IsLog = Callable[[Path], bool]
+Info = Mapping[str, Any]  # what a file system tells of an object
 Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
 
 
@@ -82,16 +82,19 @@ def _synchronised(files: Any, address: str, log_like: IsLog, is_log: IsLog) -> P
     found = dict(_objects(files, address))
     old, new = _recall(memory), {name: _mark(info) for name, info in found.items()}
     places = _places(mirror, old.keys() | new.keys())
-    changed = [
-        name
-        for name, mark in new.items()
-        if old.get(name, [])[:3] != mark or (old[name][3] and not places[name].is_file())
-    ]
-    wanted = _each(partial(_wanted, files, found, log_like, is_log), changed)
-    _bounded(address, (new[name][1] for name, take in wanted.items() if take))
-    for name in old.keys() - new.keys():
-        places[name].unlink(missing_ok=True)
-    _each(partial(_get, files, found, places), [name for name, take in wanted.items() if take])
+
+    def has_changed(name: str) -> bool:
+        return old.get(name, [])[:3] != new[name] or (old[name][3] and not places[name].is_file())
+
+    looked_at = [*filter(has_changed, new)]
+    with ThreadPoolExecutor(THREADS) as threads:
+        judged = threads.map(lambda name: _wanted(files, name, found[name], log_like, is_log), looked_at)
+        wanted = dict(zip(looked_at, judged, strict=True))
+        taken = [name for name, take in wanted.items() if take]
+        _bounded(address, sum(new[name][1] for name in taken))
+        for name in old.keys() - new.keys():
+            places[name].unlink(missing_ok=True)
+        list(threads.map(lambda name: _get(files, found[name], places[name]), taken))
     index = {name: [*mark, wanted.get(name, (old.get(name) or [0])[-1])] for name, mark in new.items()}
     memory.parent.mkdir(parents=True, exist_ok=True)
     memory.write_text(json.dumps(index), "utf-8")
@@ -170,16 +173,13 @@ def _objects(files: Any, address: str) -> Iterator[tuple[str, dict[str, Any]]]:
         raise FileNotFoundError
 
 
-def _mark(info: Mapping[str, Any]) -> list[Any]:
+def _mark(info: Info) -> list[Any]:
     tag, time = (next((info[key] for key in keys if info.get(key)), "") for keys in (_TAGS, _TIMES))
     return [str(tag), int(info.get("size") or 0), str(time)]
 
 
-def _wanted(
-    files: Any, found: Mapping[str, Mapping[str, Any]], log_like: IsLog, is_log: IsLog, name: str
-) -> bool:
+def _wanted(files: Any, name: str, info: Info, log_like: IsLog, is_log: IsLog) -> bool:
     """Whether an object may be a log, or part of a folder that is one."""
-    info = found[name]
     if not name or log_like(Path(spelled(name).name)):
         return True
     with scratch() as folder:
@@ -198,16 +198,14 @@ def _begin(files: Any, name: str) -> bytes:
         return bytes(file.read(BEGIN_BYTES))
 
 
-def _bounded(address: str, sizes: Iterable[int]) -> None:
-    total, most = sum(sizes), float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9
-    if total > most:
+def _bounded(address: str, total: int) -> None:
+    if total > float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9:
         what = f"holds {total / 1e9:.1f} GB of new logs. Remedy: name a folder further down, or set {LIMIT}"
         raise LogError(address, what)
 
 
-def _get(files: Any, found: Mapping[str, Mapping[str, Any]], places: Mapping[str, Path], name: str) -> None:
+def _get(files: Any, info: Info, place: Path) -> None:
     """Fetches an object, beside its place first: a mirror holds whole objects only."""
-    place, info = places[name], found[name]
     _make_room(place)
     with scratch(place.parent) as folder:
         part = folder / "part"
@@ -232,21 +230,11 @@ def _make_room(place: Path) -> None:
 def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:
     """Where objects are kept. One that is also the name of a folder gets another: no disk holds both."""
     names = list(names)
-    folders = {folder for name in names for folder in _parents(name)}
+    folders = {name[:at] for name in names for at, sign in enumerate(name) if sign == "/"}
     return {
         name: mirror / spelled(f"{name}:object" if name in folders else name) if name else mirror
         for name in names
     }
-
-
-def _parents(name: str) -> Iterator[str]:
-    while name := name.rpartition("/")[0]:
-        yield name
-
-
-def _each(work: Callable[[str], Any], names: list[str]) -> dict[str, Any]:
-    with ThreadPoolExecutor(THREADS) as threads:
-        return dict(zip(names, threads.map(work, names), strict=True))
 
 
 def _recall(memory: Path) -> Index:

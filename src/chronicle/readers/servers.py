@@ -8,6 +8,7 @@ them: roles, several counters, launches that append to one run.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -62,12 +63,8 @@ def fetch(address: str, mirror: Path) -> Path:
     if parts is None:
         raise UsageError(f"{address}: names no run. Remedy: write {client.form}")
     try:
-        runs = list(
-            islice(
-                client.runs(scheme, {k: unquote(v or "") for k, v in parts.groupdict().items()}),
-                MOST_RUNS + 1,
-            )
-        )
+        asked = {name: unquote(part or "") for name, part in parts.groupdict().items()}
+        runs = list(islice(client.runs(scheme, asked), MOST_RUNS + 1))
     except ImportError:
         raise MissingExtra(f"reading {address}", client.package, client.package) from None
     if len(runs) > MOST_RUNS:
@@ -76,12 +73,13 @@ def fetch(address: str, mirror: Path) -> Path:
         raise NothingToRead(f"{address}: no run with a metric")
     names = names_of((run.run_id, run.name) for run in runs)
     kept = {mirror / spelled(names[run.run_id, run.name].replace("/", "-")) / LOG: run for run in runs}
-    mirror.mkdir(parents=True, exist_ok=True)
-    for folder in mirror.iterdir():
-        if folder / LOG not in kept:
-            shutil.rmtree(folder)
+    for old in sorted(mirror.rglob("*"), reverse=True):  # also what an address above or below this one kept
+        if old.is_dir() and not any(old.iterdir()):
+            old.rmdir()
+        elif old.is_file() and old not in kept:
+            old.unlink()
     for file, run in kept.items():
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         _write(file, run)
     return mirror
 
@@ -112,20 +110,17 @@ def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         named = client.get_experiment_by_name(place["experiment"])
         found = _pages(client, named.experiment_id if named else place["experiment"])
     for run in found:
-        times = {
-            m: client.get_metric_history(run.info.run_id, m)
-            for m in run.data.metrics
-            if not m.startswith(SYSTEM)
-        }
-        points = sorted((p for history in times.values() for p in history), key=lambda p: p.timestamp)
+        info, data = run.info, run.data
+        metrics = [metric for metric in data.metrics if not metric.startswith(SYSTEM)]
+        points = [point for metric in metrics for point in client.get_metric_history(info.run_id, metric)]
+        points.sort(key=lambda point: point.timestamp)
         rows = [{"step": p.step, "timestamp": p.timestamp / 1000, p.key: p.value} for p in points]
-        told = {"name": run.info.run_name, "status": run.info.status, "start_time": run.info.start_time}
-        facts = about(told, run.data.tags)
-        inputs = getattr(run.inputs, "dataset_inputs", None) or []
-        facts["dataset"] = listed((one.dataset.name, one.dataset.digest) for one in inputs)
+        told = {"name": info.run_name, "status": info.status, "start_time": info.start_time}
+        datasets = [one.dataset for one in run.inputs.dataset_inputs] if run.inputs else []
+        facts = {**about(told, data.tags), "dataset": listed((one.name, one.digest) for one in datasets)}
         if rows:
-            params = {name: typed(value) for name, value in run.data.params.items()}
-            yield Run(run.info.run_id, run.info.run_name or run.info.run_id, params, facts, rows)
+            params = {name: typed(value) for name, value in data.params.items()}
+            yield Run(info.run_id, info.run_name or info.run_id, params, facts, rows)
 
 
 def _pages(client: Any, experiment: str) -> Iterator[Any]:
@@ -150,11 +145,11 @@ def _wandb(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         facts = {**surroundings(run.metadata or {}), "git_commit": run.commit, "project": place["project"]}
         facts |= {"name": run.name, "ended": _STATES.get(run.state)}
         config = {name: value for name, value in run.config.items() if not name.startswith("_")}
-        yield Run(run.id, run.name or run.id, config, facts, map(_of_wandb, run.scan_history()))
-
-
-def _of_wandb(row: Row) -> Row:
-    return {name: value for name, value in row.items() if value is not None and name != "_runtime"}
+        rows = (
+            {name: value for name, value in row.items() if value is not None and name != "_runtime"}
+            for row in run.scan_history()
+        )
+        yield Run(run.id, run.name or run.id, config, facts, rows)
 
 
 # --- Trackio ---
@@ -171,13 +166,17 @@ def _trackio(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         if place["run"] not in ("", run_id, name):
             continue
         asked = [{"run": name, "run_id": run["id"]}]
-        (told,) = client.predict(project, asked, 1 << 31, True, api_name="/get_logs_batch")
+        # without `scalar_only` a number that is not finite is null; with it, left out
+        (told,) = client.predict(project, asked, 1 << 31, False, api_name="/get_logs_batch")
+        rows = ({name: math.nan if v is None else v for name, v in row.items()} for row in told["logs"])
         config = configs.get(run_id) or configs.get(name) or {}
         config = {key: value for key, value in config.items() if not key.startswith("_")}
-        yield Run(run_id, name, config, {"name": name, "project": project}, told["logs"])
+        yield Run(run_id, name, config, {"name": name, "project": project}, rows)
 
 
 # --- Aim ---
+
+_AIM_OWN = "__system"  # what Aim itself tells of machine and environment
 
 
 def _aim(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
@@ -197,14 +196,22 @@ def _of_aim(repo: Any, run_hash: str) -> Run:
     run = Tracked(run_hash, repo=repo, system_tracking_interval=None, log_system_params=False)
     rows: list[dict[str, Any]] = []
     for metric in run.metrics():
+        if metric.name.startswith(_AIM_OWN):
+            continue
         name = "/".join([*map(str, metric.context.to_dict().values()), metric.name])
         steps, (values, _, times) = metric.data.items_list()
         rows += [{"step": s, "timestamp": t, name: v} for s, v, t in zip(steps, values, times, strict=True)]
     rows.sort(key=lambda row: float(row["timestamp"]))
     config: dict[str, Any] = {}
-    for name, value in (run.get(..., {}) or {}).items():
-        config |= value if isinstance(value, Mapping) else {name: value}
+    params = run.get(..., {}) or {}
+    for name, value in params.items():
+        if not name.startswith(_AIM_OWN):
+            config |= value if isinstance(value, Mapping) else {name: value}
+    own = params.get("__system_params", {})  # among it are all variables of the environment, which stay there
+    git = own.get("git_info", {})
     facts = {"name": run.name, "experiment": run.experiment, "started_at": run.creation_time}
+    facts |= {"git_branch": git.get("branch"), "git_remote": git.get("remote_origin_url")}
+    facts |= {"git_commit": git.get("commit", {}).get("hash"), "command": " ".join(own.get("arguments", ()))}
     return Run(run_hash, run.name or run_hash, config, facts, rows)
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,8 @@ def is_side_file(path: Path) -> bool:
 
 def told_beside(path: Path, base: Path) -> list[Told]:
     """What the side files below a folder tell, or those beside a file; paths relative to ``base``."""
-    found = []
-    for file in _files(path):
-        row = _row(file)
-        facts = _read(file, row.holds) if row else {}
-        if facts:
-            found.append(Told(*home_of(file.relative_to(base).as_posix()), facts))
-    return found
+    read = ((file, _read(file, row.holds)) for file, row in _files(path))
+    return [Told(*home_of(file.relative_to(base).as_posix()), facts) for file, facts in read if facts]
 
 
 def home_of(name: str) -> tuple[str, float]:
@@ -90,33 +86,26 @@ def _row(path: Path) -> SideFile | None:
     return next((row for pattern, row in _BY_PATTERN if fnmatchcase(name, pattern)), None)
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """The side files below a folder, those above first; of a file those in its folder."""
-    if not path.is_dir():
-        folders: Iterator[Path] = iter([path.parent, *(path.parent / name for name in ASIDE)])
-    else:
-        folders = _folders(path)
-    n_found = 0
-    for folder in folders:
-        for file in sorted(_listed(folder)):
-            if n_found < MAX_FILES and is_side_file(file) and file.is_file():
-                n_found += 1
-                yield file
+def _files(path: Path) -> Iterator[tuple[Path, SideFile]]:
+    """The side files below a folder, those above first, or those beside a file, with their rows."""
+    found = (
+        (file, row)
+        for folder, names in _folders(path)
+        for file in map(Path(folder).joinpath, sorted(names))
+        if (row := _row(file)) and file.is_file()
+    )
+    return islice(found, MAX_FILES)
 
 
-def _folders(path: Path) -> Iterator[Path]:
-    """The folder and those in it; of hidden ones only those of `ASIDE`. Links are not followed."""
-    for n_folders, (folder, below, _) in enumerate(os.walk(path)):
-        below[:] = sorted(name for name in below if name in ASIDE or not name.startswith("."))
-        if n_folders < MAX_FOLDERS:
-            yield Path(folder)
-
-
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return [Path(entry.path) for entry in os.scandir(folder)]
-    except OSError:
-        return []
+def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Folders with the names of their files; of hidden ones those of `ASIDE`. Links are not followed."""
+    if path.is_dir():
+        for folder, below, files in islice(os.walk(path), MAX_FOLDERS):
+            below[:] = sorted(name for name in below if name in ASIDE or not name.startswith("."))
+            yield folder, files
+        return
+    for place in (path.parent, *(path.parent / name for name in ASIDE)):
+        yield from ((folder, files) for folder, _, files in islice(os.walk(place), 1))
 
 
 def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
@@ -124,9 +113,8 @@ def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
     try:
         if file.stat().st_size > MAX_BYTES:
             return {}
-        return {
-            name: value for name, value in holds(file.read_text("utf-8", "replace")).items() if value != ""
-        }
+        told = holds(file.read_text("utf-8", "replace"))
+        return {name: value for name, value in told.items() if value != ""}
     except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return {}
 
@@ -220,16 +208,10 @@ def _at(document: Any, place: str) -> Any:
     return document
 
 
-_FRAMEWORKS: tuple[str, ...] = (
-    "torch",
-    "lightning",
-    "pytorch-lightning",
-    "transformers",
-    "accelerate",
-    "deepspeed",
-    "jax",
+_FRAMEWORKS = (
+    *("torch", "lightning", "pytorch-lightning", "transformers", "accelerate", "deepspeed", "jax", "flax"),
+    *("tensorflow", "keras", "numpy", "nvidia-nccl-cu12", "flash-attn", "triton"),
 )
-_FRAMEWORKS += ("flax", "tensorflow", "keras", "numpy", "nvidia-nccl-cu12", "flash-attn", "triton")
 _PACKAGE = re.compile(r"^[ \t]*([A-Za-z0-9][\w.-]*)[ \t]*==[ \t]*([\w.+!-]+)[ \t\r]*$", re.MULTILINE)
 
 

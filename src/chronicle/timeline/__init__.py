@@ -52,7 +52,7 @@ def stitch(
     copies += wholes
     empty = sorted((part for part in parts if not course(part)), key=lambda part: by_name(part.name))
     courses, order_doubts = in_order(kept, [*copies, *empty], order or ())
-    trainings, join_doubts = relate(courses, relation or None, order_given=bool(order))
+    trainings, join_doubts = relate(courses, relation or "", order_given=bool(order))
     attempts = [*(c.attempt for c in courses), *empty]
     series = tracks(attempts, trainings)
     return Timeline(

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import UsageError
-from chronicle.model import Attempt, Fault, Finding, Floats, Join, Role, Series, Steps, Timeline, Track
+from chronicle.model import Attempt, Finding, Floats, Role, Series, Steps, Timeline, Track
 from chronicle.timeline.courses import clock
 from chronicle.workspace.config import AXES
 
 _WORDS = {"step": "step", "samples": "sample", "tokens": "token", "time": "second"}
 _BATCHES = ("global_batch_size", "train_batch_size", "total_batch_size", "effective_batch_size")
 _FARTHEST = 2.0**62
+_LARGEST = 1e12  # of a batch; what is larger is no size
 _NEEDS = {
     "samples": "a series of samples or of batch sizes, or a global batch size in its configuration",
     "tokens": "a series of tokens (or `tokens_per_step` in run.toml)",
@@ -61,16 +62,17 @@ class OnAxis:
 
     def place(self, attempt: int | None, step: int) -> int:
         """Where a step of an attempt stands (None: of the latest one that begins at or before it)."""
-        return _place(step, _latest(self.tables, step) if attempt is None else self.tables[attempt])
+        if attempt is None:
+            begun = [k for k, t in enumerate(self.tables) if t is not None and t.steps[0] <= step]
+            attempt = [0, *begun][-1]
+        return int(_placed(np.array([step]), self.tables[attempt])[0])
 
     def finding(self, finding: Finding) -> Finding:
         """The finding over this axis; what its evidence says stays in steps."""
-        names = [a.name for a in self.timeline.attempts]
-        k = names.index(finding.attempt) if finding.attempt in names else None
+        named = (k for k, one in enumerate(self.timeline.attempts) if one.name == finding.attempt)
+        k = next(named, None)
         steps = {name: getattr(finding, name) for name in ("start_step", "peak_step", "end_step")}
-        places: dict[str, Any] = {
-            name: self.place(k, step) for name, step in steps.items() if step is not None
-        }
+        places: dict[str, Any] = {n: self.place(k, step) for n, step in steps.items() if step is not None}
         return replace(finding, **places)
 
 
@@ -103,35 +105,39 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
         begin = min((float(t.places[0]) for t in tables if t is not None), default=0.0)
         tables = [t and replace(t, places=t.places - begin) for t in tables]
     how = ", ".join(dict.fromkeys(t.how for t in tables if t is not None))
-    return OnAxis(_moved(timeline, tables, _WORDS[axis]), _WORDS[axis], how, tables)
+    over = OnAxis(timeline, _WORDS[axis], how, tables)
+    return replace(over, timeline=_moved(over))
 
 
-def _moved(timeline: Timeline, tables: Sequence[Table | None], axis: str) -> Timeline:
-    def moved_join(join: Join) -> Join:
-        start, end = _place(join.from_step, tables[join.before]), _place(join.to_step, tables[join.after])
-        return replace(join, from_step=start, to_step=end)
-
-    def moved_fault(fault: Fault) -> Fault:
-        at = fault.at_step
-        return fault if at is None else replace(fault, at_step=_place(at, _latest(tables, at)))
-
-    def moved_attempt(attempt: Attempt, table: Table | None) -> Attempt:
-        series = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
-        return replace(attempt, series=series, axis=axis)
+def _moved(over: OnAxis) -> Timeline:
+    timeline, place = over.timeline, over.place
 
     def moved_track(track: Track) -> Track:
         steps = track.steps.copy()
-        for k in np.unique(track.attempt):
+        for k in np.unique(track.attempt).tolist():
             rows = track.attempt == k
-            steps[rows] = _placed(track.steps[rows], tables[k])
+            steps[rows] = _placed(track.steps[rows], over.tables[k])
         return replace(track, steps=steps)
 
+    attempts = [
+        replace(
+            one,
+            axis=over.axis,
+            series={m: replace(s, steps=_placed(s.steps, table)) for m, s in one.series.items()},
+        )
+        for one, table in zip(timeline.attempts, over.tables, strict=True)
+    ]
     return replace(
         timeline,
-        attempts=tuple(map(moved_attempt, timeline.attempts, tables)),
-        joins=tuple(map(moved_join, timeline.joins)),
+        attempts=tuple(attempts),
+        joins=tuple(
+            replace(j, from_step=place(j.before, j.from_step), to_step=place(j.after, j.to_step))
+            for j in timeline.joins
+        ),
         series={m: moved_track(track) for m, track in timeline.series.items()},
-        faults=tuple(map(moved_fault, timeline.faults)),
+        faults=tuple(
+            f if f.at_step is None else replace(f, at_step=place(None, f.at_step)) for f in timeline.faults
+        ),
     )
 
 
@@ -149,17 +155,15 @@ def _tables(
         values = series.values[ok]
         if len(values) > 1 and (np.diff(values) >= 0).all() and values[-1] > values[0]:  # a counter
             yield Table(*_rising(series.steps[ok], values), f"{series.metric}, as logged")
+    role, how = Role.BATCH_SIZE, "{}, cumulated"
+    sizes = {name: attempt.facts.get(f"config/{name}") for name in _BATCHES}
     if axis == "tokens":
         role, how = Role.TOKENS, "{} of each step, cumulated"
         sizes = {"tokens_per_step": tokens_per_step}
-    else:
-        role, how = Role.BATCH_SIZE, "{}, cumulated"
-        stated = ((name, attempt.facts.get(f"config/{name}")) for name in _BATCHES)
-        sizes = {n: float(size) for n, size in stated if isinstance(size, int | float) and 0 < size < 1e12}
     for series in attempt.by_role(role):
         yield from _cumulated(series, before, how.format(series.metric))
     for name, size in sizes.items():
-        if size > 0:
+        if isinstance(size, int | float) and 0 < size < _LARGEST:
             ends = np.array([ticks.steps[0], max(ticks.steps[-1], ticks.steps[0] + 1)], np.float64)
             places = _base(before, ends[0], size) + size * (ends - ends[0])
             yield Table(ends, places, f"step × {name}")
@@ -192,13 +196,3 @@ def _rising(steps: Steps | Floats, places: Floats) -> tuple[Floats, Floats]:
 
 def _placed(steps: Steps, table: Table | None) -> Steps:
     return steps if table is None else np.rint(table.at(steps)).astype(np.int64)
-
-
-def _place(step: int, table: Table | None) -> int:
-    return int(_placed(np.array([step]), table)[0])
-
-
-def _latest(tables: Sequence[Table | None], step: int) -> Table | None:
-    """The table of the latest attempt that begins at or before a step, else of the first attempt."""
-    begun = [t for t in tables if t is not None and t.steps[0] <= step]
-    return begun[-1] if begun else next(iter(tables), None)

@@ -21,7 +21,7 @@ from chronicle.errors import UsageError
 from chronicle.metrics.counters import step_gap
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Role, Series, Steps
+from chronicle.model import Attempt, Role, Series
 
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -31,12 +31,10 @@ PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log,
 SCHEDULES = frozenset(
     (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
 )  # planned before the run: equal in two attempts, whatever happened in them
-SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
 
 _EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
 _DENSE = 0.5  # a series this much as long as the clock tells the attempt's span too
 _HOLE = 0.1  # share of an attempt that may be missing at its end
-_BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
 _CLOCK_OFF = (
     "By wall clock {late} ran after {early}, which begins where it ends: a clock was off, and the steps give "
     "the order. `order` in run.toml decides."
@@ -109,42 +107,6 @@ def clock(attempt: Attempt) -> Series | None:
     )
 
 
-def reached(before: Any, after: Course) -> Mask:
-    """Whether an attempt got as far as another one begins, but for two logging intervals or its slack.
-
-    ``before`` is a `Course`, or a record array with its fields, and then the answer is one for each record.
-    """
-    missing = np.maximum(np.maximum(2 * before.gap, before.slack), 2 * after.gap)
-    return np.asarray(before.last + missing >= float(after.first))
-
-
-def side_by_side(a: Any, b: Course) -> Mask:
-    """Whether both processes ran at the same time; not where one of the clocks is unknown. ``a`` is a
-    `Course`, or a record array with its fields."""
-    shorter = np.minimum(a.ended - a.started, b.ended - b.started)
-    together = np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
-    return np.asarray((shorter > 0) & (together > _BESIDE * shorter))
-
-
-def same(a: Any, b: Any) -> Mask:
-    """Whether two values are one value, as far as the rounding of logs goes; NaN is NaN."""
-    return np.asarray(np.isclose(a, b, rtol=SAME, atol=0.0, equal_nan=True))
-
-
-def common(a: Series, b: Series) -> tuple[Index, Index]:
-    """Rows of two series in step order at the steps that both have, the first row of each step."""
-    i = heads(a.steps)
-    j = np.searchsorted(b.steps, a.steps[i])
-    i, j = i[j < len(b)], j[j < len(b)]
-    both = a.steps[i] == b.steps[j]
-    return i[both], j[both]
-
-
-def heads(steps: Steps) -> Index:
-    """The first row of each step of a series in step order."""
-    return np.flatnonzero(np.append(True, steps[1:] != steps[:-1])[: len(steps)])
-
-
 def process(attempt: Attempt) -> tuple[str, str] | None:
     """Host and process id, from the facts or from the name of an event file; None where neither has them.
 
@@ -169,18 +131,15 @@ def in_order(
     ``order`` may also name ``others``, copies and attempts without points, which have no place in it.
     """
     ordered, doubts = _by_evidence(sorted(courses, key=lambda c: by_name(c.name)))
-    return (_by_word(ordered, others, order), []) if order else (ordered, doubts)
-
-
-def _by_word(courses: Sequence[Course], others: Sequence[Attempt], order: Sequence[str]) -> list[Course]:
-    names = [c.name for c in courses] + [a.name for a in others]
+    names = [c.name for c in ordered] + [a.name for a in others]
     place: dict[str, int] = {}
     for k, word in enumerate(order):
         meant = [n for n in names if word in (n, PART.sub("", n))]
         if not meant:
             raise UsageError(f"order names {word!r}, which is no attempt. Attempts: {', '.join(names)}")
-        place |= {n: k for n in meant if n not in place}
-    return sorted(courses, key=lambda c: place.get(c.name, len(order)))
+        place = {**dict.fromkeys(meant, k), **place}
+    ordered.sort(key=lambda c: place.get(c.name, len(order)))
+    return ordered, [] if order else doubts
 
 
 def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
@@ -191,7 +150,8 @@ def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
     if not any(math.isnan(c.started) for c in courses):
         by_clock = sorted(courses, key=lambda c: c.started)
         late = [(a, b) for a, b in pairwise(by_step) if a.started > b.started]
-        if not late or _nothing_twice(by_clock) or not _abut(by_step):
+        abut = all(0 <= b.first - a.last <= 2 * max(a.gap, b.gap) for a, b in pairwise(by_step))
+        if not late or _nothing_twice(by_clock) or not abut:
             return by_clock, []
         return by_step, [_CLOCK_OFF.format(late=late[0][0].name, early=late[0][1].name)]
     if len(logs) == 1 or _nothing_twice(by_step):
@@ -206,11 +166,6 @@ def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
 def _nothing_twice(courses: Sequence[Course]) -> bool:
     """Whether no step was trained twice in this order: a chain of resumes needs no other evidence."""
     return all(a.last <= b.first for a, b in pairwise(courses))
-
-
-def _abut(courses: Sequence[Course]) -> bool:
-    """Whether each begins where the one before ended."""
-    return all(0 <= b.first - a.last <= 2 * max(a.gap, b.gap) for a, b in pairwise(courses))
 
 
 def _numbered(names: Sequence[str]) -> bool:

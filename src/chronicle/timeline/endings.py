@@ -51,30 +51,24 @@ class Ending:
 def endings(timeline: Timeline) -> tuple[Ending, ...]:
     """One for each attempt, in their order."""
     after = {join.before: join for join in timeline.joins}  # of several the latest
+    joined = {join.after for join in timeline.joins}
     alive = {k for track in timeline.series.values() for k in np.unique(track.attempt[track.live]).tolist()}
-    then = (  # what is said last holds
-        dict.fromkeys(range(len(timeline.attempts)), "given up")
-        | dict.fromkeys(alive, "latest")
-        | _without_joins(timeline)
-        | {k: _THEN[join.kind] for k, join in after.items()}
-        | {k: "empty" for k, attempt in enumerate(timeline.attempts) if clock(attempt) is None}
-    )
+    judged = {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}
+    alone = "apart" if len(timeline.attempts) > len(judged) + 1 else "latest"
+
+    def then(k: int, attempt: Attempt) -> str:
+        if clock(attempt) is None:
+            return "empty"
+        if k in after:
+            return _THEN[after[k].kind]
+        if k not in joined:
+            return "evaluation" if attempt.name in judged else alone
+        return "latest" if k in alive else "given up"
+
     return tuple(
-        Ending(k, how_ended(attempt, fault), then[k], after.get(k))
+        Ending(k, how_ended(attempt, fault), then(k, attempt), after.get(k))
         for k, (attempt, fault) in enumerate(zip(timeline.attempts, ended_by(timeline), strict=True))
     )
-
-
-def _without_joins(timeline: Timeline) -> dict[int, str]:
-    """What the attempts are that no join leads to."""
-    judged = {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}
-    several = len(timeline.attempts) > len(judged) + 1
-    joined = {join.after for join in timeline.joins}
-    return {
-        k: "evaluation" if attempt.name in judged else "apart" if several else "latest"
-        for k, attempt in enumerate(timeline.attempts)
-        if k not in joined
-    }
 
 
 def how_ended(attempt: Attempt, fault: str = "") -> str:
@@ -98,12 +92,18 @@ def beside(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
     if not trained or not machines:
         return list(attempts), []
     spans = [wall_clock(one) for one in trained]
-    for machine in machines:
+    known = [k for k, (first, _) in enumerate(spans) if math.isfinite(first)]
+    for machine in filter(_of_job, machines):
         moments = [fault.at_time for fault in machine.faults if math.isfinite(fault.at_time)]
-        at = _nearest(spans, moments)
-        if at is not None and _of_job(machine):
-            facts = {name: value for name, value in machine.facts.items() if name in ("nodes", "job")}
-            trained[at] = replace(trained[at], facts={**facts, **trained[at].facts})
+        facts = {name: value for name, value in machine.facts.items() if name in ("nodes", "job")}
+        if len(trained) == 1:
+            at = 0
+        elif known and moments:  # the one that ran then, or nearest to it
+            last = max(moments)
+            at = min(known, key=lambda k: max(spans[k][0] - last, last - spans[k][1], 0.0))
+        else:
+            continue  # any of them may be meant
+        trained[at] = replace(trained[at], facts={**facts, **trained[at].facts})
     return trained, machines
 
 
@@ -117,15 +117,13 @@ def happened(
     """
     clock, steps = _clock(series.values())
     first, last = (clock[0], clock[-1]) if len(clock) else (math.nan, math.nan)
-    faults = [fault for one in attempts for fault in one.faults if fault.kind != "read"]
-    near = [_dated(fault, last) for fault in faults]
+    found = dict.fromkeys(_placed(fault, clock, steps) for one in attempts for fault in _dated(one, last))
     for machine in machines:
-        dated = [_dated(fault, last) for fault in machine.faults if fault.kind != "read"]
-        around = (first - AROUND_S, last + AROUND_S)
-        # A time that is not known is not outside.
-        near += [f for f in dated if _of_job(machine) or not (f.at_time < around[0] or f.at_time > around[1])]
-    placed = [_placed(fault, clock, steps) for fault in near]
-    return tuple(sorted(dict.fromkeys(placed), key=_order))
+        for fault in _dated(machine, last):
+            outside = fault.at_time < first - AROUND_S or fault.at_time > last + AROUND_S  # not if not known
+            if _of_job(machine) or not outside:
+                found[_placed(fault, clock, steps)] = None
+    return tuple(sorted(found, key=_order))
 
 
 def ended_by(timeline: Timeline) -> list[str]:
@@ -181,17 +179,10 @@ def _clock(tracks: Iterable[Track]) -> tuple[Floats, Steps]:
     return longest.times[known][order], longest.steps[known][order]
 
 
-def _dated(fault: Fault, near: float) -> Fault:
-    """The fault with its time in the year that brings it next to ``near``."""
-    return fault if has_year(fault.at_time) else replace(fault, at_time=in_year_of(fault.at_time, near))
-
-
-def _nearest(spans: Sequence[tuple[float, float]], moments: Sequence[float]) -> int | None:
-    """Which of the spans the moments are in or nearest to; None where several may be meant."""
-    if len(spans) == 1:
-        return 0
-    known = [i for i, (first, _) in enumerate(spans) if math.isfinite(first)]
-    if not known or not moments:
-        return None
-    last = max(moments)
-    return min(known, key=lambda i: max(spans[i][0] - last, last - spans[i][1], 0.0))
+def _dated(log: Attempt, near: float) -> list[Fault]:
+    """What a log says beside the curves, each time in the year that brings it next to ``near``."""
+    return [
+        one if has_year(one.at_time) else replace(one, at_time=in_year_of(one.at_time, near))
+        for one in log.faults
+        if one.kind != "read"
+    ]

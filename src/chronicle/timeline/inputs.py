@@ -35,35 +35,24 @@ def attempts_from(what: Any) -> list[Attempt]:
     Raises:
         UsageError: it is nothing that can be stitched; the message says what is wrong and what is taken.
     """
-    return [one for attempt in _of_one_run(_attempts(what)) for one in _by_seed(attempt)]
-
-
-def _of_one_run(attempts: list[Attempt]) -> list[Attempt]:
-    """The attempts, if they do not make one run of a store of several.
-
-    Raises:
-        UsageError: attempts of one file are of several runs.
-    """
+    attempts = _attempts(what)
     stated: dict[tuple[str, ...], dict[str, None]] = {}
     for attempt in attempts:
         if attempt.sources and (run := attempt.facts.get("run")):
-            stated.setdefault(attempt.sources, {})[str(run)] = None
+            stated.setdefault(attempt.sources, {})[repr(str(run))] = None
     for sources, names in stated.items():
         if len(names) > 1:
-            named = ", ".join([*map(repr, list(names)[:_MOST_NAMED])]) + (
-                ", ..." if len(names) > _MOST_NAMED else ""
-            )
+            named = ", ".join([*names][:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
             what = f"{sources[0]} holds {len(names)} runs ({named})"
             raise UsageError(f"{what}: stitch one at a time. chronicle.runs(path) gives each of them")
-    return attempts
+    return [one for attempt in attempts for one in _by_seed(attempt)]
 
 
 def _attempts(what: Any) -> list[Attempt]:
     if isinstance(what, Attempt):
         return [what]
     if isinstance(what, Mapping):
-        series = {str(m): _series(str(m), *_pair(str(m), given)) for m, given in what.items()}
-        return [Attempt(name="data", sources=(), series=assign(series))]
+        return [_data([_given(str(metric), given) for metric, given in what.items()])]
     pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas was imported
     if pandas is not None and isinstance(what, pandas.DataFrame):
         return _from_frame(what)
@@ -74,14 +63,18 @@ def _attempts(what: Any) -> list[Attempt]:
     return attempts
 
 
-def _pair(metric: str, given: Any) -> tuple[Steps, Floats]:
+def _data(series: Iterable[Series], name: str = "data") -> Attempt:
+    return Attempt(name, (), assign({one.metric: one for one in series}))
+
+
+def _given(metric: str, given: Any) -> Series:
     """Steps and values; bare values are counted from 0."""
-    if isinstance(given, tuple):
-        if len(given) != 2:
-            raise UsageError(f"metric {metric!r}: a tuple must be (steps, values), not {len(given)} items")
-        return _steps(metric, given[0]), _numbers(metric, given[1])
-    values = _numbers(metric, given)
-    return np.arange(len(values), dtype=np.int64), values
+    if not isinstance(given, tuple):
+        values = _numbers(metric, given)
+        return _series(metric, np.arange(len(values)), values)
+    if len(given) != 2:
+        raise UsageError(f"metric {metric!r}: a tuple must be (steps, values), not {len(given)} items")
+    return _series(metric, _steps(metric, given[0]), _numbers(metric, given[1]))
 
 
 def _numbers(metric: str, given: Any) -> Floats:
@@ -107,10 +100,10 @@ def _steps(metric: str, given: Any) -> Steps:
     return whole.astype(np.int64)
 
 
-def _series(metric: str, steps: Steps, values: Floats, times: Floats | None = None) -> Series:
+def _series(metric: str, steps: Steps, values: Floats) -> Series:
     if len(steps) != len(values):
         raise UsageError(f"metric {metric!r}: {len(steps)} steps and {len(values)} values")
-    return Series(metric, Role.OTHER, steps, values, np.full(len(steps), np.nan) if times is None else times)
+    return Series(metric, Role.OTHER, steps, values, np.full(len(steps), np.nan))
 
 
 def _from_frame(table: Any) -> list[Attempt]:
@@ -120,14 +113,14 @@ def _from_frame(table: Any) -> list[Attempt]:
     step = min(names, key=lambda c: FRAME_STEP_NAMES.index(str(c).strip().lower()), default=None)
     steps = _steps(str(step or "index"), table.index if step is None else table[step])
     columns = {str(c): table[c] for c in table.columns if c != step and table[c].dtype.kind in "ifub"}
-    series: dict[str, Series] = {}
+    if not columns:
+        raise UsageError("the DataFrame has no column of numbers beside the step")
+    series = []
     for metric, column in columns.items():
         values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        logged = _logged(values) if len(columns) > 1 else np.ones(len(values), bool)
-        series[metric] = _series(metric, steps[logged], values[logged])
-    if not series:
-        raise UsageError("the DataFrame has no column of numbers beside the step")
-    return [Attempt(name="data", sources=(), series=assign(series))]
+        logged = _logged(values) if len(columns) > 1 else slice(None)
+        series.append(_series(metric, steps[logged], values[logged]))
+    return [_data(series)]
 
 
 def _logged(values: Floats) -> NDArray[np.bool_]:
@@ -135,8 +128,8 @@ def _logged(values: Floats) -> NDArray[np.bool_]:
 
     NaN at the end of a column that was filled in most rows, for longer than ever before, is data.
     """
-    filled = np.flatnonzero(~np.isnan(values))
     logged = ~np.isnan(values)
+    filled = np.flatnonzero(logged)
     if len(filled):
         end = filled[-1] + 1
         longest_gap = int(np.diff(filled, prepend=-1).max()) - 1
@@ -150,27 +143,23 @@ def _from_long(table: Any) -> list[Attempt]:
     if "run" in table.columns and table["run"].nunique() > 1:
         raise UsageError("the DataFrame holds several runs: stitch one at a time, table[table.run == ...]")
     names = table["attempt"].astype(str) if "attempt" in table.columns else np.full(len(table), "data")
-    return [
-        Attempt(name=str(name), sources=(), series=_series_of_long(rows))
-        for name, rows in table.groupby(names, sort=False)
-    ]
+    return [_attempt_of_long(str(name), rows) for name, rows in table.groupby(names, sort=False)]
 
 
-def _series_of_long(rows: Any) -> dict[str, Series]:
+def _attempt_of_long(name: str, rows: Any) -> Attempt:
     import pandas as pd
 
-    series: dict[str, Series] = {}
-    roles: dict[str, Role] = {}
-    for key, part in rows.groupby("metric", sort=False):
-        metric = str(key)
-        times = None
+    series, roles = [], {}
+    for metric, part in rows.groupby(rows["metric"].astype(str), sort=False):
+        one = _given(metric, (part["step"], part["value"]))
         if "time" in part.columns:
             since = pd.to_datetime(part["time"], utc=True) - pd.Timestamp(0, tz="UTC")
-            times = np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64)
-        series[metric] = _series(metric, _steps(metric, part["step"]), _numbers(metric, part["value"]), times)
+            one = replace(one, times=np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64))
         if "role" in part.columns and part["role"].iloc[0] in list(Role):
             roles[metric] = Role(part["role"].iloc[0])
-    return {m: replace(s, role=roles.get(m, s.role)) for m, s in assign(series).items()}
+        series.append(one)
+    data = _data(series, name)
+    return replace(data, series={m: replace(s, role=roles.get(m, s.role)) for m, s in data.series.items()})
 
 
 def _by_seed(attempt: Attempt) -> list[Attempt]:

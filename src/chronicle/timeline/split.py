@@ -16,7 +16,8 @@ import numpy as np
 
 from chronicle.metrics.counters import step_gap
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
-from chronicle.timeline.courses import Index, Mask, clock, same
+from chronicle.timeline.courses import Index, clock
+from chronicle.timeline.relation import same
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
@@ -27,7 +28,7 @@ _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that 
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _AT_ONCE = 4096  # falls that are looked at together
 _LEAST_S, _AS_LONG, _FAR_ABOVE, _AS_MANY = 2.0, 0.5, 10.0, 2  # see `resumes`
-_ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:_time|_s| \(s\))?|_?runtime)")
+_ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
 _OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
 
 _BLOCKS = (
@@ -84,23 +85,19 @@ def split(
 def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
     if not cuts:
         return [replace(attempt, series={m: _by_step(s) for m, s in attempt.series.items()})]
-    rows = {m: _by_piece(_belongs(s, ticks, cuts), len(cuts) + 1) for m, s in attempt.series.items()}
+    series: list[dict[str, Series]] = [{} for _ in range(len(cuts) + 1)]
+    for metric, one in attempt.series.items():
+        piece = _belongs(one, ticks, cuts)
+        order = np.argsort(piece, kind="stable")
+        for k, rows in enumerate(np.split(order, np.searchsorted(piece[order], np.arange(1, len(series))))):
+            if len(rows):
+                series[k][metric] = _by_step(one.pick(rows))
     facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
-    not_the_end: dict[str, Any] = {"facts": facts, "faults": (), "truncated": False}
+    early = replace(attempt, facts=facts, faults=(), truncated=False)
     return [
-        replace(
-            attempt,
-            name=f"{attempt.name}#{k + 1}",
-            series={m: _by_step(s.pick(rows[m][k])) for m, s in attempt.series.items() if len(rows[m][k])},
-            **({} if k == len(cuts) else not_the_end),
-        )
-        for k in range(len(cuts) + 1)
+        replace(attempt if k == len(cuts) else early, name=f"{attempt.name}#{k + 1}", series=own)
+        for k, own in enumerate(series)
     ]
-
-
-def _by_piece(piece: Index, pieces: int) -> list[Index]:
-    order = np.argsort(piece, kind="stable")
-    return np.split(order, np.searchsorted(piece[order], np.arange(1, pieces)))
 
 
 def _by_step(series: Series) -> Series:
@@ -129,37 +126,36 @@ def _not_growing(steps: Steps) -> int:
 def starts(series: Series) -> list[int]:
     """Rows of the clock at which a new attempt begins (never row 0)."""
     down = falls(series.steps)
-    if launches := _launches(series.steps, down):
-        return launches
+    steps, most = series.steps, _most_cuts(series.steps)
+    # A log to which every launch appends, of which some got no further than a few rows. Rows out of order,
+    # and ranks that write by turns, fall to other steps than the first.
+    anew = (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
+    if anew and len(down) <= max(_FEW_CUTS, len(steps) / _ROWS_BETWEEN_CUTS):
+        return [*down.tolist()]
     if not len(down) or len(down) > max(2, _SHUFFLED * len(series)):
         return []
     cuts: list[int] = []
-    short: list[int] = []
-    begin, top = 0, int(series.steps[: down[0]].max())
-    ends = [*down[1:].tolist(), len(series)]
-    for row, end, quiet in zip(down.tolist(), ends, _quiet(series, down), strict=True):
-        many = len(short) > _rare(series)  # then short returns are no starts, and nobody needs to look closer
-        kind = "disorder" if quiet else _kind_of_fall(series, begin, top, row, end, many)
-        if kind == "start":
-            cuts.append(row)
-            begin, top = row, int(series.steps[end - 1])
-        elif kind == "short":
-            short.append(row)
-        top = max(top, int(series.steps[end - 1]))  # between two falls the steps only grow
+    short: list[int] = []  # returns of a few points, which are starts where they are rare
+    begin, top = 0, int(steps[: down[0]].max())
+    ends = np.append(down[1:], len(series))
+    for row, end, quiet in zip(down.tolist(), ends.tolist(), _quiet(series, down), strict=True):
+        if not quiet:
+            near = slice(max(begin, row - _NEAR_SAMPLES), row)
+            back = int(np.searchsorted(steps[row:end], top, side="right"))
+            if len(np.unique(steps[near][steps[near] >= steps[row]])) <= _SHORT_SAMPLES:
+                many = len(short) > _rare(series)  # then they are no starts, and nobody needs to look closer
+                if not many and _trained_again(series, near, slice(row, row + back)):
+                    short.append(row)
+            elif back == end - row or back > _SHORT_SAMPLES:  # not a few rows too late, then on from the top
+                cuts.append(row)
+                begin, top = row, int(steps[end - 1])
+        top = max(top, int(steps[end - 1]))  # between two falls the steps only grow
     cuts = sorted(cuts + short) if len(short) <= _rare(series) else cuts
-    return cuts if len(cuts) <= _most_cuts(series.steps) else []
+    return cuts if len(cuts) <= most else []
 
 
 def _most_cuts(steps: Steps) -> float:
     return max(_FEW_CUTS, min(_MANY_CUTS, len(steps) / _ROWS_BETWEEN_CUTS))
-
-
-def _launches(steps: Steps, down: Index) -> list[int]:
-    """All falls, where each leads back to the very first step and the steps in between grow one by one: a
-    log to which every launch appends, of which some got no further than a few rows. Rows out of order, and
-    ranks that write by turns, fall to other steps."""
-    anew = len(down) and (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
-    return down.tolist() if anew and len(down) <= _most_cuts(steps) else []
 
 
 def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
@@ -168,9 +164,8 @@ def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
 
     A pause, where a launch is known by its step: half as long as before that, ten times as long as any other
     pause, and no more often than twice as many launches, since what comes again is an evaluation or a
-    checkpoint. A pause alone proves nothing, and is left to those who look for hangs. And a clock of the
-    process that begins anew within an epoch. Both take a hang for a resume if it is as long as a launch; a
-    run that was restarted is then told of one restart too many, by which nothing is judged.
+    checkpoint. A pause alone proves nothing, and is left to those who look for hangs: a hang as long as a
+    launch is taken for a resume, by which nothing is judged. And a clock of the process that begins anew.
     """
     return sorted({*_pauses(ticks.times, cuts), *_anew(attempt, ticks, cuts)})
 
@@ -187,18 +182,26 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
 
 
 def _anew(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
-    """Rows of the clock at which the seconds of a process begin anew, all of them within an epoch."""
-    elapsed = next((s for m, s in attempt.series.items() if _ELAPSED.fullmatch(m.lower())), ticks)
-    epochs = next(iter(attempt.by_role(Role.EPOCH)), ticks)
-    if elapsed is ticks or epochs is ticks:
+    """Rows of the clock at which the seconds of a process begin anew, and not those of an epoch."""
+    beside = {m: s for m, s in attempt.series.items() if np.array_equal(s.steps, ticks.steps)}
+    elapsed = next(
+        (s.values for m, s in beside.items() if s is not ticks and _ELAPSED.fullmatch(m.lower())), None
+    )
+    if elapsed is None or not (elapsed[1:] < elapsed[:-1]).any():
         return []
-    if not (np.array_equal(elapsed.steps, ticks.steps) and np.array_equal(epochs.steps, ticks.steps)):
-        return []
-    values, epoch = elapsed.values, np.floor(epochs.values)
-    begin = values[0] + _SHORT_SAMPLES * np.median(np.abs(np.diff(values)))
-    back = np.setdiff1d(np.flatnonzero(values[1:] < values[:-1]) + 1, cuts)
-    within = (values[back] <= begin) & (epoch[back] == epoch[back - 1])
-    return back.tolist() if within.all() and len(back) <= _most_cuts(ticks.steps) else []
+    down = np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1
+    begin = elapsed[0] + _SHORT_SAMPLES * np.median(np.abs(np.diff(elapsed)))
+    anew = (elapsed[down] <= begin) & (elapsed[down - 1] > begin)
+    epoch = next((np.floor(s.values) for s in beside.values() if s.role is Role.EPOCH), None)
+    back = np.setdiff1d(down, cuts)
+    if attempt.axis == "epoch":
+        of_epochs = False
+    elif epoch is not None:
+        of_epochs = bool((epoch[back] != epoch[back - 1]).any())
+    else:  # they begin anew at equal distances, as far as the log tells
+        lengths = np.diff([0, *down, len(ticks)])
+        of_epochs = bool(np.ptp(lengths[:-1]) <= 1 and lengths[-1] <= lengths[0] + 1)
+    return back.tolist() if anew.all() and not of_epochs and len(back) <= _most_cuts(ticks.steps) else []
 
 
 def _quiet(series: Series, down: Index) -> list[bool]:
@@ -211,39 +214,20 @@ def _quiet(series: Series, down: Index) -> list[bool]:
         np.count_nonzero(windows[some] >= steps[some, None], axis=1) <= _SHORT_SAMPLES
         for some in np.array_split(down, len(down) // _AT_ONCE + 1)
     ]
-    logged_twice = np.concatenate([[0], np.cumsum(_logged_twice(series))])
-    ends = np.append(down[1:], len(steps))
-    quiet: list[bool] = (np.concatenate(few) & (logged_twice[ends] == logged_twice[down])).tolist()
+    _, first, step = np.unique(steps, return_index=True, return_inverse=True)
+    twice = (np.bincount(step, ~same(series.values, series.values[first][step])) > 0)[step]
+    quiet: list[bool] = (np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()
     return quiet
-
-
-def _logged_twice(series: Series) -> Mask:
-    """Rows whose step was logged with values that differ."""
-    _, first, step = np.unique(series.steps, return_index=True, return_inverse=True)
-    differs = np.bincount(step, ~same(series.values, series.values[first][step])) > 0
-    return np.asarray(differs[step])
 
 
 def _rare(series: Series) -> float:
     return max(3.0, min(_MANY_SHORT, _RARE * len(series)))
 
 
-def _kind_of_fall(series: Series, begin: int, top: int, row: int, end: int, many: bool) -> str:
-    """What the fall at ``row`` is, in the attempt since ``begin`` that reached ``top``, before the next
-    fall at ``end``: "start" of an attempt, a "short" return (a start where those are rare), or "disorder"."""
-    near = slice(max(begin, row - _NEAR_SAMPLES), row)
-    overtaken = len(np.unique(series.steps[near][series.steps[near] >= series.steps[row]]))
-    back = int(np.searchsorted(series.steps[row:end], top, side="right"))
-    late = back < end - row and back <= _SHORT_SAMPLES  # a few rows too late, then on from the top
-    if overtaken > _SHORT_SAMPLES:
-        return "disorder" if late else "start"
-    return "short" if not many and _trained_again(series, near, slice(row, row + back)) else "disorder"
-
-
 def _trained_again(series: Series, old: slice, new: slice) -> bool:
     """Whether any step was logged twice with values that differ."""
     _, i, j = np.intersect1d(series.steps[old], series.steps[new], return_indices=True)
-    return bool((~same(series.values[old][i], series.values[new][j])).any())
+    return not same(series.values[old][i], series.values[new][j]).all()
 
 
 def _separate_blocks(steps: Steps, cuts: list[int]) -> bool:
@@ -265,41 +249,33 @@ def _belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
             return np.searchsorted(seams, series.times, side="right")
     pieces = [(int(p.min()), int(p.max())) for p in np.split(ticks.steps, cuts)]
     habit = _not_growing(series.steps) > 2 * len(cuts)  # equal steps are how this series is logged
-    whole = _whole_runs(series.steps, pieces, habit) if len(series) else None
-    if whole is not None:
-        return whole
-    return np.fromiter(_by_own_falls(series.steps, pieces, step_gap(ticks), habit), np.intp, len(series))
-
-
-def _whole_runs(steps: Steps, pieces: list[tuple[int, int]], habit: bool) -> Index | None:
-    """Each stretch of a series in which its own step grows, to the next piece that reaches over all of it: a
-    metric that only the second launch logs is none of the first. None where a stretch has no such piece."""
-    back = steps[1:] < steps[:-1] if habit else steps[1:] <= steps[:-1]
-    begins = [0, *(np.flatnonzero(back) + 1).tolist()]
-    ends = [*begins[1:], len(steps)]
+    steps = series.steps
+    back = np.flatnonzero(steps[1:] < steps[:-1] if habit else steps[1:] <= steps[:-1]) + 1
+    # Each stretch in which its own step grows goes to the next piece that reaches over all of it: a metric
+    # that only the second launch logs is none of the first.
+    lengths = np.diff([0, *back, len(steps)])
     homes, k = [], 0
-    for begin, end in zip(begins, ends, strict=True):
-        while k < len(pieces) and not (pieces[k][0] <= steps[begin] and steps[end - 1] <= pieces[k][1]):
-            k += 1
-        if k == len(pieces):
-            return None
+    for part in np.split(steps, back) if len(steps) else ():
+        k = next(
+            (n for n in range(k, len(pieces)) if pieces[n][0] <= part[0] and part[-1] <= pieces[n][1]), -1
+        )
+        if k < 0:
+            return np.fromiter(_row_by_row(steps, set(back.tolist()), pieces, step_gap(ticks)), np.intp)
         homes.append(k)
         k += 1
-    return np.repeat(homes, np.subtract(ends, begins))
+    return np.repeat(homes, lengths) if homes else np.empty(0, np.intp)
 
 
-def _by_own_falls(steps: Steps, pieces: list[tuple[int, int]], gap: float, habit: bool) -> Iterator[int]:
+def _row_by_row(steps: Steps, back: set[int], pieces: list[tuple[int, int]], gap: float) -> Iterator[int]:
     """Walks a series that has a cadence of its own and no times: on to the next piece where its own step
     goes back, or where the piece at hand never got that far."""
-    k, before = 0, None
-    for step in steps.tolist():
-        back = before is not None and (step < before or (step == before and not habit))
+    k = 0
+    for row, step in enumerate(steps.tolist()):
         beyond = step > pieces[k][1] + gap and any(lo <= step <= hi for lo, hi in pieces[k + 1 :])
-        if beyond or (back and any(step <= hi + gap for _, hi in pieces[k + 1 :])):
+        if beyond or (row in back and any(step <= hi + gap for _, hi in pieces[k + 1 :])):
             k += 1
             while k + 1 < len(pieces) and step > pieces[k][1] + gap:
                 k += 1
-        before = step
         yield k
 
 

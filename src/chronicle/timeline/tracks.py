@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from chronicle.model import Attempt, Floats, Series, Steps, Timeline, Track
 from chronicle.timeline.courses import Mask, clock
 from chronicle.timeline.trainings import Training
 
-_Points = tuple[Steps, NDArray[np.int32], Mask]  # steps, attempt, and which are live
+_Attempts = NDArray[np.int32]  # of each point the attempt that logged it
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
@@ -21,35 +21,32 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
 
     Metrics that are logged at the same steps share the arrays that say so.
     """
-    course, known = _LiveCourse(len(attempts), trainings), dict[int, _Points]()
-    logged: dict[str, list[tuple[int, Series]]] = {}
-    for k, attempt in enumerate(attempts):
-        for metric, series in attempt.series.items():
-            logged.setdefault(metric, []).append((k, series))
-    return {metric: _track(metric, parts, course, known) for metric, parts in logged.items()}
-
-
-def _track(
-    metric: str, logged: Sequence[tuple[int, Series]], course: _LiveCourse, known: dict[int, _Points]
-) -> Track:
-    """The track of a metric; ``known`` holds the points of the last metric that was logged so often."""
-    first = logged[0][1]
-    steps = _joined([s.steps for _, s in logged])
-    attempt = np.repeat(np.array([k for k, _ in logged], np.int32), [len(s) for _, s in logged])
-    points = known.get(len(steps))
-    if not (points and np.array_equal(steps, points[0]) and np.array_equal(attempt, points[1])):
-        known[len(steps)] = points = steps, attempt, course.live(steps, attempt)
-    return Track(
-        metric=metric,
-        role=first.role,
-        steps=points[0],
-        values=_joined([s.values for _, s in logged]),
-        times=_joined([s.times for _, s in logged]),
-        unit=next((s.unit for _, s in logged if s.unit), None),
-        dataset=first.dataset,
-        attempt=points[1],
-        live=points[2],
-    )
+    alive = _live_course(len(attempts), trainings)
+    known: dict[int, tuple[Steps, _Attempts, Mask]] = {}  # the points of what was last logged so often
+    logged: dict[str, dict[int, Series]] = {}
+    for k, one in enumerate(attempts):
+        for metric, series in one.series.items():
+            logged.setdefault(metric, {})[k] = series
+    made = {}
+    for metric, by_attempt in logged.items():
+        parts = [*by_attempt.values()]
+        steps = _joined([s.steps for s in parts])
+        attempt = np.repeat(np.array([*by_attempt], np.int32), [*map(len, parts)])
+        points = known.get(len(steps))
+        if not (points and np.array_equal(steps, points[0]) and np.array_equal(attempt, points[1])):
+            known[len(steps)] = points = steps, attempt, alive(steps, attempt)
+        made[metric] = Track(
+            metric=metric,
+            role=parts[0].role,
+            steps=points[0],
+            values=_joined([s.values for s in parts]),
+            times=_joined([s.times for s in parts]),
+            unit=next((s.unit for s in parts if s.unit), None),
+            dataset=parts[0].dataset,
+            attempt=points[1],
+            live=points[2],
+        )
+    return made
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -71,36 +68,33 @@ def _part(track: Track, series: Series, k: int) -> Series:
     return replace(series, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])
 
 
-class _LiveCourse:
-    """What is left of each attempt on the live course of its training: its steps below the first step of a
-    later attempt that rolled back, but for those that a later attempt logged once more."""
+def _live_course(attempts: int, trainings: Sequence[Training]) -> Callable[[Steps, _Attempts], Mask]:
+    """Which points live, asked with the steps of all attempts one after the other and the attempt of each:
+    those below the first step of a later attempt of their training that rolled back, but for those that a
+    later attempt logged once more."""
+    home = np.full(attempts, -1)  # the training; -1: it is not on the course of one
+    cut, below = np.zeros(attempts, bool), np.zeros(attempts, np.int64)
+    for number, training in enumerate(trainings):
+        for piece in training.live():
+            k = piece.course.index
+            home[k], cut[k], below[k] = number, piece.bound is not None, piece.bound or 0
+    joined = len(home[home >= 0]) > len(np.unique(home[home >= 0]))
 
-    def __init__(self, attempts: int, trainings: Sequence[Training]) -> None:
-        self._training = np.full(attempts, -1)  # -1: it is not on the course of one
-        self._cut = np.zeros(attempts, bool)
-        self._below = np.zeros(attempts, np.int64)  # steps, where it was cut
-        for number, training in enumerate(trainings):
-            for piece in training.live():
-                k = piece.course.index
-                self._training[k], self._cut[k] = number, piece.bound is not None
-                self._below[k] = piece.bound or 0
-        on = self._training[self._training >= 0]
-        self._joined = len(on) > len(np.unique(on))
-
-    def live(self, steps: Steps, attempt: NDArray[np.int32]) -> Mask:
-        """Which points live, of the steps of all attempts one after the other."""
-        mask = (self._training[attempt] >= 0) & (~self._cut[attempt] | (steps < self._below[attempt]))
-        if not self._joined:
-            return mask
+    def alive(steps: Steps, attempt: _Attempts) -> Mask:
+        mask = (home[attempt] >= 0) & (~cut[attempt] | (steps < below[attempt]))
+        if not joined:
+            return np.asarray(mask)
         rows = np.flatnonzero(mask)
-        training = self._training[attempt[rows]]
+        training = home[attempt[rows]]
         order = np.lexsort((steps[rows], training))  # keeps attempts in order within a step
         rows, training = rows[order], training[order]
         ends = np.append((steps[rows[1:]] != steps[rows[:-1]]) | (training[1:] != training[:-1]), True)
         last = np.flatnonzero(ends[: len(rows)])
         latest = np.repeat(attempt[rows[last]], np.diff(last, prepend=-1))
         mask[rows[attempt[rows] != latest]] = False
-        return mask
+        return np.asarray(mask)
+
+    return alive
 
 
 def live(track: Track) -> tuple[Steps, Floats]:

@@ -72,7 +72,7 @@ def _code(code: CodeType) -> tuple[object, ...]:
     return code.co_code, code.co_names, code.co_varnames, *parts
 
 
-def _entry(njit: Any, function: FunctionType, scope: dict[str, Any], seal: str) -> Any:
+def _entry(njit: Any, function: Any, scope: dict[str, Any], seal: str) -> Any:
     """A compiled entry point, cached where numba finds a place it may write to.
 
     Its name there tells the code of the whole kernel: numba's own key is made of one function alone, and

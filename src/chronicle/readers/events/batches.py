@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from array import array
 from bisect import bisect
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +21,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.model import Floats, Steps
 from chronicle.readers.events.scalars import Points, Text, decode
@@ -38,8 +38,8 @@ from chronicle.readers.events.tfrecord import (
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
-MOST_AHEAD = 128  # times the points of a part: room that is taken for the rest of its file
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
+_Growing = tuple["array[int]", "array[float]", "array[float]"]  # without a second copy in memory
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Log:
     path: Path
     size: int = 0  # bytes of a large file
     columns: dict[str, Column] = field(default_factory=dict)
-    growing: dict[str, list[Growing]] = field(default_factory=dict)  # columns of a large file
+    growing: dict[str, _Growing] = field(default_factory=dict)  # columns of a large file
     texts: dict[str, Text] = field(default_factory=dict)
     damage: Damage = field(default_factory=list)
     truncated: bool = False
@@ -59,10 +59,10 @@ class Log:
     def finish(self) -> None:
         """Makes columns of those that grew; tags that follow each other at the same steps share them."""
         before = np.empty(0, np.int64)
-        for tag, (steps, values, times) in self.growing.items():
-            before = before if np.array_equal(before, steps.values) else steps.values
-            self.columns[tag] = before, values.values, times.values
-        self.growing.clear()
+        for tag, growing in self.growing.items():
+            steps, values, times = map(np.asarray, growing)
+            before = before if np.array_equal(before, steps) else steps
+            self.columns[tag] = before, values, times
 
 
 @dataclass
@@ -80,13 +80,9 @@ class Piece:
         if self.is_last and not self.base:  # the whole file
             self.log.columns[tag] = part
             return
-        if tag not in self.log.growing:
-            # the rest of the file holds as many points as this part, if it goes on as here
-            n_times = (self.log.size - self.base) / (self.high - self.low)
-            expected = int(1.05 * len(part[0]) * min(n_times, MOST_AHEAD))
-            self.log.growing[tag] = [Growing(expected) for _ in part]
-        for column, more in zip(self.log.growing[tag], part, strict=True):
-            column.extend(more)
+        growing: Sequence[array[Any]] = self.log.growing.setdefault(tag, (array("q"), array("d"), array("d")))
+        for column, more in zip(growing, part, strict=True):
+            column.frombytes(more.tobytes())
 
 
 class Batch(NamedTuple):
@@ -229,30 +225,3 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
         if piece.is_last:
             piece.log.finish()
             yield piece.log
-
-
-class Growing:
-    """An array that grows at its end; there is room for ``expected`` values, which by itself costs none."""
-
-    def __init__(self, expected: int = 0) -> None:
-        self.size, self.expected = 0, expected
-        self._room = np.empty(0)
-
-    @property
-    def values(self) -> NDArray[Any]:
-        """What it holds."""
-        return self._room[: self.size]
-
-    def takes(self, values: NDArray[Any]) -> bool:
-        """Whether these are of its kind."""
-        return not self.size or values.dtype == self._room.dtype
-
-    def extend(self, values: NDArray[Any]) -> None:
-        """Adds values at the end."""
-        size = self.size + len(values)
-        if size > len(self._room) or not self.size:
-            room = np.empty(max(size, self.expected, 2 * self.size), values.dtype)
-            room[: self.size] = self.values
-            self._room = room
-        self._room[self.size : size] = values
-        self.size = size

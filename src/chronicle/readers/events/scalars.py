@@ -202,7 +202,7 @@ def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints
     Tags are grouped by a hash and then compared with the first of their group, byte by byte.
     """
     words = [
-        word(buffer, at + low, "<u8") & _LOW_BYTES[np.clip(size - low, 0, 8)]
+        word(buffer, at + low, "<u8") & _LOW_BYTES[np.maximum(np.minimum(size - low, 8), 0)]
         for low in range(0, int(size.max(initial=0)), 8)
     ]
     _, first, group = np.unique(_hash(size, words), return_index=True, return_inverse=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from chronicle.metrics.counters import STEP_NAMES
 from chronicle.model import Attempt, Floats, Series
 from chronicle.readers.columns import Column, step_rank
 from chronicle.readers.step_axis import equated
+from chronicle.readers.text import Head
 
 CLOSING = "train_runtime"
 AXIS = "global_step"
@@ -27,6 +29,15 @@ def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
         (run_id, name): str(name) if shared[name] == 1 else f"{name} {str(run_id)[:8]}"
         for run_id, name in distinct
     }
+
+
+def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> Path | None:
+    """The one file of a folder with such a name, if it is of that format: then the folder is one launch."""
+    try:
+        files = [file for file in folder.glob(pattern) if file.is_file()]
+        return files[0] if len(files) == 1 and identify(Head.of(files[0])) else None
+    except OSError:
+        return None
 
 
 def on_one_axis(

@@ -96,7 +96,7 @@ def read_folder(path: Path) -> list[Attempt]:
         facts["experiment"] = experiment
     if told := listed(_datasets_of_folder(path)):
         facts["dataset"] = told
-    run, faults, truncated = _run(facts), list[Fault](), False
+    run, faults, truncated = PointLog(facts, SYSTEM), list[Fault](), False
     run.params |= {key: typed(text) for key, text in _texts(path / "params")}
     for name, file in _files(path / "metrics"):
         try:
@@ -143,11 +143,9 @@ def _runs(store: Store) -> dict[str, PointLog]:
             told["dataset"] = used
         facts[str(row["run_uuid"])] = told
     names = names_of((uuid, about["name"]) for uuid, about in facts.items())
-    return {uuid: _run({"run": names[uuid, about["name"]], **about}) for uuid, about in facts.items()}
-
-
-def _run(facts: dict[str, Any]) -> PointLog:
-    return PointLog(facts, system=SYSTEM)
+    return {
+        uuid: PointLog({"run": names[uuid, about["name"]], **about}, SYSTEM) for uuid, about in facts.items()
+    }
 
 
 def _seconds(time_ms: Any) -> Any:

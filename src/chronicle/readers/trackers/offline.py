@@ -26,10 +26,10 @@ from chronicle.model import Attempt
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.text import Faults, Head, clean
-from chronicle.readers.trackers import NOTHING
+from chronicle.readers.trackers import NOTHING, only_file
 from chronicle.readers.trackers.points import PointLog, typed
-from chronicle.readers.trackers.sqlite import opened, tables_of
-from chronicle.readers.trackers.wandb_records import Frames
+from chronicle.readers.trackers.sqlite import MAGIC, opened, tables_of
+from chronicle.readers.trackers.wandb_records import Frames, seconds_of
 
 MOST_BYTES = 1 << 32  # that the messages of an archive may unpack to
 LONGEST = 1 << 24  # characters of a message
@@ -37,29 +37,28 @@ LONGEST = 1 << 24  # characters of a message
 Row = Mapping[str, Any]
 
 
-_NO_KEY = re.compile("(?!)")
-
-
 @dataclass(frozen=True)
 class Offline:
     """What one client keeps, in a file of messages.
 
-    ``mine`` says whether a file is one of its own. ``fill`` takes all messages of a file into the log of
-    points and tells whether the file is cut. ``system`` begins the names of what the client measures of the
-    machine. ``key`` finds in the name of the file, or of its folder, what launches of one run share.
+    ``begins`` is what its own files begin with, and where others may begin so too, ``mine`` looks closer.
+    ``fill`` takes all messages of a file into the log of points and tells whether the file is cut. ``system``
+    begins the names of what the client measures of the machine. ``key`` finds in the name of the file, or of
+    its folder, what launches of one run share.
     """
 
     NAME: str
     system: str
-    mine: Callable[[Head], bool]
+    begins: re.Pattern[bytes]
     fill: Callable[[Path, PointLog, Faults], bool]
-    key: re.Pattern[str] = _NO_KEY
+    key: re.Pattern[str] = re.compile("(?!)")
     SUFFIXES: tuple[str, ...] = ()
+    mine: Callable[[Path], bool] = Path.is_file
     FALLBACK: int = -1  # what they begin with is theirs alone, though other readers may know it too
 
     def identify(self, head: Head) -> bool:
         """A file of messages of this client."""
-        return self.mine(head)
+        return self.begins.match(head.start) is not None and self.mine(head.path)
 
     def read(self, path: Path) -> list[Attempt]:
         """The attempt in a file of messages. Raises BadLog where no message holds a point."""
@@ -102,11 +101,7 @@ class OfflineFolder(Offline):
         return [replace(attempt, name=path.name) for attempt in self.read(file)]
 
     def _file(self, folder: Path) -> Path | None:
-        try:
-            files = sorted(file for file in folder.glob(self.file) if file.is_file())
-            return files[0] if len(files) == 1 and self.mine(Head.of(files[0])) else None
-        except OSError:
-            return None
+        return only_file(folder, self.file, self.identify)
 
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
@@ -136,7 +131,6 @@ def _object(value: Any) -> Row:
 
 # --- Neptune: {"obj": {"type": "LogFloats", "path": ["train", "loss"], "values": [...]}, ...} ---
 
-_NEPTUNE = b'{"obj": {"type": "'
 _NEPTUNE_FACTS = {"sys/name": "name", "sys/hostname": "host", "sys/custom_run_id": "run"}
 _NEPTUNE_FACTS |= {"source_code/git/commit_id": "git_commit", "source_code/entrypoint": "program"}
 _NEPTUNE_OWN = ("sys/", "source_code/", "monitoring/")
@@ -169,8 +163,8 @@ _SNAPSHOT, _STEP, _TIME, _ASSIGN, _APPEND = 0, 1, 2, 4, 8
 _MICRO = 1_000_000  # parts of a step
 
 
-def _is_neptune_database(head: Head) -> bool:
-    columns = tables_of(head.path)
+def _is_neptune_database(path: Path) -> bool:
+    columns = tables_of(path)
     return "operation" in columns.get("run_operations", ()) and "run_id" in columns.get("metadata", ())
 
 
@@ -191,43 +185,35 @@ def _fill_neptune_database(path: Path, log: PointLog, faults: Faults) -> bool:
 def _neptune_snapshot(operation: bytes, log: PointLog) -> None:
     step: float | None = None
     time_s = math.nan
-    for n, kind, value in fields(operation):
-        if (n, kind) == (_STEP, BYTES):
-            parts = last_of(value, VARINT)
-            step = parts.get(1, 0) + parts.get(2, 0) / _MICRO
-        elif (n, kind) == (_TIME, BYTES):
-            time_s = _time(value)
-    for entry in messages(operation, _ASSIGN):
-        name, value = _entry(entry)
+    told = last_of(operation, BYTES)
+    if _STEP in told:
+        parts = last_of(told[_STEP], VARINT)
+        step = parts.get(1, 0) + parts.get(2, 0) / _MICRO
+    if _TIME in told:
+        time_s = seconds_of(told[_TIME])
+    for name, value in map(_entry, messages(operation, _ASSIGN)):
         if isinstance(value, str | int | float) and not name.startswith(_NEPTUNE_OWN):
             log.params[name] = value
-    for entry in messages(operation, _APPEND):
-        name, value = _entry(entry)
+    for name, value in map(_entry, messages(operation, _APPEND)):
         log.point(name, step, value, time_s)
 
 
 def _entry(entry: bytes) -> tuple[str, Any]:
     """The key and the value of an entry of a map: float64, int64, bool or string."""
-    name, value = "", b""
-    for n, kind, content in fields(entry):
-        if (n, kind) == (1, BYTES):
-            name = clean(content.decode("utf-8", "backslashreplace"))
-        elif (n, kind) == (2, BYTES):
-            value = content
-    for n, kind, content in fields(value):
+    told = last_of(entry, BYTES)
+    name = _text(told.get(1, b""))
+    for n, kind, content in fields(told.get(2, b"")):
         if (n, kind) == (1, FIXED64):
             return name, struct.unpack("<d", content)[0]
         if kind == VARINT:
             return name, signed(content)
         if (n, kind) == (6, BYTES):
-            return name, clean(content.decode("utf-8", "backslashreplace"))
+            return name, _text(content)
     return name, None
 
 
-def _time(message: bytes) -> float:
-    """Unix seconds of a protobuf Timestamp."""
-    parts = last_of(message, VARINT)
-    return float(signed(parts.get(1, 0)) + parts.get(2, 0) / 1e9)
+def _text(content: bytes) -> str:
+    return clean(content.decode("utf-8", "backslashreplace"))
 
 
 # --- Comet: an archive of experiment.json and messages.json ---
@@ -240,11 +226,9 @@ _COMET_OWN, _DURATION = "sys.", "process duration"
 _ZIP_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, RecursionError, RuntimeError)
 
 
-def _is_comet(head: Head) -> bool:
-    if not head.start.startswith(b"PK\x03\x04"):
-        return False
+def _is_comet(path: Path) -> bool:
     try:
-        with zipfile.ZipFile(head.path) as archive:
+        with zipfile.ZipFile(path) as archive:
             return {"experiment.json", "messages.json"} <= set(archive.namelist())
     except (zipfile.BadZipFile, ValueError, OSError):
         return False
@@ -275,7 +259,8 @@ def _comet_message(log: PointLog, message: Row) -> None:
     elif param := _object(payload.get("param")):
         value, by_user = param.get("paramValue"), param.get("source") not in ("cli", "auto-logged")
         if by_user and isinstance(value, str | int | float):
-            log.params[clean(str(param.get("paramName")))] = _plain(value)
+            plain = typed(clean(value)) if isinstance(value, str) else value
+            log.params[clean(str(param.get("paramName")))] = plain
     elif payload.get("key") == "Name":
         log.facts["name"] = clean(str(payload.get("value")))
     elif message.get("type") == "system_details":
@@ -284,13 +269,9 @@ def _comet_message(log: PointLog, message: Row) -> None:
         }
 
 
-def _plain(value: str | float) -> str | float:
-    return typed(clean(value)) if isinstance(value, str) else value
-
-
 # --- SwanLab: protobuf messages in LevelDB's log format ---
 
-SWANLAB = b":SWL\xd6\xe1\x02"  # identifier, 0xE1D6, version 2
+_SWANLAB = re.compile(rb":SWL\xd6\xe1\x02")  # identifier, 0xE1D6, version 2
 _START, _SCALAR, _FINISH = 10, 13, 11
 _SWANLAB_RUN = {1: "project", 2: "workspace", 4: "name", 7: "group", 8: "job_type", 10: "run"}
 _SWANLAB_ENDED = {1: "finished", 2: "crashed", 3: "killed"}
@@ -313,17 +294,11 @@ def _fill_swanlab(path: Path, log: PointLog, faults: Faults) -> bool:
 
 def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
     if n == _SCALAR:
-        name, step, time_s, value = "", 0, math.nan, 0.0  # what is zero is not written
-        for field, kind, part in fields(content):
-            if (field, kind) == (1, BYTES):
-                name = clean(part.decode("utf-8", "backslashreplace"))
-            elif (field, kind) == (2, VARINT):
-                step = signed(part)
-            elif (field, kind) == (4, BYTES):
-                time_s = _time(part)
-            elif (field, kind) == (5, BYTES):
-                value = next((struct.unpack("<d", v)[0] for m, k, v in fields(part) if k == FIXED64), 0.0)
-        log.point(name, step, value, time_s)
+        told, step = last_of(content, BYTES), signed(last_of(content, VARINT).get(2, 0))
+        time_s = seconds_of(told[4]) if 4 in told else math.nan
+        numbers = (cell for _, kind, cell in fields(told.get(5, b"")) if kind == FIXED64)
+        value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # what is zero is not written
+        log.point(_text(told.get(1, b"")), step, value, time_s)
     elif n == _START:
         log.facts |= texts(content, _SWANLAB_RUN)
     elif n == _FINISH:
@@ -338,21 +313,13 @@ _SACRED = re.compile(rb'\{\s*"[^"\n]{1,500}":\s*\{\s*"steps":\s*\[[-\d,.\s]*\]?'
 
 
 def _fill_sacred(path: Path, log: PointLog, faults: Faults) -> bool:
-    for name, columns in _document(path).items():
-        cells = (columns.get(key) for key in ("steps", "values", "timestamps"))
-        for step, value, time in zip(
-            *(cell if isinstance(cell, list) else [] for cell in cells), strict=False
-        ):
+    for name, columns in _document(path)[0].items():
+        cells = (_list(columns.get(key)) for key in ("steps", "values", "timestamps"))
+        for step, value, time in zip(*cells, strict=False):
             times = iso_seconds([str(time)])
-            log.point(
-                clean(name), step, _sacred_number(value), math.nan if times is None else float(times[0])
-            )
+            value = value.get("value") if isinstance(value, dict) else value  # so is one of numpy written
+            log.point(clean(name), step, value, math.nan if times is None else float(times[0]))
     return False
-
-
-def _sacred_number(value: Any) -> Any:
-    """A number, also one of numpy, which is written as an object with its `value`."""
-    return value.get("value") if isinstance(value, dict) else value
 
 
 # --- ClearML: metrics.jsonl in a folder, a list of points on each line ---
@@ -395,12 +362,13 @@ _CATBOOST = re.compile(rb'\{\s*"meta":\s*\{[^{}]*"(?:test_sets|learn_sets|test_m
 
 
 def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
-    document, is_whole = _first_document(path)
+    document, is_whole = _document(path)
     meta, rows = _object(document.get("meta")), document.get("iterations")
     columns = [
         (part, f"{part}/{_object(metric).get('name')}", place)
         for kind in ("learn", "test")
-        for part in _texts(meta.get(f"{kind}_sets"))
+        for part in _list(meta.get(f"{kind}_sets"))
+        if isinstance(part, str)
         for place, metric in enumerate(_list(meta.get(f"{kind}_metrics")))
     ]
     for row in map(_object, _list(rows)):
@@ -414,15 +382,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _texts(value: Any) -> list[str]:
-    return [one for one in _list(value) if isinstance(one, str)]
-
-
-def _document(path: Path) -> Row:
-    return _first_document(path)[0]
-
-
-def _first_document(path: Path) -> tuple[Row, bool]:
+def _document(path: Path) -> tuple[Row, bool]:
     """The first JSON document of a file, and whether nothing stands after it."""
     try:
         text = path.read_bytes().decode("utf-8", "replace").strip()
@@ -434,57 +394,31 @@ def _first_document(path: Path) -> tuple[Row, bool]:
 
 # --- all of them ---
 
-BY_NAME = {
-    one.NAME: one
-    for one in (
-        OfflineFolder(
-            "swanlab",
-            "__swanlab__",
-            lambda head: head.start.startswith(SWANLAB),
-            _fill_swanlab,
-            re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
-            (".swanlab",),
-            file="*.swanlab",
-        ),
-        OfflineFolder(
-            "neptune",
-            "monitoring/",
-            lambda head: head.start.startswith(_NEPTUNE),
-            _fill_neptune,
-            re.compile(r"run__(?P<key>[^_]+)__.+"),
-            file="data-1.log",
-        ),
-        OfflineFolder(
-            "neptune-scale",
-            "runtime/",
-            _is_neptune_database,
-            _fill_neptune_database,
-            re.compile(r"(?P<key>.+)_\d{16,20}"),
-            file="run_operations.sqlite3",
-        ),
-        Offline(
-            "comet", _COMET_OWN, _is_comet, _fill_comet, re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip")
-        ),
-        OfflineFolder(
-            "clearml",
-            ":monitor:",
-            lambda head: bool(_CLEARML.match(head.start)),
-            _fill_clearml,
-            file="metrics.jsonl",
-        ),
-        OfflineFolder(
-            "sacred",
-            "\0",
-            lambda head: bool(_SACRED.match(head.start)),
-            _fill_sacred,
-            file="metrics.json",
-        ),
-        OfflineFolder(
-            "catboost",
-            "\0",
-            lambda head: bool(_CATBOOST.match(head.start)),
-            _fill_catboost,
-            file="catboost_training.json",
-        ),
-    )
-}
+_ROWS: tuple[Offline, ...] = (
+    OfflineFolder(
+        *("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab),
+        re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
+        (".swanlab",),
+        file="*.swanlab",
+    ),
+    OfflineFolder(
+        *("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune),
+        re.compile(r"run__(?P<key>[^_]+)__.+"),
+        file="data-1.log",
+    ),
+    OfflineFolder(
+        *("neptune-scale", "runtime/", re.compile(MAGIC), _fill_neptune_database),
+        re.compile(r"(?P<key>.+)_\d{16,20}"),
+        mine=_is_neptune_database,
+        file="run_operations.sqlite3",
+    ),
+    Offline(
+        *("comet", _COMET_OWN, re.compile(rb"PK\x03\x04"), _fill_comet),
+        re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"),
+        mine=_is_comet,
+    ),
+    OfflineFolder("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
+    OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
+    OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
+)
+BY_NAME = {one.NAME: one for one in _ROWS}

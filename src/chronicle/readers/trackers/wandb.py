@@ -22,9 +22,9 @@ from chronicle.readers.console.machine import Faults
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.protobuf import BYTES, VARINT, fields, messages, numbers, texts
 from chronicle.readers.text import Head
-from chronicle.readers.trackers import on_one_axis, without_summary
+from chronicle.readers.trackers import on_one_axis, only_file, without_summary
 from chronicle.readers.trackers import wandb_records as records
-from chronicle.readers.trackers.wandb_records import MAGIC, Frames, History, body, updates
+from chronicle.readers.trackers.wandb_records import MAGIC, Frames, History, body, seconds_of, updates
 
 NAME = "wandb"
 SUFFIXES = (".wandb",)
@@ -88,12 +88,7 @@ def foreign(path: Path) -> list[Path]:
 
 
 def _run_file(folder: Path) -> Path | None:
-    """The one run file of a folder; None where there is none, several, or one that nothing was written to."""
-    try:
-        files = sorted(folder.glob("*.wandb"))
-        return files[0] if len(files) == 1 and files[0].is_file() and identify(Head.of(files[0])) else None
-    except OSError:
-        return None
+    return only_file(folder, "*.wandb", identify)
 
 
 def run_key(path: Path) -> str:
@@ -153,7 +148,7 @@ class _Run:
         for config in messages(message, 4):
             updates(config, self._config)
         for started in messages(message, 17):
-            facts["started_at"] = _seconds(started)
+            facts["started_at"] = seconds_of(started)
         for git in messages(message, 21):
             facts |= texts(git, {1: "git_remote", 2: "git_commit"})
         tags = [tag.decode("utf-8", "replace") for tag in messages(message, 10)]
@@ -171,11 +166,6 @@ class _Run:
     def _exit(self, message: bytes) -> None:
         code = numbers(message, {1: "exit_code"}).get("exit_code", 0)
         self._facts |= {"exit_code": code, "ended": _ENDED.get(code, "crashed")}
-
-
-def _seconds(timestamp: bytes) -> float:
-    parts = numbers(timestamp, {1: "seconds", 2: "nanos"})
-    return parts.get("seconds", 0) + parts.get("nanos", 0) / 1e9
 
 
 def _slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,7 +195,7 @@ class _Console:
             if (number, kind) == (1, VARINT):
                 stream = value
             elif (number, kind) == (2, BYTES):
-                self._time = _seconds(value)
+                self._time = seconds_of(value)
             elif (number, kind) == (3, BYTES):
                 text = value
         for line in self._lines(stream, text.decode("utf-8", "replace")):

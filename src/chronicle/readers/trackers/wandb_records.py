@@ -22,7 +22,7 @@ import numpy as np
 
 from chronicle.readers.columns import Column, number
 from chronicle.readers.hyperparameters import as_float, leaves
-from chronicle.readers.protobuf import BYTES, VARINT, fields, signed
+from chronicle.readers.protobuf import BYTES, VARINT, fields, last_of, signed
 from chronicle.readers.text import clean, from_json
 
 MAGIC = b":W&B\xe1\xbe\x00"  # identifier, 0xBEE1, version 0
@@ -213,10 +213,9 @@ class History:
                 self._known[prefix] = self._cells[name]
 
     def _put(self, name: str, value: float) -> None:
-        if name not in self._cells:
-            self._cells[name] = Cells(array("q"), array("d"))
-        self._cells[name].rows.append(self.n_rows)
-        self._cells[name].values.append(value)
+        cells = self._cells.setdefault(name, Cells(array("q"), array("d")))
+        cells.rows.append(self.n_rows)
+        cells.values.append(value)
 
 
 def _declared(step: bytes) -> int:
@@ -240,6 +239,12 @@ def named(item: bytes) -> tuple[str, bytes]:
         elif kind == BYTES and n == 16:
             text = value
     return clean(b".".join(nested or keys[-1:]).decode("utf-8", "backslashreplace")), text
+
+
+def seconds_of(timestamp: bytes) -> float:
+    """Unix seconds of a protobuf Timestamp."""
+    parts = last_of(timestamp, VARINT)
+    return float(signed(parts.get(1, 0)) + signed(parts.get(2, 0)) / 1e9)
 
 
 def parsed(text: bytes) -> Any:

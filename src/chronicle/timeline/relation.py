@@ -1,0 +1,343 @@
+"""What one piece of a training is to another: the one comparison that all of stitching speaks from.
+
+A `Pair` asks what two pieces logged at equal steps, how their steps and wall clocks lie to each other, and
+what both state. Nothing is asked that nobody needs: thousands of attempts make millions of pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.metrics.arithmetic import rounding
+from chronicle.model import Attempt, Floats, Role, Series
+from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, process
+
+SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
+_AGREEING = 0.95  # share of the common points of two copies that must be equal
+SEAM_SAMPLES = 5  # the level at a seam is the median of so many samples
+START_SAMPLES = 8  # the first steps are as far apart as these many on average
+
+_COMMON_SAMPLES = 8  # fewer equal points than this may be chance
+_COMMON_SHARE = 0.6  # of the smaller of the two
+_EXACT = 1e-4  # relative difference of values of a short log that two loggers rounded
+_NOISE = 0.25  # two seeds differ by their noise; two roundings by much less than this share of it
+SAME_TIME_S = 60.0  # the clocks of two loggers in one process differ by less
+_BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
+_SAME_END = 0.02  # share of the length within which two trainings end at the same step
+_SHORT_SAMPLES = 8  # of a shorter log one sample is its level, and its end must be equal
+_GOES_ON = 0.25  # share of the way back to the first level within which the loss goes on
+_FAR = 4.0  # times the noise of a loss that has gone somewhere
+COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
+_TRAINED = frozenset(
+    (Role.LOSS, Role.DATASET_LOSS, Role.GRAD_NORM, Role.LOSS_SCALE, Role.LEARNING_RATE, Role.BATCH_SIZE)
+)
+
+
+class Relation(StrEnum):
+    """What the later one of two pieces is to the earlier one."""
+
+    SAME = "same"  # it has the same values at the same steps: one process, logged twice
+    PART = "part of"  # other metrics over the same steps at the same time: one process, logged in parts
+    CONTINUES = "continues"  # it begins at the end or after it
+    OVERTAKES = "overtakes"  # it goes back to a step before the end
+    ANEW = "starts anew"  # it goes back to where the training began
+    OTHER = "other"  # it goes over the same steps and replaces nothing: a seed, an evaluation, a next stage
+
+
+def same(a: Any, b: Any) -> Mask:
+    """Whether two values are one value, as far as the rounding of logs goes; NaN is NaN."""
+    return np.asarray(np.isclose(a, b, rtol=SAME, atol=0.0, equal_nan=True))
+
+
+def heads(steps: NDArray[np.int64]) -> Index:
+    """The first row of each step of a series in step order."""
+    return np.flatnonzero(np.append(True, steps[1:] != steps[:-1])[: len(steps)])
+
+
+def common(a: Series, b: Series) -> tuple[Series, Series]:
+    """Both series, in step order, at the steps that both have, the first row of each step."""
+    if not len(a) or not len(b):
+        return a.pick(slice(0)), b.pick(slice(0))
+    first, last = max(a.steps[0], b.steps[0]), min(a.steps[-1], b.steps[-1])
+    a, b = (
+        s.pick(slice(np.searchsorted(s.steps, first), np.searchsorted(s.steps, last, "right")))
+        for s in (a, b)
+    )
+    i = heads(a.steps)
+    j = np.searchsorted(b.steps, a.steps[i])
+    i, j = i[j < len(b)], j[j < len(b)]
+    both = a.steps[i] == b.steps[j]
+    return a.pick(i[both]), b.pick(j[both])
+
+
+def known(a: Series, b: Series) -> Mask:
+    """Where the values of both are finite."""
+    return np.asarray(np.isfinite(a.values) & np.isfinite(b.values))
+
+
+def moved(series: Series, by: int) -> Series:
+    """The series with another count of steps."""
+    return replace(series, steps=series.steps + by) if by else series
+
+
+def median(values: Floats) -> float:
+    """Median of the finite values; NaN where there is none."""
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else math.nan
+
+
+def reached(before: Any, after: Course) -> Mask:
+    """Whether an attempt got as far as another one begins, but for two logging intervals or its slack.
+
+    ``before`` is a `Course`, or a record array with its fields, and then the answer is one for each record.
+    """
+    missing = np.maximum(np.maximum(2 * before.gap, before.slack), 2 * after.gap)
+    return np.asarray(before.last + missing >= float(after.first))
+
+
+def side_by_side(a: Any, b: Course) -> Mask:
+    """Whether both processes ran at the same time; not where one of the clocks is unknown. ``a`` is a
+    `Course`, or a record array with its fields."""
+    shorter = np.minimum(a.ended - a.started, b.ended - b.started)
+    together = np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
+    return np.asarray((shorter > 0) & (together > _BESIDE * shorter))
+
+
+def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
+    """Same values, but for rounding, at the same steps and, where both are known, at the same times; with
+    ``timed`` they must be known."""
+    need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
+    a, b = common(a, b)
+    if len(a) < need or np.count_nonzero(same(a.values, b.values)) < max(need, _AGREEING * len(a)):
+        return False
+    finite = known(a, b)
+    a, b = a.pick(finite), b.pick(finite)
+    if len(np.unique(a.values)) < _COMMON_SAMPLES:
+        return False  # a frozen metric is equal in every run
+    apart_s = np.abs(a.times - b.times)
+    if not np.isfinite(apart_s).any():
+        apart_s = np.array([math.inf if timed else 0.0])
+    noise = np.median(np.abs(np.diff(a.values)))
+    off = np.median(np.abs(a.values - b.values))
+    return bool(off <= _NOISE * noise and median(apart_s) <= SAME_TIME_S)
+
+
+def pairs(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
+    """The first series of a role that both have under one name, else the first of either."""
+    old, new = ([s for s in a.by_role(role) if len(s)] for a in (before, after))
+    if old and new:
+        named = {s.metric: s for s in new}
+        yield next(((s, named[s.metric]) for s in old if s.metric in named), (old[0], new[0]))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two pieces, ``before`` and ``after``, and ``root``: that with which the training of the first began."""
+
+    before: Course
+    after: Course
+    root: Course
+
+    def relation(self) -> Relation:
+        """What the later piece is to the earlier one."""
+        other = Relation.OTHER if next(self.apart(), None) else None
+        return self.copied or other or self.course
+
+    @cached_property
+    def copied(self) -> Relation | None:
+        """Whether both are logs of one process: the same values, or other metrics of it."""
+        return Relation.SAME if self.shift is not None else Relation.PART if self._parts_of_one() else None
+
+    @cached_property
+    def course(self) -> Relation:
+        """How the steps of the later one lie to those of the earlier one, of one training."""
+        if self.after.first >= self.before.last:
+            return Relation.CONTINUES
+        return Relation.ANEW if self._starts_anew() else Relation.OVERTAKES
+
+    def apart(self, told: str = "", sure: bool = True) -> Iterator[str]:
+        """Why the later one is no part of the training but one of its own, keys of `trainings.APART`; none if
+        it is a part.
+
+        ``told`` is the relation that run.toml states, ``sure`` whether the logs tell that it is this training
+        that begins again, if one does.
+        """
+        a, b = self.before, self.after
+        trains = [any(s.role in _TRAINED for s in one.attempt.series.values()) for one in (a, b)]
+        if trains == [True, False]:
+            yield "evaluation"  # it logs nothing that only a training does, and overtakes nothing
+        if told == "attempts" or self.course is Relation.CONTINUES:
+            return
+        if side_by_side(a, b):
+            yield "together"
+        if told == "seeds" and self.begins_alike:
+            yield "told"
+        if not told and self.course is Relation.ANEW:
+            yield from self._no_relaunch(sure)
+
+    def _no_relaunch(self, sure: bool) -> Iterator[str]:
+        """Why what begins at the very start replaces nothing."""
+        if self.before.attempt.facts.get("ended") == "finished":
+            yield "finished"
+        if self.state("seed") is False:
+            yield "seed"
+        if self.state("sweep"):
+            yield "sweep"
+        if self._goes_on():
+            yield "goes on"
+        if self._end_together():
+            yield "same end"
+        if not sure:
+            yield "undecided"
+
+    # ---- by value
+
+    @cached_property
+    def shift(self) -> int | None:
+        """By how many steps the counts of two logs of the same values differ: one run in two formats (0, or 1
+        or -1 where one counts from 0 and the other from 1). None where the values are not the same."""
+        a, b = self.before, self.after
+        if a.last < b.first or b.last < a.first or a.clock.role in SCHEDULES:
+            return None
+        if a.attempt.sources and a.attempt.sources == b.attempt.sources:
+            return None  # two attempts of one file
+        ranks = self.same_process is False  # of one job, if they log one loss at one time
+        apart = int(a.clock.steps[0]) - int(b.clock.steps[0])
+        for by in (0, apart) if abs(apart) == 1 else (0,):
+            if are_equal(a.clock, moved(b.clock, by), timed=ranks):
+                return by
+        return 0 if not ranks and self._equal_throughout() else None
+
+    def _equal_throughout(self) -> bool:
+        """Whether several metrics are in common, each with the same values at the same steps: a clock of few
+        epochs, or one that soon ends in NaN, proves nothing, all metrics together do."""
+        old, new = self.before.attempt.series, self.after.attempt.series
+        both = [(s, new[m]) for m, s in old.items() if m in new and s.role not in SCHEDULES]
+        n_equal = 0
+        for one, other in both if len(both) > 1 else ():
+            a, b = common(one, other)
+            late = np.abs(a.times - b.times) > SAME_TIME_S
+            if len(a) < _COMMON_SHARE * min(len(one), len(other)) or late.any():
+                return False
+            finite = known(a, b)
+            x, y = a.values[finite], b.values[finite]
+            with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
+                off = np.abs(x - y) > rounding(x) + rounding(y) + _EXACT * np.abs(y)
+            if off.any() or not same(a.values[~finite], b.values[~finite]).all():
+                return False
+            n_equal += min(len(np.unique(a.values)), len(np.unique(b.values)))
+        return n_equal >= _COMMON_SAMPLES
+
+    @cached_property
+    def compared(self) -> tuple[Series, Series] | None:
+        """The clocks of both, or the same metric in both, or None where nothing can be compared."""
+        a, b = self.before, self.after
+        if a.clock.metric in b.attempt.series:
+            return a.clock, b.attempt.series[a.clock.metric]
+        if b.clock.metric in a.attempt.series:
+            return a.attempt.series[b.clock.metric], b.clock
+        return (a.clock, b.clock) if a.clock.role is b.clock.role else None
+
+    @cached_property
+    def seam(self) -> tuple[float, float, int] | None:
+        """Loss before and after the seam, and at how many steps both logged it; None if nobody can tell."""
+        return levels_at_seam(*self.compared) if self.compared else None
+
+    def _goes_on(self) -> bool:
+        """Whether the loss goes on from the end of the attempt before, not from the first level, or whether a
+        counter of data does: the counter of steps began anew, the weights did not."""
+        ticks = self.before.clock
+        first, end, now = _level(self.root, 1), _level(self.before, -1), _level(self.after, 1)
+        with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
+            noise = median(np.abs(np.diff(ticks.values)))
+        fell = len(ticks) >= _SHORT_SAMPLES and abs(end - first) > _FAR * noise
+        if fell and abs(now - end) < _GOES_ON * abs(now - first):
+            return True
+        both = (self.before.attempt, self.after.attempt)
+        return any(_counts_on(*two) for role in COUNTERS for two in pairs(*both, role))
+
+    # ---- by step
+
+    @property
+    def start(self) -> float:
+        """How many steps the start of the training is, two logging intervals of it."""
+        starts = (one.clock.steps[: START_SAMPLES + 1] for one in (self.root, self.after))
+        return 2 * max(max(1.0, (float(s[-1]) - float(s[0])) / max(1, len(s) - 1)) for s in starts)
+
+    @property
+    def begins_alike(self) -> bool:
+        """Whether the step is back where the log of the training began, whatever that step is."""
+        return self.after.first - self.root.first <= self.start
+
+    def _starts_anew(self) -> bool:
+        """Whether the step is back where a training begins: at or before the first steps logged, near zero.
+
+        A log that itself begins at a later step began from a checkpoint, and so did an attempt that does too.
+        """
+        return self.begins_alike and min(self.root.first, self.after.first) <= self.start
+
+    def _end_together(self) -> bool:
+        a, b = self.before, self.after
+        length = max(a.last, b.last) - min(self.root.first, b.first)
+        return abs(a.last - b.last) <= max(a.gap if len(a.clock) > _SHORT_SAMPLES else 0, _SAME_END * length)
+
+    def _parts_of_one(self) -> bool:
+        """No metric in common, mostly the same steps, at the same time."""
+        a, b = self.before, self.after
+        shared, longer = min(a.last, b.last) - max(a.first, b.first), max(a.last - a.first, b.last - b.first)
+        return (
+            shared > 0
+            and shared >= _COMMON_SHARE * longer
+            and a.attempt.axis == b.attempt.axis
+            and a.attempt.series.keys().isdisjoint(b.attempt.series)
+            and not min(a.ended, b.ended) < max(a.started, b.started)
+        )
+
+    # ---- by word
+
+    def state(self, name: str) -> bool | None:
+        """Whether both logs state the same value of a fact; None where one of them states none."""
+        stated = [one.attempt.facts.get(name) for one in (self.before, self.after)]
+        return None if None in stated else str(stated[0]) == str(stated[1])
+
+    @property
+    def same_process(self) -> bool | None:
+        """Whether host and process id are the same; None where one of the logs does not name them."""
+        old, new = process(self.before.attempt), process(self.after.attempt)
+        return old == new if old and new else None
+
+
+def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:
+    """Medians of both at the first steps they share, else of the last and the first samples at the seam, and
+    how many steps they share."""
+    if not len(a) or not len(b):
+        return None
+    old, new = common(a, b)
+    if len(old):
+        levels = median(old.values[:SEAM_SAMPLES]), median(new.values[:SEAM_SAMPLES])
+    else:
+        # The grids of logged steps may differ: then the last samples up to the branch's first step.
+        upto = a.values[a.steps <= b.steps[0]]
+        levels = median(upto[-SEAM_SAMPLES:]), median(b.values[:SEAM_SAMPLES])
+    return None if np.isnan(levels).any() else (*levels, len(old))
+
+
+def _level(one: Course, way: int) -> float:
+    """Loss at the start (way 1) or end (-1); infinite if nothing there is finite: then no level is near."""
+    values = one.clock.values
+    level = median(values[::way][: max(1, min(SEAM_SAMPLES, len(values) // _SHORT_SAMPLES))])
+    return math.inf if math.isnan(level) else level
+
+
+def _counts_on(old: Series, new: Series) -> bool:
+    """Whether a counter is at least where it was, and not back at its first value."""
+    counts = all(bool((s.values[1:] >= s.values[:-1]).all()) for s in (old, new))  # not with a NaN
+    return counts and bool(new.values[0] >= old.values[-1] and new.values[0] > old.values[0])
