@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from tests.work import n_calls
 from chronicle.errors import LogError, NothingToRead
 from chronicle.model import Attempt
 from chronicle.readers import READERS, read, read_all
+from chronicle.readers.find import is_log
 from chronicle.readers.text import Head
 
 ALL = [EXAMPLES / example for example in examples()]
@@ -88,6 +91,36 @@ def test_binary_junk_is_claimed_by_nobody(reader, tmp_path: Path) -> None:
         junk = tmp_path / f"{number}.bin"
         junk.write_bytes(head[:1] + random_.randbytes(20_000))
         assert not reader.identify(Head.of(junk))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("notes.txt", "It was trained in 2024.\nThe network has 4 layers.\n" * 5),
+        ("model.py", "def loss(x):\n    return x * 2\n"),
+        ("config.yaml", "lr: 0.1\nsteps: 100\n"),
+        ("data.json", json.dumps([{"question": "a", "answer": "b"}] * 9)),
+        ("options.json", json.dumps({"lr": 0.1, "layers": [{"size": 3}] * 9}, indent=1)),
+        ("texts.csv", "id,text\n" + "a1,some words\n" * 9),
+        ("picture.png", "\x89PNG\r\n\0\0\0\rIHDR"),
+    ],
+    ids=lambda value: value[:12],
+)
+def test_a_small_file_that_is_no_log_is_read_once(name: str, content: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(content, encoding="latin-1")
+    begin = Head.of(file)
+    file.unlink()  # whoever reads it again fails
+    assert not any(reader.identify(begin) for reader in READERS)
+
+
+def test_prose_is_refused_by_few_calls(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("".join(f"In {1900 + n} it was trained with {n} layers.\n" for n in range(100)))
+    assert not is_log(notes)  # what is imported and compiled once
+    begin = Head.of(notes)
+    begin = replace(begin, changed_ns=begin.changed_ns + 1)  # as of another version: nothing is known of it
+    assert n_calls(lambda: [reader.identify(begin) for reader in READERS]) < 1000
 
 
 @pytest.mark.parametrize("suffix", [suffix for reader in READERS for suffix in reader.SUFFIXES])

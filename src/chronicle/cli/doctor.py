@@ -30,7 +30,7 @@ from chronicle.readers.console.pairs import pairs
 from chronicle.readers.console.prefixes import split
 from chronicle.readers.find import claims, scan
 from chronicle.readers.packed import unpacked
-from chronicle.readers.text import encoding_of, head
+from chronicle.readers.text import Head, encoding_of, head
 
 _OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
 _OF_TRAINING |= {Role.PART_LOSS, Role.OBJECTIVE, Role.GRAD_NORM, Role.LEARNING_RATE}
@@ -290,7 +290,7 @@ def _unread_kinds(path: Path) -> tuple[Kind, ...]:
     """The kinds of lines of a text that nobody reads, by the names of the pairs in them; () for others."""
     shapes: dict[tuple[str, ...], list[tuple[int, str]]] = {}
     counts: Counter[tuple[str, ...]] = Counter()
-    read = (zip(c.numbers, c.lines, strict=True) for c in (chunks(path) if sample(path) else ()))
+    read = (zip(c.numbers, c.lines, strict=True) for c in (chunks(path) if sample(Head.of(path)) else ()))
     filled = (numbered for numbered in chain.from_iterable(read) if numbered[1].strip())
     for number, line in islice(filled, MOST_LINES):
         shape = tuple(pair.name for pair in pairs(split(text_of(line[:4000])).text))

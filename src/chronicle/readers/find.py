@@ -22,7 +22,7 @@ from chronicle.readers.catalogue import Reader, all_readers, by_rank
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.packed import begins_archive, plain_name, unpacked
 from chronicle.readers.side_files import BY_TIME, is_side_file
-from chronicle.readers.text import Head, head
+from chronicle.readers.text import Head
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(
@@ -122,11 +122,13 @@ def _may_be_settings(path: Path) -> bool:
 def is_text(path: Path) -> bool:
     """Whether a file is a text with a number in it, as a log would be, and no program by its name."""
     try:
-        looked_at = path.is_file() and not is_side_file(path)
-        start = head(path) if looked_at and (_may_be_settings(path) or may_be_log(path)) else b""
+        if not path.is_file() or is_side_file(path):
+            return False
+        begin = Head.of(path)
+        has_number = b"\0" not in begin.start and any(byte in begin.start for byte in b"0123456789")
+        return has_number and (_may_be_settings(path) or may_be_log(begin))
     except OSError:
         return False
-    return b"\0" not in start and any(byte in start for byte in b"0123456789")
 
 
 def folder_claims(path: Path) -> list[Reader]:

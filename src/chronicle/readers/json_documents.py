@@ -63,7 +63,7 @@ def identify(head: Head) -> bool:
     if any(other.identify(head) for other in (golden, json_lines, huggingface)):
         return False
     try:
-        document = parsed(head.path)[0]
+        document = parsed(head)[0]
         return next(_tables(document), None) is not None or bool(_named_by_file(document, head.path))
     except (ValueError, RecursionError):
         return False

@@ -32,9 +32,7 @@ from chronicle.readers.text import (
     Head,
     blocks,
     clean,
-    encoding_of,
     from_json,
-    head,
     head_lines,
 )
 
@@ -59,7 +57,7 @@ def identify(head: Head) -> bool:
     any JSON document."""
     if "".join(head.lines).lstrip()[:1] not in ("{", "["):
         return False
-    first, second = _begin(head.path)
+    first, second = _begin(head)
     by_suffix = head.path.suffix.lower() in SUFFIXES[:2]
     if _LIST.match(first):  # of what was logged since the line before
         return by_suffix or (_LIST.match(second) is not None and bool(next(whole_entries(first), None)))
@@ -71,9 +69,10 @@ def identify(head: Head) -> bool:
         return by_suffix and (not second or len(first) == LONGEST_FIRST)
 
 
-def _begin(path: Path) -> tuple[str, str]:
+@lru_cache(maxsize=1)
+def _begin(head: Head) -> tuple[str, str]:
     """The first two lines that are neither blank nor an empty object; "" where there are none."""
-    with path.open(encoding=encoding_of(head(path)), errors="replace") as file:
+    with head.opened() as file:
         lines = map(str.strip, islice(iter(lambda: file.readline(LONGEST_FIRST), ""), MOST_EMPTY))
         filled = (line for line in lines if line and not _EMPTY.fullmatch(line))
         return next(filled, ""), next(filled, "")
@@ -336,14 +335,15 @@ def whole_entries(text: str, at: int = 0) -> Iterator[Any]:
         yield entry
 
 
-def parsed(path: Path) -> tuple[Any, bool]:
+def parsed(head: Head) -> tuple[Any, bool]:
     """The first JSON value of a file, and whether more than blanks stands after it.
 
     Raises:
         ValueError: there is none.
         RecursionError: it is nested too deep.
     """
-    text = path.read_text(encoding_of(head(path)), errors="replace")
+    with head.opened() as file:
+        text = file.read()
     value, end = JSON.raw_decode(text, len(text) - len(text.lstrip(_BLANK)))
     return value, bool(text[end:].strip(_BLANK))
 
@@ -355,7 +355,7 @@ def whole_document(path: Path) -> tuple[Any, tuple[Fault, ...]]:
         BadLog: it is cut, or damaged.
     """
     try:
-        value, more = parsed(path)
+        value, more = parsed(Head.of(path))
     except (ValueError, RecursionError) as err:
         raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
     return value, (Fault(Place(str(path)), "something follows the document; left out"),) if more else ()

@@ -307,8 +307,10 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
 def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     """Whether a single column under a name is a metric, by that name or by the name of the file."""
     numbers = [value for cell in cells if (value := number(cell)) is not None]
+    if 2 * len(numbers) <= len(cells):
+        return False
     named = role_of(name) in _JUDGED or names_a_loss(name) or bool(loss_of(path))
-    return 2 * len(numbers) > len(cells) and (role_of(name) in _SCORES or (named and not _are_whole(numbers)))
+    return role_of(name) in _SCORES or (named and not _are_whole(numbers))
 
 
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:

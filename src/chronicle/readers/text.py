@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from chronicle.model import Fault, Place
 
@@ -18,22 +18,30 @@ HEAD_BYTES = 8192
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Head:
     """The beginning of a file, read once and shown to every reader in turn.
 
     ``start`` holds the first `HEAD_BYTES`, enough to know a format by; ``size`` is that of the file [bytes].
+    Two are equal where the file has not changed in between: what was found out of one holds for the other.
     """
 
     path: Path
     size: int
-    start: bytes
-    known: dict[str, Any] = field(default_factory=dict)  # what readers found out that others ask too
+    changed_ns: int
+    start: bytes = field(compare=False, repr=False)
 
     @classmethod
     def of(cls, path: Path) -> Head:
         """The beginning of the file at ``path``. Raises OSError."""
-        return cls(path, path.stat().st_size, head(path))
+        info = path.stat()
+        return cls(path, info.st_size, info.st_mtime_ns, head(path))
+
+    def opened(self) -> TextIO:
+        """The whole file as text; a small one is not read again. Raises OSError."""
+        whole = len(self.start) == self.size < HEAD_BYTES
+        file: BinaryIO = io.BytesIO(self.start) if whole else self.path.open("rb")
+        return io.TextIOWrapper(file, encoding_of(self.start), "replace")
 
     @cached_property
     def lines(self) -> list[str]:

@@ -14,8 +14,9 @@ from chronicle.readers.console.chunks import sample
 from chronicle.readers.console.line_records import Record, records
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
+from chronicle.readers.text import Head
 
-TEXTS = [one for one in examples() if sample(EXAMPLES / one)]
+TEXTS = [one for one in examples() if sample(Head.of(EXAMPLES / one))]
 
 SHAPES = (
     "step {i} | loss: {f4} | lr {e3} | grad_norm {f3}",
@@ -97,7 +98,7 @@ def both(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
 
 @pytest.mark.parametrize("example", TEXTS, ids=str)
 def test_examples_are_read_alike(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    both([text_of(raw) for raw in sample(EXAMPLES / example).split(b"\n")], monkeypatch)
+    both([text_of(raw) for raw in sample(Head.of(EXAMPLES / example)).split(b"\n")], monkeypatch)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

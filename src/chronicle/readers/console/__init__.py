@@ -33,22 +33,17 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from pathlib import Path
 
-from chronicle.readers.console.chunks import may_be_log, per_version, sample
+from chronicle.readers.console.chunks import may_be_log, sample
 from chronicle.readers.on_demand import OnDemand
 from chronicle.readers.text import Head
-
-_FORMAT = "console format"
 
 
 class Format(OnDemand):
     """A format of console text: a module, or a row of the module `line_formats`."""
 
     def identify(self, head: Head) -> bool:
-        if _FORMAT not in head.known:
-            head.known[_FORMAT] = format_of(head.path) if may_be_log(head.path) else ""
-        return bool(head.known[_FORMAT] == self.NAME)
+        return format_of(head) == self.NAME
 
     @property
     def marks(self) -> tuple[bytes, ...]:
@@ -73,10 +68,10 @@ FORMATS = (
 )
 
 
-@per_version
-def format_of(path: Path) -> str:
+@lru_cache(maxsize=256)
+def format_of(head: Head) -> str:
     """The NAME of the first format of which a text holds a record, "" where it holds none. Raises OSError."""
-    text = sample(path)
+    text = sample(head) if may_be_log(head) else b""
     return next((name for name, marks in _all_marks() if any(mark.search(text) for mark in marks)), "")
 
 

@@ -8,19 +8,15 @@ numbers stay those that an editor shows. `sample` is what a format is known by.
 from __future__ import annotations
 
 import codecs
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import TypeVar
 
-from chronicle.readers.text import HEAD_BYTES, encoding_of
-
-T = TypeVar("T")
+from chronicle.readers.text import HEAD_BYTES, Head, encoding_of
 
 CHUNK_BYTES = 1 << 21
 MAX_LINE_BYTES = 1 << 20
@@ -110,38 +106,26 @@ _NO_LOGS = re.compile(
 )
 _DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # has readers of its own, also where it is cut
 
-_NUMBER = re.compile(rb"\d[\d.,]*(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
-_BLANKS = re.compile(rb"[-+\s]+")
+_NO_NUMBER, _NUMBER = re.compile(rb"\b(?:nan|inf)\b"), re.compile(rb"\d[\d.,]*(?:[eE][-+]?\d+)?")
+_WITHOUT_SIGNS = bytes.maketrans(b"-+", b"  ")
 _FEWEST, _LONGEST = 4, 1000  # lines of one shape; characters of a line that tell its shape
 
 
-def per_version(look: Callable[[Path], T], most: int = 256) -> Callable[[Path], T]:
-    """``look``, called anew only where a file has another size or time than before. It raises OSError."""
-
-    @lru_cache(maxsize=most)
-    def of_version(path: Path, size: int, mtime_ns: int) -> T:
-        return look(path)
-
-    def looked(path: Path) -> T:
-        info = path.stat()
-        return of_version(path, info.st_size, info.st_mtime_ns)
-
-    return looked
-
-
-def may_be_log(path: Path) -> bool:
+@lru_cache(maxsize=256)
+def may_be_log(head: Head) -> bool:
     """Whether the name does not say that it is a document or a program, or the lines say otherwise.
 
     Raises OSError.
     """
-    return _is_all_records(path) if _NO_LOGS.fullmatch(path.suffix) else not _DATA.fullmatch(path.suffix)
+    suffix = head.path.suffix
+    return _is_all_records(sample(head)) if _NO_LOGS.fullmatch(suffix) else not _DATA.fullmatch(suffix)
 
 
-@per_version
-def _is_all_records(path: Path) -> bool:
+def _is_all_records(text: bytes) -> bool:
     """Whether more lines come again and again with other numbers than stand alone."""
-    lines = [line for line in sample(path).split(b"\n") if line.strip()]
-    shapes = Counter(_BLANKS.sub(b" ", _NUMBER.sub(b"0", line[:_LONGEST])).strip() for line in lines)
+    begins = b"\n".join(line[:_LONGEST] for line in text.split(b"\n") if line.strip())
+    numbers = _NUMBER.sub(b"0", _NO_NUMBER.sub(b"0", begins)).translate(_WITHOUT_SIGNS)
+    shapes = Counter(b" ".join(line.split()) for line in numbers.split(b"\n"))
     records = sum(n for shape, n in shapes.items() if n >= _FEWEST and b"0" in shape)
     return records > sum(n for n in shapes.values() if n < _FEWEST)
 
@@ -156,25 +140,25 @@ def _is_binary(head: bytes) -> bool:
     return b"\0" in head and (not written or n_controls > _MOST_CONTROLS * len(written))
 
 
-def _sample(path: Path) -> bytes:
-    """The first MB of a text and pieces of the rest, for a record may come late."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        start = file.read(HEAD_BYTES)
-        encoding = encoding_of(start)
-        if encoding != "utf-16" and _is_binary(start):
-            return b""
-        parts = [start + file.read(SAMPLE_BYTES - len(start))]
-        beyond = max(size - SAMPLE_BYTES - PIECE_BYTES, 0)
-        for piece in range(1, N_PIECES + 1) if size > SAMPLE_BYTES else ():
-            file.seek(SAMPLE_BYTES + beyond * piece // N_PIECES // 2 * 2)  # UTF-16: two bytes a character
-            parts.append(file.read(PIECE_BYTES))
+@lru_cache(maxsize=1)
+def sample(head: Head) -> bytes:
+    """What a format is known by, without what `plain` takes out; empty where the file is no text.
+
+    It is the first MB of a text and pieces of the rest, for a record may come late. All formats are asked of
+    one file in turn: its sample is kept till the next. Raises OSError.
+    """
+    start, encoding = head.start, encoding_of(head.start)
+    if encoding != "utf-16" and _is_binary(start):
+        return b""
+    parts = [start]
+    if head.size >= HEAD_BYTES:
+        with head.path.open("rb") as file:
+            parts = [file.read(SAMPLE_BYTES)]
+            beyond = max(head.size - SAMPLE_BYTES - PIECE_BYTES, 0)
+            for piece in range(1, N_PIECES + 1) if head.size > SAMPLE_BYTES else ():
+                file.seek(SAMPLE_BYTES + beyond * piece // N_PIECES // 2 * 2)  # UTF-16: two bytes a character
+                parts.append(file.read(PIECE_BYTES))
     if encoding == "utf-16":
         big = start.startswith(b"\xfe\xff")
         parts = [part.decode("utf-16-be" if big else "utf-16-le", "replace").encode() for part in parts]
     return plain(b"\n".join(parts)).replace(b"\r", b"\n")
-
-
-# What a format is known by, without what `plain` takes out; empty where the file is no text. All formats
-# are asked of one file in turn: its sample is kept till the next.
-sample = per_version(_sample, most=1)

@@ -14,12 +14,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Role
-from chronicle.readers.console.chunks import may_be_log, per_version, sample
+from chronicle.readers.console.chunks import may_be_log, sample
 from chronicle.readers.console.line_records import (
     LOSSES,
     MAYBE,
@@ -32,6 +33,7 @@ from chronicle.readers.console.line_records import (
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
 from chronicle.readers.console.pairs import Pair, settings
+from chronicle.readers.console.prefixes import begin
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head
 
@@ -68,17 +70,17 @@ class Plan:
 
 def identify(head: Head) -> bool:
     """Records of one shape, with a metric that is known by its name, at steps that grow."""
-    return may_be_log(head.path) and plan_of(head.path).is_log
+    return may_be_log(head) and plan_of(head).is_log
 
 
-@per_version
-def plan_of(path: Path) -> Plan:
+@lru_cache(maxsize=256)
+def plan_of(head: Head) -> Plan:
     """How a log is to be read. Raises OSError.
 
     Where its first lines tell nothing (an environment, a configuration, a list of layers), those at the end
     of the sample are asked.
     """
-    whole, _, _ = sample(path).rpartition(b"\n")  # what follows may be cut
+    whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
     raw = list(filter(MAYBE.search, whole.split(b"\n")))
     if not _may_train(raw):
         return Plan()
@@ -93,7 +95,8 @@ def _may_train(raw: Sequence[bytes]) -> bool:
         shape = _DIGITS.sub(b"0", one)
         if shape not in seen:
             seen.add(shape)
-            if may_tell(Line(0, text_of(one)).prefix.text):
+            text = text_of(one)
+            if may_tell(text[begin(text)[1] :].strip()):
                 return True
     return False
 
@@ -268,7 +271,7 @@ def read(path: Path) -> list[Attempt]:
 
     Raises BadLog where no line with a step holds another number.
     """
-    plan, log = plan_of(path), Log(path)
+    plan, log = plan_of(Head.of(path)), Log(path)
     course = Course(plan)
     arguments = ""
     for record, values, step, known in _placed(log, course, plan):

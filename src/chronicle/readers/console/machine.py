@@ -12,7 +12,7 @@ import math
 import re
 import tomllib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from chronicle.metrics.hosts import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.console.prefixes import boot_time, moment, stamp
-from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of, head, head_lines
+from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of, head_lines
 
 LONGEST = 200  # characters of a line that a fault quotes
 _LOOKED_AT = 4000  # characters of a line that are looked at
@@ -256,10 +256,14 @@ class Faults:
 
 def identify(head: Head) -> bool:
     """A fault at the beginning or the end of a text, or lines of a kernel or system log."""
-    start = head.lines if may_be_log(head.path) else []
+    start = head.lines if may_be_log(head) else []
     if not start or _of_host(start):
         return bool(start)
-    faults = ((fault_in(line), line) for line in [*start, *_tail_lines(head.path)])
+    lines = [*start, *_tail_lines(head)]
+    lower = "\n".join(lines).lower()
+    if not any(map(lower.__contains__, WORDS)):
+        return False
+    faults = ((fault_in(line), line) for line in lines)
     return any(fault and not (fault.kind == "signal" and _PROSE.match(line)) for fault, line in faults)
 
 
@@ -281,10 +285,9 @@ def _of_host(start: list[str]) -> bool:
     return system >= _SYSTEM_LINES and 2 * system >= len(start)
 
 
-def _tail_lines(path: Path) -> Iterator[str]:
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        if size <= HEAD_BYTES:
-            return
-        file.seek(size - HEAD_BYTES)
-        yield from file.read().decode(encoding_of(head(path)), errors="replace").splitlines()[1:]
+def _tail_lines(head: Head) -> list[str]:
+    if head.size <= HEAD_BYTES:
+        return []
+    with head.path.open("rb") as file:
+        file.seek(head.size - HEAD_BYTES)
+        return file.read().decode(encoding_of(head.start), errors="replace").splitlines()[1:]
