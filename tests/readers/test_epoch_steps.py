@@ -93,3 +93,17 @@ def test_rows_without_an_epoch_belong_to_the_epoch_before() -> None:
     epochs = Column(np.array([0.0, 1.0]), np.array([0, 3]))
     assert steps_per_epoch(steps, epochs) is None  # no two epochs of rows: the step stays at 1
     assert across_epochs(steps, epochs, 3).tolist() == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("steps", "epochs"),
+    [
+        ([50, 176, 50, 100, 176, 50, 100], [1, 1, 2, 1, 2, 3, 3]),  # a wrong epoch
+        ([50, 176, 50, 100, 150, 176], [1, 1, 2, 3, 3, 3]),  # the second one lost its end
+    ],
+    ids=["wrong", "lost"],
+)
+def test_what_comes_later_moves_no_step_of_what_came_before(steps: list[int], epochs: list[float]) -> None:
+    assert made(steps[:3], epochs[:3]) == (176, [50, 176, 226])
+    length, counted = made(steps, epochs)
+    assert (length, counted[:3]) == (176, [50, 176, 226])

@@ -294,17 +294,20 @@ def _passes(steps: Steps) -> Column:
 def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
     """Length of an epoch, where steps begin anew whenever the epoch goes up; None where they go on.
 
-    ``steps`` are by row. The length is the highest step of an epoch, the most frequent of those that are
-    over (a single wrong step moves no other); where steps count from 0, one distance between two logged
-    steps more.
+    ``steps`` are by row. An epoch begins anew where it has a step below the end of one of the two before it:
+    one of them may have lost its end. The length is the highest step of an epoch, the most frequent of those
+    that are over (a single wrong step moves no other); where steps count from 0, one distance between two
+    logged steps more.
     """
     rows, epoch = _whole_epochs(epochs)
     if len(rows) < 2:
         return None
     step, up = steps[rows], np.diff(epoch) > 0
-    begins = np.append(0, np.flatnonzero(up) + 1)
-    highest, lowest = np.maximum.reduceat(step, begins), np.minimum.reduceat(step, begins)
-    if len(begins) < 2 or np.mean(lowest[1:] < highest[:-1]) < _RESTARTING:
+    order = np.argsort(epoch, kind="stable")  # a wrong epoch, or a resume, parts no epoch in two
+    begins = np.append(0, np.flatnonzero(np.diff(epoch[order]) > 0) + 1)
+    highest, lowest = (way.reduceat(step[order], begins) for way in (np.maximum, np.minimum))
+    ends = np.maximum(highest, np.append(highest[0], highest[:-1]))
+    if len(begins) < 2 or np.mean(lowest[1:] < ends[:-1]) < _RESTARTING:
         return None
     usual, _ = Counter(highest[:-1].tolist()).most_common(1)[0]  # the last epoch may not be over
     forward = np.diff(step)
