@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.counters import TIME_NAMES
-from chronicle.metrics.roles import names_a_loss, plain, role_of, says_nothing
+from chronicle.metrics.roles import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Fault, Role, Steps
-from chronicle.readers.columns import Column, attempt_of, column_key, is_counter, number
+from chronicle.readers.columns import Column, attempt_of, column_key, counted_by, is_counter, number
 from chronicle.readers.step_axis import NO_COLUMN
 
 METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
@@ -230,7 +230,7 @@ def by_phase(columns: Columns) -> dict[str, Column]:
     name = next((name for name, column in columns.items() if _names_phases(name, column)), None)
     others = {key: column for key, column in columns.items() if key != name}
     if name is None:
-        return others
+        return _by_keys(others)
     words = np.array([str(word).strip().lower() for word in columns[name].values])
     rows = {word: columns[name].rows[words == word] for word in dict.fromkeys(words.tolist())}
     training = np.concatenate([rows[word] for word in rows if word in OF_TRAINING])
@@ -249,6 +249,29 @@ def by_phase(columns: Columns) -> dict[str, Column]:
             parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in aside.items()}
             told_apart |= {metric: part for metric, part in parts.items() if len(part.rows)}
     return told_apart
+
+
+def _by_keys(columns: Columns) -> dict[str, Column]:
+    """The columns, with `val/` before what rows of another table share with those of a training.
+
+    mmengine writes `iter` and `step` of the training, and of an evaluation `step` alone, which may be the
+    epoch. So such are the rows without a counter that says what another one does wherever it stands, if they
+    tell neither a loss nor what steers the training.
+    """
+    counters = {name: column for name, column in columns.items() if counted_by(name) == "step"}
+    for (_, own), (name, counter) in permutations(counters.items(), 2):
+        rows = np.setdiff1d(counter.rows, own.rows)
+        if not len(rows) or not np.array_equal(counter.only(own.rows).values, own.values):
+            continue
+        steering = (c.rows for n, c in columns.items() if role_of(n) in (*LOSSES, Role.LEARNING_RATE))
+        rows = np.setdiff1d(rows, np.concatenate([NO_COLUMN.rows, *steering]))
+        apart = {name: _without(counter, {"val": rows}, own.rows)}
+        for metric, column in columns.items():
+            evaluated, training = column.only(rows), column.only(own.rows)
+            if len(evaluated.rows) and len(training.rows) and not is_counter(metric):
+                apart |= {metric: training, f"val/{metric}": evaluated}
+        return {**columns, **apart}
+    return dict(columns)
 
 
 def _names_phases(name: str, column: Column) -> bool:
