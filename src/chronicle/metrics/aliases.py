@@ -22,18 +22,25 @@ A_LOSS = (
 )
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
 _OF = r"(train|training|trn|learn|val|valid|validation|eval|test|dev|mean|avg|average|s|\d+)"
+# Losses of CatBoost, LightGBM and XGBoost, and those among them that are other things without a phase.
+_OF_BOOSTING = (
+    r"multi ?class( one vs all)?|query ?(rmse|soft ?max)|multi ?rmse|rmse ?with uncertainty|msle|smape|mphe"
+    r"|merror|(binary|multi) error|pair logit( pairwise)?|log ?cosh|log lin quantile"
+    r"|gamma deviance|kullback leibler|(poisson|gamma|cox|aft|tweedie) nloglik"
+)
+_OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|focal"
 AN_ERROR = (
-    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance)"
-    rf"|({_OF} )+(err(or)?|l[12]))( {_OF})*$"
+    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|{_OF_BOOSTING})"
+    rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
     r"|^l( pix| total)?$|^learn$"
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
 _REWARDED = r"\b(rewards?|rew|returns?|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate)\b"
 A_SCORE = (
-    r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr|fid|em|precision"
-    r"|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score|spearman|pearson"
-    r"|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi)\b"
+    r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|f ?scores?|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr"
+    r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score|spearman"
+    r"|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi)\b"
 )
 
 
@@ -57,6 +64,8 @@ def _words(text: str) -> frozenset[str]:
 
 ERROR_WORDS = _words("""
     rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
+    multi class one query softmax soft uncertainty msle smape mphe merror binary pair log quantile gamma
+    leibler poisson cox aft tweedie huber expectile lq fair focal
 """)
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = _words("""
@@ -132,7 +141,7 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.OUTPUT_LOGIT,
-        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|\blogits?\b",
+        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b",
         "z_loss, log Z, logsumexp, logits_mean, max_logit",
     ),
     Alias(
@@ -243,7 +252,11 @@ ALIASES: tuple[Alias, ...] = (
         "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, trl, objective",
     ),
     Alias(Role.VALIDATION_LOSS, rf"^(?=.*{EVALUATED})(?:{AN_ERROR})", "eval-rmse, val_mae, valid ppl"),
-    Alias(Role.LOSS, AN_ERROR, "train-rmse, Cost, perplexity, l_pix, error_rate (where no loss is logged)"),
+    Alias(
+        Role.LOSS,
+        AN_ERROR,
+        "train-rmse, Cost, perplexity, l_pix, error_rate, MultiClass (where no loss is logged)",
+    ),
     Alias(Role.OTHER, r"^score$", "score"),
     Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, episode_reward_max"),
 )
