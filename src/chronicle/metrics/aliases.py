@@ -39,8 +39,8 @@ _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
 _REWARDED = r"\b(rewards?|rew|returns?|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate)\b"
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|f ?scores?|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr"
-    r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score|spearman"
-    r"|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi)\b"
+    r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score"
+    r"|spearman|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi)\b"
 )
 
 

@@ -358,3 +358,20 @@ def test_a_log_behind_thousands_of_settings_is_found(tmp_path):
     (tmp_path / "log.txt").write_text(settings + told)
     (attempt,) = read(tmp_path / "log.txt")
     assert attempt.series["total_loss"].steps.tolist() == [*range(0, 400, 20)]
+
+
+def test_clients_that_learn_apart_have_curves_of_their_own(tmp_path):
+    log = tmp_path / "federated.log"
+    told = "[Client {}] Epoch {} - Loss: {:.2f} | val acc: {:.2f}\n"
+    log.write_text(
+        "".join(told.format(c, e, 2 + c - e / 10, 0.5 + c / 10) for e in range(1, 7) for c in (0, 1))
+        + "Epoch 7 - Loss: 1.25\n"
+    )
+    (attempt,) = read(log)
+    assert points(attempt) == {
+        "Loss": [(7, 1.25)],
+        "Client 0/Loss": [(e, round(2 - e / 10, 2)) for e in range(1, 7)],
+        "Client 0/val acc": [(e, 0.5) for e in range(1, 7)],
+        "Client 1/Loss": [(e, round(3 - e / 10, 2)) for e in range(1, 7)],
+        "Client 1/val acc": [(e, 0.6) for e in range(1, 7)],
+    }

@@ -167,7 +167,8 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     """Pairs that were told together, in a line of this text."""
     names = tuple(pair.name for pair in named)
     metric = next((pair.name for pair in named if not counts(pair)), "")
-    before = text.find(metric) if metric else -1  # what stands behind a metric is said of another one
+    places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
+    before = next((at for at in places if at >= 0), -1)  # what stands behind a metric is said of another one
     evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None

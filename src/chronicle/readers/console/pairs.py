@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from chronicle.readers.columns import number
+from chronicle.readers.columns import is_counter, number
 from chronicle.readers.hyperparameters import Scalar
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
@@ -86,6 +86,8 @@ _WRAPPED = re.compile(
     re.IGNORECASE,
 )
 _ROUND = re.compile(r"\[(\d{1,15})(?:\]\s| \| )")  # of gradient boosting; of gpt-2-simple with a clock
+# Who of many that learn apart tells it, as in federated learning: each has curves of its own.
+_MEMBER = re.compile(r"(?i)\s{0,8}\[((?:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6})\][\s:|-]*")
 _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[\]]{0,400})\]")
 _LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line
 # "loss is 2.5" names a loss; a number behind one of the others belongs to no name.
@@ -113,6 +115,9 @@ class Pair(NamedTuple):
 def pairs(text: str) -> list[Pair]:
     """All pairs of a line in their order; numbers without a name are left out, but for progress."""
     named, nobody = list[Pair](), -1
+    if member := _MEMBER.match(text):
+        own = pairs(text[member.end() :])
+        return [one if is_counter(one.name) else one._replace(name=f"{member[1]}/{one.name}") for one in own]
     text = _WRAPPED.sub(r"\1", reworded(text[:_LONGEST]))
     if round_ := _ROUND.match(text):
         named.append(Pair("progress", float(round_[1])))
