@@ -128,7 +128,7 @@ def by_format(results: Sequence[Seen]) -> str:
     for kind in ("falls", "rises"):
         some = [one for one in results if one.pointer["objective"] == kind]
         rows.append(_shares(f"**objective {kind}**", some))
-    rows.append(_shares("**all**", results))
+    rows += _by_round(results)
     return markdown(["format", "pointers", *CHECKS, "all right"], rows)
 
 
@@ -138,6 +138,13 @@ def _shares(name: str, results: Sequence[Seen]) -> list[object]:
         having = [one.outcomes[check] for one in results if check in one.outcomes]
         cells.append(f"{sum(having)}/{len(having)}" if having else "")
     return [*cells, sum(not one.wrong for one in results)]
+
+
+def _by_round(results: Sequence[Seen]) -> list[list[object]]:
+    """The shares of each round, and of all."""
+    rounds = sorted({one.pointer["round"] for one in results})
+    rows = [_shares(f"round {n}", [one for one in results if one.pointer["round"] == n]) for n in rounds]
+    return [*rows, _shares("**all**", results)]
 
 
 # ---- the classifier
@@ -166,9 +173,13 @@ def told(results: Sequence[Seen], folder: Path, part: str) -> str:
     """The report as text; of the half kept apart the totals alone."""
     score = score_folder(folder, predict).cases
     day = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}, half: {part}."
-    scores = markdown(HEAD, [row(part, score)])
+    rounds = {one.pointer["id"]: one.pointer["round"] for one in results}
+    parts = {
+        f"{part}, round {n}": [r for r in score if rounds[r.id] == n] for n in sorted({*rounds.values()})
+    }
+    scores = markdown(HEAD, [row(name, some) for name, some in ({part: score} | parts).items()])
     if part == "apart":
-        shares = markdown(["", "pointers", *CHECKS, "all right"], [_shares("**all**", results)])
+        shares = markdown(["", "pointers", *CHECKS, "all right"], _by_round(results))
         return f"{day}\n\n{shares}\n\n{scores}\n"
     failed = [
         f"- `{one.pointer['id']}`: {'; '.join(filter(None, one.wrong))}" for one in results if one.wrong

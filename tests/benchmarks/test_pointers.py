@@ -41,6 +41,7 @@ POINTER = {
     "format": str,
     "field": str,
     "objective": str,
+    "round": int,
     "truth": dict,
     "note": str,
     "label": dict | None,
@@ -58,7 +59,8 @@ def pointer(commit: str, log: str = CSV, **changes: Any) -> dict[str, Any]:
     label |= {"allowed": [], "forbidden": ["nan-inf"], "main_series": ["loss"], "events": []}
     label |= {"steps_healthy": 60, "points_main": 60, "reliability": "high", "why": "Falls."}
     one = {"id": "tiny", "repo": "someone/tiny", "commit": commit, "files": files, "licence": "MIT"}
-    one |= {"format": "csv", "field": "toy", "objective": "falls", "truth": truth, "note": "", "label": label}
+    one |= {"format": "csv", "field": "toy", "objective": "falls", "round": 1, "truth": truth}
+    one |= {"note": "", "label": label}
     return one | changes
 
 

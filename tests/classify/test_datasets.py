@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.classify.asking import findings, near, patterns
 from tests.curves import Curve
 from tests.curves.series import datasets, ratio
 from tests.depth import few
 
+from chronicle.classify import classify
 from chronicle.classify.rules.loss_shapes import SPIKES
 
 KINDS = {
@@ -47,6 +49,14 @@ def test_two_spikes_far_apart_are_two_events() -> None:
 def test_healthy_data_sets_and_one_data_set_alone_are_no_event() -> None:
     assert patterns(datasets(Curve(3)).run()) == set()
     assert "multi-dataset-spike" not in patterns(datasets(Curve(3).spike(0.5, 20), names=["web"]).run())
+
+
+def test_a_hump_in_the_first_samples_of_a_data_set_has_no_line_that_it_rises_from() -> None:
+    t, noise = np.arange(800) / 800, np.random.default_rng(1).standard_normal((2, 800))
+    hard = (0.15 + 0.4 * np.exp(-2 * t)) * np.exp(0.008 * noise[0])
+    hard[:8] = [0.44, 0.5, 0.53, 0.53, 0.545, 0.547, 0.548, 0.548]
+    losses = {"hard_loss_metric": hard, "full_loss_metric": 0.187 * np.exp(0.003 * noise[1])}
+    assert "multi-dataset-spike" not in classify(losses).patterns
 
 
 @pytest.mark.parametrize("kind", ["plain", "noisy", "sparse"])

@@ -73,6 +73,20 @@ def test_an_objective_is_judged_by_its_rise_whatever_its_sign(shift: float) -> N
     assert Role.OBJECTIVE not in said["c"].findings[0].evidence and said["c"].findings[0].start_step >= 150
 
 
+@pytest.mark.parametrize(("kept", "verdict"), [(0.2, "bad"), (0.55, "worrying"), (0.8, "good")])
+def test_an_objective_that_keeps_a_part_of_what_it_gained_worries(kept: float, verdict: str) -> None:
+    noise = np.random.default_rng(2).standard_normal(400)
+    falls = 100 * np.interp(np.arange(400) / 400, [0, 0.4, 0.5, 0.6, 1], [0, 1, 1, kept, kept]) + noise
+    told = classify({"ep_rew_mean": falls})
+    assert (told.verdict, "divergence-no-spike" in told.patterns) == (verdict, verdict != "good")
+
+
+def test_single_episodes_of_an_agent_that_fails_in_nearly_all_are_no_rise() -> None:
+    returns = np.full(64, -50.0)
+    returns[[12, 15, 16, 33, 34, 44]] = [-48, -47, -47, -44, -49, -46]
+    assert classify({"return": returns}).patterns == ("failed-run",)
+
+
 def test_a_good_objective_is_named_so_and_one_that_stands_still_in_a_later_log_is_a_plateau() -> None:
     noise = np.random.default_rng(2).standard_normal(60)
     rises = classify({"ep_rew_mean": np.minimum(np.arange(60), 30) + noise})

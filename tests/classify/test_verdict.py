@@ -88,6 +88,30 @@ def test_a_dead_branch_is_judged_but_gives_no_verdict() -> None:
     assert d.verdict is not Verdict.BAD
 
 
+def test_a_part_that_rises_while_the_whole_loss_falls_does_not_worry() -> None:
+    t, noise = np.arange(600) / 600, np.exp(0.01 * np.random.default_rng(1).standard_normal((3, 600)))
+    whole = (5000 * np.exp(-20 * t) + 100 * (1 + 9 * t) ** -1) * noise[0]
+    parts = {"loss/web": whole * noise[1], "loss/books": np.where(t < 0.4, 0.6, 0.9) * noise[2]}
+    told = classify({"loss": whole, **parts})
+    rises = [f for f in told.findings if f.metric == "loss/books"]
+    assert told.verdict == "good" and rises
+    assert {f.evidence["explained_by"] for f in rises} == {"the whole loss went on"}
+    assert classify({"loss": parts["loss/books"]}).verdict != "good"
+
+
+@pytest.mark.parametrize("ends", [0.0, 1.0])
+def test_a_rise_at_a_learning_rate_of_nothing_is_the_data(ends: float) -> None:
+    t = np.arange(900) / 900
+    turns = 0.25 * np.exp(1.5 * np.maximum(t - 0.8, 0)) + 0.6 * np.exp(-9 * t)
+    loss = turns * np.exp(0.06 * np.random.default_rng(2).standard_normal(900))
+    rate = 1e-5 * (1 + np.cos(np.pi * t * (1 - ends)))
+    told = classify({"loss": loss, "learning_rate": rate})
+    (rise,) = (f for f in told.findings if f.pattern == "divergence-no-spike")
+    assert (told.verdict, rise.evidence.get("explained_by")) == (
+        ("bad", None) if ends else ("good", "the learning rate was next to nothing: it is the data")
+    )
+
+
 def test_what_could_not_be_judged_is_said() -> None:
     missing = {n.pattern: n.missing for n in classify({"loss": Curve(1).loss}).not_assessed}
     assert missing == {

@@ -13,8 +13,10 @@ from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged
 from chronicle.classify.rules import RULES, schedule, whole_run
-from chronicle.classify.rules.loss_shapes import FAST, NOT_FULLY, RISES, SHIFT, SLOW
-from chronicle.classify.view import View
+from chronicle.classify.rules.datasets import SPIKE as PARTS
+from chronicle.classify.rules.loss_shapes import FAST, NO_SPIKE, NOT_FULLY, RISES, SHIFT, SLOW, typed_findings
+from chronicle.classify.rules.speed import overlap
+from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import MIN_POINTS, opposes
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
@@ -90,14 +92,16 @@ def wild(view: View) -> bool:
 def _held_out_learns(view: View) -> bool:
     scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
     losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
+    ways = (whole_run.ascent(s) for s in scores if s.role is Role.OBJECTIVE)
     held_out = (*(s.values for s in scores), *(-s.values for s in losses))
-    return any(map(whole_run.rises, held_out)) or whole_run.objective_rises(view)
+    return any(map(whole_run.rises, held_out)) or any(a is not None and a.learned for a in ways)
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
     that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry; nor is a
-    rise bad of a player whose opponent, logged as well, may only have learned."""
+    rise bad of a player whose opponent, logged as well, may only have learned, nor a fall of an objective
+    that keeps a part of what it had gained."""
     evidence, limits = finding.evidence, view.thresholds
     if EXPLAINED in evidence or (finding.pattern == SHIFT and "epoch" in evidence):
         return Verdict.GOOD
@@ -108,6 +112,8 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
+    if finding.pattern == NO_SPIKE and float(evidence.get("lost_share", 1.0)) <= limits.lost:
+        return Verdict.WORRYING
     attempts = view.named(finding.attempt) if finding.pattern in RISES else ()
     parts = (s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS) if s.metric != finding.metric)
     verdict = BY_ID[finding.pattern].verdict
@@ -118,20 +124,40 @@ def explanation(view: View, finding: Finding) -> str:
     """Why a finding says nothing of how well a run learns; empty where it does.
 
     Speed: where a loss or an objective is logged that tells, only a drop that goes on for a quarter of the
-    log is worth a worry. Rises that are over: the logged learning rate went up again, or they begin in the
-    first twentieth of the steps, in which nothing has a level.
+    log is worth a worry. A rise of a part: the loss that is judged went on without one. Rises at the end:
+    the learning rate is so low that the weights hardly move. Rises that are over: the logged learning rate
+    went up again, or they begin in the first twentieth of the steps, in which nothing has a level.
     """
-    limits, (first, last) = view.thresholds, span(view)
-    if finding.pattern == SLOWER and any(a.objective is not None for a in view.named(finding.attempt)):
+    limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), span(view)
+    if finding.pattern == SLOWER and any(a.objective is not None for a in attempts):
         return "an environment has a pace of its own"
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
         return "the run learned as well"
+    if any(part_alone(view, a, finding) for a in attempts):
+        return "the whole loss went on"
+    if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.settling) for a in attempts):
+        return "the learning rate was next to nothing: it is the data"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
     if schedule.at_restart(view, finding):
         return "restart of the schedule"
     start_up = first + limits.settling * (last - first)
     return "start-up" if finding.start_step <= finding.end_step <= start_up else ""
+
+
+def part_alone(view: View, attempt: AttemptView, finding: Finding) -> bool:
+    """Whether it is a rise of the parts of a loss, and the whole of it does not rise while it lasts."""
+    parts = {s.metric for s in attempt.dataset_losses} if finding.pattern in RISES else ()
+    if attempt.loss is None or not (finding.pattern == PARTS or finding.metric in parts):
+        return False
+    return not any(f.pattern in RISES and overlap(f, finding) for f in typed_findings(view, attempt.loss))
+
+
+def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
+    """Whether less than this share of all learning rates lies behind the start of a rise."""
+    rate = attempt.learning_rate
+    values = np.nan_to_num(rate.values) if rate is not None else np.zeros(0)
+    return rate is not None and values[rate.steps >= finding.start_step].sum() < share * values.sum()
 
 
 def _lasts(view: View, finding: Finding, share: float) -> bool:

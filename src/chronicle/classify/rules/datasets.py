@@ -74,10 +74,11 @@ def _whose(
     spiking, least = {s.metric for _, s in group}, view.thresholds.other_t
     moved = [m for m, e in rises.items() if m in spiking or e.t >= least]
     kind = "single" if len(moved) == 1 else "simultaneous" if len(moved) == len(sources) else "several"
-    ends = [f.end_step for f, _ in group if f.end_step is not None]
+    ends, height = [f.end_step for f, _ in group if f.end_step is not None], rises[series.metric].height
     others = sorted(e.t for m, e in rises.items() if m not in moved)[-1:]
     checks = [
-        *noted(kind=kind, data_sets=sorted(moved), of=len(sources), height_log=rises[series.metric].height),
+        *noted(kind=kind, data_sets=sorted(moved), of=len(sources)),
+        at_least("tallest over its line", height, "log units", view.thresholds.moved, "height_log"),
         Check("data sets that spike", len(moved), "data sets", f"1 or more of {len(sources)}"),
         *(Check("strongest of the others", t, "standard errors", f"< {least:g}") for t in others),
     ]

@@ -42,9 +42,11 @@ def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss, norm, limits = attempt.loss, attempt.grad_norm, view.thresholds
     if loss is None or norm is None or len(norm) < LOGGED * len(loss):
         return
+    events = [e for e in view.events(loss) if e.kind in RISING_KINDS]
+    if not events:  # the usual run: nothing to precede, and the gradient norm need not be judged
+        return
     rises = [(e, onset(norm, e, limits)) for e in view.events(norm) if e.kind in RISING_KINDS]
     # of a slow rise the last calm sample comes late: then the loss began where the kernel saw it begin
-    events = [e for e in view.events(loss) if e.kind in RISING_KINDS]
     spikes = [min(onset(loss, e, limits), int(loss.steps[e.onset])) for e in events]
     most = limits.lead_most * step_gap(norm)
     leads = [(rise, start, spike) for spike in spikes for rise, start in rises if 0 < spike - start <= most]

@@ -26,8 +26,9 @@ failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, 
     or one whose gain is lost again (a divergence). Where a log has one, its losses are what the agent is made
     with, and may rise while it gets better; so the objective is judged in their place.
     Rule: of medians of sixteen blocks of at least 50 points, none lies four errors above the first two; or
-    the last two lie at least 60 % of the way down from the best to the first two, and both ways are six
-    errors or more. An error is what neighbouring blocks differ by where nothing happens: an objective may be
+    the last two lie at least a third of the way down from the best to the first two, and both ways are six
+    errors or more; from 60 % on that is bad, less worries. An error is what neighbouring blocks differ by
+    where nothing happens, or what single values do where few of them differ at all: an objective may be
     negative and has no unit.
     Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
     False alarm: a task that is solved at once, or made harder on the way.
@@ -53,7 +54,7 @@ from chronicle.model import Finding, Floats, Role, Series
 FAILED, PLATEAU, PERFECT, NOISY = "failed-run", "plateau", "near-perfect", "noisy-healthy"
 FEWEST = 16  # points of an attempt that is long enough to have learned, and of a run to be called healthy
 ATTEMPTS = 3
-LOST = 0.6  # share of what was gained: more is no dip
+LOST = 1 / 3  # share of what was gained: more is no dip
 BLOCKS = 16  # of a log: an eighth of it are two, as at the start of a loss
 OBJECTIVE = 50  # points of an objective, three a block
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
@@ -213,14 +214,10 @@ def ascent(series: Series) -> Ascent | None:
     # neighbours within a block may be alike, so quarters of blocks say how much means differ
     quarters = np.array([p.mean() for p in np.array_split(v, min(4 * BLOCKS, len(v)))])
     error = max(inside, wiggle(quarters) / 2, 1e-9 * float(np.abs(v).max()))
+    if not np.median(np.abs(np.diff(v))):  # most are the same, and medians do not know what the rest may do
+        error = max(error, MEDIAN_ERROR * float(np.std(v)) / len(parts[-1]) ** 0.5)
     best, start = float(levels[at]), np.array_split(steps, BLOCKS)[at][0]
     return Ascent(first, best, last, start, (best - first) / error, (best - last) / error)
-
-
-def objective_rises(view: View) -> bool:
-    """Whether an objective is logged that rose and stayed up."""
-    judged = (ascent(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE))
-    return any(a is not None and a.learned for a in judged)
 
 
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
