@@ -71,6 +71,23 @@ def test_returns_beyond_one_are_held_against_their_own_past() -> None:
     assert finding.evidence["best_level"] == pytest.approx(500, rel=0.02)
 
 
+def test_costs_have_no_best_of_one() -> None:
+    curve = agent(Curve(3))
+    curve.log("reward", Role.OBJECTIVE, -0.3 - 0.5 * np.exp(-np.arange(2000) / 50) + curve.own_noise(0.01))
+    assert COLLAPSE not in patterns(curve.run())
+
+
+@pytest.mark.parametrize("odd", [0.0, 5e-324, 1e308, -1e308, np.nan, np.inf])
+@pytest.mark.parametrize("where", [slice(0, 10), slice(1000, None), slice(None)])
+@pytest.mark.parametrize("name", ["entropy", "reward"])
+def test_odd_values_are_data(name: str, where: slice, odd: float) -> None:
+    curve = agent(Curve(3))
+    role, values, _ = curve.extra[name]
+    values = values.copy()
+    values[where] = odd
+    assert patterns(curve.log(name, role, values).run()) is not None
+
+
 def test_a_policy_that_settles_low_is_not_called_good() -> None:
     """It was, before anybody looked at entropies: the reward rises and stands still, as at convergence."""
     logged = {name: values for name, (_, values, _) in agent(Curve(3)).extra.items()}

@@ -4,8 +4,8 @@ entropy-collapse
     Sees: a policy whose entropy is gone early, while the objective stands well below what can be had.
     Rule: the entropy falls to 5 % of its start within the first half of the log and stays there; the
     objective ends at least a tenth of its scale below the best that can be told, and has since closed less
-    than a tenth of that distance. The best is 1 for an objective that stays within 1 and uses a quarter of
-    it (rewards that are checked), else the best level of its own past, from which it fell by six errors.
+    than a tenth of that distance. The best is 1 for an objective that stays within 1 and gets to a quarter
+    of it (rewards that are checked), else the best level of its own past, from which it fell by six errors.
     Blind to: a policy that settles late, or had settled before its log begins; continuous actions, whose
     entropy passes through zero; rewards beyond 1 that never were better: they may be all there is to gain.
     False alarm: a reward within 1 of which no policy could get nine tenths.
@@ -29,7 +29,7 @@ GONE = 0.05  # of the entropy at the start
 EARLY = 0.5  # of the log: what settles later has had its time to look
 SHORT = 0.1  # of the objective's scale: less is as good as there
 CLOSED = 0.1  # of the distance to the best: less is no progress
-USED = 0.25  # of a scale of 1: rewards that never come so far are measured in another unit
+USED = 0.25  # rewards that never come so far are costs, or measured in another unit than 1
 _START, _BLOCKS = 5, 64  # samples; blocks in which a policy may come back for a moment, but not for half
 
 
@@ -44,7 +44,8 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
     if not start:
         return None
     parts = np.array_split(np.arange(len(values)), min(_BLOCKS, len(values) // 3))
-    shares = np.array([np.median(values[part]) for part in parts]) / start
+    with np.errstate(over="ignore"):  # logged values may be as small as floats get
+        shares = np.array([np.median(values[part]) for part in parts]) / start
     there = np.flatnonzero(~(shares <= GONE))
     first = int(there[-1]) + 1 if len(there) else 0
     if first == len(parts) or shares.min() < -GONE:
@@ -54,8 +55,7 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
 
 def _best(values: Floats, level: float, own: float) -> tuple[float, float]:
     """The best that can be told of an objective, and its scale: from there to the worst."""
-    size = float(np.abs(values).max())
-    if USED <= size <= 1.0:
+    if values.min() >= -1.0 and USED <= values.max() <= 1.0:
         return 1.0, 2.0 if values.min() < 0 else 1.0
     return own, own - min(level, float(np.median(values[:_START])))
 

@@ -201,6 +201,7 @@ class Ascent:
         return self.gained >= RISES and not self.collapsed
 
 
+@np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series) -> Ascent | None:
     """The way of an objective; None where there are too few points."""
     ok = np.isfinite(series.values)
