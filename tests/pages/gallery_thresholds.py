@@ -123,6 +123,8 @@ SAID = [
     ("entropy-collapse", "exploration.EARLY", "first {} % of the log"),
     ("entropy-collapse", "exploration.SHORT", "by ≥ {} % of the scale"),
     ("entropy-collapse", "exploration.CLOSED", "< {} % of that distance"),
+    ("failed-run", "whole_run.AT_ONCE", "< {} % of what follows"),
+    ("plateau", "whole_run.AT_ONCE", "< {} % of what follows"),
     ("failed-run", "whole_run.ATTEMPTS", "≥ {} attempts"),
     ("failed-run", "learning.CHANCE", "within {} % of its logarithm"),
     ("failed-run", "learning.EARLY", "from {} % of the log on"),
