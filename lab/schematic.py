@@ -125,7 +125,7 @@ def _seen(pixels: list[Point]) -> Iterator[Point]:
 
 def _words(sketch: Sketch, canvas: Canvas) -> list[str]:
     """Names of the axes, then the labels: whole, or as bare numbers where a key follows."""
-    parts = [_text(2, 11, "loss", bold=False)]
+    parts = [_text(2, 11, sketch.y_name, bold=False)]
     if sketch.strip_name:
         y = canvas.at((0, -0.04), strip=False, split=True)[1]
         parts.append(_text(2, y + 14, sketch.strip_name, bold=False))

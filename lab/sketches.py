@@ -114,6 +114,7 @@ class Sketch:
     cross: tuple[Point, ...] = ()
     rule: float | None = None
     x_name: str = "steps"
+    y_name: str = "loss"
     strip_name: str = ""
 
 
@@ -240,6 +241,14 @@ SHAPES: dict[str, Sketch] = {
          Label(0.9, 0.74, "loss creeps up", 3, "end")),
         (Curve((line(0.8, 0.8), bend(0.42, -0.75, 1.4)), rough=0.04),),
         rule=0.8, strip_name="mean log Z",
+    ),
+    "entropy-collapse": Sketch(
+        "The entropy of the policy is gone soon; the reward rises as it falls, then stands below the best.",
+        (Curve((line(0.86, 0.86),), "trend", rough=0), Curve((fall(0.04, 0.52, 16),), rough=0.02)),
+        (Label(0.2, 0.5, "entropy gone early", 1, strip=True), Label(0.3, 0.36, "reward stands still", 2),
+         Label(0.98, 0.64, "below what could be had", 3, "end"), Label(0.04, 0.92, "best reward")),
+        (Curve((fall(0.92, 0.05, 18),), rough=0.02),),
+        rule=0.05, y_name="reward", strip_name="entropy of the policy",
     ),
     "plateau": Sketch(
         "The loss falls and then stops: it stays level where the earlier slope would have gone on.",

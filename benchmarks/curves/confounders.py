@@ -78,6 +78,7 @@ CONFOUNDERS: dict[str, Callable[[int], Run]] = {
     "evaluation pauses": lambda s: _healthy(series.throughput(Curve(s), pauses=100)),
     "loss scale": lambda s: _healthy(series.loss_scale(Curve(s, 4000))),
     "logits": lambda s: _healthy(series.logits(Curve(s))),
+    "policy that has learned it all": lambda s: _healthy(series.agent(Curve(s), 0.97)),
     "restarts": runs.clean,
     "rollback": runs.rollback,
     "schedule restored": runs.with_schedule,

@@ -236,6 +236,7 @@ CONTEXT: dict[str, Callable[[int, Generator], Run]] = {
     "loss-scale collapse": lambda s, rng: series.loss_scale(Curve(s), rng.uniform(0.5, 0.9)).run(),
     "attention logits": lambda s, rng: series.logits(Curve(s), attention_end=400.0).run(),
     "output logits": lambda s, rng: series.logits(Curve(s), output_drift=9.0).run(),
+    "entropy collapse": lambda s, rng: series.agent(Curve(s), rng.uniform(0.3, 0.8)).run(),
     "never learned": lambda s, rng: _never_learned(Curve(s), rng).run(),
     "every attempt fails": lambda s, rng: runs.all_fail(s),
     "resume spikes": lambda s, rng: runs.resume_spikes(s, rng.uniform(8, 25)),

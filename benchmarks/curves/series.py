@@ -180,3 +180,15 @@ def logits(c: Curve, attention_end: float = 40.0, output_drift: float = 0.0) -> 
     if output_drift > 5:
         c.label("output-logit-drift", *at, metric="log_z", tolerance_samples=c.n // 5)
     return c
+
+
+def agent(c: Curve, level: float = 0.6, gone_at: float = 0.05, left: float = 0.005, sign: int = 1) -> Curve:
+    """A reward that rises to ``level`` of 1, and the entropy of the policy, of which ``left`` is left at
+    ``gone_at``, logged with this sign."""
+    t = np.arange(c.n) / max(c.i(gone_at), 1)
+    falling = np.exp(np.maximum(np.log(left) * t, np.log(left)))
+    c.log("reward", Role.OBJECTIVE, level * (1 - falling) + c.own_noise(0.01))
+    c.log("entropy", Role.POLICY_ENTROPY, sign * 3.0 * falling * np.exp(c.own_noise(0.05)))
+    if left <= 0.05 and gone_at <= 0.5 and level <= 0.9:
+        c.label("entropy-collapse", c.i(gone_at), None, None, metric="entropy", tolerance_samples=c.n // 10)
+    return c

@@ -42,6 +42,7 @@ class Role(StrEnum):
     RATIO = "ratio"
     ATTENTION_LOGIT = "attention-logit"
     OUTPUT_LOGIT = "output-logit"
+    POLICY_ENTROPY = "policy-entropy"  # of an agent; trainers log it with either sign
     TOKENS = "tokens"
     SAMPLES = "samples"
     BATCH_SIZE = "batch-size"

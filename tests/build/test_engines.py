@@ -28,6 +28,8 @@ def test_a_site_is_called_by_the_title_of_the_workspace(tmp_path):
     (tmp_path / "docs" / "index.md").write_text("# Home\n")
     build_site("mkdocs", config, out, title="Our runs: 2026", strict=False, epoch=0)
     assert "<title>Our runs: 2026</title>" in (out / "index.html").read_text()
+    build_site("mkdocs", config, out, title="<script>alert(1)</script>", strict=False, epoch=0)
+    assert "<script>alert" not in (out / "index.html").read_text()
     build_site("mkdocs", config, out, strict=False, epoch=0)
     assert "<title>elsewhere</title>" in (out / "index.html").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "mkdocs.yml", "out"]

@@ -57,6 +57,14 @@ def test_a_loss_that_stays_is_no_failure_where_another_falls() -> None:
     assert "failed-run" not in said(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))
 
 
+def test_a_reward_that_rises_within_its_first_block_has_not_failed() -> None:
+    """What is learned in the first samples of a long log stands in the first median already."""
+    noise = np.random.default_rng(0).standard_normal(1500)
+    reward = 0.6 - 0.5 * np.exp(-np.arange(1500) / 5.0)
+    assert "failed-run" not in said(reward=reward) | said(reward=reward + 0.01 * noise)
+    assert "failed-run" in said(reward=0.6 + 0.01 * noise)
+
+
 @pytest.mark.parametrize("n", [8, 13, 40])
 @pytest.mark.parametrize("value", [0.0, -6e-20, 0.6931])
 def test_a_log_of_one_value_is_frozen_however_short(n: int, value: float) -> None:

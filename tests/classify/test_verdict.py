@@ -124,6 +124,7 @@ def test_what_could_not_be_judged_is_said() -> None:
         "grad-norm-precursor": ("grad-norm",),
         "attention-logit-growth": ("attention-logit",),
         "output-logit-drift": ("output-logit",),
+        "entropy-collapse": ("policy-entropy", "objective"),
         "overfitting": ("validation-loss",),
         "throughput-drop": ("throughput",),
         "hang": ("step-time",),

@@ -30,7 +30,7 @@ from lab.recipe import Recipe
 from lab.recipes import RECIPES
 from lab.scale import LossScale
 from lab.text import Stream, story, sums
-from lab.train import NAMES, Made, run_toml
+from lab.train import NAMES, RUNS, Made, run_toml
 
 from chronicle.workspace.config import RunConfig, from_table
 
@@ -237,6 +237,8 @@ def test_a_policy_without_a_bonus_stops_looking(tmp_path: Path) -> None:
         with (tmp_path / f"{name}.csv").open() as file:
             rows = [*csv.DictReader(file)]
         curves[name] = [np.array([float(r[k]) for r in rows]) for k in ("reward/mean", "policy/entropy")]
+        specimen = RUNS / f"lab-{name}" / "log.csv"
+        assert (tmp_path / f"{name}.csv").read_bytes() == specimen.read_bytes()  # made again bit for bit
     (low, gone), (high, kept) = curves["entropy-collapse"], curves["entropy-kept"]
     assert len(low) == len(high) == 1500
     assert gone[40] < 0.1 < 0.4 < kept.min()

@@ -62,6 +62,8 @@ NAMES = {
     Role.RATIO: "image_to_text_ratio.all, data/share/code, mixture_weight/web",
     Role.ATTENTION_LOGIT: "max_attention_logit, attn/max_logits, attn_logits_max, qk_max",
     Role.OUTPUT_LOGIT: "z_loss, log Z, logsumexp, logits_mean, logits/max, max_logit",
+    Role.POLICY_ENTROPY: """entropy, policy/entropy, actor/entropy, policy/entropy_avg, objective/entropy,
+        losses/entropy, Policy/Entropy, Entropy, train/entropy""",
     Role.UPDATE_NORM: "update_norm, optim/update_rms",
     Role.TOKENS: "consumed tokens, tokens_seen, train/tokens_seen, num_input_tokens_seen, num_tokens",
     Role.SAMPLES: "consumed samples, samples_count, samples_seen",
@@ -83,6 +85,7 @@ NAMES = {
         num_env_steps_sampled_per_second,
         rollout/tokens_per_second, num-zeros, params norm, validation/num_examples, number of skipped
         iterations, eval_runtime, eval_samples_per_second, eta_seconds, data_time, preemption_count,
+        target_entropy, router/entropy, entropy_coef, eval/entropy, relative_entropy,
         score, total_duration, total_flos, mem-allocated-bytes, lossless, clip_ratio,
         <script>alert(1)</script>, train_1, val_1, valid, dev, test, holdout, total, err, error, kl,
         elbo, train_elbo, G_GAN, D_real, errG, cycle_A, best_loss,
@@ -270,7 +273,7 @@ pérdida: loss, pérdida_validación: validation-loss
 hyperdata: other, expertes: other
 step_loss: loss, epoch_loss: loss
 rollout/ep_rew_mean: objective, rollout/ep_len_mean: other, train/loss: part-loss, train/value_loss: part-loss
-train/policy_gradient_loss: part-loss, train/entropy_loss: part-loss, rollout/ep_rew_mean: objective
+train/policy_gradient_loss: part-loss, train/entropy_loss: policy-entropy, rollout/ep_rew_mean: objective
 episode_reward_max: score, episode_reward_mean: objective, learner/policy_loss: part-loss
 reward: objective, rewards/format: score, loss: part-loss, reward_std: other
 loss: loss, rewards/chosen: score, rewards/rejected: score, rewards/margins: score

@@ -63,6 +63,14 @@ def test_attention_logits() -> None:
     assert 45 < tall / low < 55 and [round(float(end), 1) for end in ends] == [1.4, 1.4]
 
 
+def test_entropy_collapse() -> None:
+    """Within 30 steps nothing else is tried; the rest is mostly without a gradient."""
+    entropy, gradient = (series("lab-entropy-collapse", m).values for m in ("policy/entropy", "grad_norm"))
+    assert entropy[30:].max() < 0.05 * entropy[0] and np.mean(gradient[30:] == 0) > 0.8
+    assert_said("worrying/entropy-collapse", f"Within 30 steps of {count(len(entropy))} nothing else")
+    assert series("lab-entropy-kept", "policy/entropy").values.min() > 0.4
+
+
 def test_grokking() -> None:
     assert_said(
         "unexpected/grokking",

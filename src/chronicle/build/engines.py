@@ -19,6 +19,7 @@ from typing import NamedTuple
 from chronicle.build.part import NEVER, NOT_NOW
 from chronicle.build.workers import run_module
 from chronicle.errors import MissingExtra, SiteError, UsageError
+from chronicle.pages.words import as_html
 
 
 class Engine(NamedTuple):
@@ -59,7 +60,7 @@ def build_site(
     """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
 
     It writes the folder ``made``; where only ``changed`` files are given, that holds the rest of the site.
-    The site is called ``title``; where that is empty, as mkdocs.yml says.
+    The site is called ``title``, escaped, for themes print it raw; where that is empty, as mkdocs.yml says.
     ``epoch`` (Unix seconds) stands for the time of the build, so that the same input gives the same bytes.
 
     Raises:
@@ -72,7 +73,8 @@ def build_site(
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
-    with _config(config, {"site_dir": os.path.relpath(made, config.parent), "site_name": title}) as file:
+    values = {"site_dir": os.path.relpath(made, config.parent), "site_name": as_html(title)}
+    with _config(config, values) as file:
         command = ["build", "--config-file", str(file), "--clean", *(["--strict"] if strict else [])]
         if changed is None:
             code, printed = run_module(row.module, command, environment, config.parent)

@@ -75,6 +75,8 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("rising-spike-rate", "Rising spike rate", WORRYING, traits=ACROSS),
     Pattern("attention-logit-growth", "Attention-logit growth", WORRYING, (Role.ATTENTION_LOGIT,)),
     Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,)),
+    Pattern("entropy-collapse", "Entropy collapse", WORRYING, (Role.POLICY_ENTROPY, Role.OBJECTIVE),
+            traits=ACROSS | LEARNS),
     Pattern("plateau", "Plateau", WORRYING, traits=ACROSS | LEARNS),
     Pattern("overfitting", "Overfitting", WORRYING, (LOSS, Role.VALIDATION_LOSS), traits=ACROSS | LEARNS),
     Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,), instead=Role.STEP_TIME,

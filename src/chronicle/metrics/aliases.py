@@ -145,6 +145,12 @@ ALIASES: tuple[Alias, ...] = (
         "z_loss, log Z, logsumexp, logits_mean, max_logit",
     ),
     Alias(
+        Role.POLICY_ENTROPY,
+        rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|coeff?\w*|weight|bonus|cross|target|relative|router|gat\w+|moe"
+        r"|experts?|max|min|attn|attention|data\w*|cluster|codebook)\b)).*\bentropy( (mean|avg|average))?$",
+        "entropy, policy/entropy, actor/entropy, policy/entropy_avg, objective/entropy, losses/entropy",
+    ),
+    Alias(
         Role.LOSS_SCALE,
         r"\b(loss|grad|gradient|amp) scale\b|\bgrad scaler\b",
         "loss scale, loss_scale, dynamic loss scale, grad_scale",

@@ -243,7 +243,8 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
 def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
     """Where a log has a reward, it is what the training is for, and the losses beside it are what it is made
     with: an agent may get better while they rise. Not where a preference is learned: there the rewards are
-    read off the loss. A bare score is the objective where no losses stand beside it but an agent's."""
+    read off the loss. A bare score is the objective where no losses stand beside it but an agent's. An
+    entropy that is added to such losses is the policy's."""
     found = [name for name in _named(roles, Role.OBJECTIVE) if name not in given]
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
         return dict(roles) | dict.fromkeys(found, Role.SCORE)
@@ -259,6 +260,8 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
         found = whole
     steering = [name for name in _named(roles, Role.LOSS, Role.DATASET_LOSS) if name not in given]
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(found, Role.OBJECTIVE)
+    parts = (name for name in _named(roles, Role.PART_LOSS) if name not in given)
+    roles |= {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
     return _whole(roles, Role.OBJECTIVE, Role.SCORE)
 
 

@@ -243,6 +243,13 @@ def _drift(t: Teller) -> Words:
     return Words(told, f"log Z {before} → {now} from {t.start}")
 
 
+def _settled(t: Teller) -> Words:
+    left, level = t.say("left", "entropy_left_share", percent), t.say("level", "objective_level", plainly)
+    best = t.say("best", "best_level", plainly)
+    told = f"the entropy of the policy was gone at {t.start} ({left} of its start is left), and the objective"
+    return Words(f"{told} stands at {level} of {best}", f"{left} left from {t.start}, objective at {level}")
+
+
 def _plateau(t: Teller) -> Words:
     told = f"{t.what} stopped falling at {t.start}"
     before, after = t.value("slope_before_log_per_log_step"), t.value("slope_after_log_per_log_step")
@@ -445,6 +452,7 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
     "rising-spike-rate": _rising_rate,
     "attention-logit-growth": _logits,
     "output-logit-drift": _drift,
+    "entropy-collapse": _settled,
     "plateau": _plateau,
     "overfitting": _overfitting,
     "throughput-drop": _slower,

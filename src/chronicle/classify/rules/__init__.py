@@ -9,6 +9,7 @@ from __future__ import annotations
 from chronicle.classify.report import Rule
 from chronicle.classify.rules import (
     datasets,
+    exploration,
     learning,
     loss_shapes,
     numerics,
@@ -41,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     numerics.RULE,
     precursors.PRECURSORS,
     precursors.SPIKE_RATE,
+    exploration.RULE,
     speed.RULE,
     slow_changes.STEPS,
 )

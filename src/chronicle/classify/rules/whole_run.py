@@ -25,7 +25,8 @@ failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, 
     Sees: an objective that stays where its first values were (a plateau where the log begins after the run);
     or one whose gain is lost again (a divergence). Where a log has one, its losses are what the agent is made
     with, and may rise while it gets better; so the objective is judged in their place.
-    Rule: of medians of sixteen blocks of at least 50 points, none lies four errors above the first two; or
+    Rule: of medians of sixteen blocks of at least 50 points, none lies four errors above the first two, and
+    less than 95 % of what follows those lies above the first five values (else it had learned at once); or
     the last two lie at least a third of the way down from the best to the first two, and both ways are six
     errors or more; from 60 % on that is bad, less worries. An error is what neighbouring blocks differ by
     where nothing happens, or what single values do where few of them differ at all: an objective may be
@@ -57,6 +58,7 @@ ATTEMPTS = 3
 LOST = 1 / 3  # share of what was gained: more is no dip
 BLOCKS = 16  # of a log: an eighth of it are two, as at the start of a loss
 OBJECTIVE = 50  # points of an objective, three a block
+STARTS, AT_ONCE = 5, 0.95  # values, and the share after two blocks above them: it had learned at once
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
 
 
@@ -201,6 +203,7 @@ class Ascent:
         return self.gained >= RISES and not self.collapsed
 
 
+@np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series) -> Ascent | None:
     """The way of an objective; None where there are too few points."""
     ok = np.isfinite(series.values)
@@ -236,7 +239,13 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
     elif way.gained < RISES:
-        checks = [*measured, Check("best level over the first", way.gained, "errors", f"< {RISES:g}")]
+        values = series.values[np.isfinite(series.values)]
+        over = float(np.mean(values[len(values) // 8 :] > values[:STARTS].max()))
+        checks = [
+            *measured,
+            Check("best level over the first", way.gained, "errors", f"< {RISES:g}"),
+            Check("above the first five values later", over, "share", f"< {AT_ONCE:g}", over < AT_ONCE),
+        ]
         at = At(attempt, series, series.steps[0])
         if series.steps[0] <= 0.02 * series.steps[-1]:
             rose = (PLATEAU, "it had risen first and then stood still")

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from chronicle.readers.console.prefixes import NAN, seconds_in, time_in
 
-LONGEST = 900  # bytes of a line: the slow way looks at 1000 characters, and numbers may grow
+LOOKED_AT = 1000  # bytes of a line that the slow way looks at
+LONGEST = 900  # bytes of a line that is learned, for numbers may grow
 FEWEST = 8  # lines of a shape before it is learned
 _MOST_SHAPES, _MOST_FORMS = 1 << 14, 8  # shapes that are kept at once; forms that differ in literal digits
 _MOST_WHOLE, _MOST_DECIMALS = 9, 17  # digits that a part of a number may have
@@ -155,13 +156,15 @@ class Shapes:
 
     def _new_cut(self, raw: bytes, shape: bytes) -> _Cut | None:
         """How a line of this shape, or with other literal digits than so far, is cut: kept for others."""
+        if len(raw) > LOOKED_AT or not raw.isascii():
+            return None
         if max(len(self._cuts), len(self._seen)) >= _MOST_SHAPES:
             for kept in (self._cuts, self._learned, self._seen):
                 kept.clear()
         runs = [match.span() for match in _RUN.finditer(raw)]
         collapsed = _RUN.sub(b"0", raw)
         alike = self._learned.get(collapsed)
-        if alike is None and raw.isascii() and len(raw) <= LONGEST:
+        if alike is None and len(raw) <= LONGEST:
             self._seen[collapsed] += 1  # what comes a few times alone is not worth it
             if self._seen[collapsed] >= FEWEST:
                 self._learned[collapsed] = []
