@@ -45,8 +45,16 @@ class Head:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Whole lines at the start, see `head_lines`."""
-        return lines_of(self.start)
+        """Whole lines at the start; [] where the bytes are no text. One long line is given cut.
+
+        A file system may fill with zeros what was never written before a crash: lines before them are text.
+        """
+        start, encoding = self.start, encoding_of(self.start)
+        if encoding != "utf-16" and b"\0" in start:
+            whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
+            return [] if _CONTROL.search(whole) else whole.decode(encoding, errors="replace").splitlines()
+        lines = start.decode(encoding, errors="replace").splitlines()
+        return lines[:-1] if len(start) == HEAD_BYTES and len(lines) > 1 else lines
 
 
 def head(path: Path) -> bytes:
@@ -61,21 +69,8 @@ def encoding_of(start: bytes) -> str:
 
 
 def head_lines(path: Path) -> list[str]:
-    """Whole lines at the start of the file; [] where the bytes are no text. One long line is given cut.
-
-    A file system may fill with zeros what was never written before a crash: lines before them are text.
-    """
-    return lines_of(head(path))
-
-
-def lines_of(start: bytes) -> list[str]:
-    """As `head_lines`, of the bytes that a file begins with."""
-    encoding = encoding_of(start)
-    if encoding != "utf-16" and b"\0" in start:
-        whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
-        return [] if _CONTROL.search(whole) else whole.decode(encoding, errors="replace").splitlines()
-    lines = start.decode(encoding, errors="replace").splitlines()
-    return lines[:-1] if len(start) == HEAD_BYTES and len(lines) > 1 else lines
+    """Whole lines at the start of the file, as `Head.lines`."""
+    return Head.of(path).lines
 
 
 class Lines:

@@ -290,3 +290,7 @@ def test_epochs_of_deepspeed_chat_go_on_counting(tmp_path):
     lines = [f"epoch: {e}|step: {s}|ppo_ep: 1|act_loss: {e}.{s}" for e in (0, 1) for s in range(3)]
     attempt = read_text(tmp_path, "\n".join(lines) + "\n")
     assert points(attempt)["act_loss"] == [(0, 0.0), (1, 0.1), (2, 0.2), (3, 1.0), (4, 1.1), (5, 1.2)]
+
+
+def test_a_line_of_nothing_but_members_has_no_pairs():
+    assert pairs("[Client 0]" * 100_000) == []

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
@@ -191,14 +192,9 @@ def is_judged(name: str) -> bool:
     return "loss" in name.lower() or role_of(name) in _JUDGED
 
 
-def rank_of(pair: Pair) -> int | None:
-    """How well a pair counts steps (0 is best); None where it does not. Epochs are not asked here."""
-    whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
-    return _rank_of_name(pair.name) if whole else None
-
-
 @lru_cache(maxsize=4096)
 def _rank_of_name(name: str) -> int | None:
+    """How well a name counts steps (0 is best); None where it does not. Epochs are not asked here."""
     name = re.sub(r"\(\w*\)$", "", name)
     rank, words = step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
     if words[-1] in _EPOCHS:
@@ -224,7 +220,8 @@ def axis_of(rank: int) -> str:
 
 def counts(pair: Pair) -> bool:
     """Whether a pair counts steps or epochs."""
-    return rank_of(pair) is not None or _last_word(pair.name) in _EPOCHS
+    whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
+    return (whole and _rank_of_name(pair.name) is not None) or _last_word(pair.name) in _EPOCHS
 
 
 def as_bar(pair: Pair) -> Pair:
@@ -281,9 +278,7 @@ class Table:
 
     def would_read(self, text: str) -> bool:
         """Whether a line is a header or a row; nothing changes."""
-        copy = Table()
-        copy.names, copy._words, copy._last = self.names, self._words, self._last
-        return copy.read(text) is not None
+        return copy(self).read(text) is not None
 
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""

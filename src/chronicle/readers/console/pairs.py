@@ -116,7 +116,7 @@ def pairs(text: str) -> list[Pair]:
     """All pairs of a line in their order; numbers without a name are left out, but for progress."""
     named, nobody = list[Pair](), -1
     if member := _MEMBER.match(text):
-        own = pairs(text[member.end() :])
+        own = pairs(text[member.end() : _LONGEST])
         return [one if is_counter(one.name) else one._replace(name=f"{member[1]}/{one.name}") for one in own]
     text = _WRAPPED.sub(r"\1", reworded(text[:_LONGEST]))
     if round_ := _ROUND.match(text):
