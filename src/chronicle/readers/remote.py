@@ -82,11 +82,8 @@ def _synchronised(files: Any, address: str, log_like: IsLog, is_log: IsLog) -> P
     found = dict(_objects(files, address))
     old, new = _recall(memory), {name: _mark(info) for name, info in found.items()}
     places = _places(mirror, old.keys() | new.keys())
-
-    def has_changed(name: str) -> bool:
-        return old.get(name, [])[:3] != new[name] or (old[name][3] and not places[name].is_file())
-
-    looked_at = [*filter(has_changed, new)]
+    changed = {name for name, mark in new.items() if old.get(name, [])[:3] != mark}
+    looked_at = [name for name in new if name in changed or (old[name][3] and not places[name].is_file())]
     with ThreadPoolExecutor(THREADS) as threads:
         judged = threads.map(lambda name: _wanted(files, name, found[name], log_like, is_log), looked_at)
         wanted = dict(zip(looked_at, judged, strict=True))

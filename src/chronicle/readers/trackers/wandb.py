@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -159,20 +159,17 @@ class _Run:
         self._facts |= facts
 
     def _environment(self, message: bytes) -> None:
-        slurm = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
+        """Job and nodes are in Slurm's environment as W&B keeps it: names in lower case, without `SLURM_`."""
+        entries = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
+        slurm = {entry.get("key", ""): entry.get("value", "") for entry in entries}
+        nodes = canonical(slurm.get("job_nodelist") or slurm.get("nodelist", ""))
+        facts = {"job": slurm.get("job_id"), "nodes": nodes}
         self._facts |= texts(message, _ENVIRONMENT) | numbers(message, {19: "gpu_count"})
-        self._facts |= _slurm_facts({entry.get("key", ""): entry.get("value") for entry in slurm})
+        self._facts |= {key: str(value) for key, value in facts.items() if value}
 
     def _exit(self, message: bytes) -> None:
         code = numbers(message, {1: "exit_code"}).get("exit_code", 0)
         self._facts |= {"exit_code": code, "ended": _ENDED.get(code, "crashed")}
-
-
-def _slurm_facts(slurm: Mapping[str, Any]) -> dict[str, Any]:
-    """Job and nodes, from Slurm's environment as W&B keeps it: names in lower case, without `SLURM_`."""
-    nodes = next((slurm[key] for key in ("job_nodelist", "nodelist") if isinstance(slurm.get(key), str)), "")
-    facts = {"job": slurm.get("job_id"), "nodes": canonical(nodes)}
-    return {key: str(value) for key, value in facts.items() if value}
 
 
 class _Console:
