@@ -65,3 +65,16 @@ def test_a_word_that_names_no_phase_costs_its_own_row(tmp_path: Path) -> None:
     assert found["loss"] == [(1, 2.5), (3, 2.5)]
     assert found["brain/loss"] == [(2, 2.5)]
     assert found["val/mAP"] == [(1, 0.5), (2, 0.5), (3, 0.5)]
+
+
+@pytest.mark.parametrize(("other", "metrics"), [("train", {"val/loss"}), ("run", {"loss"})])
+def test_the_file_of_the_evaluation_beside_that_of_the_training(
+    other: str, metrics: set[str], tmp_path: Path
+) -> None:
+    for name in (other, "val"):
+        rows = ({"step": step, "loss": 3 - step / 8, "val_acc": step / 8} for step in range(8))
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (attempt,) = read(tmp_path / "val.jsonl")
+    assert set(attempt.series) == metrics | {"val_acc"}
+    (attempt,) = read(tmp_path / f"{other}.jsonl")
+    assert set(attempt.series) == {"loss", "val_acc"}
