@@ -81,6 +81,14 @@ def test_a_phone_never_scrolls_sideways(opened: Opened) -> None:
 
 
 @pytest.mark.slow
+def test_a_name_of_one_word_stays_whole_in_a_table(opened: Opened) -> None:
+    page = opened.go("experiments.html")
+    page.locator("tbody td[data-k=changed]").first.evaluate("td => { td.textContent = 'word '.repeat(200); }")
+    renamed = "a => { a.textContent = 'logging_of_a_run'; return a.getClientRects().length; }"
+    assert page.locator(".ch-table tbody th a").first.evaluate(renamed) == 1
+
+
+@pytest.mark.slow
 def test_facets_filter_and_their_counts_say_what_a_click_would_give(opened: Opened) -> None:
     page = opened.go("browse.html")
     assert status(page) == "44 of 44 runs"

@@ -28,6 +28,14 @@ def test_a_trend_a_bend_and_slow_noise_are_no_step(seed: int) -> None:
     assert patterns(Curve(seed, 3000, rho=0.8).run()) == set()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_end_of_a_straight_fall_is_no_step(seed: int) -> None:
+    """A loss that falls from 10 to 5 and then stands still; it rises nowhere."""
+    steps = np.arange(3000)
+    loss = 5 + 5 * np.maximum(1 - steps / 600, 0) + 0.03 * np.random.default_rng(seed).standard_normal(3000)
+    assert set(classify({"loss": (steps, loss)}).patterns) == {"plateau"}
+
+
 def test_a_step_at_a_change_of_the_learning_rate_was_planned() -> None:
     curve = Curve(1, 3000).shift(0.5, -3)
     rate = np.where(np.arange(3000) < 1500, 3e-4, 1e-4)

@@ -27,7 +27,7 @@ SHOWN = """\
 train.out
   523 bytes, ASCII, LF
   format: megatron, known by its content; none of the other {others} readers claims it
-  lines: 3 records, 1 events, 1 faults, 1 cut, 1 known otherwise, 1 not understood, 1 blank
+  lines: 3 records, 1 event, 1 fault, 1 cut, 1 known otherwise, 1 not understood, 1 blank
   records, 3 lines: lm loss, grad norm
           3  [2025-04-13 23:41:12] iteration       10/     100 | lm loss: 4.5E+00 | grad norm: 1.5 |
           4  [2025-04-13 23:41:13] iteration       20/     100 | lm loss: 3.5E+00 | grad norm: 1.0 |
@@ -134,6 +134,26 @@ def test_every_command_says_the_same_of_a_path_that_leads_nowhere(chronicle, com
     assert (ran.code, ran.out, ran.err) == (2, "", "error: no such file or folder: nowhere\n")
     ran = chronicle(command, "s3://")
     assert (ran.code, ran.err) == (2, "error: s3://: names no place. Remedy: go on, as in s3://bucket/run\n")
+
+
+def test_the_headings_that_tell_the_epoch_are_understood(chronicle, tmp_path):
+    path = tmp_path / "train.log"
+    epochs = (
+        f"Epoch {k}/9\n  train loss: {1 + 1 / k:.3f}\n  validation loss: {1 + 2 / k:.3f}\n"
+        for k in range(1, 10)
+    )
+    path.write_text("".join(epochs))
+    ran = chronicle("doctor", path)
+    assert "  lines: 18 records, 9 known otherwise\n" in ran.out
+    assert "  known otherwise, 9 lines\n          1  Epoch 1/9\n          4  Epoch 2/9\n" in ran.out
+    assert "  attempt train.log: epochs 1 – 9, 2 metrics, 1 fact\n" in ran.out
+
+
+def test_a_bar_that_begins_with_a_return_is_shown(chronicle, tmp_path):
+    path = tmp_path / "bar.log"
+    path.write_text("".join(f"\r{k:3d}/300 [00:01, loss={2 + 1 / k:.3f}]" for k in range(1, 301)) + "\n")
+    ran = chronicle("doctor", path)
+    assert "  lines: 1 record\n  records, 1 line: loss\n          1  1/300 [00:01, loss=3.000]\n" in ran.out
 
 
 def test_hostile_text_is_printed_harmlessly(chronicle, tmp_path):

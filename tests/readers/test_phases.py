@@ -80,3 +80,16 @@ def test_rows_of_another_table_are_no_samples_of_the_training(tmp_path: Path, by
     assert told["time"] == [(10, 0.5), (20, 0.5), (20, 0.5), (30, 0.5), (30, 0.5), (40, 0.5)]
     assert told["val/time"] == [(20, 9.5), (30, 9.5), (40, 9.5)]
     assert told["coco/AP"] == [(20, 0.25), (30, 0.25), (40, 0.25)]
+
+
+@pytest.mark.parametrize(("other", "metrics"), [("train", {"val/loss"}), ("run", {"loss"})])
+def test_the_file_of_the_evaluation_beside_that_of_the_training(
+    other: str, metrics: set[str], tmp_path: Path
+) -> None:
+    for name in (other, "val"):
+        rows = ({"step": step, "loss": 3 - step / 8, "val_acc": step / 8} for step in range(8))
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (attempt,) = read(tmp_path / "val.jsonl")
+    assert set(attempt.series) == metrics | {"val_acc"}
+    (attempt,) = read(tmp_path / f"{other}.jsonl")
+    assert set(attempt.series) == {"loss", "val_acc"}

@@ -300,6 +300,9 @@ def changing(values: Sequence[float], role: Role, name: str) -> dict[str, Event]
 def test_a_jump_of_the_learning_rate_is_a_change_of_schedule_and_a_warm_up_is_none() -> None:
     rate = [1e-4 * k for k in range(1, 21)] + [2e-3 * 0.99**k for k in range(60)]
     assert all(e.kind is not EventKind.SCHEDULE for e in changing(rate, Role.LEARNING_RATE, "lr").values())
+    from_almost_nothing = [1e-6 + 1e-5 * k for k in range(60)] + [6e-4 * k / 60 for k in range(60, -1, -1)]
+    told = changing(from_almost_nothing, Role.LEARNING_RATE, "lr").values()
+    assert [e.sentence for e in told if e.kind is EventKind.SCHEDULE] == []
     kicked = changing([3e-3] * 40 + [3e-1] * 2 + [3e-3] * 40, Role.LEARNING_RATE, "lr")
     assert [e.sentence for e in kicked.values() if e.kind is EventKind.SCHEDULE] == [
         "The learning rate rose from 0.003 to 0.3 at step 40.",
@@ -376,7 +379,7 @@ def test_what_changed_at_a_restart_is_told_in_sentences() -> None:
     assert sentence(0) == ""
     assert sentence(1) == "The seed was 2 in place of 1."
     assert sentence(3) == (
-        "The seed was 2 in place of 1, of the samples 200 were left out, and the learning rate rose from "
+        "The seed was 2 in place of 1, 200 samples were left out, and the learning rate rose from "
         "2.00 × 10⁻⁵ to 0.0001 at step 310."
     )
     assert sentence(6).endswith("the precision was stated as bf16, and 2 more values changed.")

@@ -270,7 +270,8 @@ def _texts(
             for index in np.flatnonzero(strange | np.isin(numbers, list(wanted))).tolist():
                 number, text = int(numbers[index]), lines[index]
                 if not strange[index]:
-                    texts.setdefault(number, _excerpt(text))
+                    if text.strip():  # a progress bar begins by going back to the start of its line
+                        texts.setdefault(number, _excerpt(text))
                 elif not text.strip():
                     n_blank += 1
                 else:
@@ -311,7 +312,8 @@ def report_lines(report: Report) -> Iterator[str]:
     yield from (f"  {printable(line)}" for line in report.problem.splitlines())
     yield from (f"  doubt: {doubt}" for doubt in report.doubts)
     if report.lines:
-        yield "  lines: " + ", ".join(f"{count(n)} {what}" for what, n in report.lines.items())
+        kinds = ((n, what.removesuffix("s") if n == 1 else what) for what, n in report.lines.items())
+        yield "  lines: " + ", ".join(f"{count(n)} {what}" for n, what in kinds)
     for kind in report.kinds:
         names = ", ".join(kind.fields[:MOST_NAMES]) + (", …" if len(kind.fields) > MOST_NAMES else "")
         if kind.first:

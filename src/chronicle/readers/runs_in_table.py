@@ -10,6 +10,8 @@ Rows may say of which phase they are, in a column `mode`, `phase` or `split` wit
 
 What was measured in an evaluation says so in its name then, and stands where the training was.
 
+So it is where `val.jsonl` stands beside `train.jsonl`: both may call their loss `loss`.
+
 Where a table does not name its columns, the name of the file does: `val_loss.csv` holds that loss. It is only
 asked where the table is silent, and after nothing but losses: other numbers without a name may be anything.
 """
@@ -336,6 +338,13 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     return role_of(name) in _SCORES or (named and not _are_whole(numbers))
 
 
+def _is_evaluation(path: Path) -> bool:
+    """Whether a file stands beside that of the training, as `val.jsonl` beside `train.jsonl`."""
+    if plain(path.stem) not in OF_EVALUATION:
+        return False
+    return any(plain(p.stem) in OF_TRAINING for p in path.parent.iterdir() if p.suffix == path.suffix)
+
+
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
     """Columns by run, where the name of the file alone says that they are losses; one run "" else.
 
@@ -345,6 +354,9 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     if role_of(path.stem) in _SCORES:  # alone, `train` and `val` are those of a loss
         phases = OF_TRAINING | OF_EVALUATION
         columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}
+    if _is_evaluation(path):
+        own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
+        columns = {n if n in own else f"{path.stem}/{n}": column for n, column in columns.items()}
     loss = loss_of(path)
     metrics = [name for name in columns if not is_counter(name)]
     if not loss or any(map(names_a_loss, metrics)):

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from chronicle.metrics.values import count
-from chronicle.model import Event, EventKind, Quantity, Role, Track
+from chronicle.model import Event, EventKind, Floats, Quantity, Role, Track
 from chronicle.story.measured import Ground, stated
 
 _RATE_LOG = math.log(1.2)  # a learning rate that jumps by less is its schedule
@@ -41,15 +41,21 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
     """
     rows = np.flatnonzero((track.attempt == attempt) & np.isfinite(track.values) & (track.values > 0))
     moves = np.diff(np.log(track.values[rows]))
-    sizes = np.abs(moves)
-    found = []
-    for i in np.flatnonzero(sizes >= least).tolist():
-        around = np.delete(sizes[max(i - _AROUND, 0) : i + _AROUND + 1], min(i, _AROUND))
-        if len(around) and sizes[i] >= _STANDS_OUT * float(np.median(around)):
-            found.append(i)
+    # A linear ramp moves evenly by amount, an exponential one by ratio: a jump does neither.
+    scales = np.abs(moves), np.abs(np.diff(track.values[rows]))
+    found = [
+        i
+        for i in np.flatnonzero(scales[0] >= least).tolist()
+        if len(moves) > 1 and all(_stands_out(sizes, i) for sizes in scales)
+    ]
     jumps = np.array(found, np.int64)
     apart = (np.diff(jumps) > 1) | (np.diff(np.sign(moves[jumps])) != 0)
     return [rows[group + 1].tolist() for group in np.split(jumps, np.flatnonzero(apart) + 1) if len(group)]
+
+
+def _stands_out(sizes: Floats, i: int) -> bool:
+    around = np.delete(sizes[max(i - _AROUND, 0) : i + _AROUND + 1], min(i, _AROUND))
+    return bool(sizes[i] >= _STANDS_OUT * np.median(around))
 
 
 def _event(ground: Ground, track: Track, kind: EventKind, name: str, jumps: list[int]) -> Event:

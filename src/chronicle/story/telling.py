@@ -117,8 +117,9 @@ def _changed(ground: Ground, join: Join, change: Change) -> str:
         word = "stated as" if before is None else "no longer stated; it had been"
         return f"the {change.quantity} {verb} {word} {stated(after if before is None else before)}{unit}"
     if change.quantity.endswith(" read"):
-        off = f"{stated(abs(after - before))}{unit} were {'left out' if after > before else 'read again'}"
-        return f"of the {change.quantity.removesuffix(' read')} {off}"
+        what = change.unit or change.quantity.removesuffix(" read")
+        off = "left out" if after > before else "read again"
+        return f"{stated(abs(after - before))} {what} were {off}"
     if change.at_step is not None:
         place = "" if change.at_step == join.to_step else f" at {ground.axis.place(change.at_step)}"
         ends = f"from {stated(before)} to {stated(after)}{unit}{place}"

@@ -164,6 +164,13 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(10, 8.25)], "memory": [(10, 27.5)], "tps": [(10, 1006722.0)], "mfu": [(10, 12.5)]},
         "step",
     ),
+    "steps in thousands": (
+        "nanogpt",
+        "step 0 | loss 10.5 | tokens 0.0B\nstep 1,000 | loss 8.25 | tokens 0.5B\n"
+        "step 1,250,000/2,000,000 | loss 2.5 | tokens 1.5B\n",
+        {"loss": [(0, 10.5), (1000, 8.25), (1250000, 2.5)]},
+        "step",
+    ),
     "other names for the same columns": (
         "nanogpt",
         "step 5/19073 | loss: 4.5 | lr: 6.0e-04 | norm: 0.5 | time: 405.5ms | tokens/sec: 1292\n",

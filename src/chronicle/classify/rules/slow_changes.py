@@ -17,7 +17,7 @@ level-shift (up or down by about one noise scale)
     and curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5
     % or more. The error is the largest of four: of white noise, of slower noise in the window and in the
     whole log, and of the steps that the whole log shows. It stays: the outer halves of both windows differ
-    by half of the step, and no taller step lies within its window.
+    by half of the step, no taller step lies within its window, and no change of slope fits both better.
     Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
     event there, and places where the log changes its cadence. What was planned (learning rate, batch size,
     epoch) is no shift.
@@ -46,6 +46,7 @@ WINDOWS = (64, 128, 256, 512)  # [samples] on either side of the step
 MOST = 4096  # samples that are looked at; of a longer log, means of blocks
 PASSING = (Kind.BACK, Kind.LONE)
 EARLY = 3  # windows from the start on: before, a power law bends too much for a parabola
+KINKS = np.linspace(-0.75, 0.75, 13)  # of a window from the step: where a slope may change instead
 FEWEST = 48  # points of a log that can be cut into blocks
 
 
@@ -186,7 +187,7 @@ def clear(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator
             return
         near = any(abs(step.at - k.at) < max(step.window, k.window) for k in chosen)
         near |= any(overshadows(other, step, limits.step_t) for other in tried)
-        if not near and abs(step.height) >= least and stays(calm, step):
+        if not near and abs(step.height) >= least and stays(calm, step) and not breaks(calm, step):
             chosen.append(step)
             yield step._replace(at=place(calm, step))
 
@@ -256,6 +257,20 @@ def stays(y: Floats, step: Step) -> bool:
         return bool(after - before <= 0.5 * step.height)
     fall = min((near - before) / half, 0.0) * (w + half)
     return bool(after - (before + fall) >= 0.5 * step.height)
+
+
+def breaks(y: Floats, step: Step) -> bool:
+    """Whether a slope that changes at some place fits both windows better than a level that does: the end of
+    a straight fall stands above the parabola through it."""
+    part, stepping = y[step.at - step.window : step.at + step.window], design(step.window)
+    u = stepping[:, 1]
+    kinks = (np.column_stack([stepping[:, :3], np.maximum(u - at, 0.0)]) for at in KINKS)
+    return min(_misfit(kink, part) for kink in kinks) < _misfit(stepping, part)
+
+
+def _misfit(columns: Floats, y: Floats) -> float:
+    residual = y - columns @ np.linalg.lstsq(columns, y)[0]
+    return float(residual @ residual)
 
 
 def taken(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:

@@ -286,8 +286,9 @@ def read(path: Path) -> list[Attempt]:
         elif step is None and (given or (values and known)):
             log.settle(given or values)
         elif step is None or not values or not known:
+            heading = record.epoch is not None and not values  # the epoch of the lines that follow
             for line in dict.fromkeys(source.line for source in record.sources):
-                log.look(line)
+                log.look(line, understood=heading)
         else:
             for source, numbers in record.by_line(values):
                 log.add(source.line, step, numbers, time=source.time, who=source.who)

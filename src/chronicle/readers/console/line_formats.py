@@ -74,7 +74,9 @@ class LineFormat:
                 again, before = self.repeated and not prefix.who and content == before, content
                 time = None if self.clock_anywhere else prefix.time
                 if (values or self.bare) and not again:
-                    taken = log.add(line, int(match["step"]), values | early, time=time, who=prefix.who)
+                    taken = log.add(
+                        line, int(match["step"].replace(",", "")), values | early, time=time, who=prefix.who
+                    )
                     early = {} if taken else early
             elif match := self.early.search(prefix.text):
                 early |= numbers([(match["name"], match["value"])], self.as_number)
@@ -403,11 +405,12 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
                 rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$|^\d+ \| loss [-\dni]\S{0,30} \| lr \d",
             ),
             line=re.compile(
-                rb"\biter \d+: |\bstep +\d+(?:/\d+)?(?: \||: (?:train|val))|^\d+ (?:val|hella|train|\| loss) "
-                rb"|\bvalidation loss: |\bHellaSwag accuracy: "
+                rb"\biter \d+: |\bstep +[\d,]+(?:/[\d,]+)?(?: \||: (?:train|val))"
+                rb"|^\d+ (?:val|hella|train|\| loss) |\bvalidation loss: |\bHellaSwag accuracy: "
             ),
             record=re.compile(
-                r"(?:\b(?:iter|step) +|^(?=\d+ \| loss ))(?P<step>\d{1,18})(?:/\d+)?(?::| \|)(?P<rest>.*)"
+                r"(?:\b(?:iter|step) +|^(?=\d+ \| loss ))(?P<step>\d[\d,]{0,17})(?:/[\d,]+)?"
+                r"(?::| \|)(?P<rest>.*)"
             ),
             pair=re.compile(rf"(?<![\w.])([A-Za-z][\w/ .-]{{0,60}}?):? *({NUMBER}) ?(ms|%|s)?(?=\s|,|\||$)"),
             single=re.compile(rf"^(?P<step>\d{{1,18}}) (?P<name>val|hella|train) (?P<value>{NUMBER})\s*$"),

@@ -168,9 +168,9 @@ class Log:
         latest.append(step)
         return False
 
-    def look(self, line: Line) -> None:
+    def look(self, line: Line, *, understood: bool = False) -> None:
         """Looks for a fault of the machine in a line that turned out to be no record."""
-        if self._watched is not None:
+        if self._watched is not None and not understood:
             self.looked_at.append(line.number)
         self.machine.look(line.number, line.text, step=self.step, time=self.time)
 
