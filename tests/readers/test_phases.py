@@ -93,3 +93,11 @@ def test_the_file_of_the_evaluation_beside_that_of_the_training(
     assert set(attempt.series) == metrics | {"val_acc"}
     (attempt,) = read(tmp_path / f"{other}.jsonl")
     assert set(attempt.series) == {"loss", "val_acc"}
+
+
+def test_texts_in_columns_of_counters_are_no_counters(tmp_path: Path) -> None:
+    rows = [{"step": "one", "iter": "one", "loss": 2.5}, {"step": "two", "iter": "two", "loss": 2.0}] * 3
+    rows.append({"step": "three", "time": 1.0})
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (attempt,) = read(tmp_path / "log.jsonl")
+    assert points(attempt)["loss"] == [(row, 2.5 - 0.5 * (row % 2)) for row in range(6)]

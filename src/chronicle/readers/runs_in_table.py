@@ -260,7 +260,7 @@ def _by_keys(columns: Columns) -> dict[str, Column]:
     epoch. So such are the rows without a counter that says what another one does wherever it stands, if they
     tell neither a loss nor what steers the training.
     """
-    counters = {name: column for name, column in columns.items() if counted_by(name) == "step"}
+    counters = {n: c for n, c in columns.items() if counted_by(n) == "step" and not c.is_text}
     for (_, own), (name, counter) in permutations(counters.items(), 2):
         rows = np.setdiff1d(counter.rows, own.rows)
         if not len(rows) or not np.array_equal(counter.only(own.rows).values, own.values):
