@@ -31,7 +31,7 @@ DESCRIPTIONS = {
         "every chance to find better. The reward stands still, and looks converged. The clock is simulated."
     ),
     "entropy-kept": (
-        "The control of `lab-entropy-collapse`: the same questions, seed and rate, and a bonus for the "
+        "The control of lab-entropy-collapse: the same questions, seed and rate, and a bonus for the "
         "entropy of the answers. It is the worse of the two for hundreds of steps, and then finds the right "
         "answers. The clock is simulated."
     ),

@@ -141,8 +141,8 @@ GOLDEN = [
     (
         "104B-glitch-1",
         "1",
-        "The loss jumped from 6.31 to at least 8.19 at step 7\u202f005 and did not come down "
-        "again.",
+        "The loss jumped from 6.31 to at least 8.19 at step 7\u202f005 and came back only "
+        "in part: by step 8\u202f959 it stood 13 % above its earlier course.",
     ),
     (
         "104B-glitch-7-10-run-7",

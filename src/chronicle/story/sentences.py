@@ -135,6 +135,8 @@ def _lasting_spike(t: Teller) -> Words:
 
 
 def _divergence_after(t: Teller) -> Words:
+    if t.value("residual_log") < t.value("height_log") / 2:  # most of the way, in log units
+        return _lasting_spike(t)._replace(ending="never over")
     risen, short = t.risen("jumped")
     return Words(f"{t.what} {risen} and did not come down again", short, "never over")
 
