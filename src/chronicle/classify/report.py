@@ -199,9 +199,11 @@ def calibrated(known: Finding) -> Finding:
 
 
 def share_right(pattern: str, evidence: float) -> float:
-    """The share of findings of a pattern that were right, at this evidence (both 0..1), between its knots;
-    weaker evidence than any that was counted gets no more than it says."""
-    if pattern not in CONFIDENCE:
-        return evidence
-    given, right = zip(*CONFIDENCE[pattern], strict=True)
+    """The share of findings of a pattern that were right, at this evidence (both 0..1)."""
+    return looked_up(CONFIDENCE[pattern], evidence) if pattern in CONFIDENCE else evidence
+
+
+def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:
+    """The share between the knots; weaker evidence than any that was counted gets no more than it says."""
+    given, right = zip(*knots, strict=True)
     return float(min(evidence, right[0]) if evidence < given[0] else np.interp(evidence, given, right))
