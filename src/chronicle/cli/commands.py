@@ -153,6 +153,8 @@ def export(first: datetime | None, last: datetime | None, run: Path | None, find
     run of the workspace, a log or a folder), or the zoom into one finding of it, by its number.
     """
     if run is not None:
+        if first or last:
+            raise UsageError("--from and --to go without --png")
         _export_png(run, finding, dark)
         return
     if finding or dark:
