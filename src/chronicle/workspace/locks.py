@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import shutil
 import socket
 import stat
@@ -128,7 +127,7 @@ def remove(path: Path) -> None:
 
 def _new_folder(place: Path) -> Path:
     while True:
-        folder = place / f".chronicle-scratch-{secrets.token_hex(8)}"
+        folder = place / f".chronicle-scratch-{os.urandom(8).hex()}"
         folder.mkdir(0o700)
         held = _held(folder)
         if held is not None and os.path.isdir(folder):  # a sweep may have come between the two
