@@ -137,30 +137,31 @@ def fitted(steps: Floats, y: Floats) -> Course | None:
     variance = noise**2 * MEDIAN_ERROR**2 / samples + MISFIT**2
     value, t = in_units(level), (x - x[0]) / (x[-1] - x[0])
     phi, weight = shapes(t), 1 / variance
+    square = phi * phi
     best = 0
     for _ in range(ROUNDS):
-        floor, gain = solved(phi, value, weight / value**2)
+        floor, gain = solved(phi, square, value, weight / value**2)
         off = 1 - (floor[:, None] + gain[:, None] * phi) / value  # of the loss: log units while small
-        left = (off**2 * weight).sum(axis=1) / weight.sum()
+        left = off**2 @ weight / weight.sum()
         best = int(np.argmin(left))
         z = off[best] / np.sqrt(variance)
-        usual = max(float(np.median(np.abs(z))) * 1.4826, 1e-9)
+        usual = max(median(np.abs(z)) * 1.4826, 1e-9)
         weight = (NU + 1) / (NU + (z / usual) ** 2) / variance
     alike = inflation(z, usual) ** 2
     degrees = max(0.5 * len(level) / alike, 6.0)
     belief = np.exp(-degrees * np.log(np.maximum(left, 1e-300) / max(left[best], 1e-300)))
     w = weight / value**2
-    known = w.sum() * (phi**2 @ w) - (phi @ w) ** 2
-    unsure = usual * np.sqrt(alike * w.sum() / np.maximum(known, 1e-12 * w.sum() * (phi**2 @ w)))
+    known = w.sum() * (square @ w) - (phi @ w) ** 2
+    unsure = usual * np.sqrt(alike * w.sum() / np.maximum(known, 1e-12 * w.sum() * (square @ w)))
     top = float(np.exp(level.max()))
     share = belief / belief.sum()
     return Course(x[0], x[-1] - x[0], floor * top, gain * top, unsure * top, share)
 
 
-def solved(phi: Floats, y: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """Floor and gain of each shape by weighted least squares, neither below zero."""
+def solved(phi: Floats, square: Floats, y: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Floor and gain of each shape (and its ``square``) by weighted least squares, neither below zero."""
     w, wy = weight.sum(), float(weight @ y)
-    p, pp, py = phi @ weight, phi**2 @ weight, phi @ (weight * y)
+    p, pp, py = phi @ weight, square @ weight, phi @ (weight * y)
     apart = np.maximum(w * pp - p * p, 1e-12 * w * pp)
     gain = np.maximum((w * py - p * wy) / apart, 0.0)
     floor = (wy - gain * p) / w
@@ -223,7 +224,7 @@ def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, heigh
     first, at = known
     if at - first < 3:
         return None
-    old = float(np.median(y[max(at - width, first) : at]))
+    old = median(y[max(at - width, first) : at])
     course = fitted(steps[first:at], y[first:at]) if at - first >= FEWEST else None
     if course is None:  # too little of a course to ask for a trend: the level alone
         return Baseline(old, np.full(len(y) - at, old), np.zeros(len(y) - at), height)
@@ -244,7 +245,7 @@ def ceiling(base: Baseline, error: float) -> Floats:
 def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
     """Whether the end of the log is at the level before, and at the trend; its last samples too, for what
     rises just now shows in them first."""
-    ends = ((float(np.median(after[-k:])), ceiling(base, error / k**0.5)[-1]) for k in (width, 3))
+    ends = ((median(after[-k:]), ceiling(base, error / k**0.5)[-1]) for k in (width, 3))
     return all(end <= most for end, most in ends)
 
 
@@ -257,7 +258,7 @@ def gives_back(
     length = FEWEST
     while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST, length):
         d, near = a - length, SOON + length // 8
-        fell = float(np.median(y[d - near : d]) - np.median(y[d : d + near]))
+        fell = median(y[d - near : d]) - median(y[d : d + near])
         if fell > MIDWAY * max(limits.rise, error / length**0.5):
             base = baseline(steps, y, (first, d), width, 0.0)
             if base is not None and returns(base, y, d, a, width, error, max(limits.rise, fell)):
@@ -270,11 +271,11 @@ def returns(base: Baseline, y: Floats, d: int, a: int, width: int, error: float,
     """Whether what ``fell`` at sample ``d`` is at ``a`` where it would be without that, and stays there."""
     length, soon = a - d, slice(a + SOON, a + SOON + width)
     there = slice(length + SOON, length + SOON + width)
-    depth = float(base.expected[length // 2] - np.median(y[d:a]))
+    depth = float(base.expected[length // 2]) - median(y[d:a])
     unsure = SURE * float(base.sure[there][-1]) + error / width**0.5
     if depth <= 2 * unsure or not MIDWAY * depth < fell < depth / MIDWAY:
         return False
-    apart = float(np.median(y[soon]) - base.expected[there][-1])
+    apart = median(y[soon]) - float(base.expected[there][-1])
     after = Baseline(base.old, base.expected[length:], base.sure[length:], depth)
     return abs(apart) <= unsure and is_back(y[a:], after, width, error)
 

@@ -215,7 +215,8 @@ def climb(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
     q, clip = mem.levels[0], mem.config[at.CLIP] * mem.levels[0][at.NOISE]
     ref = 2.0 * q[at.MEAN] - q[at.MEAN2]
     ref = ref if ref > q[at.MEAN] else q[at.MEAN]
-    clipped = y if q[at.COUNT] == 0.0 else ref - clip if y < ref - clip else ref + clip if y > ref + clip else y
+    low, high = ref - clip, ref + clip
+    clipped = y if q[at.COUNT] == 0.0 else low if y < low else high if y > high else y
     z0, up, value, down = 0.0, -1, y, -1
     sample = y
     quiet = mem.state[at.PENDING] == 0.0
