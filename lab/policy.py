@@ -16,6 +16,7 @@ ASKED, GROUP, STEPS = 32, 8, 1500
 RATE, BONUS, POLITE = 8.0, 0.12, 0.6
 SEED = 7
 CLOCK_START, STEP_S = 1_790_000_000.0, 2.0
+TAGS = ("reinforcement learning", "simulated clock")
 TITLES = {
     "entropy-collapse": "A policy that stops looking",
     "entropy-kept": "The same policy, kept curious",

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import policy
+from lab import policy, rewards, routing
 from lab.logs import FORMATS, Log
 from lab.recipe import Recipe
 from lab.recipes import BY_NAME
@@ -19,7 +19,8 @@ from lab.recipes import BY_NAME
 RUNS = Path(__file__).parents[1] / "runs"
 KEPT = ("label.toml", "notes.md")  # what people wrote about a run
 GROKKING = "grokking"
-NAMES = (*BY_NAME, GROKKING, *policy.TITLES)
+BY_HAND = {name: module for module in (policy, rewards, routing) for name in module.TITLES}
+NAMES = (*BY_NAME, GROKKING, *BY_HAND)
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ def make(name: str, out: Path) -> float:
     """Trains one recipe into ``out``/lab-NAME/, replacing an earlier log; returns the seconds it took."""
     folder = out / f"lab-{name}"
     _clear(folder)
-    if name in policy.TITLES:
-        made = _policy(name, folder)
+    if name in BY_HAND:
+        made = _by_hand(name, folder)
     else:
         import torch
 
@@ -96,13 +97,12 @@ def _train(recipe: Recipe, folder: Path) -> Made:
     )
 
 
-def _policy(name: str, folder: Path) -> Made:
-    started = time.perf_counter()
-    parameters = policy.train(name, FORMATS["csv"](folder, ""))
-    title, cause, description = (text[name] for text in (policy.TITLES, policy.CAUSES, policy.DESCRIPTIONS))
+def _by_hand(name: str, folder: Path) -> Made:
+    of, started = BY_HAND[name], time.perf_counter()
+    parameters = of.train(name, FORMATS["csv"](folder, ""))
+    title, cause, description = (text[name] for text in (of.TITLES, of.CAUSES, of.DESCRIPTIONS))
     seconds = time.perf_counter() - started
-    tags = ("reinforcement learning", "simulated clock")
-    return Made(name, title, cause, description, tags, policy.SEED, parameters, 1, seconds)
+    return Made(name, title, cause, description, of.TAGS, of.SEED, parameters, 1, seconds)
 
 
 def _grok(folder: Path) -> Made:

@@ -119,10 +119,18 @@ SAID = [
     ("plateau", "learning.WAITED", "a wait of {} % of the log"),
     ("plateau", "learning.NONE", "≤ {} % of the fall"),
     ("plateau", "learning.LEAD", "of the fall, by {} nats"),
-    ("entropy-collapse", "exploration.GONE", "≤ {} % of its start"),
-    ("entropy-collapse", "exploration.EARLY", "first {} % of the log"),
-    ("entropy-collapse", "exploration.SHORT", "by ≥ {} % of the scale"),
-    ("entropy-collapse", "exploration.CLOSED", "< {} % of that distance"),
+    ("entropy-collapse", "rewards.GONE", "≤ {} % of its start"),
+    ("entropy-collapse", "rewards.EARLY", "first {} % of the log"),
+    ("entropy-collapse", "rewards.SHORT", "by ≥ {} % of the scale"),
+    ("entropy-collapse", "rewards.CLOSED", "< {} % of that distance"),
+    ("length-explosion", "rewards.GROWN", "≥ {} times"),
+    ("length-explosion", "rewards.CLOSED", "< {} % of the distance"),
+    ("reward-hacking", "whole_run.LOST", "≥ {} % of its rise"),
+    ("reward-hacking", "whole_run.RISES", "≥ {} errors"),
+    ("router-collapse", "routing.BUSIEST", "≥ {} times the mean"),
+    ("router-collapse", "routing.IDLE", "less than {} % of the mean load"),
+    ("router-collapse", "routing.IDLE_EXPERTS", "≥ {} % of the experts"),
+    ("router-collapse", "routing.GROWN", "≥ {} times its first"),
     ("failed-run", "whole_run.AT_ONCE", "< {} % of what follows"),
     ("plateau", "whole_run.AT_ONCE", "< {} % of what follows"),
     ("failed-run", "whole_run.ATTEMPTS", "≥ {} attempts"),
@@ -154,7 +162,7 @@ def restated(text: str, threshold: str, words: str) -> str:
     """A page with the value that the classifier uses."""
     file, _, name = threshold.rpartition(".")
     value = getattr(import_module(f"chronicle.classify.rules.{file}") if file else DEFAULTS, name)
-    shown = f"{100 * value:g}" if "{} %" in words else f"{value:g}"
+    shown = f"{100 * value:.3g}" if "{} %" in words else f"{value:g}"
     old = criteria_of(text)
     return text.replace(old, re.sub(pattern(words), words.format(shown), old))
 

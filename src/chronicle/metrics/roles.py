@@ -398,6 +398,11 @@ def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> A
     return min((s for s in of_kind if len(s) >= enough), key=lambda s: len(s.metric), default=None)
 
 
+def extreme(metric: str) -> bool:
+    """Whether a metric is the best or the worst of several values: it falls where they come closer."""
+    return bool({"max", "min", "best", "worst", "highest", "lowest"} & set(plain(metric).split()))
+
+
 def direction(series: Series) -> int:
     """-1 where less of a metric is better, 1 where more is, 0 where its role says neither."""
     if series.role in LOSSES or series.role is Role.PART_LOSS:

@@ -252,6 +252,32 @@ def _settled(t: Teller) -> Words:
     return Words(told, f"{left} of the entropy left from {t.start}, objective at {level}")
 
 
+def _longer(t: Teller) -> Words:
+    before, now = t.say("before", "length_before", plainly), t.say("now", "length_now", plainly)
+    told = f"the answers grew from a mean length of {before} to {now} from {t.start} on, and the objective"
+    level = t.say("level", "objective_level", plainly)
+    return Words(
+        f"{told} gained nothing by it: it stands at {level}", f"length {before} → {now} from {t.start}"
+    )
+
+
+def _judges_differ(t: Teller) -> Words:
+    best, now = t.say("best", "best_score", plainly), t.say("now", "last_score", plainly)
+    then, rose = t.say("then", "objective_then", plainly), t.say("rose", "objective_now", plainly)
+    told = (
+        f"{t.what} fell from {best} to {now} after {t.start}, while the objective rose from {then} to {rose}"
+    )
+    return Words(told, f"{best} → {now} from {t.start}, objective up")
+
+
+def _few_experts(t: Teller) -> Words:
+    busy = t.say("busiest", "busiest_times", times)
+    told = f"the router sends {busy} the mean load to its busiest expert from {t.start} on"
+    if t.has("idle_share"):
+        told += f", and {t.say('idle', 'idle_share', share)} of the experts get almost nothing"
+    return Words(told, f"busiest expert at {busy} the mean from {t.start}")
+
+
 def _plateau(t: Teller) -> Words:
     steps, _ = t.ground.samples(t.finding)
     fell = bool((steps < t.finding.start_step).any())
@@ -459,6 +485,9 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
     "attention-logit-growth": _logits,
     "output-logit-drift": _drift,
     "entropy-collapse": _settled,
+    "length-explosion": _longer,
+    "reward-hacking": _judges_differ,
+    "router-collapse": _few_experts,
     "plateau": _plateau,
     "overfitting": _overfitting,
     "throughput-drop": _slower,
