@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import positive
+from chronicle.classify.measure import median, positive
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged
@@ -20,6 +20,7 @@ from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import MIN_POINTS, opposes
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
+from chronicle.timeline.endings import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
@@ -30,7 +31,10 @@ def diagnose(view: View) -> Diagnosis:
     told = ((f, explanation(view, f)) for f in collect(view))  # what is explained can still be seen
     findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in told]
     live = [f for f in findings if is_live(view, f)]
-    verdict = _judge(view, live)
+    verdict, ending = _judge(view, live), last_ending(view.timeline)
+    how = ending.how if ending is not None else ""
+    if verdict is Verdict.GOOD and how in FAULTS:  # its course was good; the run waits for somebody
+        verdict = Verdict.WORRYING
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
     findings = [calibrated(f) for f in numbered(findings)]
@@ -38,7 +42,7 @@ def diagnose(view: View) -> Diagnosis:
     patterns = tuple(sorted({f.pattern for f in findings}))
     unnamed = ((p.id, lacking(view, p)) for p in PATTERNS if p.id not in patterns)
     missing = tuple(NotAssessed(pattern, roles) for pattern, roles in unnamed if roles)
-    reason = because(view, verdict, [f for f in findings if f.pattern in WHOLE_RUN or is_live(view, f)])
+    reason = because(view, verdict, [f for f in findings if f.pattern in WHOLE_RUN or is_live(view, f)], how)
     return Diagnosis(verdict, patterns, tuple(findings), judged(view, findings), missing, reason)
 
 
@@ -172,7 +176,7 @@ def held_out_stayed(view: View, step: float, left: float) -> bool:
             steps, y = positive(series)
             before, after = y[steps < step][-2:], y[steps >= step][:4]
             if len(before) and len(after):
-                return float(np.median(after) - np.median(before)) < left / 3
+                return median(after) - median(before) < left / 3
     return False
 
 
@@ -208,8 +212,8 @@ def logged(view: View, role: str) -> bool:
     return any(a.first(Role(role), MIN_POINTS) is not None for a in view.attempts)
 
 
-def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
-    """One sentence: which finding, or which absence of findings, makes the verdict."""
+def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> str:
+    """One sentence: which finding, or which absence of findings, makes the verdict; ``how`` the run ended."""
     losses = [a.loss for a in view.attempts if a.loss is not None]
     if verdict is Verdict.GOOD and not losses:
         return "Good by its scores, which rose and stayed up; no loss was logged that could be judged."
@@ -218,7 +222,8 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
         if points < whole_run.FEWEST:
             return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
-        return f"Good: {spikes}, and nothing worrying was found on the live course."
+        until = f" until it was stopped ({how})" if how not in ("", "finished", "cut off") else ""
+        return f"Good{until}: {spikes}, and nothing worrying was found on the live course."
     odd = verdict is Verdict.UNEXPECTED
     guilty = [f for f in live if (f.pattern in ODD if odd else verdict_of(view, f) is verdict)]
     if guilty:
@@ -226,8 +231,10 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
         more = f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
         title = BY_ID[first.pattern].title
         return f"{verdict.title()}: {title}{where} from step {count(first.start_step)}{more}."
-    if verdict is Verdict.WORRYING:
+    if verdict is Verdict.WORRYING and too_many_spikes(view, live):
         return "Worrying: more fast spikes than a good run has."
+    if verdict is Verdict.WORRYING:
+        return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
     if losses:
         return "Cannot tell: the loss differs by a factor of two from sample to sample."
     return "Cannot tell: no loss was logged that could be judged."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
@@ -146,7 +146,8 @@ def _assigned(
     for name, one in series.items():
         role, unit = roles[name], one.unit or unit_of(name, roles[name])
         dataset = dataset_of(name) if role is Role.DATASET_LOSS else ""
-        assigned[name] = replace(one, role=role, unit=unit, dataset=dataset)
+        # `replace` takes five times as long, and a folder of small files holds thousands of series
+        assigned[name] = Series(one.metric, role, one.steps, one.values, one.times, unit, dataset)
     return assigned
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -79,11 +79,11 @@ def home_of(name: str) -> tuple[str, float]:
 
 
 def _row(path: Path) -> SideFile | None:
+    if not _LISTED.match(path.name):
+        return None
     name, in_folder = path.name.lower(), f"{path.parent.name}/{path.name}".lower()
-    exact = _BY_NAME.get(name) or _BY_NAME.get(in_folder)
-    if exact or not path.suffix:
-        return exact
-    return next((row for pattern, row in _BY_PATTERN if fnmatchcase(name, pattern)), None)
+    named = (row for pattern, row in _ROWS if fnmatchcase(name, pattern) or in_folder == pattern)
+    return next(named, None)
 
 
 def _files(path: Path) -> Iterator[tuple[Path, SideFile]]:
@@ -91,7 +91,7 @@ def _files(path: Path) -> Iterator[tuple[Path, SideFile]]:
     found = (
         (file, row)
         for folder, names in _folders(path)
-        for file in map(Path(folder).joinpath, sorted(names))
+        for file in map(Path(folder).joinpath, sorted(filter(_LISTED.match, names)))
         if (row := _row(file)) and file.is_file()
     )
     return islice(found, MAX_FILES)
@@ -105,7 +105,8 @@ def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
             yield folder, files
         return
     for place in (path.parent, *(path.parent / name for name in ASIDE)):
-        yield from ((folder, files) for folder, _, files in islice(os.walk(place), 1))
+        with suppress(OSError):
+            yield str(place), os.listdir(place)
 
 
 def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
@@ -264,5 +265,6 @@ SIDE_FILES: Sequence[SideFile] = (
     SideFile(("searcher-state*.json",), "Ray", "nothing", nothing),
     SideFile(("wandb-summary.json", "_summary.json"), "W&B, SwanLab", "nothing", nothing),
 )
-_BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
-_BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]
+_ROWS = [(name, row) for row in SIDE_FILES for name in row.names]
+# One look at a name: beside each of a thousand logs in a folder stand the thousand.
+_LISTED = re.compile("|".join(translate(name.rpartition("/")[2]) for name, _ in _ROWS), re.IGNORECASE)
