@@ -143,6 +143,8 @@ SAID = [
     ("quantised-loss", "numerics.GRID_LEAST", "of which there are {} or more"),
     ("quantised-loss", "grid", "≥ {} % of the loss"),
     ("noisy-healthy", "spike_rate", "≤ {} in 10\u202f000"),
+    ("spike-fast-recovery", "lone_dense", "single one by {} noise scales"),
+    ("spike-fast-recovery", "lone_sparse", "by {} where few steps"),
     ("spike-fast-recovery", "spike_rate", "> {} in 10\u202f000"),
     ("batch-ramp", "batch_grows", "≥ {} times in all"),
     ("attention-logit-growth", "logit_fast", "factor of {}, and ends"),
