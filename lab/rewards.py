@@ -38,6 +38,10 @@ CAUSES = {
     "length-explosion": "the advantage of an answer is divided by its length: long wrong answers cost little",
     "length-kept": "none: as length-explosion, divided by one length for all answers",
 }
+KNOWN = {
+    "reward-hacked": "The policy has left the answers that the reward was made from",
+    "length-explosion": "The loss of an answer is divided by its length",
+}
 DESCRIPTIONS = {
     "reward-hacked": (
         "Reinforcement learning in small, against a reward model that is right near the start alone. The "

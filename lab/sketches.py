@@ -269,7 +269,7 @@ SHAPES: dict[str, Sketch] = {
     "router-collapse": Sketch(
         "The loss falls as losses do; soon the busiest expert has several times the mean load, and keeps it.",
         (Curve((fall(0.9, 0.34, 6),)), Curve((fall(0.9, 0.16, 5),), "trend", (0.2, 0.98), rough=0)),
-        (Label(0.3, 0.6, "one expert does most of the work", 1, strip=True),
+        (Label(0.3, 0.44, "one expert does most of the work", 1, strip=True),
          Label(0.5, 0.5, "falls, but less than it could", 2),
          Label(0.98, 0.06, "with all experts in use", 3, "end")),
         (Curve((fall(0.1, 0.8, 16),), rough=0.03),),

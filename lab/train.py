@@ -38,6 +38,7 @@ class Made:
     seconds: float
     injected_at: tuple[int, ...] = ()
     tokens_per_step: int = 0
+    known: str = ""  # how the gallery calls the cause
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -94,6 +95,7 @@ def _train(recipe: Recipe, folder: Path) -> Made:
         seconds=time.perf_counter() - started,
         injected_at=tuple(sorted(f.at for f in recipe.faults)),
         tokens_per_step=0 if recipe.batch_ramp else recipe.batch * CONTEXT,
+        known=recipe.known,
     )
 
 
@@ -102,7 +104,8 @@ def _by_hand(name: str, folder: Path) -> Made:
     parameters = of.train(name, FORMATS["csv"](folder, ""))
     title, cause, description = (text[name] for text in (of.TITLES, of.CAUSES, of.DESCRIPTIONS))
     seconds = time.perf_counter() - started
-    return Made(name, title, cause, description, of.TAGS, of.SEED, parameters, 1, seconds)
+    known = of.KNOWN.get(name, "")
+    return Made(name, title, cause, description, of.TAGS, of.SEED, parameters, 1, seconds, known=known)
 
 
 def _grok(folder: Path) -> Made:
@@ -130,6 +133,7 @@ def run_toml(made: Made) -> str:
         "",
         "[facts]",
         f'"injected cause" = {_quoted(made.cause)}',
+        *([f'"known cause" = {_quoted(made.known)}'] if made.known else []),
         *([f'"injected at step" = {_list(map(str, made.injected_at))}'] if made.injected_at else []),
         f"seed = {made.seed}",
         f"parameters = {made.parameters}",
