@@ -172,7 +172,7 @@ _WORDINGS = tuple(
         ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
         # fastText, which counts in tenths of a per cent
         ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
-        # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: before and after the step of the generator, as it names them
+        # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
         ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
         # CatBoost
         ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
