@@ -288,6 +288,9 @@ score: objective, actor_loss: part-loss, critic_loss: part-loss
 score: objective, epsilon: other
 LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: other, SCORE: other
 loss: loss, eval/mean_reward: validation-score
+pg_loss: part-loss, v_loss: part-loss, eval_reward: objective
+v_loss: validation-loss, t_loss: loss, eval_reward: validation-score
+Cost: loss, valid/cross-entropy: validation-loss
 train_loss: loss, loss/reward: part-loss, reward_loss: part-loss
 learn: loss, test: validation-loss
 learn/RMSE: loss, test/RMSE: validation-loss
