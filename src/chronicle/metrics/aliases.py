@@ -143,7 +143,7 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.OUTPUT_LOGIT,
-        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b",
+        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b(?! (scale|bias))",
         "z_loss, log Z, logsumexp, logits_mean, max_logit",
     ),
     Alias(
