@@ -127,8 +127,17 @@ def test_runs_are_laid_over_each_other(opened: Opened) -> None:
         ["Tokens", "–", "1\u202f024 tokens"],
         ["Format", "–", "csv"],
     ]
+    assert page.locator("#metrics label").first.text_content() == " loss"  # what all of them are judged by
     assert page.evaluate("location.hash").startswith("#run=run-1&run=run-2")
     assert page.get_attribute("#back", "href") == "../browse.html"
+    assert opened.wrong == []
+
+
+def test_a_link_followed_on_the_page_itself_is_another_view(opened: Opened) -> None:
+    page = shown(opened)
+    page.evaluate("location.hash = 'run=run-2'")
+    page.wait_for_selector("#title:text-is('Other')")
+    assert page.get_attribute("#back", "href") == "../runs/run-2/index.html"
     assert opened.wrong == []
 
 
