@@ -85,7 +85,7 @@ NAMES = {
     Role.OBJECTIVE: """reward, rewards, ep_rew_mean, rollout/ep_rew_mean, episode_reward_mean, EpRet,
         charts/episodic_return, env_runners/episode_return_mean, AverageEpRet, Train/mean_reward,
         objective/rlhf_reward, objective/scores, average reward score, total_reward, episode reward""",
-    Role.OTHER: """config/peak_lr, config/batch_size, reward_std, rollout/return_std, peak_flops,
+    Role.OTHER: """config/peak_lr, logit_scale, config/batch_size, reward_std, rollout/return_std, peak_flops,
         num_env_steps_sampled_per_second,
         rollout/tokens_per_second, num-zeros, params norm, validation/num_examples, number of skipped
         iterations, eval_runtime, eval_samples_per_second, eta_seconds, data_time, preemption_count,
@@ -288,6 +288,9 @@ score: objective, actor_loss: part-loss, critic_loss: part-loss
 score: objective, epsilon: other
 LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: other, SCORE: other
 loss: loss, eval/mean_reward: validation-score
+pg_loss: part-loss, v_loss: part-loss, eval_reward: objective
+v_loss: validation-loss, t_loss: loss, eval_reward: validation-score
+Cost: loss, valid/cross-entropy: validation-loss
 train_loss: loss, loss/reward: part-loss, reward_loss: part-loss
 learn: loss, test: validation-loss
 learn/RMSE: loss, test/RMSE: validation-loss

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from chronicle.build.engines import stamps
 from chronicle.build.site import MARKER, lacking
 from chronicle.build.store import changed_unseen, damaged, forget, kept_files, sha256_of
 from chronicle.errors import os_message
@@ -85,7 +86,7 @@ def _of_entry(folder: Path) -> Iterator[Found]:
 def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[Found]:
     if not (site / MARKER).exists():
         return
-    for page in lacking(site, docs):
+    for page in lacking(stamps(site), stamps(docs)):
         yield Found(str(site / page), f"is missing. {_AGAIN}")
     for folder in entries:
         for name, sha256 in kept_files(folder).items():

@@ -322,7 +322,11 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
-    runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs())
+    if paths:
+        runs, where = expand(paths, trusted=trusted), places(None, out)
+    else:
+        where = places(workspace, out)
+        runs = spread(workspace.runs(), where.entries)
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config
@@ -330,7 +334,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
         report = build_all(
             workspace,
             runs,
-            places(None if paths else workspace, out),
+            where,
             engine=options["engine"],
             strict=options["strict"] or config.strict,
             jobs=options["jobs"],
