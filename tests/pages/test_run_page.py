@@ -44,14 +44,14 @@ hide: [navigation]
 <ol class="ch-key">
 <li><span class="ch-n" data-v="good">1</span><span><a href="#rise-a1-22000">Fast-recovering spike</a> 2.52 → 3.88 nats/token at step 22\u202f308</span></li>
 <li><span class="ch-n" data-v="bad">2</span><span><a href="#rise-a1-59000">Spike, not fully recovered</a> 2.26 → 4.17 nats/token at step 58\u202f897</span></li>
-<li><span class="ch-n join">A</span><span><a href="#rollback-a2">Rollback</a> 61\u202f400 → step 56\u202f000</span></li>
+<li><span class="ch-n join">A</span><span><a href="#rollback-a2">Rollback</a> from step 61\u202f400 to step 56\u202f000</span></li>
 </ol>
 </section>
 
 ## What happened { #story }
 
 <section>
-<p>The verdict is bad. It rests on finding 2, “Spike, not fully recovered”.</p>
+<p>The verdict is bad. It rests on finding 2 (“Spike, not fully recovered”).</p>
 <p><strong>What to do now</strong> (from <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a>):</p>
 <ol class="ch-steps">
 <li>Roll back to before it.</li>
@@ -302,7 +302,7 @@ def test_the_same_in_other_runs_says_what_was_done_and_how_it_ended() -> None:
     assert "demo-rollback" not in told
     assert '<a href="../../runs/other/index.html&#35;rise-a1-59000">The other one</a> The loss jumped' in told
     assert "<b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500." in told
-    assert "After it: Rollback: 61\u202f400 → step 56\u202f000" in told
+    assert "After it: Rollback: from step 61\u202f400 to step 56\u202f000" in told
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def _row(folder: str, name: str) -> SideFile | None:
     """The row of a file by the names of it and of its folder."""
     name = name.lower()
     exact = _BY_NAME.get(name) or _BY_NAME.get(f"{folder.lower()}/{name}")
-    if exact or name.rfind(".") < 1:
+    if exact or not _PATTERNED.match(name):
         return exact
     return next((row for pattern, row in _BY_PATTERN if fnmatchcase(name, pattern)), None)
 
@@ -106,7 +106,8 @@ def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
             yield folder, files
         return
     for place in (path.parent, *(path.parent / name for name in ASIDE)):
-        yield from ((folder, files) for folder, _, files in islice(os.walk(place), 1))
+        with suppress(OSError):
+            yield str(place), os.listdir(place)
 
 
 def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
@@ -267,3 +268,5 @@ SIDE_FILES: Sequence[SideFile] = (
 )
 _BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
 _BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]
+# One look at a name: beside each of a thousand logs in a folder stand the thousand.
+_PATTERNED = re.compile("|".join(translate(name) for name, _ in _BY_PATTERN))

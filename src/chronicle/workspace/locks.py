@@ -106,15 +106,15 @@ def sweep(place: Path | None = None) -> int:
 
     Only folders of just the name that `scratch` gives, of this user, that no process holds.
     """
-    found = 0
+    removed = 0
     try:
         entries = list(os.scandir(place or tempfile.gettempdir()))
     except OSError:
         return 0
     for entry in entries:
         if _SCRATCH.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False) and _is_own(entry):
-            found += _removed_if_free(Path(entry.path))
-    return found
+            removed += _removed_if_free(Path(entry.path))
+    return removed
 
 
 def remove(path: Path) -> None:

@@ -246,7 +246,10 @@ class Course:
         self._rank, self.counter, self.axis = rank, pair.name, axis_of(rank)
         if self._plan.twofold and key_of(pair) in self._plan.twofold:
             self._epoch, pair = pair.value, Pair(pair.name, pair.of)
-        self.last = self._epochs.step(self._pass(pair, has_epoch), int(pair.value), pair.of)
+        if pair.name.lower().endswith("round"):  # of federated learning: epochs are within it
+            self.last = int(pair.value)
+        else:
+            self.last = self._epochs.step(self._pass(pair, has_epoch), int(pair.value), pair.of)
         self._count = pair
 
     def _is_elsewhere(self, pair: Pair) -> bool:
