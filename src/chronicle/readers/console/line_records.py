@@ -134,11 +134,10 @@ class Record:
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         """The numbers of `places`."""
-        values, named = self.values, self.form.kept.get(counter)
-        if named is None or (phases and self.evaluation):
-            named = self.places(counter, phases)
-        self._places = named
-        return {name: values[at] for name, at in named.items()}
+        values, apart = self.values, phases and self.evaluation
+        kept = None if apart else self.form.kept.get(counter)
+        self._places = self.places(counter, phases) if kept is None else kept
+        return {name: values[at] for name, at in self._places.items()}
 
     def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
         """Each source, and what of these ``numbers`` stands in its line."""
