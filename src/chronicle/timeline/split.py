@@ -101,7 +101,7 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
 
 
 def _each(attempt: Attempt, put_in_order: Callable[[Series], Series]) -> Attempt:
-    """The attempt with each series in order. Columns of a table share their steps, which are looked at once."""
+    """The attempt with each series in order. Columns of a table share their steps, looked at once."""
     axes = {id(s.steps): s.steps for s in attempt.series.values()}
     if not any(len(falls(steps)) for steps in axes.values()):
         return attempt
