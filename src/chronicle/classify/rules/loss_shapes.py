@@ -62,7 +62,7 @@ from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
-from chronicle.model import Attempt, Finding, Series
+from chronicle.model import Attempt, Finding, Role, Series
 
 FAST, SLOW, NOT_FULLY = "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery"
 AFTER, NO_SPIKE, SHIFT = "divergence-after-spike", "divergence-no-spike", "level-shift"
@@ -229,6 +229,10 @@ class Shape:
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in filter(None, (attempt.loss, *attempt.dataset_losses)):
         yield from typed_findings(view, series)
+    if attempt.objective is not None:  # its losses may rise as they like, but not end in NaN
+        for series in attempt.by_role(Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS):
+            if not np.isfinite(series.values[-1]):
+                yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
 
 
 def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
