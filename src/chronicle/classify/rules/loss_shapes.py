@@ -147,6 +147,15 @@ class Shape:
         return self.value(n - BEFORE, n) / first if first > 0 else math.nan
 
     @cached_property
+    def at_rest(self) -> bool:
+        """Whether every other loss stands still too, and most was learned: an optimizer that has converged
+        (L-BFGS) changes no weight any more."""
+        losses = self.attempt.by_role(Role.LOSS, Role.PART_LOSS, Role.VALIDATION_LOSS)
+        since = [s.values[s.steps >= self.step(self.event.onset)] for s in losses if s is not self.series]
+        still = bool(since) and all(len(v) > 1 and bool((v == v[0]).all()) for v in since)
+        return still and 0.0 <= self.end_share <= self.limits.first_level
+
+    @cached_property
     def is_step(self) -> bool:
         """A jump that stays: half of its height (the peak of a step holds two noise scales) is left."""
         e = self.event
@@ -377,7 +386,7 @@ def _hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
 
 def _frozen(shape: Shape) -> Finding | None:
     e = shape.event
-    if e.kind is not Kind.FROZEN:
+    if e.kind is not Kind.FROZEN or shape.at_rest:
         return None
     limit = ">= 32 and 8 times the longest before; or all of 8 and more"
     checks = [
