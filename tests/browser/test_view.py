@@ -14,7 +14,6 @@ from tests.browser.test_axe import violations
 from tests.figures.runs import attempt, diagnosis, falling, finding, series
 
 from chronicle.figures.interactive import view_script
-from chronicle.figures.style import css
 from chronicle.model import Event, EventKind, Fact, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.folders import shipped
@@ -32,7 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page with the data of one run: a million steps, one of them a spike, and a rollback."""
     root = tmp_path_factory.mktemp("view")
     shutil.copytree(shipped("templates") / "assets", root / "assets")
-    (root / "assets" / "tokens.css").write_text(css(), "utf-8")
     values = falling(STEPS)
     values[SPIKE] = 9.0
     first = attempt("first", series("loss", np.arange(STEPS), values), series(ATTACK, [0, STEPS], [1, 2]))

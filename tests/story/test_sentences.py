@@ -109,6 +109,24 @@ GOLDEN = [
         "objective settled at 0.600, where 1.00 would be the best.",
     ),
     (
+        "lab-length-explosion",
+        "1",
+        "The answers grew from a mean length of 25.35 to 54.06 from step 376 on, and the objective gained "
+        "nothing by it: it stands at 0.448.",
+    ),
+    (
+        "lab-reward-hacked",
+        "1",
+        "The validation score fell from 0.581 to 0.0329 after step 150, while the objective rose from 0.809 "
+        "to 2.00.",
+    ),
+    (
+        "lab-router-collapse",
+        "1",
+        "The router sends 6 times the mean load to its busiest expert from step 5 on, and 75 % of the "
+        "experts get almost nothing.",
+    ),
+    (
         "lab-z-loss-of-the-wrong-sign",
         "1",
         "The mean log Z of the output left its level at step 795 and moved from 7.67 to "

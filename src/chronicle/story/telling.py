@@ -24,7 +24,7 @@ from chronicle.story.grouping import RISES, Happening, happenings
 from chronicle.story.measured import Ground, stated
 from chronicle.story.sentences import told
 from chronicle.story.signs import around
-from chronicle.timeline.endings import endings
+from chronicle.timeline.endings import last_ending
 from chronicle.workspace.notes import REVIEWS
 
 _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as the log grows
@@ -183,12 +183,10 @@ def _fault(ground: Ground, faults: Sequence[Fault]) -> Event:
 
 def _end(ground: Ground) -> Iterator[Event]:
     """How the run ended: the end of the attempt that is its latest."""
-    timeline = replace(ground.timeline, joins=ground.diagnosis.joins)
-    told_ends = [ending for ending in endings(timeline) if ending.then != "empty"]
-    latest = [ending for ending in told_ends if ending.then == "latest"] or told_ends
-    if not latest:
+    ending = last_ending(ground.timeline)
+    if ending is None:
         return
-    ending, attempt = latest[-1], timeline.attempts[latest[-1].attempt]
+    attempt = ground.timeline.attempts[ending.attempt]
     last = max((int(s.steps.max()) for s in attempt.series.values() if len(s)), default=None)
     if last is None:
         return
