@@ -231,6 +231,12 @@ GOLDEN = [
         " scale was halved 9 times from step 654 on, down to 32.",
     ),
     (
+        "lab-repeat-data",
+        "B",
+        "The run went back from step 659 to step 560, and 99 steps were discarded. The run did not go "
+        "back far enough: “Repeated data after a resume” had begun at step 400, and came again at step 560.",
+    ),
+    (
         "104B-en-fail",
         "A",
         "The run went back from 6\u202f587 to 3\u202f476 million tokens, and 3\u202f111 "
