@@ -254,6 +254,7 @@ _BULLET = " \t|>*#•▶:-{'\""
 _SUMMARY = re.compile(r"\bbest iteration is:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
+_CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # the same, of which a narrow terminal left the beginning
 _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP = re.compile(r"\s{2,}|\t")
@@ -288,19 +289,17 @@ class Table:
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
         bar = _BAR.search(text) if "%" in text else None
+        under_way = bar is not None and bar[1] != "100"
         text = text[: bar.start()] if bar else text
         if names := _header(text):
             words = tuple(text.split())
             self.names, self._words = names, words if len(words) > len(names) else names
             return []
-        if phases := _PHASES.fullmatch(text.strip()):
-            self._phases = phases.groups()
-            return []
-        if self._phases and len(cells := _bordered(text)) == 1 + len(self._phases):
-            named = zip(self._phases, cells[1:], strict=True)
-            return [pair for phase, cell in named if (pair := _cell(f"{phase} {cells[0]}", cell))]
-        if not self.names:
-            return None
+        if (row := self._of_phases(text)) is not None or not self.names:
+            return row
+        cut = _CUT_BAR.search(text)
+        if cut and len(text[: cut.start()].split()) == len(self.names):
+            under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
         cells = _bordered(text) or text.split()
         cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
         if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
@@ -313,10 +312,21 @@ class Table:
         of_class = self.names[0].lower() == "class"
         if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
             return None
-        if (bar and bar[1] != "100") or cells == self._last or (of_class and cells[0] != "all"):
+        if under_way or cells == self._last or (of_class and cells[0] != "all"):
             return []
         self._last = cells
         return row
+
+    def _of_phases(self, text: str) -> list[Pair] | None:
+        """The pairs of a row whose columns are phases, [] for their header; None for any other line."""
+        if phases := _PHASES.fullmatch(text.strip()):
+            self._phases = phases.groups()
+            return []
+        cells = _bordered(text) if self._phases else []
+        if len(cells) != 1 + len(self._phases):
+            return None
+        named = zip(self._phases, cells[1:], strict=True)
+        return [pair for phase, cell in named if (pair := _cell(f"{phase} {cells[0]}", cell))]
 
 
 def _bordered(text: str) -> list[str]:
