@@ -143,7 +143,7 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.OUTPUT_LOGIT,
-        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b",
+        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b(?! (scale|bias))",
         "z_loss, log Z, logsumexp, logits_mean, max_logit",
     ),
     Alias(
@@ -151,6 +151,20 @@ ALIASES: tuple[Alias, ...] = (
         rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|coeff?\w*|weight|bonus|cross|target|relative|router|gat\w+|moe"
         r"|experts?|max|min|attn|attention|data\w*|cluster|codebook)\b)).*\bentropy( (mean|avg|average))?$",
         "entropy, policy/entropy, actor/entropy, policy/entropy_avg, objective/entropy, losses/entropy",
+    ),
+    Alias(
+        Role.ANSWER_LENGTH,
+        rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(max|min|clip\w*|penalty|rewards?|terminated|prompts?)\b))"
+        r".*\b(response|completion|answer|generation)s?( \w+)? (length|len)s?( (mean|avg|average))?$",
+        "completions/mean_length, completion_length, response_length, response_length/mean",
+    ),
+    Alias(
+        Role.EXPERT_LOAD,
+        rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|losses|balancing|entropy|bias|min|dropped)\b))"
+        r"(.*\bexperts? ?\d+\b.*\b(load|utili[sz]ation|usage|tokens|counts?|fraction|frac|share)\b"
+        r"|.*\b(load|utili[sz]ation|usage|tokens|counts?|fraction|frac|share)\b.*\bexperts? ?\d+\b"
+        r"|.*\b(load imbalance|max ?vio|max violation)\b|.*\bexperts?\b.*\b(load|utili[sz]ation) max\b)",
+        "moe/expert_3/load, tokens_per_expert/expert_3, load imbalance, e_max_violation:mean, MaxVio",
     ),
     Alias(
         Role.LOSS_SCALE,

@@ -80,6 +80,19 @@ class Record:
     best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
     """
 
+    __slots__ = (
+        "_places",
+        "counters",
+        "ends",
+        "epoch",
+        "evaluation",
+        "form",
+        "open",
+        "shape",
+        "sources",
+        "values",
+    )
+
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
         form, values, ends, *_ = reading
         self.form, self.values, self.ends, self.sources, self.open = form, values, ends, sources, open
@@ -121,16 +134,16 @@ class Record:
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         """The numbers of `places`."""
-        self._places, values = self.places(counter, phases), self.values
+        values, apart = self.values, phases and self.evaluation
+        kept = None if apart else self.form.kept.get(counter)
+        self._places = self.places(counter, phases) if kept is None else kept
         return {name: values[at] for name, at in self._places.items()}
 
-    def by_line(self, numbers: Mapping[str, float]) -> Iterator[tuple[Source, Mapping[str, float]]]:
+    def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
         """Each source, and what of these ``numbers`` stands in its line."""
         if not self.is_block:
-            yield self.sources[0], numbers
-            return
-        for name, value in numbers.items():
-            yield self.sources[self._places[name]], {name: value}
+            return ((self.sources[0], numbers),)
+        return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
 
     @property
     def is_block(self) -> bool:
