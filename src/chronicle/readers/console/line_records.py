@@ -227,8 +227,7 @@ def is_known(name: str) -> bool:
 
 def axis_of(rank: int) -> str:
     """What a counter of this rank counts."""
-    names = STEP_NAMES
-    return names[rank % len(names)][1] if rank < _N_NAMED else "step"
+    return STEP_NAMES[rank % len(STEP_NAMES)][1] if rank < _N_NAMED else "step"
 
 
 def counts(pair: Pair) -> bool:
@@ -239,9 +238,8 @@ def counts(pair: Pair) -> bool:
 
 def as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
-    if pair.of and not counts(pair) and not is_known(pair.name):
-        return pair._replace(name="progress")
-    return pair
+    is_bar = pair.of and not counts(pair) and not is_known(pair.name)
+    return pair._replace(name="progress") if is_bar else pair
 
 
 def key_of(pair: Pair) -> str:
@@ -284,10 +282,8 @@ _MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
 
 
 class Table:
-    """A table that may be under way: the names of its columns, and the row that was read last.
-
-    Or its columns are of the training and of the validation, and each row is of one metric (AllenNLP).
-    """
+    """A table that may be under way: the names of its columns, and the row that was read last; or its columns
+    are the training and the validation, and each row is one metric (AllenNLP)."""
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] = ()
@@ -362,9 +358,8 @@ def _header(text: str) -> tuple[str, ...]:
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
     if told := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
         return told
-    if not 2 <= len(names) <= _MOST_COLUMNS:
-        return ()
-    if not all(_COLUMN.fullmatch(name) and number(name) is None for name in names):
+    named = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
+    if not named or not 2 <= len(names) <= _MOST_COLUMNS:
         return ()
     return tuple(names) if any(map(_counts, names[:2])) or names[0].lower() == "class" else ()
 
