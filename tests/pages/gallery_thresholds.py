@@ -40,7 +40,7 @@ SAID = [
     ("divergence-no-spike", "lost", "≥ {} % of the height left"),
     ("level-shift", "jump", "≥ {} % of it within"),
     ("level-shift", "twice", "≤ {} in log loss"),
-    ("near-perfect", "spike_rate", "≤ {} in 10\u202f000"),
+    ("near-perfect", "spike_share", "≤ {} %"),
     ("near-perfect", "noisy", "≤ {} %"),
     ("noisy-healthy", "noisy", "> {} %"),
     ("failed-run", "dying", "≥ {} % of them"),
