@@ -238,7 +238,7 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         if entry.name in _PASSED_OVER or (entry.name.startswith(".") and entry.name not in _HIDDEN_STORES):
             continue
         below = Path(entry.path)
-        if os.path.isdir(below):
+        if os.path.isdir(below) if entry.is_symlink() else entry.is_dir():
             _enter(folder, below, wanted, seen)
         elif wanted(below):
             folder.logs.append(below)
