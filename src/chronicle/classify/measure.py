@@ -162,6 +162,15 @@ def departure(series: Series, start: float, stop: float) -> Excess:
     return over_line(steps, y, slice(max(a - BEFORE, 0), a), slice(a, max(b, a + 1)))
 
 
+def told_below(values: Floats, share: float) -> bool:
+    """Whether values are written finely enough to tell what is below a share of the highest: a rate of
+    0.0001 that is written with four decimals is 0.0000 from its half on."""
+    known = values[np.isfinite(values)]
+    decimals = (k for k in range(16) if np.allclose(known, np.round(known, k), rtol=1e-6, atol=0.0))
+    finest = 10.0 ** -next(decimals, 16)
+    return len(known) > 0 and bool(0.5 * finest <= share * known.max())
+
+
 def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples: int) -> Excess:
     """How far ``window_samples``, so many after sample ``i``, lie over the line through as many before it."""
     first = i + skip_samples

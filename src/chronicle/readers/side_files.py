@@ -60,7 +60,7 @@ class Told:
 
 def is_side_file(path: Path) -> bool:
     """Whether a file is one of the table, by its name alone."""
-    return _row(path) is not None
+    return _row(path.parent.name, path.name) is not None
 
 
 def told_beside(path: Path, base: Path) -> list[Told]:
@@ -78,12 +78,13 @@ def home_of(name: str) -> tuple[str, float]:
     return "/".join(folders), times[-1] if times else math.nan
 
 
-def _row(path: Path) -> SideFile | None:
-    if not _LISTED.match(path.name):
-        return None
-    name, in_folder = path.name.lower(), f"{path.parent.name}/{path.name}".lower()
-    named = (row for pattern, row in _ROWS if fnmatchcase(name, pattern) or in_folder == pattern)
-    return next(named, None)
+def _row(folder: str, name: str) -> SideFile | None:
+    """The row of a file by the names of it and of its folder."""
+    name = name.lower()
+    exact = _BY_NAME.get(name) or _BY_NAME.get(f"{folder.lower()}/{name}")
+    if exact or not _PATTERNED.match(name):
+        return exact
+    return next((row for pattern, row in _BY_PATTERN if fnmatchcase(name, pattern)), None)
 
 
 def _files(path: Path) -> Iterator[tuple[Path, SideFile]]:
@@ -91,8 +92,8 @@ def _files(path: Path) -> Iterator[tuple[Path, SideFile]]:
     found = (
         (file, row)
         for folder, names in _folders(path)
-        for file in map(Path(folder).joinpath, sorted(filter(_LISTED.match, names)))
-        if (row := _row(file)) and file.is_file()
+        for name in sorted(names)
+        if (row := _row(os.path.basename(folder), name)) and (file := Path(folder, name)).is_file()
     )
     return islice(found, MAX_FILES)
 
@@ -265,6 +266,7 @@ SIDE_FILES: Sequence[SideFile] = (
     SideFile(("searcher-state*.json",), "Ray", "nothing", nothing),
     SideFile(("wandb-summary.json", "_summary.json"), "W&B, SwanLab", "nothing", nothing),
 )
-_ROWS = [(name, row) for row in SIDE_FILES for name in row.names]
+_BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
+_BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]
 # One look at a name: beside each of a thousand logs in a folder stand the thousand.
-_LISTED = re.compile("|".join(translate(name.rpartition("/")[2]) for name, _ in _ROWS), re.IGNORECASE)
+_PATTERNED = re.compile("|".join(translate(name) for name, _ in _BY_PATTERN))
