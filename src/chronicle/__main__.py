@@ -17,7 +17,7 @@ from chronicle.errors import (
     NotALog,
     NothingToRead,
     UsageError,
-    told,
+    os_message,
 )
 
 
@@ -52,7 +52,9 @@ def _run() -> None:
     except (ChronicleError, OSError) as err:
         from chronicle.cli.terminal import complain, say
 
-        (say if isinstance(err, NotALog) else complain)(told(err) if isinstance(err, OSError) else str(err))
+        (say if isinstance(err, NotALog) else complain)(
+            os_message(err) if isinstance(err, OSError) else str(err)
+        )
         sys.exit(exit_code_of(err))
 
 

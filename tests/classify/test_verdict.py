@@ -20,7 +20,7 @@ from chronicle.classify.rules import RULES
 from chronicle.classify.rules.whole_run import HEALTHY
 from chronicle.classify.thresholds import table
 from chronicle.classify.view import look
-from chronicle.model import Attempt, Role, Series, Verdict
+from chronicle.model import Attempt, Fault, Place, Role, Series, Verdict
 from chronicle.timeline import stitch
 
 DOCS = Path(__file__).parents[2] / "docs" / "classifier.md"
@@ -112,6 +112,71 @@ def test_a_rise_at_a_learning_rate_of_nothing_is_the_data(ends: float) -> None:
     )
 
 
+CALM = "nothing stood out, and nothing worrying was found on the live course."
+FAULT = "Worrying: a fault ended the run ({}); nothing worrying was found before it."
+
+
+@pytest.mark.parametrize(
+    ("ended", "kind", "verdict", "because"),
+    [
+        (None, "", "good", f"Good: {CALM}"),
+        ("finished", "nccl", "good", f"Good: {CALM}"),
+        ("crashed", "", "worrying", FAULT.format("crashed")),
+        (None, "out-of-memory", "worrying", FAULT.format("out of memory")),
+        ("killed", "", "good", f"Good until it was stopped (killed): {CALM}"),
+        (None, "time-limit", "good", f"Good until it was stopped (time limit): {CALM}"),
+    ],
+)
+def test_a_good_curve_that_a_fault_ended_waits_for_somebody(
+    ended: str | None, kind: str, verdict: str, because: str
+) -> None:
+    loss = Curve(1).loss
+    last = (Fault(Place("a"), "told", kind=kind, at_step=len(loss) - 1),) if kind else ()
+    plain = _attempt("a", np.arange(len(loss)), loss)
+    told = classify(stitch([replace(plain, sources=("a",), faults=last, facts={"ended": ended})]))
+    assert (told.verdict, told.because) == (verdict, because)
+    assert told.patterns == (("near-perfect",) if verdict == "good" else ())
+
+
+def test_a_step_up_where_a_setting_changed_was_planned() -> None:
+    noise = np.exp(0.01 * np.random.default_rng(3).standard_normal(800))
+    t, late = np.arange(800), np.arange(800) >= 400
+    loss, setting = 3 * (1 + t / 20) ** -0.2 * np.where(late, 1.3, 1.0) * noise, np.where(late, 1024, 512)
+    told = classify({"loss": loss, "seq_len": setting.astype(float)})
+    shifts = [f for f in told.findings if f.pattern == "level-shift"]
+    assert {f.evidence.get("explained_by") for f in shifts} == {"seq_len was set anew"}
+    assert (told.verdict, classify({"loss": loss}).verdict) == ("good", "worrying")
+
+
+def test_two_lone_spikes_of_a_long_run_take_none_of_its_time() -> None:
+    loss = (
+        3 * np.exp(0.01 * np.random.default_rng(4).standard_normal(2000)) * (1 + np.arange(2000) / 20) ** -0.3
+    )
+    lone, long = loss.copy(), loss.copy()
+    lone[[900, 1400]] *= 1.8
+    for at in (600, 900, 1200, 1500):
+        long[at : at + 8] *= 1.8
+    told = [classify({"step": np.arange(2000) * 10, "loss": values}) for values in (lone, long)]
+    assert [sum(f.pattern == "spike-fast-recovery" for f in one.findings) for one in told] == [2, 4]
+    assert [one.verdict for one in told] == ["good", "worrying"]
+    assert told[1].because == "Worrying: more fast spikes than a good run has."
+
+
+def test_an_agent_whose_losses_end_in_nan_is_bad() -> None:
+    r = np.random.default_rng(5)
+    reward = 100 * np.arange(400) / 400 + r.normal(0, 3, 400)
+    losses = np.where(np.arange(400) < 300, r.normal(0, 0.02, 400), np.inf)
+    told = classify({"reward": reward, "policy_loss": losses})
+    assert (told.verdict, told.patterns) == ("bad", ("nan-inf",))
+
+
+def test_a_fault_that_a_later_attempt_made_good_ended_nothing() -> None:
+    loss = Curve(1).loss
+    first = replace(_attempt("a", np.arange(1000), loss[:1000]), facts={"ended": "crashed"})
+    second = _attempt("b", np.arange(900, len(loss)), loss[900:])
+    assert classify(stitch([first, second], order=["a", "b"])).verdict == "good"
+
+
 def test_what_could_not_be_judged_is_said() -> None:
     missing = {n.pattern: n.missing for n in classify({"loss": Curve(1).loss}).not_assessed}
     assert missing == {
@@ -125,6 +190,9 @@ def test_what_could_not_be_judged_is_said() -> None:
         "attention-logit-growth": ("attention-logit",),
         "output-logit-drift": ("output-logit",),
         "entropy-collapse": ("policy-entropy", "objective"),
+        "length-explosion": ("answer-length", "objective"),
+        "reward-hacking": ("objective", "validation-score"),
+        "router-collapse": ("expert-load",),
         "overfitting": ("validation-loss",),
         "throughput-drop": ("throughput",),
         "hang": ("step-time",),

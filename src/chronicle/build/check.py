@@ -15,7 +15,7 @@ from typing import NamedTuple
 from chronicle.build.engines import stamps
 from chronicle.build.site import MARKER, lacking
 from chronicle.build.store import changed_unseen, damaged, forget, kept_files, sha256_of
-from chronicle.errors import told
+from chronicle.errors import os_message
 from chronicle.workspace.folders import RunFolder, Workspace
 from chronicle.workspace.locks import Say, locked
 
@@ -66,7 +66,7 @@ def _of_run(run: RunFolder) -> Iterator[Found]:
         where = f"{run.notes_file}@{err.start}"
         yield Found(where, "is no UTF-8; a page shows a sign in its place. Remedy: save it as UTF-8")
     except OSError as err:
-        yield Found(run.run_id, told(err))
+        yield Found(run.run_id, os_message(err))
 
 
 def _of_entry(folder: Path) -> Iterator[Found]:

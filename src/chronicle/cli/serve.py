@@ -15,7 +15,7 @@ from chronicle.build import Report, build, places
 from chronicle.build.engines import stamp_of
 from chronicle.build.sources import spread
 from chronicle.build.store import inputs
-from chronicle.errors import ChronicleError, UsageError, told
+from chronicle.errors import ChronicleError, UsageError, os_message
 from chronicle.workspace.folders import Workspace
 from chronicle.workspace.locks import Say
 
@@ -27,7 +27,7 @@ State = dict[str, object]
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -101,7 +101,7 @@ def rebuild_if_changed(workspace: Workspace, engine: str | None, before: State, 
         try:
             say(f"built again: {len(_build(workspace, engine, say).entries)} runs")
         except (ChronicleError, OSError) as err:
-            say(f"error: {told(err) if isinstance(err, OSError) else err}")
+            say(f"error: {os_message(err) if isinstance(err, OSError) else err}")
     return now
 
 
