@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.conftest import Opened, opened_page
+from tests.browser.test_axe import violations
 from tests.figures.runs import attempt, diagnosis, falling, finding, series
 
 from chronicle.figures.interactive import view_script
@@ -127,8 +128,25 @@ def test_runs_are_laid_over_each_other(opened: Opened) -> None:
         ["Tokens", "–", "1\u202f024 tokens"],
         ["Format", "–", "csv"],
     ]
+    assert page.locator("#metrics label").first.text_content() == " loss"  # what all of them are judged by
     assert page.evaluate("location.hash").startswith("#run=run-1&run=run-2")
     assert page.get_attribute("#back", "href") == "../browse.html"
+    assert opened.wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", ["", "&run=run-2"], ids=["one", "two"])
+def test_no_view_violates_a_rule(opened: Opened, more: str) -> None:
+    page = shown(opened, more)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert violations(page) == []
+
+
+def test_a_link_followed_on_the_page_itself_is_another_view(opened: Opened) -> None:
+    page = shown(opened)
+    page.evaluate("location.hash = 'run=run-2'")
+    page.wait_for_selector("#title:text-is('Other')")
+    assert page.get_attribute("#back", "href") == "../runs/run-2/index.html"
     assert opened.wrong == []
 
 

@@ -33,7 +33,7 @@ hide: [navigation, toc]
 <p class="ch-small"><a href="unreadable.html">1 log could not be read</a></p>
 </div>
 <a class="ch-poster" href="runs/demo-rollback/index.html" aria-label="A rollback with a lower learning rate: the page of the run"><figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-light" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-light" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" decoding="async"></picture>
 <picture class="ch-dark"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-dark" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-dark" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
 </figure>
@@ -205,7 +205,7 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 ## Specimens
 
 <ul class="ch-cards">
-<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.svg" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 2026-11-18 · 106\u202f080 points</span></a></li>
+<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.svg" width="320" height="160" alt=""><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 2026-11-18 · 106\u202f080 points</span></a></li>
 </ul>
 
 ## Sources

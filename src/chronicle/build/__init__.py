@@ -57,6 +57,11 @@ class Report:
         return [(o.run_id, problem) for o in self.outcomes for problem in o.problems]
 
     @property
+    def said(self) -> list[str]:
+        """What is worth knowing of runs that have no page, and no problem."""
+        return [line for o in self.outcomes for line in o.said]
+
+    @property
     def reused(self) -> int:
         return sum(o.cached for o in self.outcomes)
 

@@ -135,24 +135,27 @@ def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
 
     A link is no file of ours, whatever it leads to, and has no size and time.
     """
-    return dict(_stamps(str(folder), "", hidden))
+    found: Stamps = {}
+    _add_stamps(str(folder), "", hidden, found)
+    return found
 
 
-def _stamps(folder: str, within: str, hidden: bool) -> Iterator[tuple[str, list[int]]]:
+def _add_stamps(folder: str, within: str, hidden: bool, found: Stamps) -> None:
     try:
         entries = [*os.scandir(folder)]
     except FileNotFoundError:
         return
     for entry in entries:
-        if entry.name.startswith(".") and not hidden:
+        name = entry.name
+        if name[0] == "." and not hidden:
             continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _stamps(entry.path, f"{within}{entry.name}/", hidden)
+            _add_stamps(entry.path, f"{within}{name}/", hidden, found)
         elif entry.is_file(follow_symlinks=False):
             stat = entry.stat()
-            yield f"{within}{entry.name}", [stat.st_size, stat.st_mtime_ns]
+            found[within + name] = [stat.st_size, stat.st_mtime_ns]
         else:
-            yield f"{within}{entry.name}", []
+            found[within + name] = []
 
 
 def write_tree(

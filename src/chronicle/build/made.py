@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -150,7 +150,10 @@ def _carry_over(before: Made, changed: Iterable[str], out: Path, made: Path) -> 
     """
     again = {*map(_page_of, changed)}
     standing = {*map(_page_of, before.docs)} - again
-    there, here = dict(_inodes(str(made), "")), dict(_inodes(str(out), ""))
+    there: dict[str, int] = {}
+    here: dict[str, int] = {}
+    for folder, found in ((made, there), (out, here)):
+        _add_inodes(str(folder), "", found)
     for path in there.keys() - (standing & here.keys()):
         remove_file(made, path)
     for path in before.site.keys() - again:
@@ -161,13 +164,13 @@ def _carry_over(before: Made, changed: Iterable[str], out: Path, made: Path) -> 
             (share if path in standing else shutil.copy2)(source, target)
 
 
-def _inodes(folder: str, within: str) -> Iterator[tuple[str, int]]:
+def _add_inodes(folder: str, within: str, found: dict[str, int]) -> None:
     """The number of every file below a folder; none of a folder there is not. A link has its own."""
     for entry in os.scandir(folder) if os.path.isdir(folder) else ():
         if entry.is_dir(follow_symlinks=False):
-            yield from _inodes(entry.path, f"{within}{entry.name}/")
+            _add_inodes(entry.path, f"{within}{entry.name}/", found)
         else:
-            yield f"{within}{entry.name}", entry.inode()
+            found[within + entry.name] = entry.inode()
 
 
 def _page_of(path: str) -> str:

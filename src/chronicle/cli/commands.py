@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import chronicle
-from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -110,6 +110,7 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, f
         what = "a link" if path.is_symlink() else "no regular file"
         click.echo(printable(f"left out {path}: {what}"), err=True)
     click.echo(f"added {added.folder}\nNext: chronicle build")
+    _say_passed_over([added.folder])
 
 
 @cli.command("list", short_help="List the runs and what the last build said.")
@@ -273,18 +274,20 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
     each metric, the lines not understood, attempts and faults. A folder is read as one run.
     """
-    from chronicle.build.sources import must_exist
+    from chronicle.build.sources import must_exist, passed_over
     from chronicle.cli.doctor import examine, report_lines
 
     for path in paths:
         must_exist(path)
-    reports = [examine(path) for path in paths]
+    _say_passed_over(paths)
+    aside = passed_over(paths)
+    reports = [examine(path) for path in paths if path not in aside]
     for report in reports:
         if as_json:
             _echo_json(report.to_json())
         else:
             click.echo("\n".join(report_lines(report)))
-    if not any(report.attempts or report.problem for report in reports):
+    if reports and not any(report.attempts or report.problem for report in reports):
         raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
     sys.exit(int(any(report.problem or not report.attempts for report in reports)))
 
@@ -324,6 +327,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     workspace = workspace if trusted else workspace.untrusted()
     if paths:
         runs, where = expand(paths, trusted=trusted), places(None, out)
+        _say_passed_over(paths)
     else:
         where = places(workspace, out)
         runs = spread(workspace.runs(), where.entries)
@@ -343,6 +347,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             say=lambda text: click.echo(terminal.printable(text), err=True),
         )
     terminal.complain(*(terminal.of_run(*problem) for problem in report.unreadable))
+    terminal.say(*report.said)
     if options["verbose"] and report.engine_said:
         click.echo(report.engine_said, err=True)
     if as_json:
@@ -445,20 +450,34 @@ class _JudgedRuns:
 
     def __iter__(self) -> Iterator[tuple[Run, Timeline, Diagnosis, Story]]:
         from chronicle.build.runs import runs
-        from chronicle.cli.terminal import complain
+        from chronicle.cli.terminal import complain, say
         from chronicle.story import tell
 
-        for run in runs(*self.paths):
+        found = runs(*self.paths)
+        _say_passed_over(self.paths)
+        for run in found:
             try:
                 timeline, diagnosis, problems = run.diagnose()
             except (ConfigError, UsageError):
                 raise
+            except NotALog as err:
+                say(str(err))
+                continue
             except ChronicleError as err:
                 problems = [str(err)]
             else:
                 story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
                 yield run, timeline, diagnosis, story
             self.unreadable |= complain(*problems)
+
+
+def _say_passed_over(paths: Sequence[Path]) -> None:
+    """Says which of the paths hold what is read with a log, and no log."""
+    from chronicle.build.sources import no_logs, passed_over
+    from chronicle.cli.terminal import say
+
+    if aside := passed_over(paths):
+        say(no_logs(aside))
 
 
 def _named(*runs: Path) -> tuple[Path, ...]:

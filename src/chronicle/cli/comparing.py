@@ -12,7 +12,7 @@ from chronicle.build.entry import facts
 from chronicle.build.runs import Run
 from chronicle.cli.terminal import badge, columns, event_lines, filled, printable
 from chronicle.metrics.roles import shown_metric
-from chronicle.metrics.values import clipped, count, level, value_words
+from chronicle.metrics.values import clipped, count, level, with_unit
 from chronicle.model import Diagnosis, Event, EventKind, Role, Timeline, Track
 from chronicle.story import Story
 
@@ -61,7 +61,7 @@ def _differing(runs: Sequence[Told]) -> list[tuple[str, list[str]]]:
     stated = []
     for run, timeline, _, _ in runs:
         of_run = facts(timeline, run.folder.config)
-        stated.append({f.quantity: f"{value_words(f.value)} {f.unit or ''}".strip() for f in of_run})
+        stated.append({f.quantity: with_unit(f.value, f.unit) for f in of_run})
     names = dict.fromkeys(name for table in stated for name in table)
     rows = [(name, [table.get(name) or "–" for table in stated]) for name in names]
     return [(name, cells) for name, cells in rows if len(set(cells)) > 1]

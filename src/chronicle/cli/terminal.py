@@ -165,6 +165,12 @@ def complain(*problems: str) -> bool:
     return bool(problems)
 
 
+def say(*lines: str) -> None:
+    """Lines on stderr that are worth knowing, and no errors."""
+    for line in lines:
+        click.echo(printable(line), err=True)
+
+
 def exit_code(verdicts: Iterable[Verdict], fail_on: str, unreadable: bool) -> int:
     """1 where a verdict is as grave as ``fail_on`` (empty: never) or something was unreadable, else 0."""
     grave = bool(fail_on) and any(v.rank >= Verdict(fail_on).rank for v in verdicts)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby, islice, repeat
+from itertools import groupby, repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -193,7 +193,15 @@ def what_to_do(path: Path) -> str:
     for folder, remedy in _CLOSED.items():
         if path.name == folder or (path / folder).is_dir():
             return remedy
-    texts = list(islice(scan(path, is_text).all_logs(), _MOST_NAMED + 1)) if path.is_dir() else []
+    found: list[Path] = []
+
+    def is_named(file: Path) -> bool:  # once there are enough of them no other file is opened
+        if len(found) > _MOST_NAMED or not is_text(file):
+            return False
+        found.append(file)
+        return True
+
+    texts = list(scan(path, is_named).all_logs()) if path.is_dir() else []
     if not texts:
         return f"Remedy: name a log of a known format ({', '.join(one.NAME for one in all_readers())})"
     named = ", ".join(clean(str(text.relative_to(path))) for text in texts[:_MOST_NAMED])

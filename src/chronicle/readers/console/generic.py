@@ -324,7 +324,7 @@ def _placed(
             begins = not in_row.isdisjoint(values)
             row, in_row = row + begins, {*values, *(() if begins else in_row)}
             step = row
-        elif record.is_block:
+        elif record.is_block or record.open:  # the log may have ended in the first line of one
             if course.counter in record.shape:
                 in_blocks.update(record.shape)
             elif record.open and in_blocks.intersection(record.shape):

@@ -271,6 +271,7 @@ _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|los
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
+_PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
 # Vowpal Wabbit's header has two lines, of which this is the second.
 _OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -282,10 +283,14 @@ _MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
 
 
 class Table:
-    """A table that may be under way: the names of its columns, and the row that was read last."""
+    """A table that may be under way: the names of its columns, and the row that was read last.
+
+    Or its columns are of the training and of the validation, and each row is of one metric (AllenNLP).
+    """
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] = ()
+        self._phases: tuple[str, ...] = ()
         self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
         self._last: list[str] = []
 
@@ -301,6 +306,12 @@ class Table:
             words = tuple(text.split())
             self.names, self._words = names, words if len(words) > len(names) else names
             return []
+        if phases := _PHASES.fullmatch(text.strip()):
+            self._phases = phases.groups()
+            return []
+        if self._phases and len(cells := _bordered(text)) == 1 + len(self._phases):
+            named = zip(self._phases, cells[1:], strict=True)
+            return [pair for phase, cell in named if (pair := _cell(f"{phase} {cells[0]}", cell))]
         if not self.names:
             return None
         cells = _bordered(text) or text.split()
