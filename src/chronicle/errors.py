@@ -71,6 +71,10 @@ class NothingToRead(ChronicleError):
     """There is no log where one was expected (exit code 3)."""
 
 
+class NotALog(NothingToRead):
+    """All that was named tells of a run and is no log: nothing failed (exit code 0)."""
+
+
 class MissingExtra(ChronicleError):
     """A command needs packages that the base installation leaves out."""
 
@@ -117,7 +121,7 @@ _REMEDIES = {
 }
 
 
-def told(err: OSError) -> str:
+def os_message(err: OSError) -> str:
     """What the system refused, in a line: where, what, and what to do."""
     remedy = next((words for numbers, words in _REMEDIES.items() if err.errno in numbers), "check the disk")
     where = err.filename2 or err.filename

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.conftest import Opened, opened_page
+from tests.browser.test_axe import violations
 from tests.figures.runs import attempt, diagnosis, falling, finding, series
 
 from chronicle.figures.interactive import view_script
-from chronicle.figures.style import css
 from chronicle.model import Event, EventKind, Fact, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.folders import shipped
@@ -31,7 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page with the data of one run: a million steps, one of them a spike, and a rollback."""
     root = tmp_path_factory.mktemp("view")
     shutil.copytree(shipped("templates") / "assets", root / "assets")
-    (root / "assets" / "tokens.css").write_text(css(), "utf-8")
     values = falling(STEPS)
     values[SPIKE] = 9.0
     first = attempt("first", series("loss", np.arange(STEPS), values), series(ATTACK, [0, STEPS], [1, 2]))
@@ -129,8 +128,25 @@ def test_runs_are_laid_over_each_other(opened: Opened) -> None:
         ["Tokens", "–", "1\u202f024 tokens"],
         ["Format", "–", "csv"],
     ]
+    assert page.locator("#metrics label").first.text_content() == " loss"  # what all of them are judged by
     assert page.evaluate("location.hash").startswith("#run=run-1&run=run-2")
     assert page.get_attribute("#back", "href") == "../browse.html"
+    assert opened.wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", ["", "&run=run-2"], ids=["one", "two"])
+def test_no_view_violates_a_rule(opened: Opened, more: str) -> None:
+    page = shown(opened, more)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert violations(page) == []
+
+
+def test_a_link_followed_on_the_page_itself_is_another_view(opened: Opened) -> None:
+    page = shown(opened)
+    page.evaluate("location.hash = 'run=run-2'")
+    page.wait_for_selector("#title:text-is('Other')")
+    assert page.get_attribute("#back", "href") == "../runs/run-2/index.html"
     assert opened.wrong == []
 
 

@@ -7,6 +7,7 @@ nodes where it names them).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ from datetime import datetime
 from pathlib import Path
 
 from chronicle.build.siblings import joined
-from chronicle.errors import ChronicleError, NothingToRead, UsageError
+from chronicle.build.store import looks_known
+from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.metrics.hosts import expand as hosts_of
 from chronicle.metrics.values import clipped, instant, plural
@@ -25,6 +27,7 @@ from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import (
     CONFIG,
+    OUR_FILES,
     RunFolder,
     Workspace,
     address_of,
@@ -47,23 +50,36 @@ def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
 
     Raises:
         UsageError: a path that does not exist.
+        NotALog: all that the paths hold is read with a log, and there is none.
         NothingToRead: no path holds a log.
     """
-    runs = [run for path in paths if not _is_aside(path) for run in _runs_at(path, trusted)]
-    if all(map(_is_aside, paths)):
-        named = ", ".join(map(shown, paths))
-        raise NothingToRead(
-            f"{named}: tells of a run and is no log. Remedy: name the log that it lies beside"
-        )
+    aside = passed_over(paths)
+    if len(aside) == len(paths):
+        raise NotALog(no_logs(aside))
+    runs = [run for path in paths if path not in aside for run in _runs_at(path, trusted)]
     if not runs:
         folders = [path for path in paths if path.is_dir()] or list(paths)
         raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
     return told_apart(runs)
 
 
+def passed_over(paths: Sequence[Path]) -> list[Path]:
+    """Those that hold nothing but what is read with a log beside it: `run/*` names such files too."""
+    return [path for path in paths if _is_aside(path)]
+
+
 def _is_aside(path: Path) -> bool:
-    """Whether a path is that of a file which is read with the log beside it, as `run/*` names them too."""
-    return is_side_file(path) and path.is_file()
+    if path.is_file():
+        return is_side_file(path)
+    files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+    seen = (file for file in files if not file.name.startswith(".") and file.name not in OUR_FILES)
+    first = next(seen, None)
+    return first is not None and is_side_file(first) and all(map(is_side_file, seen))
+
+
+def no_logs(aside: Iterable[Path]) -> str:
+    """What is said of paths that were passed over."""
+    return f"{', '.join(map(shown, aside))}: no log, but what is read together with one that lies beside it"
 
 
 def must_exist(path: Path) -> None:
@@ -89,15 +105,26 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
         yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in joined(runs_below(path)))
 
 
-def spread(runs: Iterable[RunFolder]) -> list[RunFolder]:
-    """The runs, each store of several runs among their logs (a tracker's database) as its runs."""
-    return told_apart(_spread(runs))
+def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
+    """The runs, each store of several runs among their logs (a tracker's database) as its runs.
+
+    ``entries`` holds what was kept of each by the last build: a folder that looks as it did then, when it
+    held one run, is not looked into.
+    """
+    return told_apart(_spread(runs, entries))
 
 
-def _spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
+def _spread(runs: Iterable[RunFolder], entries: Path | None) -> Iterator[RunFolder]:
+    runs = list(runs)
+    whole = [run for run in runs if entries and run.logs == (run.folder,)]
+    known = {run.run_id for run in whole if entries and looks_known(run, entries / run.run_id)}
     with ThreadPoolExecutor(_FETCHES) as threads:
-        fetched = threads.map(_with_logs, list(runs))
-        for run in fetched:
+        fetched = threads.map(_with_logs, [run for run in runs if run.run_id not in known])
+        for run in runs:
+            if run.run_id in known:
+                yield run
+                continue
+            run = next(fetched)
             files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
             stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
             for file, held in stores.items():

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import positive, told_below
+from chronicle.classify.measure import median, positive, told_below
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged
@@ -230,7 +230,7 @@ def held_out_stayed(view: View, step: float, left: float) -> bool:
             steps, y = positive(series)
             before, after = y[steps < step][-2:], y[steps >= step][:4]
             if len(before) and len(after):
-                return float(np.median(after) - np.median(before)) < left / 3
+                return median(after) - median(before) < left / 3
     return False
 
 

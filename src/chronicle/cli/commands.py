@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import chronicle
-from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -110,6 +110,7 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, f
         what = "a link" if path.is_symlink() else "no regular file"
         click.echo(printable(f"left out {path}: {what}"), err=True)
     click.echo(f"added {added.folder}\nNext: chronicle build")
+    _say_passed_over([added.folder])
 
 
 @cli.command("list", short_help="List the runs and what the last build said.")
@@ -179,13 +180,13 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
         raise MissingExtra("chronicle export --png", "site", "matplotlib")
     from chronicle.figures import picture
 
-    told = _Told(_named(run))
-    for one, timeline, diagnosis, _ in told:
-        parts = [one.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
+    judged = _JudgedRuns(_named(run))
+    for run_read, timeline, diagnosis, _ in judged:
+        parts = [run_read.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
         file = Path(f"{'-'.join(parts)}.png")
         file.write_bytes(picture(timeline, diagnosis, finding, dark))
         click.echo(f"wrote {printable(str(file))}")
-    sys.exit(int(told.unreadable))
+    sys.exit(int(judged.unreadable))
 
 
 @cli.command(short_help="Diagnose runs without building anything.")
@@ -201,18 +202,18 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
 
-    verdicts, told = [], _Told(paths)
-    for run, timeline, diagnosis, story in told:
+    verdicts, judged = [], _JudgedRuns(paths)
+    for run, timeline, diagnosis, story in judged:
         compared = [*terminal.flagged_by(timeline, diagnosis, presets)]
         verdicts.append(story.verdict)
         if as_json:
             faults = machine_faults(timeline)
             _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
         else:
-            beside = (line for one in compared for line in terminal.comparison_lines(one, diagnosis))
+            comparisons = (line for rule in compared for line in terminal.comparison_lines(rule, diagnosis))
             lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
-            click.echo("\n".join((*lines, *(f"  {terminal.printable(line)}" for line in beside))))
-    sys.exit(terminal.exit_code(verdicts, fail_on or "", told.unreadable))
+            click.echo("\n".join((*lines, *(f"  {terminal.printable(line)}" for line in comparisons))))
+    sys.exit(terminal.exit_code(verdicts, fail_on or "", judged.unreadable))
 
 
 @cli.command(short_help="Explain a diagnosis, or one finding of it.")
@@ -232,13 +233,13 @@ def explain(run: Path, finding: str) -> None:
     folders = (Workspace.find(Path.cwd()) or Workspace(Path.cwd())).galleries
     has_pages = find_spec("yaml") is not None  # the pages need [site]
     pages = {page.id: page for page in load_gallery(folders)} if has_pages else {}
-    told = _Told(_named(run))
-    for one, _, diagnosis, story in told:
-        lines = (one.run_id, *terminal.explain(diagnosis, story, finding, pages))
+    judged = _JudgedRuns(_named(run))
+    for run_read, _, diagnosis, story in judged:
+        lines = (run_read.run_id, *terminal.explain(diagnosis, story, finding, pages))
         click.echo("\n".join(map(terminal.printable, lines)))
     if not has_pages:
         click.echo("Likely causes stand on the pages of patterns, which are read with the extra `site`.")
-    sys.exit(int(told.unreadable))
+    sys.exit(int(judged.unreadable))
 
 
 @cli.command(short_help="Show what differs between runs.")
@@ -252,8 +253,8 @@ def compare(runs: tuple[Path, ...]) -> None:
     """
     from chronicle.cli import comparing
 
-    told = _Told(_named(*runs))
-    compared = list(told)
+    judged = _JudgedRuns(_named(*runs))
+    compared = list(judged)
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
     if len(compared) > comparing.MOST:
@@ -261,7 +262,7 @@ def compare(runs: tuple[Path, ...]) -> None:
             f"there are {len(compared)} runs. Remedy: name no more than {comparing.MOST} of them"
         )
     click.echo("\n".join(comparing.lines(compared)))
-    sys.exit(int(told.unreadable))
+    sys.exit(int(judged.unreadable))
 
 
 @cli.command(short_help="Show what was understood of a log, and what not.")
@@ -273,18 +274,20 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
     each metric, the lines not understood, attempts and faults. A folder is read as one run.
     """
-    from chronicle.build.sources import must_exist
+    from chronicle.build.sources import must_exist, passed_over
     from chronicle.cli.doctor import examine, report_lines
 
     for path in paths:
         must_exist(path)
-    reports = [examine(path) for path in paths]
+    _say_passed_over(paths)
+    aside = passed_over(paths)
+    reports = [examine(path) for path in paths if path not in aside]
     for report in reports:
         if as_json:
             _echo_json(report.to_json())
         else:
             click.echo("\n".join(report_lines(report)))
-    if not any(report.attempts or report.problem for report in reports):
+    if reports and not any(report.attempts or report.problem for report in reports):
         raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
     sys.exit(int(any(report.problem or not report.attempts for report in reports)))
 
@@ -322,7 +325,12 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
-    runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs())
+    if paths:
+        runs, where = expand(paths, trusted=trusted), places(None, out)
+        _say_passed_over(paths)
+    else:
+        where = places(workspace, out)
+        runs = spread(workspace.runs(), where.entries)
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config
@@ -330,7 +338,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
         report = build_all(
             workspace,
             runs,
-            places(None if paths else workspace, out),
+            where,
             engine=options["engine"],
             strict=options["strict"] or config.strict,
             jobs=options["jobs"],
@@ -339,6 +347,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             say=lambda text: click.echo(terminal.printable(text), err=True),
         )
     terminal.complain(*(terminal.of_run(*problem) for problem in report.unreadable))
+    terminal.say(*report.said)
     if options["verbose"] and report.engine_said:
         click.echo(report.engine_said, err=True)
     if as_json:
@@ -359,11 +368,11 @@ def check() -> None:
     from chronicle.cli import terminal
 
     workspace = workspace_here()
-    found = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
-    for one in found:
-        if not one.is_damage:
-            click.echo(terminal.printable(str(one)))
-    damage = [str(one) for one in found if one.is_damage]
+    findings = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
+    for finding in findings:
+        if not finding.is_damage:
+            click.echo(terminal.printable(str(finding)))
+    damage = [str(finding) for finding in findings if finding.is_damage]
     terminal.complain(*damage)
     if not damage:
         click.echo(f"all is whole in {terminal.printable(str(workspace.root))}")
@@ -430,7 +439,7 @@ def predict(folder: Path) -> dict[str, Any]:
             raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
 
 
-class _Told:
+class _JudgedRuns:
     """The runs of ``paths``, each read, judged and told.
 
     What cannot be read is said on stderr, and makes ``unreadable`` true; the other runs go on.
@@ -441,20 +450,34 @@ class _Told:
 
     def __iter__(self) -> Iterator[tuple[Run, Timeline, Diagnosis, Story]]:
         from chronicle.build.runs import runs
-        from chronicle.cli.terminal import complain
+        from chronicle.cli.terminal import complain, say
         from chronicle.story import tell
 
-        for run in runs(*self.paths):
+        found = runs(*self.paths)
+        _say_passed_over(self.paths)
+        for run in found:
             try:
                 timeline, diagnosis, problems = run.diagnose()
             except (ConfigError, UsageError):
                 raise
+            except NotALog as err:
+                say(str(err))
+                continue
             except ChronicleError as err:
                 problems = [str(err)]
             else:
                 story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
                 yield run, timeline, diagnosis, story
             self.unreadable |= complain(*problems)
+
+
+def _say_passed_over(paths: Sequence[Path]) -> None:
+    """Says which of the paths hold what is read with a log, and no log."""
+    from chronicle.build.sources import no_logs, passed_over
+    from chronicle.cli.terminal import say
+
+    if aside := passed_over(paths):
+        say(no_logs(aside))
 
 
 def _named(*runs: Path) -> tuple[Path, ...]:

@@ -8,10 +8,10 @@ that ends in NaN, is a lower bound. A duration is never told finer than the log 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.counters import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
-from chronicle.model import Diagnosis, Finding, Floats, Role, Steps, Timeline, Track
+from chronicle.model import Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Track
 from chronicle.story.grouping import sample_gap
 from chronicle.timeline.courses import wall_clock
 from chronicle.workspace.config import RunConfig
@@ -31,6 +31,7 @@ _AT_ONSET = 3
 _CUT_SAMPLES = 3  # NaN this soon after a peak: nobody knows how high it went
 _SAME_SHARE = 0.005  # of the height of a picture: a peak this near to its upper edge is cut off by it
 _ROUGHLY = 5  # samples: of a shorter duration only its bound is told
+_FACTOR_LOG = math.log(3.0)
 _EXACTLY = 1.5  # steps between samples up to which a duration is told as it is
 _NAMES = {
     Role.LOSS: "the loss",
@@ -266,29 +267,124 @@ def rounded(number: float) -> float:
 
 def plainly(value: float) -> str:
     """A measured value without powers of ten as long as anyone can read them: ``2.26``, ``234 million``,
-    ``0.000323``, ``3 × 10⁻⁷``."""
+    ``0.490``, ``3.00 × 10⁻⁷``."""
     for size, word in ((1e9, "billion"), (1e6, "million")):
         if size <= abs(value) < 1000 * size:
             return f"{value / size:.3g} {word}".replace("-", "−")
-    if 1e-4 <= abs(value) < 1e-3:
-        return f"{value:.3g}".replace("-", "−")
+    if 1e-4 <= abs(value) < 1:
+        return f"{value:#.3g}".replace("-", "−")
     digits, _, power = level(value).partition("e")
     return f"{digits} × 10{str(int(power)).translate(_RAISED)}" if power else digits
 
 
 def stated(value: Any) -> str:
-    """What a log or a configuration states, in a sentence: numbers as `plainly` has them."""
+    """What a log or a configuration states, in a sentence: no digit of a number that says nothing."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return clipped(value_words(value), 60)
-    return count(value) if float(value).is_integer() and abs(value) < 1e15 else plainly(float(value))
+    if float(value).is_integer() and abs(value) < 1e15:
+        return count(value)
+    digits, space, power = plainly(float(value)).partition(" ")
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}{space}{power}"
 
 
 def percent(log_units: float) -> str:
-    """A difference of logarithms as a share: ``16 %``."""
-    share = 100 * abs(math.expm1(log_units))
-    return f"{count(share) if share >= 9.5 else f'{share:.1g}'} %"
+    """A difference of logarithms as a share, ``16 %``, and where that is no help as ``a factor of 4.1``."""
+    if abs(log_units) > _FACTOR_LOG:
+        return f"a factor of {_factor(math.exp(abs(log_units)))}"
+    return share(abs(math.expm1(log_units)))
+
+
+def share(part: float) -> str:
+    """A part of one: ``16 %``, ``0.07 %``."""
+    hundredths = 100 * part
+    return f"{count(hundredths) if hundredths >= 9.5 else f'{hundredths:.1g}'} %"
 
 
 def times(factor: float) -> str:
     """A factor: ``4.5 times``, ``1 300 times``."""
-    return f"{count(factor) if factor >= 9.95 else f'{factor:.2g}'} times"
+    return f"{_factor(factor)} times"
+
+
+def _factor(factor: float) -> str:
+    return count(factor) if factor >= 9.95 else f"{factor:.2g}"
+
+
+class Words(NamedTuple):
+    """A sentence, its short form for a card, and how it ended (empty where that goes without saying)."""
+
+    sentence: str
+    short: str
+    ending: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Teller:
+    """A finding with all that its sentence may ask for."""
+
+    ground: Ground
+    finding: Finding
+    numbers: list[Quantity] = field(default_factory=list)
+
+    @property
+    def what(self) -> str:
+        return self.ground.name(self.finding.metric)
+
+    @property
+    def start(self) -> str:
+        return self.ground.axis.place(self.finding.start_step)
+
+    def place(self, step: float) -> str:
+        return self.ground.axis.place(round(step))
+
+    def has(self, key: str) -> bool:
+        """Whether the evidence holds a finite number of this name."""
+        value = self.finding.evidence.get(key)
+        return isinstance(value, int | float) and math.isfinite(value)
+
+    def value(self, key: str, default: float = math.nan) -> float:
+        return float(self.finding.evidence[key]) if self.has(key) else default
+
+    def number(self, name: str, value: float, words: str) -> str:
+        """Keeps a number with its words, and gives the words."""
+        self.numbers.append(Quantity(name, value, words))
+        return words
+
+    def say(self, name: str, key: str, form: Callable[[float], str]) -> str:
+        """Keeps a number of the evidence with its words, and gives the words."""
+        return self.number(name, self.value(key), form(self.value(key)))
+
+    def rise(self, metric: str = "") -> Rise | None:
+        """The rise of the loss, its two numbers kept."""
+        rise = self.ground.rise(self.finding, metric)
+        if rise is not None:
+            unit = self.ground.unit(metric or self.finding.metric)
+            self.number("before", rise.before, f"{rise.before_words}{unit}")
+            self.number("peak", rise.peak, f"{rise.peak_words}{unit}")
+        return rise
+
+    def risen(self, verb: str, metric: str = "") -> tuple[str, str]:
+        """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
+        rise, at = self.rise(metric), self.start
+        if rise is not None:
+            unit = self.ground.unit(metric or self.finding.metric)
+            told = f"{verb} from {rise.before_words} to {rise.peak_words}{unit} at {at}"
+            return told, f"{rise.short}{unit} at {at}"
+        if self.has("height_log"):
+            over = self.number("height", self.value("height_log"), percent(self.value("height_log")))
+            return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
+        return f"{verb} at {at}", f"from {at}"
+
+    @property
+    def close(self) -> str:
+        """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
+        until, at = self.ground.until(self.finding), self.ground.index(self.finding.attempt)
+        if math.isfinite(until):
+            return f"by {self.place(until)}"
+        is_last = at is None or at == len(self.ground.views) - 1
+        return "when the log ended" if is_last else "when the attempt ended"
+
+    def ended(self, back: str = "back") -> tuple[str, str]:
+        """How a rise ended: ``was back after 240 steps``."""
+        if lasted := self.ground.lasted(self.finding):
+            return f"was back {lasted}", f"back {lasted}"
+        return f"had not come {back} {self.close}", f"not over {self.close}"

@@ -59,7 +59,21 @@ LINES = {
     "Train: [0/300][50/1251]\teta 0:12:30 lr 0.01\tloss 6.9 (6.95)": {
         "epoch": 0, "batch": 50, "lr": 0.01, "loss": 6.9,
     },
-    "[0/5][ 50/1583]\tLoss_D: 1.98\tD(G(z)): 0.66 / 0.06": {"epoch": 0, "batch": 50, "Loss_D": 1.98},
+    "[0/5][ 50/1583]\tLoss_D: 1.98\tD(G(z)): 0.66 / 0.06": {
+        "epoch": 0, "batch": 50, "Loss_D": 1.98, "D_G_z1": 0.66, "D_G_z2": 0.06,
+    },
+    "3/99 3.97G 0.0849 0.018 0.015 0.1179 196 640 0.4 0.3 0.2075 0.106 0.1 0.03 0.02": {
+        "epoch": 3, "train/box_loss": 0.0849, "train/obj_loss": 0.018, "train/cls_loss": 0.015,
+        "train/loss": 0.1179, "metrics/precision": 0.4, "metrics/recall": 0.3, "metrics/mAP_0.5": 0.2075,
+        "metrics/mAP_0.5-0.95": 0.106, "val/box_loss": 0.1, "val/obj_loss": 0.03, "val/cls_loss": 0.02,
+    },
+    "Progress:  48.2% words/sec/thread:  957304 lr:  0.051771 avg.loss:  0.738 ETA:   0h 0m": {
+        "progress": 482, "words/sec/thread": 957304, "lr": 0.051771, "avg.loss": 0.738,
+    },
+    "Epoch 3: loss: 2,982, acc: 0,502": {"Epoch": 3, "loss": 2.982, "acc": 0.502},
+    "epoch = 3 loss = 12,5 lr = 1e-3": {"epoch": 3, "loss": 12.5, "lr": 0.001},
+    "step 1,234 samples: 70,000": {"step": 1234, "samples": 70000},
+    "step: 1,234 loss: 0.5": {"step": 1234, "loss": 0.5},
     "[1,  2000] loss: 2.162": {"epoch": 1, "batch": 2000, "loss": 2.162},
     "[1, 2] 3": {},
     "Epoch(train)  [2][ 50/858]  lr: 0.01": {"epoch": 2, "batch": 50, "lr": 0.01},
@@ -167,6 +181,8 @@ COUNTED = {
     "epoch {e} batch {b}/40 loss {loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
     "[{e}][{b}/40] epoch {e} loss={loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
     "loss: {loss:.2f}, epoch: {i}": list(range(12)),
+    "idx: {i}, loss: {loss:.2f}": list(range(12)),
+    "Round {i}: test loss 0.5, loss: {loss:.2f}": list(range(12)),
     "epoch {e} global_step {i} step {b} loss {loss:.2f}": list(range(12)),
     "{{step: {i}, loss: {loss:.2f}}}": list(range(12)),
     "[{i}]\ttrain-x:0.5\tloss:{loss:.2f}": list(range(12)),
@@ -224,6 +240,30 @@ def test_lines_of_chance_are_not_claimed(tmp_path):
     for number in range(30):
         (tmp_path / f"{number}.txt").write_text(" ".join(random_.choices(words, k=400)))
         assert not generic.identify(Head.of(tmp_path / f"{number}.txt"))
+
+
+def test_the_epochs_of_a_federated_round_are_within_it(tmp_path):
+    rounds = (
+        "".join(f"Round {i} | Client {client} | Local epoch {e}/2 | Loss {3 / i:.2f}\n" for client in (0, 1))
+        for i in range(1, 13)
+        for e in (1, 2)
+    )
+    attempt = read_text(tmp_path, "".join(rounds))
+    assert [step for step, _ in points(attempt)["Loss"]] == [i for i in range(1, 13) for _ in range(4)]
+
+
+def test_columns_of_training_and_validation(tmp_path):
+    said = "2022-09-19 20:36:19,622 - INFO - allennlp.training"
+    epochs = (
+        f"{said}.trainer - Epoch {i}/11\n"
+        f"{said}.tensorboard_writer -                Training |  Validation\n"
+        f"{said}.tensorboard_writer - loss        | {8 / (4 + i):.3f}     | {3 - i / 8:.3f}\n"
+        f"{said}.tensorboard_writer - memory_MB   | 1580.6    | N/A\n"
+        for i in range(12)
+    )
+    told = points(read_text(tmp_path, "".join(epochs)))
+    assert told["Training loss"] == [(i, round(8 / (4 + i), 3)) for i in range(12)]
+    assert told["Validation loss"] == [(i, round(3 - i / 8, 3)) for i in range(12)]
 
 
 def test_lines_before_the_first_step_are_facts_and_later_ones_belong_to_the_last_step(tmp_path):

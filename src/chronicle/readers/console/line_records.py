@@ -80,6 +80,19 @@ class Record:
     best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
     """
 
+    __slots__ = (
+        "_places",
+        "counters",
+        "ends",
+        "epoch",
+        "evaluation",
+        "form",
+        "open",
+        "shape",
+        "sources",
+        "values",
+    )
+
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
         form, values, ends, *_ = reading
         self.form, self.values, self.ends, self.sources, self.open = form, values, ends, sources, open
@@ -121,16 +134,16 @@ class Record:
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         """The numbers of `places`."""
-        self._places, values = self.places(counter, phases), self.values
+        values, apart = self.values, phases and self.evaluation
+        kept = None if apart else self.form.kept.get(counter)
+        self._places = self.places(counter, phases) if kept is None else kept
         return {name: values[at] for name, at in self._places.items()}
 
-    def by_line(self, numbers: Mapping[str, float]) -> Iterator[tuple[Source, Mapping[str, float]]]:
+    def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
         """Each source, and what of these ``numbers`` stands in its line."""
         if not self.is_block:
-            yield self.sources[0], numbers
-            return
-        for name, value in numbers.items():
-            yield self.sources[self._places[name]], {name: value}
+            return ((self.sources[0], numbers),)
+        return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
 
     @property
     def is_block(self) -> bool:
@@ -258,6 +271,7 @@ _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|los
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
+_PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
 # Vowpal Wabbit's header has two lines, of which this is the second.
 _OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -269,10 +283,14 @@ _MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
 
 
 class Table:
-    """A table that may be under way: the names of its columns, and the row that was read last."""
+    """A table that may be under way: the names of its columns, and the row that was read last.
+
+    Or its columns are of the training and of the validation, and each row is of one metric (AllenNLP).
+    """
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] = ()
+        self._phases: tuple[str, ...] = ()
         self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
         self._last: list[str] = []
 
@@ -288,6 +306,12 @@ class Table:
             words = tuple(text.split())
             self.names, self._words = names, words if len(words) > len(names) else names
             return []
+        if phases := _PHASES.fullmatch(text.strip()):
+            self._phases = phases.groups()
+            return []
+        if self._phases and len(cells := _bordered(text)) == 1 + len(self._phases):
+            named = zip(self._phases, cells[1:], strict=True)
+            return [pair for phase, cell in named if (pair := _cell(f"{phase} {cells[0]}", cell))]
         if not self.names:
             return None
         cells = _bordered(text) or text.split()
