@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.classifier.judging import Judged
 from benchmarks.curves.families import Told
+from benchmarks.curves.faults import FAULTS
 from benchmarks.page import markdown
 from chronicle.build.schema import diagnosis_json
 from chronicle.classify import classify
@@ -103,20 +104,20 @@ def by_field(told: Iterable[Told]) -> str:
     """One row a field: healthy logs whose verdict is accepted, what else is named in them and how often, and
     for each fault the share of logs in which it is named."""
     rows: dict[str, list[object]] = {}
-    columns = ["field", "healthy", "accepted", "named beside"]
+    shares: dict[str, dict[str, float]] = defaultdict(dict)
     for kind, group in grouped(map(_answered, told), lambda r: r[0].kind).items():
         field, _, fault = kind.partition(": ")
         results = [judge(one.label, said) for one, said in group]
         if fault:
-            columns += [fault] if fault not in columns else []
-            cells = rows[field]
-            cells += [""] * (columns.index(fault) - len(cells))
-            cells.append(mean(not r.missing for r in results))
-        else:
-            names = Counter(name for _, said in group for name in set(said["patterns"]) - EXPECTED)
-            beside = ", ".join(f"{name} {n}" for name, n in names.most_common())
-            rows[field] = [field.replace("_", " "), len(group), mean(r.verdict_ok for r in results), beside]
-    return markdown(columns, [[*cells, *[""] * (len(columns) - len(cells))] for cells in rows.values()])
+            shares[field][fault] = mean(not r.missing for r in results)
+            continue
+        names = Counter(name for _, said in group for name in set(said["patterns"]) - EXPECTED)
+        beside = ", ".join(f"{name} {n}" for name, n in names.most_common())
+        rows[field] = [field.replace("_", " "), len(group), mean(r.verdict_ok for r in results), beside]
+    faults = [fault.__name__ for fault in FAULTS]
+    cells = [[*row, *(shares[field].get(fault, "") for fault in faults)] for field, row in rows.items()]
+    columns = ["field", "healthy", "accepted", "named beside"]
+    return markdown([*columns, *(fault.replace("_", " ") for fault in faults)], cells)
 
 
 def _answered(told: Told) -> tuple[Told, dict[str, Any]]:

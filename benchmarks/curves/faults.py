@@ -12,13 +12,14 @@ from benchmarks.curves.curve import Floats
 from benchmarks.curves.families import Log, Rng, Told, noise, share
 from benchmarks.curves.fields import FIELDS, as_read, printed, rng_of
 
+REWARDS = ("reward", "ep_rew_mean")
 SPIKES = "spike-fast-recovery|spike-slow-recovery|spike-no-full-recovery|resume-spike|multi-dataset-spike"
 UP = "divergence-no-spike|divergence-after-spike|spike-no-full-recovery|level-shift|spike-slow-recovery"
 
 
 def judged_column(log: Log) -> str:
     """The column that a fault is put into: the objective of an agent, else the total or first loss."""
-    names = [n for n in log.columns if "rew" in n] + [n for n in log.columns if n == "loss"]
+    names = [n for n in log.columns if n.endswith(REWARDS)] + [n for n in log.columns if n == "loss"]
     names += [n for n in log.columns if "loss" in n and not n.startswith("val")]
     return names[0]
 
@@ -37,7 +38,7 @@ def risen(log: Log, lift: Floats, **label: object) -> Log:
 def loss_of(log: Log) -> int:
     """Rows of its loss, 0 where it is no positive loss that could rise by a factor."""
     values = log.columns[judged_column(log)]
-    return 0 if "rew" in judged_column(log) or (values <= 0).any() else len(values)
+    return 0 if judged_column(log).endswith(REWARDS) or (values <= 0).any() else len(values)
 
 
 def spikes(r: Rng, log: Log) -> Log | None:
@@ -69,7 +70,7 @@ def turns_nan(r: Rng, log: Log) -> Log | None:
 
 def collapses(r: Rng, log: Log) -> Log | None:
     name = judged_column(log)
-    if "rew" not in name:
+    if not name.endswith(REWARDS):
         return None
     reward = log.columns[name].copy()
     at = int(len(reward) * r.uniform(0.6, 0.8))

@@ -188,3 +188,13 @@ def test_side_files_of_a_tracker_alone_are_said_once_and_no_failure(chronicle, t
     built = chronicle("build", "-q")
     assert (built.code, built.out, built.err) == (0, "", f"alone: {told}\n")
     assert not (tmp_path / "archive" / "build" / "site" / "unreadable.html").exists()
+
+
+def test_a_build_with_nothing_to_unpack_removes_what_a_killed_one_unpacked(chronicle, tmp_path, monkeypatch):
+    (tmp_path / "temporary" / ".chronicle-scratch-0123456789abcdef").mkdir(parents=True, mode=0o700)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    chronicle("init", ".")
+    plain_engine(tmp_path)
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    assert chronicle("build", "-q").code == 0
+    assert list((tmp_path / "temporary").iterdir()) == []

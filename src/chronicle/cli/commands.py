@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -101,16 +101,15 @@ def init(folder: Path) -> None:
 @click.option("--follow", is_flag=True, help="Copy also what links in LOGS lead to; else links are left out.")
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME. All of it or nothing."""
-    from chronicle.cli.terminal import printable
+    from chronicle.cli.terminal import say, say_passed_over
     from chronicle.workspace.adding import add as add_run
     from chronicle.workspace.folders import facts_of
 
     added = add_run(workspace_here(), logs, name, facts_of(facts), link=link, follow=follow)
     for path in added.left_out:
-        what = "a link" if path.is_symlink() else "no regular file"
-        click.echo(printable(f"left out {path}: {what}"), err=True)
+        say(f"left out {path}: {'a link' if path.is_symlink() else 'no regular file'}")
     click.echo(f"added {added.folder}\nNext: chronicle build")
-    _say_passed_over([added.folder])
+    say_passed_over([added.folder])
 
 
 @cli.command("list", short_help="List the runs and what the last build said.")
@@ -274,13 +273,13 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
     each metric, the lines not understood, attempts and faults. A folder is read as one run.
     """
-    from chronicle.build.sources import must_exist, passed_over
+    from chronicle.build.sources import must_exist
     from chronicle.cli.doctor import examine, report_lines
+    from chronicle.cli.terminal import say_passed_over
 
     for path in paths:
         must_exist(path)
-    _say_passed_over(paths)
-    aside = passed_over(paths)
+    aside = say_passed_over(paths)
     reports = [examine(path) for path in paths if path not in aside]
     for report in reports:
         if as_json:
@@ -325,12 +324,8 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
-    if paths:
-        runs, where = expand(paths, trusted=trusted), places(None, out)
-        _say_passed_over(paths)
-    else:
-        where = places(workspace, out)
-        runs = spread(workspace.runs(), where.entries)
+    runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs(), workspace.entries)
+    terminal.say_passed_over(paths)
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config
@@ -338,13 +333,11 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
         report = build_all(
             workspace,
             runs,
-            where,
-            engine=options["engine"],
+            places(None if paths else workspace, out),
             strict=options["strict"] or config.strict,
-            jobs=options["jobs"],
-            dask=options["dask"],
+            **{name: options[name] for name in ("engine", "jobs", "dask")},
             progress=progress,
-            say=lambda text: click.echo(terminal.printable(text), err=True),
+            say=terminal.say,
         )
     terminal.complain(*(terminal.of_run(*problem) for problem in report.unreadable))
     terminal.say(*report.said)
@@ -368,7 +361,7 @@ def check() -> None:
     from chronicle.cli import terminal
 
     workspace = workspace_here()
-    findings = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
+    findings = look_at(workspace, terminal.say)
     for finding in findings:
         if not finding.is_damage:
             click.echo(terminal.printable(str(finding)))
@@ -450,11 +443,11 @@ class _JudgedRuns:
 
     def __iter__(self) -> Iterator[tuple[Run, Timeline, Diagnosis, Story]]:
         from chronicle.build.runs import runs
-        from chronicle.cli.terminal import complain, say
+        from chronicle.cli.terminal import complain, say, say_passed_over
         from chronicle.story import tell
 
         found = runs(*self.paths)
-        _say_passed_over(self.paths)
+        say_passed_over(self.paths)
         for run in found:
             try:
                 timeline, diagnosis, problems = run.diagnose()
@@ -469,15 +462,6 @@ class _JudgedRuns:
                 story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
                 yield run, timeline, diagnosis, story
             self.unreadable |= complain(*problems)
-
-
-def _say_passed_over(paths: Sequence[Path]) -> None:
-    """Says which of the paths hold what is read with a log, and no log."""
-    from chronicle.build.sources import no_logs, passed_over
-    from chronicle.cli.terminal import say
-
-    if aside := passed_over(paths):
-        say(no_logs(aside))
 
 
 def _named(*runs: Path) -> tuple[Path, ...]:

@@ -113,5 +113,5 @@ def state(workspace: Workspace) -> State:
 
 
 def _build(workspace: Workspace, engine: str | None, say: Say) -> Report:
-    where = places(workspace, None)
-    return build(workspace, spread(workspace.runs(), where.entries), where, engine=engine, say=say)
+    runs = spread(workspace.runs(), workspace.entries)
+    return build(workspace, runs, places(workspace, None), engine=engine, say=say)

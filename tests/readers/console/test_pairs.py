@@ -266,6 +266,17 @@ def test_columns_of_training_and_validation(tmp_path):
     assert told["Validation loss"] == [(i, round(3 - i / 8, 3)) for i in range(12)]
 
 
+def test_bars_that_a_narrow_terminal_cut_off(tmp_path):
+    epochs = (
+        "      Epoch    GPU_mem   box_loss   cls_loss       Size\n"
+        f"{i:>7}/100       9.3G      {9 - i / 8:.3f}      3.969        640:\n"
+        f"{i:>7}/100       9.3G      {3 - i / 8:.3f}      1.969        640: 1\n"
+        for i in range(1, 13)
+    )
+    told = points(read_text(tmp_path, "".join(epochs)))
+    assert told["box_loss"] == [(i, round(3 - i / 8, 3)) for i in range(1, 13)]
+
+
 def test_lines_before_the_first_step_are_facts_and_later_ones_belong_to_the_last_step(tmp_path):
     text = (
         "lr: 0.001, batch_size: 32\n"
