@@ -2,6 +2,7 @@
 
 work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
   build/entries/<run>/    entry.json, row.json, figures, series.csv.gz, kept.json    the durable product
+  build/read-on/          where logs that grow were left, to be read on from there
   build/docs/             what the site engine reads
   build/next/             the site that is being made
   build/lock              held by the one build that is at work
@@ -25,7 +26,7 @@ from chronicle.build.produce import Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.site import claim
 from chronicle.build.sources import only_machines, remedy, runs_told_of
-from chronicle.build.store import ENTRY, code_sha256, newest
+from chronicle.build.store import ENTRY, READ_ON, code_sha256, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Attempt, Entry
@@ -89,7 +90,7 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     site = Path(os.path.abspath(out))
     own = workspace is not None and workspace.trusted
     work = root if own else site.with_name(f".{site.name}-cache")
-    made = [work / "build" / name for name in ("entries", "docs", "next", "lock")]
+    made = [work / "build" / name for name in ("entries", READ_ON, "docs", "next", "lock")]
     require_no_link(root, site, *made)  # a build removes what it does not know from these
     if not own:
         claim(site)
@@ -148,8 +149,9 @@ def _pages(
 ) -> tuple[Report, dict[str, str]]:
     """Makes what the site is made of, all entries and all pages; also what single pages were made of."""
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
-    for link in (*links_below(store), *links_below(docs)):  # nothing is written or removed through one
-        link.unlink()
+    for folder in (store, store.with_name(READ_ON), docs):  # nothing is written or removed through a link
+        for link in links_below(folder):
+            link.unlink()
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}

@@ -14,13 +14,25 @@ import orjson
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
-from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, code_sha256, damaged, fingerprint, keep, kept
+from chronicle.build.store import (
+    ENTRY,
+    MEMORY,
+    READ_ON,
+    ROW,
+    Rows,
+    code_sha256,
+    damaged,
+    fingerprint,
+    keep,
+    kept,
+)
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError, contained
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.happened import listed
 from chronicle.readers import read_all
+from chronicle.readers.read_on import kept_in
 from chronicle.story import tell
 from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
@@ -113,7 +125,8 @@ def produce(product: Product) -> Outcome:
 def _made(product: Product) -> Outcome:
     run, folder = product.run, product.folder
     key = product.key()  # before anything is read: what comes in later is for the next build
-    timeline, diagnosis, problems = diagnose(run, product.config)
+    with kept_in(folder.parent.with_name(READ_ON), code_sha256()):
+        timeline, diagnosis, problems = diagnose(run, product.config)
 
     def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # by their place in the run
         return tuple(relocated(fault, run.published) for fault in faults)
