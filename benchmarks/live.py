@@ -2,7 +2,7 @@
 
     python -m benchmarks.live [--points 1000000] [--write]
 
-A log of each kind grows five times, by as much as 1,000 points. After each time its run is made as
+A log of each kind grows three times, by as much as 1,000 points. After each time its run is made as
 `chronicle serve` makes it, in one process, with what the looks before have kept; beside that a second one
 reads all of it. Both make the same entry. CPU time is the median of the looks after the first. `--write` puts
 the table into docs/speed.md.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import console, event_files, tables
@@ -24,8 +24,21 @@ HEAD = (
     *("log", "MB", "reading it whole", "reading it on", "hashing it", "stitching, classifying"),
     *("story, entry, data", "drawing", "a look in all", "and with all read", "kept, MB"),
 )
-COLUMNS = len(event_files.TAGS)
-# Prints the CPU times [ms] of the stages of a look, of a look with all read, and the size [bytes] of what is kept.
+NAMES = {
+    "metrics.csv": "CSV",
+    "metrics.jsonl": "JSON lines",
+    "events.out.tfevents.1700000000": "event file",
+    "megatron.out": "console, Megatron",
+    "any.out": "console, of no known format",
+}
+WRITERS: dict[str, Callable[[Path, int], None]] = {
+    "metrics.csv": lambda file, points: tables.write(file, points // 9, sparse=False),
+    "metrics.jsonl": lambda file, points: tables.write(file, points // 9, sparse=False),
+    "events.out.tfevents.1700000000": lambda file, points: event_files.write(file, points, "simple_value"),
+    "megatron.out": lambda file, points: console.write(file, points // 12),
+    "any.out": lambda file, points: console.write_any(file, points // 4),
+}
+# Prints the CPU times [ms] of the stages of a look, of one with all read, and the bytes of what is kept.
 CODE = """
 import statistics, sys, time
 from importlib import import_module
@@ -63,8 +76,8 @@ def looked(run, folder):
 
 log, root, n_bytes = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 content, grown = log.read_bytes(), []
-for look in range(6):
-    log.write_bytes(content[: len(content) - (5 - look) * n_bytes])
+for look in range(4):
+    log.write_bytes(content[: len(content) - (3 - look) * n_bytes])
     (run,) = expand([log])
     rows = []
     for place in ("on", f"whole {look}"):
@@ -79,15 +92,10 @@ print(*(round(1000 * statistics.median(stage)) for stage in zip(*grown[1:])), ke
 
 
 def logs(root: Path, n_points: int) -> Iterator[Path]:
-    """A log of each kind, with ten metrics a step."""
-    n_rows = n_points // COLUMNS
-    for name in ("metrics.csv", "metrics.jsonl"):
-        tables.write(root / name, n_rows, sparse=False)
+    """A log of each kind with so many points."""
+    for name, write in WRITERS.items():
+        write(root / name, n_points)
         yield root / name
-    event_files.write(root / "events.out.tfevents.1700000000", n_points, "simple_value")
-    yield root / "events.out.tfevents.1700000000"
-    console.write(root / "megatron.out", n_rows)
-    yield root / "megatron.out"
 
 
 def row(log: Path, n_points: int) -> list[object]:
@@ -99,7 +107,7 @@ def row(log: Path, n_points: int) -> list[object]:
     *spent_ms, kept = map(int, ran.stdout.split())
     on, hashed, judged, told, drawn, look, whole, whole_look = (ms / 1000 for ms in spent_ms)
     seconds = [f"{s:.2f} s" for s in (whole, on, hashed, judged, told, drawn, look, whole_look)]
-    return [f"{log.suffix[1:].partition('.')[0]}", f"{size / 1e6:.0f}", *seconds, f"{kept / 1e6:.0f}"]
+    return [NAMES[log.name], f"{size / 1e6:.0f}", *seconds, f"{kept / 1e6:.0f}"]
 
 
 def main() -> None:

@@ -17,9 +17,21 @@ from tests.readers.gold import EXAMPLES, examples
 from tests.readers.test_tables_in_blocks import attempts
 
 from chronicle.readers import read_all, read_file, read_on, text
+from chronicle.readers.console import chunks, log
 from chronicle.readers.events import batches
 
-KINDS = ("csv", "jsonl", "event_files")
+CONSOLES = (
+    "megatron",
+    "nanotron",
+    "torchtitan",
+    "nanogpt",
+    "mlx",
+    "llm.c",
+    "modded-nanogpt",
+    "fairseq",
+    "key-value",
+)
+KINDS = ("csv", "jsonl", "event_files", *CONSOLES)
 LOGS = [EXAMPLES / example for example in examples() if example.parts[0] in KINDS]
 ENOUGH = 9 * text.HEAD_BYTES  # bytes of a log that is left several times
 
@@ -29,6 +41,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all that is worth while with a large log, as much with a small one."""
     monkeypatch.setattr(read_on, "WORTH_BYTES", text.HEAD_BYTES)
     monkeypatch.setattr(batches, "BATCH_BYTES", 4096)
+    for module in (chunks, log):
+        monkeypatch.setattr(module, "CHUNK_BYTES", 4000)
 
 
 @pytest.fixture
@@ -70,7 +84,7 @@ def grows(file: Path, store: Path, content: bytes, sizes: list[int]) -> None:
 @pytest.mark.parametrize("example", LOGS, ids=lambda file: f"{file.parent.name}/{file.name[:24]}")
 def test_what_is_read_on_is_what_is_read_at_once(example: Path, tmp_path: Path, begun: list[int]) -> None:
     content = long(example.read_bytes())
-    for seed in few(range(8), 2):
+    for seed in few(range(8), 1):
         store = tmp_path / f"kept {seed}"
         grows(tmp_path / example.name, store, content, cuts(content, seed, 8))
     utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 from chronicle.build.engines import write_bytes, write_tree
 from chronicle.build.made import Made, Stamps, make_site, recalled, stamps
-from chronicle.build.produce import Outcome, Product, produce, read_run
+from chronicle.build.produce import READ_ON, Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.site import claim
 from chronicle.build.sources import only_machines, remedy, runs_told_of
-from chronicle.build.store import ENTRY, READ_ON, code_sha256, newest
+from chronicle.build.store import ENTRY, code_sha256, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Attempt, Entry

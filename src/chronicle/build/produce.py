@@ -14,18 +14,7 @@ import orjson
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
-from chronicle.build.store import (
-    ENTRY,
-    MEMORY,
-    READ_ON,
-    ROW,
-    Rows,
-    code_sha256,
-    damaged,
-    fingerprint,
-    keep,
-    kept,
-)
+from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, code_sha256, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError, contained
@@ -42,6 +31,7 @@ from chronicle.workspace.locks import remove
 if TYPE_CHECKING:
     import pandas as pd
 
+READ_ON = "read-on"  # beside the entries: where logs that grow were left
 _DATA, _VIEW = "series.csv.gz", "view.js"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 

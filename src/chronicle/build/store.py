@@ -24,7 +24,6 @@ from chronicle.workspace.notes import BESIDE, NOTES
 ENTRY = "entry.json"
 ROW = "row.json"  # what other pages than its own show of a run, and the names that are not published
 KEPT = "kept.json"  # the key of an entry, and the hashes of its files
-READ_ON = "read-on"  # beside the entries: where logs that grow were left
 MEMORY = "inputs.json"  # the hash of each input, with what it looked like then
 Rows = dict[str, list[Any]]  # of each file its size, time (ns) and SHA-256
 _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)

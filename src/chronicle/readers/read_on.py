@@ -70,7 +70,7 @@ class Source:
         self.arrays = Arrays()
         self._hash, self._n_read, store = hashlib.sha256(), 0, _STORE.get()
         self._kept: Path | None = None
-        if store and time.time() - os.fstat(file.fileno()).st_mtime < LIVE_S:
+        if form and store and time.time() - os.fstat(file.fileno()).st_mtime < LIVE_S:
             folder, version = store
             named = f"{form}\0{version}\0{path.absolute()}".encode("utf-8", "surrogateescape")
             self._kept = folder / hashlib.sha256(named).hexdigest()
@@ -131,6 +131,10 @@ class Source:
         self._hash.update(view[whole:])
         self._n_read += len(view)
 
+    def is_last(self, mark: Mark, size: int) -> bool:
+        """Whether fewer than ``size`` bytes are left to be read behind a mark that was just passed."""
+        return mark.offset > 0 and os.fstat(self.file.fileno()).st_size - self.file.tell() < size
+
     def keep(self, mark: Mark, told: Callable[[Arrays], Any]) -> None:
         """Keeps what is known at a mark, where that spares much.
 
@@ -142,14 +146,11 @@ class Source:
         state = told(arrays)
         rows = [[array.dtype.str, len(array)] for array in arrays]
         text = json.dumps([mark.offset, mark.sha256.hexdigest(), state, rows]).encode()
-        parts = [text + b" " * (-(_HEAD + len(text)) % _ALIGNED), *map(np.ascontiguousarray, arrays)]
-        if state is not None and sum(map(_n_bytes, parts)) <= MOST_BYTES:
+        padded = text + b" " * (-(_HEAD + len(text)) % _ALIGNED)
+        parts: list[Any] = [padded, *map(np.ascontiguousarray, arrays)]
+        if state is not None and sum(memoryview(part).nbytes for part in parts) <= MOST_BYTES:
             with suppress(OSError):  # the next look takes longer, that is all
                 _write(self._kept, parts)
-
-
-def _n_bytes(part: Any) -> int:
-    return memoryview(part).nbytes
 
 
 def _write(kept: Path, parts: list[Any]) -> None:
@@ -165,14 +166,11 @@ def _write(kept: Path, parts: list[Any]) -> None:
             out.write(part)
     new.replace(kept)
     room = MOST_BYTES
-    for info, old in sorted(((file.stat(), file) for file in kept.parent.iterdir()), key=_newest_first):
+    files = ((file.stat(), file) for file in kept.parent.iterdir())
+    for info, old in sorted(files, key=lambda found: -found[0].st_mtime_ns):
         room -= info.st_size
         if room < 0:
             old.unlink(missing_ok=True)
-
-
-def _newest_first(found: tuple[os.stat_result, Path]) -> int:
-    return -found[0].st_mtime_ns
 
 
 @contextmanager
