@@ -16,6 +16,7 @@ ASKED, GROUP, STEPS = 32, 8, 1500
 RATE, BONUS, POLITE = 8.0, 0.12, 0.6
 SEED = 7
 CLOCK_START, STEP_S = 1_790_000_000.0, 2.0
+TAGS = ("reinforcement learning", "simulated clock")
 TITLES = {
     "entropy-collapse": "A policy that stops looking",
     "entropy-kept": "The same policy, kept curious",
@@ -24,6 +25,7 @@ CAUSES = {
     "entropy-collapse": "no term that keeps the entropy: the policy settles on the answer worth 0.6",
     "entropy-kept": "none: as entropy-collapse, with a bonus of 0.12 times the entropy",
 }
+KNOWN = {"entropy-collapse": "Nothing keeps the policy curious"}
 DESCRIPTIONS = {
     "entropy-collapse": (
         "Reinforcement learning in small. Right answers are worth 1, a polite one 0.6 whatever the question. "

@@ -1,4 +1,5 @@
-"""Schematics of the patterns as SVG on CSS variables: `python -m lab.schematic` draws gallery/sketches/ anew.
+"""Schematics of the patterns as SVG on CSS variables: `python -m lab.schematic` draws gallery/sketches/ anew,
+and writes the variables, the tokens of all figures, into templates/assets/tokens.css.
 
 One drawing serves both themes and print. Of a wide one and one for phones the style sheet shows one by
 width; a small one is for look-alike cards. Class names (``ch-sch``, ``s-live``, ...) are those of the style
@@ -13,6 +14,7 @@ from html import escape
 from pathlib import Path
 
 from chronicle.classify.patterns import BY_ID
+from chronicle.figures.style import DARK, LIGHT, Tokens
 from lab.sketches import SHAPES, Curve, Point, Sketch
 
 STYLES = {
@@ -52,6 +54,18 @@ def drawings() -> Iterator[tuple[str, str]]:
     for pattern_id in SHAPES:
         for canvas in (WIDE, NARROW, SMALL):
             yield f"{pattern_id}-{canvas.kind}.svg", _svg(pattern_id, canvas)
+
+
+def css() -> str:
+    """The tokens as custom properties ``--c-…`` for both schemes; a dark reader prints the light ones."""
+
+    def block(selector: str, tokens: Tokens) -> str:
+        lines = (f"  --c-{name.replace('_', '-')}: {colour};" for name, colour in tokens.items())
+        return "\n".join([f"{selector} {{", *lines, "}"])
+
+    default, slate = (f'[data-md-color-scheme="{name}"]' for name in ("default", "slate"))
+    printed = block("[data-md-color-scheme]", LIGHT)
+    return "\n".join([block(default, LIGHT), block(slate, DARK), f"@media print {{\n{printed}\n}}\n"])
 
 
 def _svg(pattern_id: str, canvas: Canvas) -> str:
@@ -149,3 +163,4 @@ if __name__ == "__main__":
     folder.mkdir(exist_ok=True)
     for name, text in drawings():
         (folder / name).write_text(text, "utf-8")
+    (folder.parent.parent / "templates" / "assets" / "tokens.css").write_text(css(), "utf-8")

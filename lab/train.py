@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import policy
+from lab import policy, rewards, routing
 from lab.logs import FORMATS, Log
 from lab.recipe import Recipe
 from lab.recipes import BY_NAME
@@ -19,7 +19,8 @@ from lab.recipes import BY_NAME
 RUNS = Path(__file__).parents[1] / "runs"
 KEPT = ("label.toml", "notes.md")  # what people wrote about a run
 GROKKING = "grokking"
-NAMES = (*BY_NAME, GROKKING, *policy.TITLES)
+BY_HAND = {name: module for module in (policy, rewards, routing) for name in module.TITLES}
+NAMES = (*BY_NAME, GROKKING, *BY_HAND)
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Made:
     seconds: float
     injected_at: tuple[int, ...] = ()
     tokens_per_step: int = 0
+    known: str = ""  # how the gallery calls the cause
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -53,8 +55,8 @@ def make(name: str, out: Path) -> float:
     """Trains one recipe into ``out``/lab-NAME/, replacing an earlier log; returns the seconds it took."""
     folder = out / f"lab-{name}"
     _clear(folder)
-    if name in policy.TITLES:
-        made = _policy(name, folder)
+    if name in BY_HAND:
+        made = _by_hand(name, folder)
     else:
         import torch
 
@@ -93,16 +95,17 @@ def _train(recipe: Recipe, folder: Path) -> Made:
         seconds=time.perf_counter() - started,
         injected_at=tuple(sorted(f.at for f in recipe.faults)),
         tokens_per_step=0 if recipe.batch_ramp else recipe.batch * CONTEXT,
+        known=recipe.known,
     )
 
 
-def _policy(name: str, folder: Path) -> Made:
-    started = time.perf_counter()
-    parameters = policy.train(name, FORMATS["csv"](folder, ""))
-    title, cause, description = (text[name] for text in (policy.TITLES, policy.CAUSES, policy.DESCRIPTIONS))
+def _by_hand(name: str, folder: Path) -> Made:
+    of, started = BY_HAND[name], time.perf_counter()
+    parameters = of.train(name, FORMATS["csv"](folder, ""))
+    title, cause, description = (text[name] for text in (of.TITLES, of.CAUSES, of.DESCRIPTIONS))
     seconds = time.perf_counter() - started
-    tags = ("reinforcement learning", "simulated clock")
-    return Made(name, title, cause, description, tags, policy.SEED, parameters, 1, seconds)
+    known = of.KNOWN.get(name, "")
+    return Made(name, title, cause, description, of.TAGS, of.SEED, parameters, 1, seconds, known=known)
 
 
 def _grok(folder: Path) -> Made:
@@ -130,6 +133,7 @@ def run_toml(made: Made) -> str:
         "",
         "[facts]",
         f'"injected cause" = {_quoted(made.cause)}',
+        *([f'"known cause" = {_quoted(made.known)}'] if made.known else []),
         *([f'"injected at step" = {_list(map(str, made.injected_at))}'] if made.injected_at else []),
         f"seed = {made.seed}",
         f"parameters = {made.parameters}",

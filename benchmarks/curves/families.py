@@ -425,7 +425,7 @@ def told(kind: str, seed: int, log: Log, every: int) -> Told:
     n = len(next(iter(log.columns.values())))
     steps = (np.arange(n) + 1) * (every if n > 120 else 1) if log.steps is None else log.steps
     times = START_TIME + log.seconds if log.seconds is not None else np.full(n, np.nan)
-    ok = {name: np.isfinite(values) for name, values in log.columns.items()}
+    ok = {name: ~np.isnan(values) for name, values in log.columns.items()}
     series = assign({
         name: Series(name, Role.OTHER, steps[ok[name]], values[ok[name]], times[ok[name]])
         for name, values in log.columns.items()

@@ -10,7 +10,7 @@ import threading
 import click
 
 from chronicle.cli import cli
-from chronicle.errors import ChronicleError, ConfigError, MissingExtra, NothingToRead, UsageError, told
+from chronicle.errors import ChronicleError, ConfigError, MissingExtra, NothingToRead, UsageError, os_message
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def _run() -> None:
     except (ChronicleError, OSError) as err:
         from chronicle.cli.terminal import complain
 
-        complain(told(err) if isinstance(err, OSError) else str(err))
+        complain(os_message(err) if isinstance(err, OSError) else str(err))
         sys.exit(exit_code_of(err))
 
 

@@ -117,7 +117,7 @@ _REMEDIES = {
 }
 
 
-def told(err: OSError) -> str:
+def os_message(err: OSError) -> str:
     """What the system refused, in a line: where, what, and what to do."""
     remedy = next((words for numbers, words in _REMEDIES.items() if err.errno in numbers), "check the disk")
     where = err.filename2 or err.filename

@@ -43,6 +43,8 @@ class Role(StrEnum):
     ATTENTION_LOGIT = "attention-logit"
     OUTPUT_LOGIT = "output-logit"
     POLICY_ENTROPY = "policy-entropy"  # of an agent; trainers log it with either sign
+    ANSWER_LENGTH = "answer-length"
+    EXPERT_LOAD = "expert-load"  # of one expert, or the largest as a multiple of the mean
     TOKENS = "tokens"
     SAMPLES = "samples"
     BATCH_SIZE = "batch-size"

@@ -47,6 +47,10 @@
     return rows.join("\n") + "\n";
   }
 
+  /* The theme opens every fold for print; on paper stand those that the reader opened. */
+  for (const fold of document.querySelectorAll(".ch-fold > summary"))
+    fold.addEventListener("click", () => fold.parentElement.classList.toggle("ch-read"));
+
   for (const item of document.querySelectorAll(".ch-log > li[id]")) {
     const place = document.createElement("p"), said = Object.assign(document.createElement("span"), { className: "ch-no" });
     said.setAttribute("role", "status");

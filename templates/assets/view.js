@@ -69,7 +69,7 @@
       attempts.push(...one.attempts.map(name => `${one.title}, ${name}`));
       one.panels.forEach((panel, i) => {
         const key = i ? panel.name : "";
-        if (!panels.has(key)) panels.set(key, { ...panel, lines: [] });
+        if (!panels.has(key)) panels.set(key, { ...panel, name: i ? panel.name : panel.lines[0].name, lines: [] });
         panels.get(key).lines.push(...panel.lines.slice(0, i ? undefined : 1).map(line => ({
           ...line, name: one.title, token, dash, parts: line.parts.map(part => ({ ...part, attempt: part.attempt + before })),
         })));
@@ -353,6 +353,7 @@
     if (run && keys[e.key]) { e.preventDefault(); keys[e.key](); }
   });
   addEventListener("resize", () => run && redraw());
+  addEventListener("hashchange", () => location.reload()); // somebody followed a link to another view
 
   // --- start
   readHash();

@@ -108,10 +108,23 @@ def test_a_run_opens_on_its_whole_figure_and_prints_on_six_sheets(chromium: Brow
             page = opened.go(f"runs/{run}/index.html")
             box = page.locator(".ch-fig img:visible").first.bounding_box()
             assert box is not None and box["y"] + box["height"] <= 800, run
-            page.emulate_media(media="print")
+            page.evaluate(
+                "document.querySelectorAll('details').forEach(d => d.open = true)"
+            )  # as the theme does
             sheets = len(re.findall(rb"/Type\s*/Page[^s]", page.pdf(format="A4")))
             assert 0 < sheets <= 6, run
-            page.emulate_media(media="screen")
+
+
+def test_figures_below_the_fold_are_there_when_the_page_has_loaded(
+    chromium: Browser, workspace: Path
+) -> None:
+    """Paper is printed without a screen as well, where nobody scrolls: only the dark figures may wait."""
+    for opened in opened_page(chromium, workspace, {"viewport": {"width": 800, "height": 300}}):
+        page = opened.go("runs/lab-garbage-spike/index.html")
+        drawn = page.locator(".ch-light img").evaluate_all(
+            "e => e.map(i => i.complete && i.naturalWidth > 0)"
+        )
+        assert len(drawn) >= 2 and all(drawn)
 
 
 @pytest.mark.slow

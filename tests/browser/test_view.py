@@ -13,7 +13,6 @@ from tests.browser.conftest import Opened, opened_page
 from tests.figures.runs import attempt, diagnosis, falling, finding, series
 
 from chronicle.figures.interactive import view_script
-from chronicle.figures.style import css
 from chronicle.model import Event, EventKind, Fact, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.folders import shipped
@@ -31,7 +30,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page with the data of one run: a million steps, one of them a spike, and a rollback."""
     root = tmp_path_factory.mktemp("view")
     shutil.copytree(shipped("templates") / "assets", root / "assets")
-    (root / "assets" / "tokens.css").write_text(css(), "utf-8")
     values = falling(STEPS)
     values[SPIKE] = 9.0
     first = attempt("first", series("loss", np.arange(STEPS), values), series(ATTACK, [0, STEPS], [1, 2]))
@@ -129,8 +127,17 @@ def test_runs_are_laid_over_each_other(opened: Opened) -> None:
         ["Tokens", "–", "1\u202f024 tokens"],
         ["Format", "–", "csv"],
     ]
+    assert page.locator("#metrics label").first.text_content() == " loss"  # what all of them are judged by
     assert page.evaluate("location.hash").startswith("#run=run-1&run=run-2")
     assert page.get_attribute("#back", "href") == "../browse.html"
+    assert opened.wrong == []
+
+
+def test_a_link_followed_on_the_page_itself_is_another_view(opened: Opened) -> None:
+    page = shown(opened)
+    page.evaluate("location.hash = 'run=run-2'")
+    page.wait_for_selector("#title:text-is('Other')")
+    assert page.get_attribute("#back", "href") == "../runs/run-2/index.html"
     assert opened.wrong == []
 
 

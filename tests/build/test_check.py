@@ -65,8 +65,8 @@ def test_what_is_damaged_is_told_and_made_again(chronicle, built):
 @pytest.mark.slow
 def test_a_log_that_changed_unseen_is_told_and_read_again(chronicle, built):
     memory = built / "build" / "entries" / "a" / "inputs.json"
-    rows = {name: [*row[:-1], "0" * 64] for name, row in json.loads(memory.read_text()).items()}
-    memory.write_text(json.dumps(rows))
+    code, rows = json.loads(memory.read_text())
+    memory.write_text(json.dumps([code, {name: [*row[:-1], "0" * 64] for name, row in rows.items()}]))
     os.utime(memory, ns=(time.time_ns() + 3600 * 10**9,) * 2)
     ran = chronicle("check")
     log = built / "runs" / "a" / "a.csv"

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from chronicle.build.store import changed_unseen, fingerprint, newest
+from chronicle.build.store import changed_unseen, fingerprint, looks_known, newest
 from chronicle.workspace.folders import RunFolder, run_in
 
 
@@ -75,7 +75,7 @@ def test_a_file_as_young_as_its_hash_is_read_again(run, tmp_path):
     log = run.folder / "log.csv"
     before = fingerprint(run, "", tmp_path / "m")
     looks = json.loads((tmp_path / "m" / "inputs.json").read_text())
-    looks[str(log)][-1] = "0" * 64  # what stood there when it was hashed, in the same tick
+    looks[1][str(log)][-1] = "0" * 64  # what stood there when it was hashed, in the same tick
     (tmp_path / "m" / "inputs.json").write_text(json.dumps(looks))
     os.utime(tmp_path / "m" / "inputs.json", ns=(log.stat().st_ctime_ns + 1,) * 2)
     assert fingerprint(run, "", tmp_path / "m") == before
@@ -113,7 +113,27 @@ def test_a_log_that_changes_unseen_is_found_by_reading_it(run, tmp_path):
     assert changed_unseen(tmp_path / "m") == []
     memory = tmp_path / "m" / "inputs.json"
     looks = json.loads(memory.read_text())
-    looks[str(run.folder / "log.csv")][-1] = "0" * 64  # what it held before the disk lost a bit of it
+    looks[1][str(run.folder / "log.csv")][-1] = "0" * 64  # what it held before the disk lost a bit of it
     memory.write_text(json.dumps(looks))
     remembered_later(tmp_path / "m")
     assert changed_unseen(tmp_path / "m") == [run.folder / "log.csv"]
+
+
+def test_a_folder_that_looks_as_it_did_is_known_until_anything_in_it_changes(run, tmp_path):
+    assert not looks_known(run, tmp_path / "m")
+    fingerprint(run, "", tmp_path / "m")
+    assert not looks_known(run, tmp_path / "m")  # as young as its hash: it may have changed since
+    remembered_later(tmp_path / "m")
+    assert looks_known(run, tmp_path / "m")
+    (run.folder / "runs.db").write_bytes(b"SQLite format 3\0")
+    assert not looks_known(run, tmp_path / "m")
+
+
+def test_another_chronicle_may_find_other_runs_in_a_folder(run, tmp_path, monkeypatch):
+    before = fingerprint(run, "", tmp_path / "m")
+    remembered_later(tmp_path / "m")
+    monkeypatch.setattr("chronicle.build.store.code_sha256", lambda: "another")
+    assert not looks_known(run, tmp_path / "m")
+    assert fingerprint(run, "", tmp_path / "m") == before
+    remembered_later(tmp_path / "m")
+    assert looks_known(run, tmp_path / "m")

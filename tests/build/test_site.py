@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chronicle.build import site as module
+from chronicle.build.engines import stamps
 from chronicle.build.site import MARKER, claim, clear, lacking, put_in_place
 from chronicle.errors import SiteError, UsageError
 
@@ -22,11 +23,6 @@ def a_site(folder: Path, text: str, *more: str) -> Path:
 
 def tree(folder: Path) -> dict[str, str]:
     return {p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()}
-
-
-@pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    return a_site(tmp_path / "docs", "", "index.md", "runs/a/index.md", "about.md")
 
 
 def test_claim(tmp_path: Path) -> None:
@@ -56,7 +52,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("way", REFUSALS)
 def test_a_site_takes_the_place_of_the_one_before(
-    way: str, tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(one: Path, other: Path) -> None:
         raise OSError(REFUSALS[way], "refused")
@@ -65,27 +61,40 @@ def test_a_site_takes_the_place_of_the_one_before(
         monkeypatch.setattr(module, "_exchanged", refused)
     out = a_site(tmp_path / "site", "old", MARKER, "gone.html", ".git/config")
     made = a_site(tmp_path / "build" / "next", "new")
-    put_in_place(made, out, docs)
+    put_in_place(made, out, [])
     new = {"index.html": "new", "runs/a/index.html": "new", ".git/config": "old"}
     assert {name: text for name, text in tree(out).items() if name != MARKER} == new
     assert (out / MARKER).exists()
-    assert list((tmp_path / "build").iterdir()) == []
+    before = {"index.html": "old", "runs/a/index.html": "old", "gone.html": "old", MARKER: "old"}
+    assert tree(tmp_path / "build") == {
+        f"next/{path}": text for path, text in before.items() if way != "file by file"
+    }
 
 
-def test_the_first_site_is_put_where_none_was(tmp_path: Path, docs: Path) -> None:
+def test_what_a_person_took_away_does_not_come_back(tmp_path: Path) -> None:
+    out, made = a_site(tmp_path / "site", "old", MARKER, ".nojekyll"), a_site(tmp_path / "next", "new")
+    put_in_place(made, out, [])
+    (out / ".nojekyll").unlink()
+    clear(made, out)
+    put_in_place(made, out, [])
+    assert not (out / ".nojekyll").exists() and not (made / ".nojekyll").exists()
+
+
+def test_the_first_site_is_put_where_none_was(tmp_path: Path) -> None:
     for out in (tmp_path / "deep" / "site", tmp_path / "empty"):
-        put_in_place(a_site(tmp_path / "next", "new"), out, docs)
+        put_in_place(a_site(tmp_path / "next", "new"), out, [])
         assert tree(out) == {"index.html": "new", "runs/a/index.html": "new", MARKER: ""}
         (tmp_path / "empty").mkdir(exist_ok=True)
 
 
-def test_a_site_without_all_its_pages_is_not_published(tmp_path: Path, docs: Path) -> None:
+def test_a_site_without_all_its_pages_is_not_published(tmp_path: Path) -> None:
+    docs = a_site(tmp_path / "docs", "", "index.md", "runs/a/index.md", "about.md")
     out = a_site(tmp_path / "site", "old", MARKER)
     made = a_site(tmp_path / "next", "new")
     (made / "runs" / "a" / "index.html").write_text("")
-    assert lacking(made, docs) == ["runs/a/index.html"]
+    missing = lacking(stamps(made), stamps(docs))
     with pytest.raises(SiteError) as err:
-        put_in_place(made, out, docs)
+        put_in_place(made, out, missing)
     assert str(err.value) == (
         "the site engine made no runs/a/index.html; the site of the last build is left as it is"
     )
@@ -106,7 +115,8 @@ def test_what_a_killed_build_left_is_cleared_and_nothing_is_lost(killed: str, tm
         a_site(made, "new", MARKER)
         a_site(tmp_path / "next.old", "yesterday", MARKER, ".git/config")
     clear(made, out)
-    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert {path.name for path in tmp_path.iterdir()} == {"site", "next"}
+    assert not [name for name in tree(made) if name.startswith(".git")]
     assert (
         tree(out)[".git/config"] == tree(out)["index.html"] == tree(out)["runs/a/index.html"] == "yesterday"
     )

@@ -115,12 +115,29 @@ def test_what_has_converged_may_end_without_a_learning_rate() -> None:
     assert "plateau" in classify({"loss": stopped, "lr": rate}).patterns
 
 
-def test_a_player_whose_loss_rises_while_the_opponent_learns_worries_at_most() -> None:
+@pytest.mark.parametrize(
+    ("opponent", "verdict"),
+    [
+        (0.0, "good"),  # it stays, or falls as it should
+        (-0.7, "good"),
+        (-6.0, "bad"),  # it has won
+        (1.0, "bad"),  # both rise
+    ],
+)
+def test_a_player_may_lose_ground_to_an_opponent_who_has_not_won(opponent: float, verdict: str) -> None:
     t, r = np.arange(300) / 300, np.random.default_rng(5)
-    generator = (15 * np.exp(-20 * t) + 0.7 + 4 * np.maximum(t - 0.8, 0) ** 0.5) * np.exp(
-        0.03 * r.standard_normal(300)
-    )
-    discriminator = (14 * np.exp(-20 * t) + 1.1) * np.exp(0.03 * r.standard_normal(300))
+    late, noise = np.maximum(t - 0.8, 0) / 0.2, np.exp(0.03 * r.standard_normal((2, 300)))
+    generator = (15 * np.exp(-20 * t) + 0.7 + 1.8 * late**0.5) * noise[0]
+    discriminator = (14 * np.exp(-20 * t) + 1.1) * np.exp(opponent * late**0.5) * noise[1]
     assert classify({"loss": generator}).verdict == "bad"
     both = classify({"Generator loss": generator, "Discriminator loss": discriminator})
-    assert both.verdict == "worrying" and "divergence-no-spike" in both.patterns
+    assert both.verdict == verdict
+    assert ("divergence-no-spike" in both.patterns) == (verdict == "bad")
+
+
+def test_nothing_is_said_of_the_course_of_one_player() -> None:
+    t, r = np.arange(400) / 400, np.random.default_rng(6)
+    still = 2.0 / (1 + 8 * np.maximum(t - 0.4, 0)) * np.exp(0.02 * r.standard_normal(400))
+    assert "plateau" in classify({"loss": still}).patterns
+    players = classify({"G_loss": still, "D_loss": 0.7 * np.exp(0.1 * r.standard_normal(400))})
+    assert players.verdict == "good" and "plateau" not in players.patterns

@@ -20,7 +20,7 @@ from chronicle.classify.rules import RULES
 from chronicle.classify.rules.whole_run import HEALTHY
 from chronicle.classify.thresholds import table
 from chronicle.classify.view import look
-from chronicle.model import Attempt, Role, Series, Verdict
+from chronicle.model import Attempt, Fault, Place, Role, Series, Verdict
 from chronicle.timeline import stitch
 
 DOCS = Path(__file__).parents[2] / "docs" / "classifier.md"
@@ -112,6 +112,39 @@ def test_a_rise_at_a_learning_rate_of_nothing_is_the_data(ends: float) -> None:
     )
 
 
+CALM = "nothing stood out, and nothing worrying was found on the live course."
+FAULT = "Worrying: a fault ended the run ({}); nothing worrying was found before it."
+
+
+@pytest.mark.parametrize(
+    ("ended", "kind", "verdict", "because"),
+    [
+        (None, "", "good", f"Good: {CALM}"),
+        ("finished", "nccl", "good", f"Good: {CALM}"),
+        ("crashed", "", "worrying", FAULT.format("crashed")),
+        (None, "out-of-memory", "worrying", FAULT.format("out of memory")),
+        ("killed", "", "good", f"Good until it was stopped (killed): {CALM}"),
+        (None, "time-limit", "good", f"Good until it was stopped (time limit): {CALM}"),
+    ],
+)
+def test_a_good_curve_that_a_fault_ended_waits_for_somebody(
+    ended: str | None, kind: str, verdict: str, because: str
+) -> None:
+    loss = Curve(1).loss
+    last = (Fault(Place("a"), "told", kind=kind, at_step=len(loss) - 1),) if kind else ()
+    plain = _attempt("a", np.arange(len(loss)), loss)
+    told = classify(stitch([replace(plain, sources=("a",), faults=last, facts={"ended": ended})]))
+    assert (told.verdict, told.because) == (verdict, because)
+    assert told.patterns == (("near-perfect",) if verdict == "good" else ())
+
+
+def test_a_fault_that_a_later_attempt_made_good_ended_nothing() -> None:
+    loss = Curve(1).loss
+    first = replace(_attempt("a", np.arange(1000), loss[:1000]), facts={"ended": "crashed"})
+    second = _attempt("b", np.arange(900, len(loss)), loss[900:])
+    assert classify(stitch([first, second], order=["a", "b"])).verdict == "good"
+
+
 def test_what_could_not_be_judged_is_said() -> None:
     missing = {n.pattern: n.missing for n in classify({"loss": Curve(1).loss}).not_assessed}
     assert missing == {
@@ -125,6 +158,9 @@ def test_what_could_not_be_judged_is_said() -> None:
         "attention-logit-growth": ("attention-logit",),
         "output-logit-drift": ("output-logit",),
         "entropy-collapse": ("policy-entropy", "objective"),
+        "length-explosion": ("answer-length", "objective"),
+        "reward-hacking": ("objective", "validation-score"),
+        "router-collapse": ("expert-load",),
         "overfitting": ("validation-loss",),
         "throughput-drop": ("throughput",),
         "hang": ("step-time",),

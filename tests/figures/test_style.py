@@ -14,7 +14,6 @@ from chronicle.figures.style import (
     LIGHT,
     THUMBNAIL,
     TOKENS,
-    css,
     label,
     literal,
     on,
@@ -114,15 +113,6 @@ def test_verdicts_stay_apart_for_every_eye(theme, eye, measured):
 
 def test_both_themes_name_the_same_tokens():
     assert LIGHT.keys() == DARK.keys()
-
-
-def test_css_has_every_token_for_both_palettes_and_prints_light():
-    text = css()
-    light, rest = text.split('[data-md-color-scheme="slate"]')
-    dark, printed = rest.split("@media print")
-    assert "  --c-on-worrying: #18212D;\n" in light
-    assert "  --c-on-worrying: #11161D;\n" in dark
-    assert all(f"--c-{k.replace('_', '-')}: {v};" in printed for k, v in LIGHT.items())
 
 
 @pytest.mark.parametrize(

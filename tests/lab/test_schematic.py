@@ -11,6 +11,7 @@ from lab import schematic
 from lab.sketches import SHAPES
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
+from chronicle.figures.style import LIGHT
 from chronicle.workspace.folders import shipped
 
 IDS = [p.id for p in PATTERNS]
@@ -98,3 +99,13 @@ def test_what_is_shipped_is_what_is_drawn() -> None:
 
 def test_colours_come_from_variables_of_the_page_alone() -> None:
     assert not re.search(r"#[0-9a-fA-F]{3}|rgb\(|<style|<script|href", "".join(FILES.values()))
+
+
+def test_the_style_sheet_of_tokens_has_all_of_both_palettes_prints_light_and_is_the_shipped_one() -> None:
+    text = schematic.css()
+    light, rest = text.split('[data-md-color-scheme="slate"]')
+    dark, printed = rest.split("@media print")
+    assert "  --c-on-worrying: #18212D;\n" in light
+    assert "  --c-on-worrying: #11161D;\n" in dark
+    assert all(f"--c-{k.replace('_', '-')}: {v};" in printed for k, v in LIGHT.items())
+    assert (shipped("templates") / "assets" / "tokens.css").read_text("utf-8") == text

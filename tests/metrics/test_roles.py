@@ -64,6 +64,10 @@ NAMES = {
     Role.OUTPUT_LOGIT: "z_loss, log Z, logsumexp, logits_mean, logits/max, max_logit",
     Role.POLICY_ENTROPY: """entropy, policy/entropy, actor/entropy, policy/entropy_avg, objective/entropy,
         losses/entropy, Policy/Entropy, Entropy, train/entropy""",
+    Role.ANSWER_LENGTH: """completions/mean_length, completion_length, response_length, response_length/mean,
+        train/completion_length""",
+    Role.EXPERT_LOAD: """moe/expert_3/load, tokens_per_expert/expert_3, train/load imbalance,
+        moe_expert_utilization/layer_2_expert_7, e_max_violation:mean, MaxVio, moe/expert_utilization_max""",
     Role.UPDATE_NORM: "update_norm, optim/update_rms",
     Role.TOKENS: "consumed tokens, tokens_seen, train/tokens_seen, num_input_tokens_seen, num_tokens",
     Role.SAMPLES: "consumed samples, samples_count, samples_seen",
@@ -81,10 +85,12 @@ NAMES = {
     Role.OBJECTIVE: """reward, rewards, ep_rew_mean, rollout/ep_rew_mean, episode_reward_mean, EpRet,
         charts/episodic_return, env_runners/episode_return_mean, AverageEpRet, Train/mean_reward,
         objective/rlhf_reward, objective/scores, average reward score, total_reward, episode reward""",
-    Role.OTHER: """config/peak_lr, config/batch_size, reward_std, rollout/return_std, peak_flops,
+    Role.OTHER: """config/peak_lr, logit_scale, config/batch_size, reward_std, rollout/return_std, peak_flops,
         num_env_steps_sampled_per_second,
         rollout/tokens_per_second, num-zeros, params norm, validation/num_examples, number of skipped
         iterations, eval_runtime, eval_samples_per_second, eta_seconds, data_time, preemption_count,
+        completions/max_length, completions/clipped_ratio, prompt_length/mean, rollout/ep_len_mean,
+        moe/dead_expert_frac, gpu/utilization_max, experts_per_token,
         target_entropy, router/entropy, entropy_coef, eval/entropy, relative_entropy,
         score, total_duration, total_flos, mem-allocated-bytes, lossless, clip_ratio,
         <script>alert(1)</script>, train_1, val_1, valid, dev, test, holdout, total, err, error, kl,
@@ -282,6 +288,9 @@ score: objective, actor_loss: part-loss, critic_loss: part-loss
 score: objective, epsilon: other
 LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: other, SCORE: other
 loss: loss, eval/mean_reward: validation-score
+pg_loss: part-loss, v_loss: part-loss, eval_reward: objective
+v_loss: validation-loss, t_loss: loss, eval_reward: validation-score
+Cost: loss, valid/cross-entropy: validation-loss
 train_loss: loss, loss/reward: part-loss, reward_loss: part-loss
 learn: loss, test: validation-loss
 learn/RMSE: loss, test/RMSE: validation-loss

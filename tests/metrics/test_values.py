@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from chronicle.metrics.values import count, instant, level, natural, plural
+from chronicle.metrics.values import count, instant, level, natural, plural, with_unit
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,13 @@ def test_level(value, text):
 def test_count_and_plural():
     assert count(1234567) == "1\u202f234\u202f567"
     assert (plural(1, "attempt"), plural(3, "attempt")) == ("1 attempt", "3 attempts")
+
+
+def test_the_unit_of_one_is_singular():
+    given = [(1, "attempts"), (8, "attempts"), (1.0, "s"), (30.6, "s"), (1, "GB/s"), ("5.57, 1.81", None)]
+    assert [with_unit(*one) for one in given] == [
+        "1 attempt", "8 attempts", "1 s", "30.60 s", "1 GB/s", "5.57, 1.81",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ SAID = [
     ("rising-spike-rate", "rate_p", "twice as tall, p < {}"),
     ("loss-scale-collapse", "halvings", "≥ {}"),
     ("attention-logit-growth", "logit_high", "> {}"),
-    ("attention-logit-growth", "logit_growth", "factor of {}"),
+    ("attention-logit-growth", "logit_growth", "factor of {} or more"),
     ("output-logit-drift", "drift", "≥ {} nats"),
     ("resume-spike", "join_t", "≥ {} standard errors and"),
     ("resume-spike", "joint_t", "each of them over {} standard errors"),
@@ -119,10 +119,18 @@ SAID = [
     ("plateau", "learning.WAITED", "a wait of {} % of the log"),
     ("plateau", "learning.NONE", "≤ {} % of the fall"),
     ("plateau", "learning.LEAD", "of the fall, by {} nats"),
-    ("entropy-collapse", "exploration.GONE", "≤ {} % of its start"),
-    ("entropy-collapse", "exploration.EARLY", "first {} % of the log"),
-    ("entropy-collapse", "exploration.SHORT", "by ≥ {} % of the scale"),
-    ("entropy-collapse", "exploration.CLOSED", "< {} % of that distance"),
+    ("entropy-collapse", "rewards.GONE", "≤ {} % of its start"),
+    ("entropy-collapse", "rewards.EARLY", "first {} % of the log"),
+    ("entropy-collapse", "rewards.SHORT", "by ≥ {} % of the scale"),
+    ("entropy-collapse", "rewards.CLOSED", "< {} % of that distance"),
+    ("length-explosion", "rewards.GROWN", "≥ {} times"),
+    ("length-explosion", "rewards.CLOSED", "< {} % of the distance"),
+    ("reward-hacking", "whole_run.LOST", "≥ {} % of its rise"),
+    ("reward-hacking", "whole_run.RISES", "≥ {} errors"),
+    ("router-collapse", "routing.BUSIEST", "≥ {} times the mean"),
+    ("router-collapse", "routing.IDLE", "less than {} % of the mean load"),
+    ("router-collapse", "routing.IDLE_EXPERTS", "≥ {} % of the experts"),
+    ("router-collapse", "routing.GROWN", "≥ {} times its first"),
     ("failed-run", "whole_run.AT_ONCE", "< {} % of what follows"),
     ("plateau", "whole_run.AT_ONCE", "< {} % of what follows"),
     ("failed-run", "whole_run.ATTEMPTS", "≥ {} attempts"),
@@ -133,6 +141,53 @@ SAID = [
     ("reinitialised", "resume.LEARNED", "≥ {} in log loss"),
     ("reinitialised", "resume.SAME_PACE", "within a factor of {}"),
     ("quantised-loss", "numerics.GRID_LEAST", "of which there are {} or more"),
+    ("quantised-loss", "grid", "≥ {} % of the loss"),
+    ("noisy-healthy", "spike_rate", "≤ {} in 10\u202f000"),
+    ("spike-fast-recovery", "spike_rate", "> {} in 10\u202f000"),
+    ("batch-ramp", "batch_grows", "≥ {} times in all"),
+    ("attention-logit-growth", "logit_fast", "factor of {}, and ends"),
+    ("overfitting", "overfit_late", "≥ {} % of the run before its end"),
+    ("overfitting", "moved", '≥ {} %", needs: "training loss, validation loss"'),
+    ("divergence-no-spike", "whole_run.LOST", "≥ {} % of it, which worries"),
+    ("divergence-no-spike", "lost", "from {} % on is bad"),
+    ("divergence-no-spike", "whole_run.FAR", "{} errors up and down"),
+    ("divergence-no-spike", "turn_rise", "≥ {} % and 1.5 times"),
+    ("divergence-no-spike", "turn_usual", "% and {} times any rise"),
+    ("divergence-no-spike", "turn_clear", "if it rose by {} %"),
+    ("divergence-no-spike", "turn_t", "≥ {} standard errors"),
+    ("failed-run", "first_level", "≤ {} % of it left at the end"),
+    ("failed-run", "knowing", "samples differ by ≤ {} % there"),
+    ("resume-spike", "resume.LEAST", "median of {} samples"),
+    ("grokking", "sudden", "within {} % of the steps so far"),
+    ("divergence-no-spike", "turn_joint_t", "or ≥ {} for six blocks"),
+    ("divergence-no-spike", "dip", "never down by {} %"),
+    ("divergence-no-spike", "course.SURE", "forecast by {} standard deviations"),
+    ("spike-no-full-recovery", "back_noise", "than {} noise scales"),
+    ("failed-run", "learned", "of them by {} % and"),
+    ("failed-run", "turn_t", "and {} standard errors, or in NaN"),
+    ("failed-run", "learned", "no other loss falls by {} %"),
+    ("failed-run", "knowing", 'samples differ by ≤ {} %", needs'),
+    ("failed-run", "whole_run.RISES", "of the log {} errors above"),
+    ("plateau", "whole_run.RISES", "of the log {} errors above"),
+    ("grokking", "settling", "and {} % of the log after it"),
+    ("grokking", "sudden_gain", '≥ {} times", needs: training loss'),
+]
+
+# Page, file, words of that file, and the criterion whose numbers they are: limits that stand in one place.
+WRITTEN = [
+    ("divergence-no-spike", "rules/slow_changes", "8 << k for k", "blocks of 8, 16, 32"),
+    ("divergence-after-spike", "rules/loss_shapes", "2.0 * self.event.noise", "and 2 noise scales"),
+    ("spike-no-full-recovery", "rules/loss_shapes", "2.0 * self.event.noise", "or 2 noise scales"),
+    ("resume-spike", "resumed", "FIRST = (4, 8, 16, 32)", "First 4, 8, 16 or 32 samples"),
+    ("level-shift", "rules/slow_changes", "WINDOWS = (64, 128, 256, 512)", "to 512 samples on either side"),
+    ("entropy-collapse", "rules/rewards", "return 1.0, 2.0", "1 where all rewards lie within 1"),
+    ("length-explosion", "rules/rewards", "return 1.0, 2.0", "1 where all rewards lie within 1"),
+    ("hang", "rules/speed", '"pauses", "<= 1"', "at most 1 other pause half as long"),
+    ("frozen-metric", "rules/loss_shapes", "32 and 8 times the longest", "≥ 32 samples in a row"),
+    ("frozen-metric", "rules/loss_shapes", "8 times the longest before", "≥ 8 times the longest"),
+    ("frozen-metric", "rules/loss_shapes", "or all of 8 and more", "≥ 8 samples"),
+    ("loss-scale-collapse", "rules/numerics", '("< 1", ">= 1")', "< 1"),
+    ("attention-logit-growth", "rules/numerics", "last > high / 2", "and ends above 50"),
 ]
 
 
@@ -153,8 +208,9 @@ def pattern(words: str) -> str:
 def restated(text: str, threshold: str, words: str) -> str:
     """A page with the value that the classifier uses."""
     file, _, name = threshold.rpartition(".")
-    value = getattr(import_module(f"chronicle.classify.rules.{file}") if file else DEFAULTS, name)
-    shown = f"{100 * value:g}" if "{} %" in words else f"{value:g}"
+    within = "chronicle.classify" if file == "course" else "chronicle.classify.rules"
+    value = getattr(import_module(f"{within}.{file}") if file else DEFAULTS, name)
+    shown = f"{100 * value:.3g}" if "{} %" in words else f"{value:g}"
     old = criteria_of(text)
     return text.replace(old, re.sub(pattern(words), words.format(shown), old))
 

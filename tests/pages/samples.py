@@ -102,7 +102,7 @@ EVENTS = (
         EventKind.ROLLBACK,
         "Rollback",
         "The run went back from step 61\u202f400 to step 56\u202f000 and 5\u202f400 steps were discarded.",
-        "61\u202f400 → step 56\u202f000",
+        "from step 61\u202f400 to step 56\u202f000",
         "A",
         step=56_000,
     ),
@@ -152,7 +152,7 @@ def rollback() -> Entry:
         verdict=Verdict.BAD,
         badge="bad",
         headline="The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897.",
-        story=("The verdict is bad. It rests on finding 2, “Spike, not fully recovered”.",),
+        story=("The verdict is bad. It rests on finding 2 (“Spike, not fully recovered”).",),
         events=EVENTS,
         diagnosis=Diagnosis(
             verdict=Verdict.BAD,

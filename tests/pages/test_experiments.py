@@ -24,7 +24,13 @@ def rows(entry: Entry) -> list[tuple[str, tuple[str, ...], tuple[str, ...], tupl
 
 def test_a_decision_on_a_finding_and_a_rollback() -> None:
     assert rows(rollback()) == [
-        (LEFT.id, (DECISION.sentence,), (LEFT.sentence,), ("Rollback: 61\u202f400 → step 56\u202f000",), ""),
+        (
+            LEFT.id,
+            (DECISION.sentence,),
+            (LEFT.sentence,),
+            ("Rollback: from step 61\u202f400 to step 56\u202f000",),
+            "",
+        ),
         (ROLLBACK.id, (ROLLBACK.sentence,), (), ("End: ends at step 100\u202f000",), "7.50"),
     ]
     assert rows(healthy()) == []

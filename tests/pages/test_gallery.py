@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.pages.gallery_thresholds import GALLERY, SAID, criteria_of, path_of, pattern, restated
+from tests.pages.gallery_thresholds import GALLERY, SAID, WRITTEN, criteria_of, path_of, pattern, restated
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.pages.words import cited
 
 IDS = [p.id for p in PATTERNS]
+ROOT = GALLERY.parent
 KEYS = [
     "id",
     "title",
@@ -142,6 +143,26 @@ def test_pages_state_the_thresholds_that_the_rules_use(pattern_id: str, threshol
     text = path_of(pattern_id).read_text("utf-8")
     assert len(re.findall(pattern(words), criteria_of(text))) == 1, "must be said once"
     assert restated(text, threshold, words) == text, "run: python -m tests.pages.gallery_thresholds"
+
+
+@pytest.mark.parametrize(("pattern_id", "file", "code", "words"), WRITTEN)
+def test_limits_that_stand_in_a_rule_are_those_of_its_page(
+    pattern_id: str, file: str, code: str, words: str
+) -> None:
+    assert words in criteria_of(path_of(pattern_id).read_text("utf-8"))
+    assert code in (ROOT / "src" / "chronicle" / "classify" / f"{file}.py").read_text("utf-8")
+
+
+@pytest.mark.parametrize("pattern_id", IDS)
+def test_no_number_of_a_criterion_is_without_its_limit_in_the_code(pattern_id: str) -> None:
+    left = criteria_of(path_of(pattern_id).read_text("utf-8")).replace("10\u202f000 steps", "")
+    held = [pattern(words.replace("10\u202f000", "")) for of, _, words in SAID if of == pattern_id]
+    held += [re.escape(words) for of, *_, words in WRITTEN if of == pattern_id]
+    spans = sorted((m.start(), m.end()) for one in held for m in re.finditer(one, left))
+    inside = {place for start, end in spans for place in range(start, end)}
+    inside |= {place for m in re.finditer(r"needs: .*", left) for place in range(*m.span())}  # of the log
+    numbers = re.finditer(r"(?<![\w.])\d[\d.]*", left)
+    assert [left[m.start() - 30 : m.end() + 20] for m in numbers if m.start() not in inside] == []
 
 
 def test_pages_hold_no_markup_that_a_browser_would_run() -> None:

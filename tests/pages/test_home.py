@@ -12,6 +12,7 @@ from tests.pages.samples import EVENTS, LOST, gallery, healthy, rollback, site, 
 from chronicle.model import Entry, Event, EventKind, Verdict
 from chronicle.pages import SiteData
 from chronicle.pages.home import NEWS, ON_A_SHELF, home, in_training, needs_attention, shelves, week
+from chronicle.pages.lists import entries_js
 from chronicle.pages.words import renderer
 
 LAUNCH, _, LEFT, ROLLBACK, DECISION, END = EVENTS
@@ -64,6 +65,8 @@ def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
     ]
     rows = shown(site(runs)).split("ch-rows")[1].split("</ul>")[0]
     assert re.findall(r'class="ch-row" href="runs/([a-z-]+)/', rows) == ["new-bad", "old-bad", "worry"]
+    listed = re.findall(r'"runs/([a-z-]+)/index.html"', entries_js(site(runs)))
+    assert listed == ["new-bad", "old-bad", "worry", "fine"]  # as Browse has them
     assert "<p>Nothing: of every run that is bad or worrying" in shown(small(healthy()))
 
 
@@ -117,7 +120,7 @@ def test_the_reference_gallery_teaches_and_a_team_is_called_by_its_title() -> No
 
 def test_patterns_that_no_run_shows_fold_away() -> None:
     text = shown(site([rollback()], patterns=gallery(), title="Atlas"))
-    first, folded = text.split("<summary>29 patterns that no run here shows</summary>")
+    first, folded = text.split("<summary>32 patterns that no run here shows</summary>")
     assert "patterns/spike-no-full-recovery.html" in first and "patterns/hang.html" not in first
     assert "patterns/hang.html" in folded
     assert "<summary>" not in shown(small(healthy()))  # none at all: nothing is hidden

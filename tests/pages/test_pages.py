@@ -33,7 +33,7 @@ hide: [navigation, toc]
 <p class="ch-small"><a href="unreadable.html">1 log could not be read</a></p>
 </div>
 <a class="ch-poster" href="runs/demo-rollback/index.html" aria-label="A rollback with a lower learning rate: the page of the run"><figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-light" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-light" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" decoding="async"></picture>
 <picture class="ch-dark"><source media="(max-width: 600px)" srcset="runs/demo-rollback/whole-narrow.svg#only-dark" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-dark" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
 </figure>
@@ -152,7 +152,7 @@ hide: [navigation]
 <ol class="ch-log">
 <li><span class="ch-n" data-v="bad">2</span><div><p><a href="../runs/demo-rollback/index.html&#35;rise-a1-59000">A rollback with a lower learning rate</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p>
 <p class="ch-aside"><b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500.</p>
-<p class="ch-small">After it: Rollback: 61\u202f400 → step 56\u202f000</p>
+<p class="ch-small">After it: Rollback: from step 61\u202f400 to step 56\u202f000</p>
 </div></li>
 </ol>
 
@@ -205,7 +205,7 @@ See [that one](spike-fast-recovery.md) and [the guide](../guide/classifier.md).
 ## Specimens
 
 <ul class="ch-cards">
-<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.svg" width="320" height="160" alt="" loading="lazy"><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 2026-11-18 · 106\u202f080 points</span></a></li>
+<li><a class="ch-card" href="../runs/demo-rollback/index.html"><img class="ch-thumb" src="../runs/demo-rollback/thumb.svg" width="320" height="160" alt=""><span class="ch-verdict" data-v="bad">bad</span><strong>A rollback with a lower learning rate</strong><span class="ch-measure">2.26 → 4.17 nats/token at step 58\u202f897</span><span class="ch-meta">Atlas · 2026-11-18 · 106\u202f080 points</span></a></li>
 </ul>
 
 ## Sources

@@ -35,7 +35,7 @@ hide: [navigation]
 
 <section>
 <figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 600px)" srcset="whole-narrow.svg#only-light" width="344" height="260"><img src="whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="whole-narrow.svg#only-light" width="344" height="260"><img src="whole-wide.svg#only-light" width="900" height="300" alt="Loss over 100 thousand steps" decoding="async"></picture>
 <picture class="ch-dark"><source media="(max-width: 600px)" srcset="whole-narrow.svg#only-dark" width="344" height="260"><img src="whole-wide.svg#only-dark" width="900" height="300" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
 </figure>
@@ -43,15 +43,15 @@ hide: [navigation]
 <p class="ch-small"><a href="../../assets/view.html#run=demo-rollback">Interactive view</a>: zoom, other axes, values under the pointer.</p>
 <ol class="ch-key">
 <li><span class="ch-n" data-v="good">1</span><span><a href="#rise-a1-22000">Fast-recovering spike</a> 2.52 → 3.88 nats/token at step 22\u202f308</span></li>
+<li><span class="ch-n join">A</span><span><a href="#rollback-a2">Rollback</a> from step 61\u202f400 to step 56\u202f000</span></li>
 <li><span class="ch-n" data-v="bad">2</span><span><a href="#rise-a1-59000">Spike, not fully recovered</a> 2.26 → 4.17 nats/token at step 58\u202f897</span></li>
-<li><span class="ch-n join">A</span><span><a href="#rollback-a2">Rollback</a> 61\u202f400 → step 56\u202f000</span></li>
 </ol>
 </section>
 
 ## What happened { #story }
 
 <section>
-<p>The verdict is bad. It rests on finding 2, “Spike, not fully recovered”.</p>
+<p>The verdict is bad. It rests on finding 2 (“Spike, not fully recovered”).</p>
 <p><strong>What to do now</strong> (from <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a>):</p>
 <ol class="ch-steps">
 <li>Roll back to before it.</li>
@@ -77,7 +77,7 @@ hide: [navigation]
 <p class="ch-small">Shortly before: Fast-recovering spike, 94 steps earlier.</p>
 <p class="ch-aside" id="note-202611182241"><b>Decision</b>, ada, <time>2026-11-18 22:41+01:00</time><br>Back to 56 000.<br>Not 58 500.</p>
 <figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 600px)" srcset="finding-2-narrow.svg#only-light" width="344" height="260"><img src="finding-2-wide.svg#only-light" width="900" height="300" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 600px)" srcset="finding-2-narrow.svg#only-light" width="344" height="260"><img src="finding-2-wide.svg#only-light" width="900" height="300" alt="The spike at step 58\u202f897" decoding="async"></picture>
 <picture class="ch-dark"><source media="(max-width: 600px)" srcset="finding-2-narrow.svg#only-dark" width="344" height="260"><img src="finding-2-wide.svg#only-dark" width="900" height="300" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
 <figcaption>Same steps on every panel.</figcaption>
 </figure>
@@ -302,7 +302,7 @@ def test_the_same_in_other_runs_says_what_was_done_and_how_it_ended() -> None:
     assert "demo-rollback" not in told
     assert '<a href="../../runs/other/index.html&#35;rise-a1-59000">The other one</a> The loss jumped' in told
     assert "<b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500." in told
-    assert "After it: Rollback: 61\u202f400 → step 56\u202f000" in told
+    assert "After it: Rollback: from step 61\u202f400 to step 56\u202f000" in told
 
 
 @pytest.mark.slow

@@ -50,6 +50,7 @@ def test_synonyms_are_of_patterns_that_exist() -> None:
 def test_the_guide_has_an_index_of_its_own_by_section(tmp_path: Path) -> None:
     first = "# One\n\nIntro <b>x1</b>.\n\n## Same *words*\n\n```\n## code\n```\nText.\n"
     (tmp_path / "a.md").write_text(f"{first}\n## Same words\n\nMore [link](b.md).\n")
+    (tmp_path / "b.md").write_text(f"---\nsearch:\n  exclude: true\n---\n\n{first}")  # an appendix
     lines = guide_js(small(), tmp_path).splitlines()
     assert lines[1:4] == [
         '["guide/a.html","One","One Intro x1"],',

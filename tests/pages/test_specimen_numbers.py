@@ -71,6 +71,39 @@ def test_entropy_collapse() -> None:
     assert series("lab-entropy-kept", "policy/entropy").values.min() > 0.4
 
 
+def test_length_explosion() -> None:
+    run, metric = "lab-length-explosion", "completions/mean_length"
+    length, reward = series(run, metric).values, series(run, "reward").values
+    first, last = np.median(length[:100]), np.median(length[-100:])
+    kept = series("lab-length-kept", metric).values
+    assert all(20.5 < np.median(part) < 21.7 for part in np.array_split(kept, 10))
+    assert 0.44 <= reward[200:300].mean() <= 0.46 and reward[200:].std() < 0.03
+    assert_said("worrying/length-explosion", f"from {first:.0f} tokens to {last:.0f}", "stays near 21")
+
+
+def test_reward_hacking() -> None:
+    metrics = ("objective/reward", "eval/judge_score")
+    reward, score = (series("lab-reward-hacked", m).values for m in metrics)
+    ends = [float(v[-20:].mean()) for v in (reward, score)]
+    said = f"score rises with it, from {score[:20].mean():.2f} to {score[140:160].mean():.2f}"
+    assert_said(
+        "worrying/reward-hacking", said, f"ends at {ends[0]:.1f}, while the judge gives {ends[1]:.2f}"
+    )
+    held = [float(series("lab-reward-anchored", m).values[-20:].mean()) for m in metrics]
+    said = f"the reward ends at {held[0]:.2f}, and the judge's score stays at {held[1]:.2f}"
+    assert_said("worrying/reward-hacking", said)
+
+
+def test_router_collapse() -> None:
+    """After 50 steps two experts get everything; with an auxiliary loss the loss ends lower."""
+    loads = np.array([series("lab-router-collapse", f"moe/expert_{k}/load").values[50:] for k in range(8)])
+    assert (loads.mean(1) > 0.001).sum() == 2 and f"{8 * np.median(loads.max(0)):.0f}" == "6"
+    fair = np.array([series("lab-router-balanced", f"moe/expert_{k}/load").values[200:] for k in range(8)])
+    assert (8 * fair.mean(1)).min() > 0.5
+    ends = [float(series(f"lab-router-{n}", "loss").values[-100:].mean()) for n in ("collapse", "balanced")]
+    assert_said("worrying/router-collapse", f"ends at {ends[0]:.2f}", f"the loss ends at {ends[1]:.2f}")
+
+
 def test_grokking() -> None:
     assert_said(
         "unexpected/grokking",

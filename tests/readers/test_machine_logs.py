@@ -114,7 +114,7 @@ KeyboardInterrupt
     assert [(f.where, f.kind, f.what, f.at_step) for f in faults.listed()] == [
         ("log:5", "exception", "ValueError: bad batch", 4),
         ("log:6", "out-of-memory", "GPU out of memory", 4),
-        ("log:10", "exception", "KeyboardInterrupt", 4),
+        ("log:10", "cancelled", "stopped by hand (KeyboardInterrupt)", 4),
     ]
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 import os
 import random
-import re
 import tempfile
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -21,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.readers.tracker_writers import trackio_log
 
-from chronicle.errors import BadLog, LogError
+from chronicle.errors import BadLog
 from chronicle.model import Attempt
 from chronicle.readers import parquet, read
 from chronicle.readers.columns import Column
@@ -223,22 +221,6 @@ def test_any_footer_is_read_or_refused(data: st.DataObject) -> None:
         file.write(b"PAR1" + bytes(8) + footer + len(footer).to_bytes(4, "little") + b"PAR1")
         file.flush()
         assert parquet.identify(Head.of(Path(file.name))) in (True, False)
-
-
-def test_without_pyarrow_the_message_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = write(tmp_path / "a.parquet", {"step": [1], "loss": [0.5]})
-    real = builtins.__import__
-
-    def missing(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(LogError, match=re.escape("Remedy: pip install 'training-chronicle[parquet]'")):
-        read(file)
 
 
 def test_a_damaged_row_group_costs_its_own_rows(tmp_path: Path) -> None:

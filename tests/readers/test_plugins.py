@@ -45,9 +45,7 @@ class Broken(Mine):
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SimpleNamespace]]:
     """Entry points as if packages were installed."""
     points: list[SimpleNamespace] = []
-    monkeypatch.setattr(
-        catalogue, "entry_points", lambda group: points if group == "chronicle.readers" else []
-    )
+    monkeypatch.setattr(catalogue, "_entry_points", lambda: points)
     catalogue.plugins.cache_clear()
     yield points
     catalogue.plugins.cache_clear()

@@ -84,6 +84,12 @@ def test_rows_that_tell_the_epoch_alone_end_it(counter: str, tmp_path: Path) -> 
     assert attempt.facts["steps_per_epoch"] == 30
 
 
+@pytest.mark.parametrize("counter", ["i", "idx"])
+def test_a_short_name_counts_where_its_values_grow(counter: str, tmp_path: Path) -> None:
+    rows = [{counter: 100 * row, "loss": 2.0 - row / 8} for row in range(8)]
+    assert steps(log(tmp_path, rows)) == [*range(0, 800, 100)]
+
+
 def test_a_table_stands_on_the_axis_of_its_event_file(tmp_path: Path) -> None:
     lines = [f"{i},{2048 * i},{-80.5 + i}\n" for i in range(1, 9)]
     (tmp_path / "progress.csv").write_text(
@@ -101,7 +107,7 @@ def test_a_table_stands_on_the_axis_of_its_event_file(tmp_path: Path) -> None:
     assert table.facts["step_counter"] == "time/total_timesteps"
     (tmp_path / "events.out.tfevents.1.host").unlink()
     (alone,) = read(tmp_path)
-    assert steps(alone, "rollout/ep_rew_mean") == [*range(1, 9)]
+    assert steps(alone, "rollout/ep_rew_mean") == [*range(2048, 16385, 2048)]
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -122,14 +122,14 @@ def test_rows_on_both_sides_of_damage_keep_their_numbers(
 @pytest.mark.slow
 def test_no_table_waits_for_pandas(tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
-    file.write_text("step,loss\n" + "".join(f"{i},2.5\n" for i in range(20_000)))
+    file.write_text("step,loss,none\n" + "".join(f"{i},2.5,\n" for i in range(60_000)))
     code = (
         "import sys; from pathlib import Path; from chronicle.readers import read;"
-        "read(Path(sys.argv[1])); print('pandas' in sys.modules)"
+        "read(Path(sys.argv[1])); print({'pandas', 'pyarrow', 'pyarrow.compute'} & {*sys.modules})"
     )
     command = [sys.executable, "-c", code, str(file)]
     found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert found.stdout.split() == ["False"]
+    assert found.stdout == "{'pyarrow'}\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
@@ -138,6 +138,23 @@ def test_marks_of_encodings(encoding: str, tmp_path: Path, monkeypatch: pytest.M
     in_blocks(monkeypatch)
     (attempt,) = csv_tables.read(tmp_path / "log.csv")
     assert attempt.series["löss"].values.tolist() == [2.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    "cell", ["0x10", "1_000", "nan(7)", "-0", "1e999", "+5", "NA", " 7 ", "9" * 19, "12"]
+)
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_what_pyarrow_and_python_spell_differently_is_as_with_care(
+    cell: str, delimiter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [["step", "loss", "lr"], *([str(i), f"{i / 7!r}", "1"] for i in range(20)), ["", "", ""]]
+    rows += [[cell, "2.5", ""], ["31", cell, cell], ["32", "0.5", ""]]
+    file = tmp_path / "log"
+    file.write_text("".join(delimiter.join(row) + "\n" for row in rows))
+    with_care(monkeypatch)
+    careful = attempts(csv_tables.read, file)
+    in_blocks(monkeypatch, 100)
+    assert attempts(csv_tables.read, file) == careful
 
 
 def test_a_spelled_nan_and_a_text_cost_no_later_block_its_pace(

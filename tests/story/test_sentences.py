@@ -14,7 +14,7 @@ from chronicle.classify import classify
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Attempt, EventKind, Finding, Role, Series
 from chronicle.story import tell
-from chronicle.story.measured import Axis, Ground, percent, plainly, rounded, times
+from chronicle.story.measured import Axis, Ground, percent, plainly, rounded, stated, times
 from chronicle.story.sentences import SENTENCES, told
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig
@@ -30,7 +30,7 @@ GOLDEN = [
     (
         "algoperf-vit-noisy",
         "1",
-        "The loss fell from 6.91 to 2.20 over steps 0 to 186\u202f500, with a noise of about "
+        "The loss fell from 6.91 to 2.20 over steps 0 to 186\u202f500, with noise of about "
         "46 % from value to value, and nothing disturbed it for long.",
     ),
     (
@@ -42,8 +42,7 @@ GOLDEN = [
     (
         "lab-decay-drop",
         "2",
-        "The loss fell by 5 % below its course when the learning rate began to decay at step "
-        "800.",
+        "The loss fell 5 % below its course when the learning rate began to decay at step 800.",
     ),
     (
         "lab-batch-ramp",
@@ -66,7 +65,7 @@ GOLDEN = [
     (
         "lab-optimizer-lost",
         "1",
-        "The loss began 30 % higher at the restart at step 480 and was back after 2 steps.",
+        "After the restart at step 480 the loss was 30 % higher, and it was back after 2 steps.",
     ),
     (
         "lab-ratio-skew",
@@ -77,7 +76,7 @@ GOLDEN = [
     (
         "lab-schedule-lost",
         "1",
-        "The learning rate was 8 % of what was expected from step 600 on and warmed up again.",
+        "From step 600 on the learning rate was 8 % of what was expected, and it warmed up again.",
     ),
     (
         "algoperf-conformer-level-shift",
@@ -94,8 +93,8 @@ GOLDEN = [
     (
         "lab-shard-rots-lm",
         "2",
-        "Spikes came more and more often: 10 spikes over steps 420 to 1\u202f260, in the "
-        "first third 4 times as far apart as in the last.",
+        "Spikes came more and more often: 10 spikes over steps 420 to 1\u202f260, 4 times "
+        "as far apart in the first third as in the last.",
     ),
     (
         "lab-attention-logits",
@@ -106,8 +105,26 @@ GOLDEN = [
     (
         "lab-entropy-collapse",
         "1",
-        "The entropy of the policy was gone at step 24 (0.07 % of its start is left), and the objective "
-        "stands at 0.6 of 1.00.",
+        "The entropy of the policy was gone at step 24 (0.07 % of that at the start was left), and the "
+        "objective settled at 0.600, where 1.00 would be the best.",
+    ),
+    (
+        "lab-length-explosion",
+        "1",
+        "The answers grew from a mean length of 25.35 to 54.06 from step 376 on, and the objective gained "
+        "nothing by it: it stands at 0.448.",
+    ),
+    (
+        "lab-reward-hacked",
+        "1",
+        "The validation score fell from 0.581 to 0.0329 after step 150, while the objective rose from 0.809 "
+        "to 2.00.",
+    ),
+    (
+        "lab-router-collapse",
+        "1",
+        "The router sends 6 times the mean load to its busiest expert from step 5 on, and 75 % of the "
+        "experts get almost nothing.",
     ),
     (
         "lab-z-loss-of-the-wrong-sign",
@@ -118,12 +135,12 @@ GOLDEN = [
     (
         "llama-7b-grokking",
         "1",
-        "The loss stopped falling at step 3\u202f126.",
+        "The loss had stopped falling by step 3\u202f126.",
     ),
     (
         "lab-overfitting",
         "1",
-        "The validation loss was lowest at step 350 and rose by 54 % since, while the "
+        "The validation loss was lowest at step 350 and rose by 54 % from there, while the "
         "training loss fell by 62 %.",
     ),
     (
@@ -217,14 +234,14 @@ GOLDEN = [
         "104B-en-fail",
         "A",
         "The run went back from 6\u202f587 to 3\u202f476 million tokens, and 3\u202f111 "
-        "million tokens were discarded. That is 2\u202f229 million tokens before “Divergence "
+        "million tokens were discarded. It was taken up 2\u202f229 million tokens before “Divergence "
         "without a spike” began.",
     ),
     (
         "lab-lost-nodes",
         "A",
-        "The run went back from step 400 to step 361, 52.8 min later, and 39 steps were "
-        "discarded. The job was 4712 in place of 4711 and the nodes were nid[001-002,004-005] in place of "
+        "The run went back from step 400 to step 361 after a pause of 52.8 min, and 39 steps were "
+        "discarded. The job was 4712 in place of 4711, and the nodes were nid[001-002,004-005] in place of "
         "nid[001-004].",
     ),
     (
@@ -235,7 +252,7 @@ GOLDEN = [
     (
         "llama-7b-grokking",
         "1",
-        "The loss stopped falling at step 3\u202f126.",
+        "The loss had stopped falling by step 3\u202f126.",
     ),
     (
         "algoperf-criteo-nan",
@@ -389,18 +406,26 @@ def test_what_a_log_counts_is_told_in_its_own_unit() -> None:
 
 
 def test_numbers_in_words() -> None:
-    assert [plainly(x) for x in (2.264, 2.34e8, -4.5e9, 1e20)] == [
+    assert [plainly(x) for x in (2.264, 2.34e8, -4.5e9, 1e20, 0.49)] == [
         "2.26",
         "234 million",
         "−4.5 billion",
         "1.00 × 10²⁰",
+        "0.490",
     ]
     assert [percent(x) for x in (0.0205, 0.0938, 0.15, -0.15, 2.0)] == [
         "2 %",
         "10 %",
         "16 %",
         "14 %",
-        "639 %",
+        "a factor of 7.4",
+    ]
+    assert [stated(x) for x in (2e-5, 0.001, 0.25, 1e20, 32.0)] == [
+        "2 × 10⁻⁵",
+        "0.001",
+        "0.25",
+        "1 × 10²⁰",
+        "32",
     ]
     assert [times(x) for x in (4.548, 9.96, 1300.2)] == ["4.5 times", "10 times", "1\u202f300 times"]
     assert [rounded(x) for x in (0, 7, 630.1, 630.0, 12_345)] == [0, 7, 640, 630, 13_000]

@@ -218,7 +218,7 @@ def test_what_the_headline_tells_the_first_paragraph_tells_too() -> None:
     story = tell(LONG, diagnosis(*found, verdict=Verdict.WORRYING))
     told = [e.sentence for e in story.events if e.sentence in story.headline and e.patterns]
     assert len(told) == 2 and all(sentence in story.paragraphs[0] for sentence in told)
-    assert "There were 2 more of “Level shift”, up to step 500." in story.paragraphs[0]
+    assert "“Level shift” was found twice more, over steps 100 to 500." in story.paragraphs[0]
 
 
 def test_no_paragraph_repeats_the_headline() -> None:
@@ -233,8 +233,8 @@ def test_a_verdict_that_no_finding_has_alone_gives_its_reason() -> None:
         diagnosis(SPIKE, verdict=Verdict.WORRYING), because="Worrying: more spikes than a good run has."
     )
     assert tell(LONG, many).paragraphs[0] == (
-        "The verdict is worrying: more spikes than a good run has. It rests on finding 1, "
-        "“Fast-recovering spike”."
+        "The verdict is worrying: more spikes than a good run has. It rests on finding 1 "
+        "(“Fast-recovering spike”)."
     )
 
 
@@ -380,6 +380,6 @@ def test_what_changed_at_a_restart_is_told_in_sentences() -> None:
     assert sentence(1) == "The seed was 2 in place of 1."
     assert sentence(3) == (
         "The seed was 2 in place of 1, 200 samples were left out, and the learning rate rose from "
-        "2.00 × 10⁻⁵ to 0.0001 at step 310."
+        "2 × 10⁻⁵ to 0.0001 at step 310."
     )
     assert sentence(6).endswith("the precision was stated as bf16, and 2 more values changed.")

@@ -10,7 +10,7 @@ import pytest
 
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.timeline import stitch
-from chronicle.timeline.endings import endings
+from chronicle.timeline.endings import endings, last_ending
 
 START = 1_700_000_000.0  # 2023-11-14T22:13:20Z
 NAN = math.nan
@@ -111,6 +111,23 @@ def test_without_times_a_fault_after_the_last_record_of_the_log_ended_it() -> No
     here = Fault(Place("a.csv", 99), "Xid 79", kind="preemption", at_step=100)
     timeline = stitch([run(started=NAN, faults=(here, fault(at_step=50, kind="node")))])
     assert [one.how for one in endings(timeline)] == ["preempted"]
+
+
+@pytest.mark.parametrize(("signal", "ended"), [("SIGSEGV of python", "crashed"), ("SIGKILL", "killed")])
+def test_a_process_that_brings_a_signal_upon_itself_crashed(signal: str, ended: str) -> None:
+    told = Fault(Place("a.csv", 99), signal, kind="signal", at_step=100)
+    assert last_ending(stitch([run(started=NAN, faults=(told,))])).how == ended
+
+
+def test_the_run_ended_as_its_latest_attempt_did() -> None:
+    logs = [
+        run("a.csv"),
+        run("b.csv", first=50, started=START + 1000),
+        machine(fault(START + 101, kind="node")),
+    ]
+    assert [one.how for one in endings(stitch(logs))] == ["node failure", ""]
+    assert last_ending(stitch(logs)).how == ""
+    assert last_ending(stitch([Attempt("a.csv", ("a.csv",), {})])) is None
 
 
 def test_machine_logs_alone_are_attempts() -> None:

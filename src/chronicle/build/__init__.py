@@ -4,7 +4,7 @@ work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache
   build/entries/<run>/    entry.json, row.json, figures, series.csv.gz, kept.json    the durable product
   build/read-on/          where logs that grow were left, to be read on from there
   build/docs/             what the site engine reads
-  build/next/             the site that is being made
+  build/next/             the site that is being made; between builds the one before the last
   build/lock              held by the one build that is at work
 out/                      the site
 """
@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import write_bytes, write_tree
-from chronicle.build.made import Made, Stamps, make_site, recalled, stamps
+from chronicle.build.engines import Stamps, stamps, write_bytes, write_tree
+from chronicle.build.made import Made, make_site, recalled
 from chronicle.build.produce import READ_ON, Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.site import claim
@@ -32,7 +32,7 @@ from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Attempt, Entry
 from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
-from chronicle.workspace.confines import links_below, require_no_link
+from chronicle.workspace.confines import require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped
 from chronicle.workspace.locks import Say, locked, remove
 
@@ -76,6 +76,11 @@ class Places(NamedTuple):
 
     root: Path
     out: Path
+
+    @property
+    def entries(self) -> Path:
+        """What is kept of each run."""
+        return self.root / "build" / "entries"
 
 
 def places(workspace: Workspace | None, out: Path | None) -> Places:
@@ -130,10 +135,10 @@ def build(
     claim(where.out)
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = recalled(where.root)
-        report, parts = _pages(workspace, runs, where, before, jobs, dask, progress)
+        report, parts, docs = _pages(workspace, runs, where, before, jobs, dask, progress)
         title = workspace.config.title
         title = "" if title == WorkspaceConfig.title else title  # nobody chose that one
-        made_of = Made(engine or workspace.config.engine, title, strict, newest(runs), parts=parts)
+        made_of = Made(engine or workspace.config.engine, title, strict, newest(runs), docs=docs, parts=parts)
         printed = make_site(where.root, where.out, before, made_of)
     return replace(report, engine_said=printed)
 
@@ -146,12 +151,16 @@ def _pages(
     jobs: int | None,
     dask: str,
     progress: Progress,
-) -> tuple[Report, dict[str, str]]:
-    """Makes what the site is made of, all entries and all pages; also what single pages were made of."""
-    config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
-    for folder in (store, store.with_name(READ_ON), docs):  # nothing is written or removed through a link
-        for link in links_below(folder):
-            link.unlink()
+) -> tuple[Report, dict[str, str], Stamps]:
+    """Makes what the site is made of, all entries and all pages.
+
+    Also what single pages were made of, and what all files of build/docs look like.
+    """
+    config, store, docs = workspace.config, where.entries, where.root / "build" / "docs"
+    for made in (store, store.with_name(READ_ON)):
+        for found in made.iterdir() if made.is_dir() else []:
+            if found.is_symlink():  # nothing is written or removed through one
+                found.unlink()
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
@@ -160,7 +169,7 @@ def _pages(
             remove(folder)
     report = Report(tuple(outcomes), where.out, "")
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
-    standing = stamps(docs)
+    standing = stamps(docs, hidden=True)
     same = {path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)}
     kept, outcome_of = {o.run_id: o.files.get(ENTRY) for o in outcomes}, {o.run_id: o for o in outcomes}
     data = SiteData(
@@ -178,8 +187,8 @@ def _pages(
         standing=same,
     )
     parts: dict[str, str] = {}
-    write_tree(docs, _site_files(data, outcomes, standing, parts))
-    return report, parts
+    files = _site_files(data, outcomes, standing, parts)
+    return report, parts, write_tree(docs, files, standing)
 
 
 def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from chronicle.build.engines import stamps
 from chronicle.build.site import MARKER, lacking
 from chronicle.build.store import changed_unseen, damaged, forget, kept_files, sha256_of
-from chronicle.errors import told
+from chronicle.errors import os_message
 from chronicle.workspace.folders import RunFolder, Workspace
 from chronicle.workspace.locks import Say, locked
 
@@ -65,7 +66,7 @@ def _of_run(run: RunFolder) -> Iterator[Found]:
         where = f"{run.notes_file}@{err.start}"
         yield Found(where, "is no UTF-8; a page shows a sign in its place. Remedy: save it as UTF-8")
     except OSError as err:
-        yield Found(run.run_id, told(err))
+        yield Found(run.run_id, os_message(err))
 
 
 def _of_entry(folder: Path) -> Iterator[Found]:
@@ -85,7 +86,7 @@ def _of_entry(folder: Path) -> Iterator[Found]:
 def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[Found]:
     if not (site / MARKER).exists():
         return
-    for page in lacking(site, docs):
+    for page in lacking(stamps(site), stamps(docs)):
         yield Found(str(site / page), f"is missing. {_AGAIN}")
     for folder in entries:
         for name, sha256 in kept_files(folder).items():

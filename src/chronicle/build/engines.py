@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,8 @@ from chronicle.build.part import NEVER, NOT_NOW
 from chronicle.build.workers import run_module
 from chronicle.errors import MissingExtra, SiteError, UsageError
 from chronicle.pages.words import as_html
+
+Stamps = dict[str, list[int]]  # path below a folder: size, and time of content (ns)
 
 
 class Engine(NamedTuple):
@@ -55,11 +57,13 @@ def build_site(
     title: str = "",
     strict: bool,
     epoch: int,
-    changed: Iterable[str] | None = None,
+    changed: Collection[str] | None = None,
+    docs: Collection[str] = (),
 ) -> str:
     """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
 
-    It writes the folder ``made``; where only ``changed`` files are given, that holds the rest of the site.
+    It writes the folder ``made``; where only the ``changed`` ones of ``docs`` (all files that it may read)
+    are asked for, that holds the rest of the site.
     The site is called ``title``, escaped, for themes print it raw; where that is empty, as mkdocs.yml says.
     ``epoch`` (Unix seconds) stands for the time of the build, so that the same input gives the same bytes.
 
@@ -80,7 +84,8 @@ def build_site(
             code, printed = run_module(row.module, command, environment, config.parent)
         else:
             listed = made.with_name(LISTED)
-            write_bytes(listed, json.dumps(sorted(changed)).encode("utf-8", "surrogateescape"))
+            told = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
+            write_bytes(listed, told.encode("utf-8", "surrogateescape"))
             part = [row.module, str(listed), *command]
             code, printed = run_module(PART, part, environment, config.parent)
             listed.unlink()
@@ -125,46 +130,87 @@ def write_bytes(file: Path, data: bytes) -> bool:
     return True
 
 
-def write_tree(folder: Path, files: Iterable[tuple[str, str | bytes | Path | None]]) -> int:
+def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
+    """Every file below a folder with what it looks like. What is ``hidden`` in a site belongs to people.
+
+    A link is no file of ours, whatever it leads to, and has no size and time.
+    """
+    found: Stamps = {}
+    _add_stamps(str(folder), "", hidden, found)
+    return found
+
+
+def _add_stamps(folder: str, within: str, hidden: bool, found: Stamps) -> None:
+    try:
+        entries = [*os.scandir(folder)]
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        name = entry.name
+        if name[0] == "." and not hidden:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            _add_stamps(entry.path, f"{within}{name}/", hidden, found)
+        elif entry.is_file(follow_symlinks=False):
+            stat = entry.stat()
+            found[within + name] = [stat.st_size, stat.st_mtime_ns]
+        else:
+            found[within + name] = []
+
+
+def write_tree(
+    folder: Path, files: Iterable[tuple[str, str | bytes | Path | None]], standing: Stamps | None = None
+) -> Stamps:
     """Makes ``folder`` hold exactly ``files``: a relative path, and text, bytes or a file to copy.
 
     None is the content of a file that is there as it should be. Files that are not among them are removed.
     A file beside ``folder``, which a build has made, is linked and not copied: one that people write never
-    is, since whoever edits the copy would edit theirs. Returns how many files were written or removed.
+    is, since whoever edits the copy would edit theirs. ``standing`` is what `stamps` says of the folder, if
+    it was asked. Returns what it says afterwards.
 
     Raises:
         UsageError: a path that leads out of ``folder``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
-    wanted: set[str] = set()
-    changed = 0
-    for relative, content in files:
-        target = os.path.normpath(os.path.join(folder, relative))
-        if not target.startswith(f"{folder}{os.sep}") or "\0" in relative:
-            raise UsageError(f"{relative!r} leads out of {folder}: nothing is written there")
-        wanted.add(target)
-        changed += content is not None and _put(Path(target), content, folder.parent)
-    for within, folders, names in os.walk(folder, topdown=False):  # children before their folder
-        for name in (*names, *(name for name in folders if os.path.islink(f"{within}/{name}"))):
-            if f"{within}/{name}" not in wanted:
-                os.unlink(f"{within}/{name}")
-                changed += 1
-        if not names and within != str(folder) and not os.listdir(within):
-            os.rmdir(within)
-    return changed
+    standing = stamps(folder, hidden=True) if standing is None else standing
+    links = {path for path, stamp in standing.items() if not stamp}
+    for path in links:  # nothing is written through one
+        os.unlink(folder / path)
+    now: Stamps = {}
+    for path, content in files:
+        if content is None:
+            now[path] = standing[path]
+            continue
+        target = os.path.normpath(os.path.join(folder, path))
+        if not target.startswith(f"{folder}{os.sep}") or "\0" in path:
+            raise UsageError(f"{path!r} leads out of {folder}: nothing is written there")
+        _put(Path(target), content, folder.parent)
+        now[target[len(f"{folder}{os.sep}") :].replace(os.sep, "/")] = [*(stamp_of(target) or ())]
+    for path in standing.keys() - links - now.keys():
+        remove_file(folder, path)
+    return now
 
 
-def _put(target: Path, content: str | bytes | Path, made_here: Path) -> bool:
+def remove_file(folder: Path, path: str) -> None:
+    """Removes a file below a folder, if it is there, and the folders above it that are empty then."""
+    place = folder / path
+    place.unlink(missing_ok=True)
+    while (place := place.parent) != folder:
+        try:
+            place.rmdir()
+        except OSError:  # it holds something else
+            return
+
+
+def _put(target: Path, content: str | bytes | Path, made_here: Path) -> None:
     if not isinstance(content, Path):
-        return write_bytes(target, content.encode() if isinstance(content, str) else content)
-    if stamp_of(content) == stamp_of(target) is not None:
-        return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
-    put = share if content.is_relative_to(made_here) else shutil.copy2
-    put(content, target)
-    return True
+        write_bytes(target, content.encode() if isinstance(content, str) else content)
+    elif stamp_of(content) != stamp_of(target) or not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        put = share if content.is_relative_to(made_here) else shutil.copy2
+        put(content, target)
 
 
 def share(source: str | Path, target: str | Path) -> None:

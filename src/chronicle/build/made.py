@@ -11,18 +11,27 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from chronicle.build.engines import ENGINES, LISTED, NotInParts, build_site, share, write_bytes
-from chronicle.build.site import clear, put_in_place
+from chronicle.build.engines import (
+    ENGINES,
+    LISTED,
+    NotInParts,
+    Stamps,
+    build_site,
+    remove_file,
+    share,
+    stamps,
+    write_bytes,
+)
+from chronicle.build.site import clear, lacking, put_in_place
 from chronicle.build.store import code_sha256
 from chronicle.workspace.locks import remove
 
-Stamps = dict[str, list[int]]  # path below a folder: size, and time of content (ns)
 MEMORY = "build/made.json"
 _RENDERERS = (
     "mkdocs",
@@ -70,24 +79,25 @@ def recalled(root: Path) -> Made:
 def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
     """Makes the site of build/docs, as far as that is not as ``before``; returns what the engine printed.
 
-    ``now`` says by which engine, and of what time. The site appears at ``out`` in one step. Errors are those
-    of `chronicle.build.build`.
+    ``now`` says by which engine, of what time and of which files. The site appears at ``out`` in one step.
+    Errors are those of `chronicle.build.build`.
     """
     made, docs, memory, config = (root / name for name in ("build/next", "build/docs", MEMORY, "mkdocs.yml"))
     clear(made, out)
     made.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
-    now = now._replace(key=_engine_key(now, config), docs=stamps(docs))
+    now = now._replace(key=_engine_key(now, config))
     changed = _changed(before.docs, now.docs, docs)
-    same = before.key == now.key
-    if same and before.in_parts and not changed and before.epoch == now.epoch and before.site == stamps(out):
+    same = before.key == now.key and before.site == stamps(out)
+    if same and before.in_parts and not changed and before.epoch == now.epoch:
         return ""
     site = partial(build_site, now.engine, config, made, title=now.title, strict=now.strict, epoch=now.epoch)
-    in_parts, printed = before.in_parts if same else None, None
+    in_parts, printed = before.in_parts if before.key == now.key else None, None
     if not ENGINES[now.engine].in_parts:
         in_parts = False
-    if same and in_parts is not False and _carried_over(before, changed, out, made):
+    if same and in_parts is not False:
+        _carry_over(before, changed, out, made)
         try:
-            printed, in_parts = site(changed=changed), True
+            printed, in_parts = site(changed=changed, docs=now.docs), True
             for path in changed & now.docs.keys():
                 if not path.endswith(".md"):  # no page, and therefore the same in a site
                     (made / path).parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +109,7 @@ def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
         printed = site()
     now = now._replace(site=stamps(made), in_parts=in_parts)
     memory.unlink(missing_ok=True)  # until the new one is in its place nothing is known
-    put_in_place(made, out, docs)
+    put_in_place(made, out, lacking(now.site, now.docs))
     write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
 
@@ -118,26 +128,6 @@ def _version(distribution: str) -> str:
         return ""
 
 
-def stamps(folder: Path) -> Stamps:
-    """Every file below a folder; what is hidden belongs to people, and a link is no file of ours."""
-    return dict(_stamps(str(folder), ""))
-
-
-def _stamps(folder: str, within: str) -> Iterator[tuple[str, list[int]]]:
-    try:
-        entries = [*os.scandir(folder)]
-    except FileNotFoundError:
-        return
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _stamps(entry.path, f"{within}{entry.name}/")
-        elif entry.is_file(follow_symlinks=False):
-            stat = entry.stat()
-            yield f"{within}{entry.name}", [stat.st_size, stat.st_mtime_ns]
-
-
 def _changed(before: Stamps, now: Stamps, docs: Path) -> set[str]:
     """Files of ``docs`` that are not as they were, gone ones too, and pages that name what came or went."""
     came_or_went = {path for path in now.keys() ^ before.keys() if path.endswith(".md")}
@@ -151,31 +141,36 @@ def _changed(before: Stamps, now: Stamps, docs: Path) -> set[str]:
     return changed
 
 
-def _carried_over(before: Made, changed: Iterable[str], out: Path, made: Path) -> bool:
-    """Puts what did not change of the site ``out`` into ``made``; false where ``out`` is not as it was made.
+def _carry_over(before: Made, changed: Iterable[str], out: Path, made: Path) -> None:
+    """Makes ``made`` hold what did not change of the site ``out``, and nothing else.
 
     Pages and figures become one file with those of ``out``: nobody writes them. What an engine writes anew
-    with every build (its index, its map of the site) is copied.
+    with every build (its index, its map of the site) is copied. What ``made`` was before is the site before
+    ``out``, which has nearly all of its files: those are left, so that a site of any size takes few changes.
     """
     again = {*map(_page_of, changed)}
     standing = {*map(_page_of, before.docs)} - again
-    folders: set[str] = set()
-    for path, stamp in before.site.items():
-        if path in again:
-            continue
-        source, target = f"{out}/{path}", f"{made}/{path}"
-        folder = target.rpartition("/")[0]
-        if folder not in folders:
-            os.makedirs(folder, exist_ok=True)
-            folders.add(folder)
-        try:
-            stat = os.lstat(source)
-            if [stat.st_size, stat.st_mtime_ns] != stamp:
-                return False
-            share(source, target) if path in standing else shutil.copy2(source, target)
-        except FileNotFoundError:
-            return False
-    return True
+    there: dict[str, int] = {}
+    here: dict[str, int] = {}
+    for folder, found in ((made, there), (out, here)):
+        _add_inodes(str(folder), "", found)
+    for path in there.keys() - (standing & here.keys()):
+        remove_file(made, path)
+    for path in before.site.keys() - again:
+        source, target = out / path, made / path
+        if path not in standing or there.get(path) != here.get(path):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            (share if path in standing else shutil.copy2)(source, target)
+
+
+def _add_inodes(folder: str, within: str, found: dict[str, int]) -> None:
+    """The number of every file below a folder; none of a folder there is not. A link has its own."""
+    for entry in os.scandir(folder) if os.path.isdir(folder) else ():
+        if entry.is_dir(follow_symlinks=False):
+            _add_inodes(entry.path, f"{within}{entry.name}/", found)
+        else:
+            found[within + entry.name] = entry.inode()
 
 
 def _page_of(path: str) -> str:

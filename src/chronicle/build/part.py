@@ -1,9 +1,10 @@
 """The site engine over the pages that changed alone, as a process: ``python part.py ENGINE LIST build …``.
 
 mkdocs and what grew from it have ``--dirty``. That goes by times of files, gives pages that it did not read
-no title in the navigation, and writes a search index of the changed pages only. A plug-in of this one process
-mends the three, so that the site is the one that a whole build makes. Where mkdocs.yml names anything by
-which one page may depend on another, the process ends with `NEVER`, and all pages are asked for.
+no title in the navigation, and writes a search index of the changed pages only; and it looks at every figure
+of every run, though none of them can change. A plug-in of this one process mends the three, and the engine is
+handed the pages alone, so that the site is the one that a whole build makes. Where mkdocs.yml names anything
+by which one page may depend on another, the process ends with `NEVER`, and all pages are asked for.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 
 
 def main(engine: str, listed: str, *arguments: str) -> None:
-    """Runs the command of an engine; ``listed`` is a JSON file of the pages that changed, below docs."""
-    changed = frozenset(json.loads(Path(listed).read_text("utf-8")))
+    """Runs the command of an engine; ``listed`` is a JSON file: what changed below docs, and all of docs."""
+    changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
     command = import_module(f"{engine}.__main__")
     commands: Any = import_module(f"{engine}.commands.build")
     whole_build = commands.build
@@ -36,6 +37,7 @@ def main(engine: str, listed: str, *arguments: str) -> None:
         whole_build(config, **options)
 
     commands.build = build
+    commands.get_files = partial(_pages_of, import_module(f"{engine}.structure.files"), docs)
     # It warns of just what is mended here, and a warning fails a strict build.
     logging.getLogger(commands.__name__).addFilter(lambda record: "dirty" not in record.getMessage())
     command.cli([*arguments, "--dirty"], prog_name=engine)
@@ -81,6 +83,32 @@ class ChangedPages:
             known = [(after if rendered else self.before).get(url, []) for url, rendered in pages]
             index["docs"] = [document for documents in known for document in documents]
             self.index.write_text(json.dumps(index, separators=(",", ":")), "utf-8")
+
+
+def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:
+    """What the engine knows of build/docs: the pages, in its order; any other file when a link leads there.
+
+    The rest of the site is in its place already, so that the engine has nothing to copy.
+    """
+
+    def known(path: str) -> Any:
+        file = files.File(path, config.docs_dir, config.site_dir, config.use_directory_urls)
+        files.set_exclusions([file], config)
+        return file
+
+    def of_theme(path: str) -> bool:
+        return any(Path(folder, path).is_file() for folder in config.theme.dirs)
+
+    class Pages(files.Files):  # type: ignore[misc]
+        def add_files_from_theme(self, env: Any, config: Any) -> None:
+            pass
+
+        def get_file_from_path(self, path: str) -> Any:
+            page = super().get_file_from_path(path)
+            return known(path) if page is None and (path in docs or of_theme(path)) else page
+
+    pages = [known(path) for path in docs if path.endswith(".md")]
+    return Pages(sorted(pages, key=files.file_sort_key))
 
 
 def _plugin(engine: str, changed: Collection[str]) -> Any:

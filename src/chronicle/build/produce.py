@@ -114,6 +114,7 @@ def produce(product: Product) -> Outcome:
 
 def _made(product: Product) -> Outcome:
     run, folder = product.run, product.folder
+    gc.freeze()  # what is there by now, the entries of all other runs say, is not looked at below
     key = product.key()  # before anything is read: what comes in later is for the next build
     with kept_in(folder.parent.with_name(READ_ON), code_sha256()):
         timeline, diagnosis, problems = diagnose(run, product.config)
@@ -130,10 +131,7 @@ def _made(product: Product) -> Outcome:
         if old.name != MEMORY:
             remove(old)
     entry = _write(product, timeline, diagnosis, problems, key, redact)
-    # Figures are full of cycles, and would wait for those of ten more runs. What is left is frozen: not being
-    # looked at again makes this cheap for all but the first run of a process.
-    gc.collect()
-    gc.freeze()
+    gc.collect()  # figures are full of cycles, and would wait for those of ten more runs
     drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
     files: Rows = {name: [] for name in (*drawn, ENTRY, _DATA, _VIEW)}
     if not problems and product.key() == key:  # else it is tried again next time

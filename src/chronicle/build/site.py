@@ -11,10 +11,11 @@ import errno
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from chronicle.build.engines import stamp_of, write_tree
+from chronicle.build.engines import Stamps, stamps, write_tree
 from chronicle.errors import SiteError, UsageError
 from chronicle.workspace.locks import remove
 
@@ -36,21 +37,22 @@ def claim(out: Path) -> None:
         raise UsageError(f"{out} is a file. Name a folder with --out")
 
 
-def lacking(site: Path, docs: Path) -> list[str]:
+def lacking(site: Stamps, docs: Stamps) -> list[str]:
     """Pages that ``docs`` has, and a site made of it has not: its home, and those of the runs."""
-    pages = [docs / "index.md", *docs.glob("runs/*/index.md")]
-    wanted = [page.relative_to(docs).with_suffix(".html") for page in pages if page.is_file()]
-    return [str(page) for page in wanted if not (stamp_of(site / page) or (0,))[0]]
+    pages = [p for p in docs if p == "index.md" or (p.startswith("runs/") and p.endswith("/index.md"))]
+    wanted = [f"{page[:-3]}.html" for page in pages]
+    return [page for page in wanted if not (site.get(page) or [0])[0]]
 
 
-def put_in_place(made: Path, out: Path, docs: Path) -> None:
-    """Puts the site ``made`` in the place of ``out``, and removes what was there.
+def put_in_place(made: Path, out: Path, missing: Sequence[str]) -> None:
+    """Puts the site ``made`` in the place of ``out``, unless pages are ``missing`` in it.
+
+    What was there stays as ``made``, where the two have exchanged their names: the next site begins with it.
 
     Raises:
         SiteError: pages are missing in it; ``out`` is as it was.
         OSError: it cannot be put there; ``out`` is whole, old or new.
     """
-    missing = lacking(made, docs)
     if missing:
         named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
         raise SiteError(f"the site engine made no {named}; the site of the last build is left as it is")
@@ -64,35 +66,44 @@ def put_in_place(made: Path, out: Path, docs: Path) -> None:
             if err.errno != errno.EXDEV:
                 raise
     try:
-        same_disk = made.stat().st_dev == out.parent.stat().st_dev
-        beside = made if same_disk else shutil.copytree(made, _beside(out))
+        is_spare = made.stat().st_dev == out.parent.stat().st_dev
+        beside = made if is_spare else shutil.copytree(made, _beside(out))
         _exchange(beside, out)
     except OSError as err:
         if err.errno not in _NO_RENAME:
             raise
         _filled(out, made)
-        beside = made
-    put_away(beside, out)
-    remove(made)
+        beside, is_spare = made, False
+    hidden_to(out, beside)
+    for left in () if is_spare else (beside, made):
+        remove(left)
 
 
 def clear(made: Path, out: Path) -> None:
-    """Makes room for a site that is to be made, of what a build that was killed left there."""
+    """Makes room for a site that is to be made, of what a build that was killed left there.
+
+    What people hid goes on in ``out``; ``made`` may hold anything else afterwards.
+    """
     if not out.exists() and _away(made).is_dir():  # killed between two steps
         _away(made).rename(out)
     for left in (made, _away(made), _beside(out)):
-        put_away(left, out)
+        hidden_to(out, left)
+    remove(_away(made))
+    remove(_beside(out))
 
 
-def put_away(old: Path, out: Path) -> None:
-    """Removes what a site was made in or replaced; what people hid in it goes on in ``out``."""
+def hidden_to(out: Path, old: Path) -> None:
+    """Lets what people hid in the folder of an old site go on in ``out``; what is no folder is removed."""
     if not old.is_dir() or old.is_symlink():
         remove(old)
         return
-    for entry in old.iterdir():
-        if entry.name.startswith(".") and entry.name != MARKER and not os.path.lexists(out / entry.name):
-            shutil.move(entry, out / entry.name)
-    remove(old)
+    for entry in os.scandir(old):
+        if not entry.name.startswith(".") or entry.name == MARKER:
+            continue
+        if os.path.lexists(out / entry.name):
+            remove(Path(entry.path))
+        else:
+            shutil.move(entry.path, out / entry.name)
 
 
 def _beside(out: Path) -> Path:
@@ -135,7 +146,6 @@ def _exchanged(one: Path, other: Path) -> None:
 
 def _filled(out: Path, made: Path) -> None:
     """Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half."""
-    hidden = [file for path in out.glob(".*") for file in (path, *path.rglob("*")) if file.is_file()]
     files = [file for file in made.rglob("*") if file.is_file()]
     content = [(file.relative_to(made).as_posix(), file.read_bytes()) for file in files]
-    write_tree(out, [*content, *((file.relative_to(out).as_posix(), file) for file in hidden)])
+    write_tree(out, content, stamps(out))

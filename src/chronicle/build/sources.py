@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from chronicle.build.siblings import joined
+from chronicle.build.store import looks_known
 from chronicle.errors import ChronicleError, NothingToRead, UsageError
 from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.metrics.hosts import expand as hosts_of
@@ -89,15 +90,26 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
         yield from (RunFolder(safe_id(s.run_id), s.paths, only=s.only) for s in joined(runs_below(path)))
 
 
-def spread(runs: Iterable[RunFolder]) -> list[RunFolder]:
-    """The runs, each store of several runs among their logs (a tracker's database) as its runs."""
-    return told_apart(_spread(runs))
+def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
+    """The runs, each store of several runs among their logs (a tracker's database) as its runs.
+
+    ``entries`` holds what was kept of each by the last build: a folder that looks as it did then, when it
+    held one run, is not looked into.
+    """
+    return told_apart(_spread(runs, entries))
 
 
-def _spread(runs: Iterable[RunFolder]) -> Iterator[RunFolder]:
+def _spread(runs: Iterable[RunFolder], entries: Path | None) -> Iterator[RunFolder]:
+    runs = list(runs)
+    whole = [run for run in runs if entries and run.logs == (run.folder,)]
+    known = {run.run_id for run in whole if entries and looks_known(run, entries / run.run_id)}
     with ThreadPoolExecutor(_FETCHES) as threads:
-        fetched = threads.map(_with_logs, list(runs))
-        for run in fetched:
+        fetched = threads.map(_with_logs, [run for run in runs if run.run_id not in known])
+        for run in runs:
+            if run.run_id in known:
+                yield run
+                continue
+            run = next(fetched)
             files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
             stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
             for file, held in stores.items():

@@ -12,12 +12,15 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import stamp_of, write_bytes
+import orjson
+
+from chronicle.build.engines import write_bytes
 from chronicle.workspace.folders import RunFolder
 from chronicle.workspace.notes import BESIDE, NOTES
 
@@ -26,7 +29,10 @@ ROW = "row.json"  # what other pages than its own show of a run, and the names t
 KEPT = "kept.json"  # the key of an entry, and the hashes of its files
 MEMORY = "inputs.json"  # the hash of each input, with what it looked like then
 Rows = dict[str, list[Any]]  # of each file its size, time (ns) and SHA-256
+_PIECE = 1 << 18
 _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
+_TYPES = [*[int] * 5, str]  # of the fields of `Seen`
+Marks = tuple[int, int, int, int, int]
 _HAS_CHANGE_TIME = os.name == "posix"  # elsewhere that field holds when a file was made
 
 
@@ -52,71 +58,108 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
     then only looked at; without it, or with an unusable one, all is hashed.
     """
     now_ns = time.time_ns()
-    known, known_at_ns = _recalled(memory / MEMORY)
-    roots = [r for r in (run.folder, *run.logs, *run.beside) if r]
+    known = _recalled(memory)
+    roots = [f"{root}{os.sep}" for root in (run.folder, *run.logs, *run.beside) if root]
     seen: dict[str, Seen] = {}
     total = hashlib.sha256(repr(settings).encode())
-    fresh = False
-    for file in inputs(run):
-        before = known.get(str(file))
-        look = _look(file, before if before and before.was_still(known_at_ns) else None)
-        fresh |= look is not before
+    for file, marks in inputs(run).items():
+        look = known.look(file, marks)
         digest = look if isinstance(look, str) else look.sha256
         if isinstance(look, Seen):
-            seen[str(file)] = look
-        name = next((file.relative_to(r).as_posix() for r in roots if file.is_relative_to(r)), file.name)
+            seen[file] = look
+        within = next((file[len(root) :] for root in roots if file.startswith(root)), "")
+        name = within.replace(os.sep, "/") or os.path.basename(file)
         total.update(f"{name}\0{digest}\0".encode("utf-8", "surrogateescape"))
-    if fresh or len(known) != len(seen):
-        _remember(memory / MEMORY, seen, now_ns)
+    fresh = [file for file, look in seen.items() if look is not known.seen.get(file)]
+    if fresh or len(seen) != len(known.seen) or known.code != code_sha256():
+        _remember(memory, seen, now_ns)
     return total.hexdigest()
+
+
+def looks_known(run: RunFolder, memory: Path) -> bool:
+    """Whether the inputs of a run look as when this chronicle hashed them last."""
+    known = _recalled(memory)
+    if known.code != code_sha256():
+        return False
+    found = inputs(run)
+    return found.keys() == known.seen.keys() and all(map(known.is_as_it_was, found, found.values()))
 
 
 def changed_unseen(memory: Path) -> list[Path]:
     """Inputs that look as they did when they were hashed, and hold something else. Reads all of them."""
-    known, known_at_ns = _recalled(memory / MEMORY)
-    found = []
-    for name, before in known.items():
-        look = _look(Path(name), None)
-        if before.was_still(known_at_ns) and isinstance(look, Seen):
-            found += [Path(name)] if look[:-1] == before[:-1] and look != before else []
+    known, found = _recalled(memory), []
+    for name in known.seen:
+        marks = _marks(name)
+        if known.is_as_it_was(name, marks) and _hashed(name, marks) != known.seen[name]:
+            found.append(Path(name))
     return found
 
 
-def _recalled(memory: Path) -> tuple[dict[str, Seen], int]:
-    """What a memory holds, and when that was seen: the time of its file, so that equal content is equal."""
+class Memory(NamedTuple):
+    """What the inputs of a run looked like at ``at_ns``, and the hash of the source of who looked."""
+
+    seen: Mapping[str, Seen] = {}
+    at_ns: int = 0
+    code: str = ""
+
+    def is_as_it_was(self, file: str, marks: Marks | int) -> bool:
+        """Whether a file has changed since, as far as its looks tell: never, where they might not."""
+        before = self.seen.get(file)
+        return before is not None and before[:-1] == marks and before.was_still(self.at_ns)
+
+    def look(self, file: str, marks: Marks | int) -> Seen | str:
+        """How a file looks, with its hash, the known one if it looks the same; a word if it has none."""
+        return self.seen[file] if self.is_as_it_was(file, marks) else _hashed(file, marks)
+
+
+def _recalled(memory: Path) -> Memory:
+    """What a folder remembers; the time is that of its file, so that equal content is equal."""
+    file = f"{memory}/{MEMORY}"
     try:
-        text, at_ns = memory.read_text("utf-8", errors="surrogateescape"), memory.stat().st_mtime_ns
-        rows = {name: Seen(*row) for name, row in json.loads(text).items()}
+        with open(file, "rb") as stream:
+            code, table = json.loads(stream.read().decode("utf-8", "surrogateescape"))
+            at_ns = os.stat(stream.fileno()).st_mtime_ns
+        rows = {name: Seen(*row) for name, row in table.items()}
+        is_whole = all([*map(type, row)] == _TYPES for row in rows.values()) and isinstance(code, str)
+        return Memory(rows, at_ns, code) if is_whole else Memory()
     except (OSError, ValueError, AttributeError, TypeError):
-        return {}, 0
-    is_whole = all([*map(type, row)] == [int] * 5 + [str] for row in rows.values())
-    return (rows, at_ns) if is_whole else ({}, 0)
+        return Memory()
 
 
 def _remember(memory: Path, seen: Mapping[str, Seen], at_ns: int) -> None:
-    memory.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(memory, json.dumps(seen).encode("utf-8", errors="surrogateescape"))
-    os.utime(memory, ns=(at_ns, at_ns))
+    memory.mkdir(parents=True, exist_ok=True)
+    told = json.dumps([code_sha256(), seen], ensure_ascii=False)
+    write_bytes(memory / MEMORY, told.encode("utf-8", errors="surrogateescape"))
+    os.utime(memory / MEMORY, ns=(at_ns, at_ns))
 
 
-def _look(file: Path, before: Seen | None) -> Seen | str:
-    """How a file looks, with its hash: that of ``before`` if it looks the same; a word if it has none."""
+def _marks(file: str | os.DirEntry[str]) -> Marks | int:
+    """What a file looks like (`Seen` without its hash); the number of the error where nobody can look."""
     try:
-        stat = file.stat()
-        marks = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev)
-        if before and before[:-1] == marks:
-            return before
-        if not file.is_file():  # a pipe or a device: opening it might never end
-            return "special"
+        stat = os.stat(file) if isinstance(file, str) else file.stat()
+    except OSError as err:
+        return err.errno or 0
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev
+
+
+def _hashed(file: str, marks: Marks | int) -> Seen | str:
+    if isinstance(marks, int):
+        return f"unreadable: {marks}"
+    if not os.path.isfile(file):  # a pipe or a device: opening it might never end
+        return "special"
+    try:
         return Seen(*marks, sha256_of(file))
     except OSError as err:
         return f"unreadable: {err.errno}"
 
 
-def sha256_of(file: Path) -> str:
+def sha256_of(file: str | Path) -> str:
     """The hash of a file's content. Raises OSError."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    total = hashlib.sha256()
+    with open(file, "rb", buffering=0) as stream:
+        while piece := stream.read(_PIECE):  # most files are one
+            total.update(piece)
+    return total.hexdigest()
 
 
 def keep(folder: Path, key: str, files: Iterable[str]) -> Rows:
@@ -134,7 +177,7 @@ def forget(folder: Path) -> None:
 
 def kept_files(folder: Path) -> dict[str, str]:
     """The files of a kept entry, with their hashes; {} where nothing is kept."""
-    return {name: str(row[2]) for name, row in _kept(folder).get("files", {}).items()}
+    return {name: str(row[2]) for name, row in _kept(folder)[1].items()}
 
 
 def kept(folder: Path, key: str) -> Rows:
@@ -142,43 +185,53 @@ def kept(folder: Path, key: str) -> Rows:
 
     The hash of what a build reads of it is always looked at, that of the others where size or time differ.
     """
-    found = _kept(folder)
-    rows: Rows = found.get("files", {})
-    if found.get("key") != key or any(_differs(folder, name, row, True) for name, row in rows.items()):
+    made_from, rows = _kept(folder)
+    if made_from != key:
         return {}
-    moved = any(_stamp(folder, name) != row[:2] for name, row in rows.items())
+    stamps = {name: _stamp(folder, name) for name in rows}
+    if any(_differs(folder, name, row, stamps[name]) for name, row in rows.items()):
+        return {}
+    moved = any(stamps[name] != row[:2] for name, row in rows.items())
     return keep(folder, key, rows) if moved else rows  # whole, but copied here from elsewhere
 
 
 def _stamp(folder: Path, name: str) -> list[int]:
-    return [*(stamp_of(f"{folder}/{name}") or ())]
+    """Size and time of a file; none of a link, which no build has made."""
+    try:
+        stat = os.lstat(f"{folder}/{name}")
+    except OSError:
+        return []
+    return [stat.st_size, stat.st_mtime_ns] if S_ISREG(stat.st_mode) else []
 
 
 def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
-    """Files of a kept entry that are missing, or hold something else than what was written."""
-    return [
-        name for name, row in _kept(folder).get("files", {}).items() if _differs(folder, name, row, shortcut)
-    ]
+    """Files of a kept entry that are missing, or hold something else than what was written.
+
+    With the ``shortcut`` those of the size and time that they had are not read, but for the entry.
+    """
+    rows = _kept(folder)[1].items()
+    return [n for n, row in rows if _differs(folder, n, row, _stamp(folder, n), every=not shortcut)]
 
 
-def _differs(folder: Path, name: str, row: list[Any], shortcut: bool) -> bool:
-    if shortcut and name not in (ENTRY, ROW) and _stamp(folder, name) == row[:2]:
+def _differs(folder: Path, name: str, row: list[Any], stamp: list[int], *, every: bool = False) -> bool:
+    if stamp == row[:2] and name not in (ENTRY, ROW) and not every:
         return False
     try:
-        return sha256_of(folder / name) != str(row[2])
+        return not stamp or sha256_of(f"{folder}/{name}") != str(row[2])
     except OSError:
         return True
 
 
-def _kept(folder: Path) -> dict[str, Any]:
-    """The content of KEPT; {} where there is none, or none that can be used."""
+def _kept(folder: Path) -> tuple[str, Rows]:
+    """The content of KEPT: the key and the files; none where there is no such file, or none to be used."""
     try:
-        kept = json.loads((folder / KEPT).read_bytes())
-        if all(len(row) == 3 and Path(name).name == name for name, row in kept["files"].items()):
-            return {"key": str(kept["key"]), "files": kept["files"]}
+        with open(f"{folder}/{KEPT}", "rb") as stream:
+            kept = orjson.loads(stream.read())
+        if all(len(row) == 3 and os.path.basename(name) == name for name, row in kept["files"].items()):
+            return str(kept["key"]), kept["files"]
     except (OSError, ValueError, TypeError, AttributeError, KeyError):
         pass
-    return {}
+    return "", {}
 
 
 @cache
@@ -191,29 +244,44 @@ def code_sha256() -> str:
     return total.hexdigest()
 
 
-def inputs(run: RunFolder) -> list[Path]:
-    """Every file below the logs of a run, and its own run.toml, notes and label; each once, sorted."""
-    return sorted({*run.own_files, *(file for log in (*run.logs, *run.beside) for file in _below(log))})
+def inputs(run: RunFolder) -> dict[str, Marks | int]:
+    """Every file below the logs of a run, and its own run.toml, notes and label, by its path, sorted.
+
+    With what each looks like; the number of an error for one that nobody can look at.
+    """
+    found: dict[str, Marks | int] = {}
+    for log in (*run.logs, *run.beside):
+        _add_below(str(log), found, set())
+    if run.folder not in run.logs:
+        found |= {str(file): _marks(str(file)) for file in run.own_files}
+    return dict(sorted(found.items()))
 
 
 def newest(runs: Iterable[RunFolder]) -> int:
     """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
-    files = [file for run in runs for file in inputs(run) if file.name not in (NOTES, BESIDE)]
-    return max((stamp[1] // 10**9 for file in files if (stamp := stamp_of(file))), default=0)
+    found = [(file, marks) for run in runs for file, marks in inputs(run).items()]
+    logs = (m[1] for file, m in found if not isinstance(m, int) and not file.endswith((NOTES, BESIDE)))
+    return max(logs, default=0) // 10**9
 
 
-def _below(log: Path) -> Iterator[Path]:
+def _add_below(log: str, found: dict[str, Marks | int], entered: set[tuple[int, int]]) -> None:
     """The files that reading a log may open: all of a folder, with links; the write-ahead log of SQLite."""
-    if not log.is_dir():
-        yield log
-        beside = log.with_name(f"{log.name}-wal")  # what is not in the file itself yet
-        yield from [beside] if beside.is_file() else []
+    try:
+        entries = list(os.scandir(log))
+        stat = os.stat(log)
+    except NotADirectoryError:
+        found[log] = _marks(log)
+        if os.path.isfile(beside := f"{log}-wal"):  # what is not in the file itself yet
+            found[beside] = _marks(beside)
         return
-    entered: set[tuple[int, int]] = set()
-    for folder, folders, names in os.walk(log, followlinks=True):
-        stat = os.stat(folder)
-        if (stat.st_dev, stat.st_ino) in entered:  # a link has led back
-            folders.clear()
-            continue
-        entered.add((stat.st_dev, stat.st_ino))
-        yield from (Path(folder) / name for name in names if not name.startswith("."))
+    except OSError as err:
+        found[log] = err.errno or 0
+        return
+    if (stat.st_dev, stat.st_ino) in entered:  # a link has led back
+        return
+    entered.add((stat.st_dev, stat.st_ino))
+    for entry in entries:
+        if entry.is_dir():
+            _add_below(entry.path, found, entered)
+        elif not entry.name.startswith("."):
+            found[entry.path] = _marks(entry)

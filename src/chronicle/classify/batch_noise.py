@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from chronicle.classify.measure import positive
+from chronicle.classify.measure import median, positive
 from chronicle.classify.report import Check, at_least, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
@@ -61,12 +61,12 @@ def noise(loss: Series) -> Noise | None:
     apart = np.diff(steps)
     if len(y) < LEAST_PAIRS or not (apart > 0).any():
         return None
-    gap = max(int(np.median(apart[apart > 0])), 1)
+    gap = max(int(median(apart[apart > 0])), 1)
     place, once = np.unique(np.round(steps / gap).astype(np.int64), return_index=True)
     y = y[once]
     window = np.ones(min(_TREND_SAMPLES, len(y)))  # shorter at both ends
     left = y - np.convolve(y, window, "same") / np.convolve(np.ones(len(y)), window, "same")
-    scale = 1.4826 * float(np.median(np.abs(left - np.median(left))))
+    scale = 1.4826 * median(np.abs(left - median(left)))
     if not scale > 0 or place[-1] - place[0] > 4 * _LONGEST:
         return None
     values = np.zeros(int(place[-1] - place[0]) + 1)
@@ -223,6 +223,6 @@ def _over_and_over(
         passes = (
             y[a:b] for a, b in pairwise(cuts[: np.sum(starts + own.lag_steps // 2 <= own.last_step) + 1])
         )
-        levels = [float(np.median(part)) for part in passes if len(part)]
+        levels = [median(part) for part in passes if len(part)]
         falls = [a - b for a, b in pairwise(levels)]
         yield Reread(attempt.name, own, len(levels), float(np.mean(falls)) if falls else None)

@@ -16,6 +16,7 @@ from chronicle.classify import kernel
 from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
 from chronicle.classify.kernel.memory import Memory
+from chronicle.classify.measure import median
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
@@ -82,7 +83,7 @@ class Detector:
         """Tell by the first steps whether fewer than one in five is logged: then a spike is one point."""
         gaps = np.diff(np.array(steps[: at.WARM]))
         gaps = gaps[gaps > 0]
-        self.memory.config[at.SPARSE] = float(len(gaps) > 0 and float(np.median(gaps)) >= 5.0)
+        self.memory.config[at.SPARSE] = float(median(gaps) >= 5.0)
 
     def opened(self) -> tuple[float, ...]:
         """Changes when an event opens, becomes pending, is over, or turns into NaN."""

@@ -128,7 +128,7 @@ def validation_stays_at(join: Resume, at: int, least: float) -> bool | None:
         return None
     steps, y = positive(validation)
     before, after = y[steps < join.steps[at]][-4:], y[steps >= join.steps[at]][:4]
-    return bool(np.median(after) - np.median(before) < least) if len(before) and len(after) else None
+    return median(after) - median(before) < least if len(before) and len(after) else None
 
 
 def learned_before(view: View, attempt: AttemptView) -> float:
@@ -155,7 +155,7 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
     moved, pause = np.diff(np.log(v)), np.diff(rate.times)
     jump, least = np.abs(moved), float(np.log(limits.lr_falls))
     tick = min(pause[pause > 0], default=0.0)  # of a clock that tells whole seconds
-    long = pause >= max(limits.seam_pause * max(float(np.median(pause)), tick), STARTS_S)
+    long = pause >= max(limits.seam_pause * max(median(pause), tick), STARTS_S)
     at = [
         int(i)
         for i in np.flatnonzero(long & (jump >= least))

@@ -8,20 +8,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import positive
+from chronicle.classify.measure import median, positive
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged
 from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.datasets import SPIKE as PARTS
+from chronicle.classify.rules.learning import CONVERGED
 from chronicle.classify.rules.loss_shapes import FAST, NO_SPIKE, NOT_FULLY, RISES, SHIFT, SLOW, typed_findings
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import MIN_POINTS, opposes
 from chronicle.metrics.values import count, plural
-from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Verdict
+from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Series, Verdict
+from chronicle.timeline.endings import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
+ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", whole_run.FAILED}  # of a game, and of one player
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
 
@@ -30,7 +33,10 @@ def diagnose(view: View) -> Diagnosis:
     told = ((f, explanation(view, f)) for f in collect(view))  # what is explained can still be seen
     findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in told]
     live = [f for f in findings if is_live(view, f)]
-    verdict = _judge(view, live)
+    verdict, ending = _judge(view, live), last_ending(view.timeline)
+    how = ending.how if ending is not None else ""
+    if verdict is Verdict.GOOD and how in FAULTS:  # its course was good; the run waits for somebody
+        verdict = Verdict.WORRYING
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
     findings = [calibrated(f) for f in numbered(findings)]
@@ -38,7 +44,7 @@ def diagnose(view: View) -> Diagnosis:
     patterns = tuple(sorted({f.pattern for f in findings}))
     unnamed = ((p.id, lacking(view, p)) for p in PATTERNS if p.id not in patterns)
     missing = tuple(NotAssessed(pattern, roles) for pattern, roles in unnamed if roles)
-    reason = because(view, verdict, [f for f in findings if f.pattern in WHOLE_RUN or is_live(view, f)])
+    reason = because(view, verdict, [f for f in findings if f.pattern in WHOLE_RUN or is_live(view, f)], how)
     return Diagnosis(verdict, patterns, tuple(findings), judged(view, findings), missing, reason)
 
 
@@ -49,7 +55,36 @@ def collect(view: View) -> list[Finding]:
         new = list(rule.find(view))
         findings = [f for f in findings if not any(rule.explains(n, f) for n in new)]
         findings += new
-    return [f for f in findings if not schedule.explained_by_restart(view, f)]
+    return [f for f in findings if not (schedule.explained_by_restart(view, f) or part_of_game(view, f))]
+
+
+def part_of_game(view: View, finding: Finding) -> bool:
+    """Whether it only shows that of two players (GAN) the other one learns.
+
+    A player has no course of its own, so nothing is said of one. Its rise counts where the other one has lost
+    (its loss is a fifth of what it was before, or less) or rises as well, half as much or more.
+    """
+    attempts = view.named(finding.attempt)
+    losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
+    mine = [s for s in losses if s.metric == finding.metric]
+    others = [s for s in losses if mine and opposes(s.metric) != opposes(mine[0].metric)]
+    if finding.pattern not in ROUNDS:
+        return bool(others) and finding.pattern in COURSES
+    ways = [moved_by(series, finding) for series in others]
+    half = max((view.thresholds.midway * moved_by(series, finding) for series in mine), default=0.0)
+    return bool(others) and all(-CONVERGED < way < max(half, view.thresholds.bad_end) for way in ways)
+
+
+def moved_by(series: Series, finding: Finding) -> float:
+    """How the size of a series while a finding lasts (where it stays: in the later half of the rest) differs
+    from that of as many samples before it, log units (0: nobody knows)."""
+    ok = np.isfinite(series.values) & (series.values != 0)
+    steps, size = series.steps[ok], np.log(np.abs(series.values[ok]))
+    end = np.inf if finding.end_step is None else finding.end_step
+    during = size[(steps >= finding.start_step) & (steps <= end)]
+    before = size[steps < finding.start_step][-max(len(during), 8) :]
+    during = during if finding.end_step is not None else during[len(during) // 2 :]
+    return float(np.median(during) - np.median(before)) if len(during) and len(before) else 0.0
 
 
 def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -99,7 +134,7 @@ def _held_out_learns(view: View) -> bool:
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
-    that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry; nor is a
+    that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry; nor is
     rise bad of a player whose opponent, logged as well, may only have learned, nor a fall of an objective
     that keeps a part of what it had gained."""
     evidence, limits = finding.evidence, view.thresholds
@@ -114,10 +149,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
     if finding.pattern == NO_SPIKE and float(evidence.get("lost_share", 1.0)) <= limits.lost:
         return Verdict.WORRYING
-    attempts = view.named(finding.attempt) if finding.pattern in RISES else ()
-    parts = (s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS) if s.metric != finding.metric)
-    verdict = BY_ID[finding.pattern].verdict
-    return Verdict.WORRYING if verdict is Verdict.BAD and any(opposes(s.metric) for s in parts) else verdict
+    return BY_ID[finding.pattern].verdict
 
 
 def explanation(view: View, finding: Finding) -> str:
@@ -135,7 +167,7 @@ def explanation(view: View, finding: Finding) -> str:
         return "the run learned as well"
     if any(part_alone(view, a, finding) for a in attempts):
         return "the whole loss went on"
-    if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.settling) for a in attempts):
+    if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was next to nothing: it is the data"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
@@ -154,10 +186,11 @@ def part_alone(view: View, attempt: AttemptView, finding: Finding) -> bool:
 
 
 def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
-    """Whether less than this share of all learning rates lies behind the start of a rise."""
+    """Whether the learning rate is below this share of its highest value from the start of a rise on."""
     rate = attempt.learning_rate
     values = np.nan_to_num(rate.values) if rate is not None else np.zeros(0)
-    return rate is not None and values[rate.steps >= finding.start_step].sum() < share * values.sum()
+    late = values[rate.steps >= finding.start_step] if rate is not None else values
+    return len(late) > 0 and bool(late.max() < share * values.max())
 
 
 def _lasts(view: View, finding: Finding, share: float) -> bool:
@@ -172,7 +205,7 @@ def held_out_stayed(view: View, step: float, left: float) -> bool:
             steps, y = positive(series)
             before, after = y[steps < step][-2:], y[steps >= step][:4]
             if len(before) and len(after):
-                return float(np.median(after) - np.median(before)) < left / 3
+                return median(after) - median(before) < left / 3
     return False
 
 
@@ -208,8 +241,8 @@ def logged(view: View, role: str) -> bool:
     return any(a.first(Role(role), MIN_POINTS) is not None for a in view.attempts)
 
 
-def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
-    """One sentence: which finding, or which absence of findings, makes the verdict."""
+def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> str:
+    """One sentence: which finding, or which absence of findings, makes the verdict; ``how`` the run ended."""
     losses = [a.loss for a in view.attempts if a.loss is not None]
     if verdict is Verdict.GOOD and not losses:
         return "Good by its scores, which rose and stayed up; no loss was logged that could be judged."
@@ -218,7 +251,8 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
         if points < whole_run.FEWEST:
             return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
-        return f"Good: {spikes}, and nothing worrying was found on the live course."
+        until = f" until it was stopped ({how})" if how not in ("", "finished", "cut off") else ""
+        return f"Good{until}: {spikes}, and nothing worrying was found on the live course."
     odd = verdict is Verdict.UNEXPECTED
     guilty = [f for f in live if (f.pattern in ODD if odd else verdict_of(view, f) is verdict)]
     if guilty:
@@ -226,8 +260,10 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding]) -> str:
         more = f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
         title = BY_ID[first.pattern].title
         return f"{verdict.title()}: {title}{where} from step {count(first.start_step)}{more}."
-    if verdict is Verdict.WORRYING:
+    if verdict is Verdict.WORRYING and too_many_spikes(view, live):
         return "Worrying: more fast spikes than a good run has."
+    if verdict is Verdict.WORRYING:
+        return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
     if losses:
         return "Cannot tell: the loss differs by a factor of two from sample to sample."
     return "Cannot tell: no loss was logged that could be judged."

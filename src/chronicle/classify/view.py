@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from chronicle.classify.course import reviewed
 from chronicle.classify.detect import Event, detect, engine_for, in_order
+from chronicle.classify.measure import median
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
 from chronicle.model import Attempt, Join, Role, Series, Timeline
@@ -189,7 +190,7 @@ def _settled(series: Series, epoch: Series | None) -> Series:
         lengths = np.diff(np.append(begins, len(series)))
         if np.count_nonzero(lengths >= _LEAST) >= _TEETH and _is_running_mean(series, begins):
             ends = np.append(begins[1:], len(series)) - 1
-            return series.pick(ends if lengths[-1] >= _WHOLE * np.median(lengths[:-1]) else ends[:-1])
+            return series.pick(ends if lengths[-1] >= _WHOLE * median(lengths[:-1]) else ends[:-1])
     return series
 
 
@@ -214,25 +215,28 @@ def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
     hides, from the nth sample of a tooth on, tell nothing.
     """
     values, lengths = series.values, np.diff(np.append(begins, len(series)))
+    long, size = np.repeat(lengths >= _LEAST, lengths), np.repeat(lengths, lengths)
     nth = np.arange(len(values)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1
     with np.errstate(invalid="ignore", over="ignore"):  # logged values may be as large as floats get
         move = np.diff(values, prepend=np.nan)
+        late, reset = np.abs(move[long & (2 * nth > size)]), np.abs(move[begins[1:]])
+        late, reset = late[~np.isnan(late)], reset[~np.isnan(reset)]
+        known = np.isfinite(reset).any() and np.isfinite(late).any()
+        if not known or median(reset) < _RESET * median(late):
+            return False
         bend = np.abs(np.diff(move, prepend=np.nan))
-        ok = np.isfinite(bend) & (nth > 2) & np.repeat(lengths >= _LEAST, lengths)
+        ok = np.isfinite(bend) & (nth > 2) & long
         grain = np.diff(np.unique(values[np.isfinite(values)])).min(initial=np.inf)
-        parts = (bend[ok & (nth == n)] for n in range(3, min(int(nth.max()), _MOST) + 1))
-        typical = [float(np.median(part)) if len(part) else 0.0 for part in parts]
-        hidden = 3 + next((k for k, size in enumerate(typical) if not size > grain), len(typical))
-        ok &= nth < hidden
-        late = np.abs(move[np.repeat(lengths >= _LEAST, lengths) & (2 * nth > np.repeat(lengths, lengths))])
-        reset = np.abs(move[begins[1:]])
-    if hidden < _LEAST or not np.isfinite(reset).any() or not np.isfinite(late).any():
+    last = min(int(nth.max()), _MOST)
+    parts = ((n, bend[ok & (nth == n)]) for n in range(3, last + 1))
+    hidden = next((n for n, part in parts if not (len(part) and median(part) > grain)), last + 1)
+    ok &= nth < hidden
+    if hidden < _LEAST:
         return False
     x, y = np.log(nth[ok]), np.log(np.maximum(bend[ok], 0.5 * grain))
     width = float(((x - x.mean()) ** 2).sum())
     exponent = float(((x - x.mean()) * y).sum()) / width
-    far = np.nanmedian(reset) >= _RESET * np.nanmedian(late)
-    return bool(far and exponent <= min(_STEEPEST, -_SURE * _SPREAD / width**0.5))
+    return bool(exponent <= min(_STEEPEST, -_SURE * _SPREAD / width**0.5))
 
 
 def value_at(series: Series, step: float) -> float:

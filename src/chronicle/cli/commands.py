@@ -179,13 +179,13 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
         raise MissingExtra("chronicle export --png", "site", "matplotlib")
     from chronicle.figures import picture
 
-    told = _Told(_named(run))
-    for one, timeline, diagnosis, _ in told:
-        parts = [one.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
+    judged = _JudgedRuns(_named(run))
+    for run_read, timeline, diagnosis, _ in judged:
+        parts = [run_read.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
         file = Path(f"{'-'.join(parts)}.png")
         file.write_bytes(picture(timeline, diagnosis, finding, dark))
         click.echo(f"wrote {printable(str(file))}")
-    sys.exit(int(told.unreadable))
+    sys.exit(int(judged.unreadable))
 
 
 @cli.command(short_help="Diagnose runs without building anything.")
@@ -201,18 +201,18 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
     from chronicle.build.schema import diagnosis_json
     from chronicle.cli import terminal
 
-    verdicts, told = [], _Told(paths)
-    for run, timeline, diagnosis, story in told:
+    verdicts, judged = [], _JudgedRuns(paths)
+    for run, timeline, diagnosis, story in judged:
         compared = [*terminal.flagged_by(timeline, diagnosis, presets)]
         verdicts.append(story.verdict)
         if as_json:
             faults = machine_faults(timeline)
             _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
         else:
-            beside = (line for one in compared for line in terminal.comparison_lines(one, diagnosis))
+            comparisons = (line for rule in compared for line in terminal.comparison_lines(rule, diagnosis))
             lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
-            click.echo("\n".join((*lines, *(f"  {terminal.printable(line)}" for line in beside))))
-    sys.exit(terminal.exit_code(verdicts, fail_on or "", told.unreadable))
+            click.echo("\n".join((*lines, *(f"  {terminal.printable(line)}" for line in comparisons))))
+    sys.exit(terminal.exit_code(verdicts, fail_on or "", judged.unreadable))
 
 
 @cli.command(short_help="Explain a diagnosis, or one finding of it.")
@@ -232,13 +232,13 @@ def explain(run: Path, finding: str) -> None:
     folders = (Workspace.find(Path.cwd()) or Workspace(Path.cwd())).galleries
     has_pages = find_spec("yaml") is not None  # the pages need [site]
     pages = {page.id: page for page in load_gallery(folders)} if has_pages else {}
-    told = _Told(_named(run))
-    for one, _, diagnosis, story in told:
-        lines = (one.run_id, *terminal.explain(diagnosis, story, finding, pages))
+    judged = _JudgedRuns(_named(run))
+    for run_read, _, diagnosis, story in judged:
+        lines = (run_read.run_id, *terminal.explain(diagnosis, story, finding, pages))
         click.echo("\n".join(map(terminal.printable, lines)))
     if not has_pages:
         click.echo("Likely causes stand on the pages of patterns, which are read with the extra `site`.")
-    sys.exit(int(told.unreadable))
+    sys.exit(int(judged.unreadable))
 
 
 @cli.command(short_help="Show what differs between runs.")
@@ -252,8 +252,8 @@ def compare(runs: tuple[Path, ...]) -> None:
     """
     from chronicle.cli import comparing
 
-    told = _Told(_named(*runs))
-    compared = list(told)
+    judged = _JudgedRuns(_named(*runs))
+    compared = list(judged)
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
     if len(compared) > comparing.MOST:
@@ -261,7 +261,7 @@ def compare(runs: tuple[Path, ...]) -> None:
             f"there are {len(compared)} runs. Remedy: name no more than {comparing.MOST} of them"
         )
     click.echo("\n".join(comparing.lines(compared)))
-    sys.exit(int(told.unreadable))
+    sys.exit(int(judged.unreadable))
 
 
 @cli.command(short_help="Show what was understood of a log, and what not.")
@@ -322,7 +322,11 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
-    runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs())
+    if paths:
+        runs, where = expand(paths, trusted=trusted), places(None, out)
+    else:
+        where = places(workspace, out)
+        runs = spread(workspace.runs(), where.entries)
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config
@@ -330,7 +334,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
         report = build_all(
             workspace,
             runs,
-            places(None if paths else workspace, out),
+            where,
             engine=options["engine"],
             strict=options["strict"] or config.strict,
             jobs=options["jobs"],
@@ -359,11 +363,11 @@ def check() -> None:
     from chronicle.cli import terminal
 
     workspace = workspace_here()
-    found = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
-    for one in found:
-        if not one.is_damage:
-            click.echo(terminal.printable(str(one)))
-    damage = [str(one) for one in found if one.is_damage]
+    findings = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
+    for finding in findings:
+        if not finding.is_damage:
+            click.echo(terminal.printable(str(finding)))
+    damage = [str(finding) for finding in findings if finding.is_damage]
     terminal.complain(*damage)
     if not damage:
         click.echo(f"all is whole in {terminal.printable(str(workspace.root))}")
@@ -430,7 +434,7 @@ def predict(folder: Path) -> dict[str, Any]:
             raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
 
 
-class _Told:
+class _JudgedRuns:
     """The runs of ``paths``, each read, judged and told.
 
     What cannot be read is said on stderr, and makes ``unreadable`` true; the other runs go on.

@@ -12,7 +12,7 @@ from chronicle.build.entry import facts
 from chronicle.build.runs import Run
 from chronicle.cli.terminal import badge, columns, event_lines, filled, printable
 from chronicle.metrics.roles import shown_metric
-from chronicle.metrics.values import clipped, count, level, value_words
+from chronicle.metrics.values import clipped, count, level, with_unit
 from chronicle.model import Diagnosis, Event, EventKind, Role, Timeline, Track
 from chronicle.story import Story
 
@@ -29,10 +29,10 @@ Told = tuple[Run, Timeline, Diagnosis, Story]
 def lines(runs: Sequence[Told]) -> Iterator[str]:
     """What differs between runs: verdicts, facts, the judged metric and the learning rate, and the events."""
     letters = string.ascii_uppercase[: len(runs)]
-    for letter, (run, _, _, said) in zip(letters, runs, strict=True):
+    for letter, (run, _, _, story) in zip(letters, runs, strict=True):
         name = click.style(printable(run.run_id), bold=True)
-        yield f"{letter}  {name}  {badge(said.verdict, said.badge)}"
-        yield from filled(said.headline, "   ", "   ")
+        yield f"{letter}  {name}  {badge(story.verdict, story.badge)}"
+        yield from filled(story.headline, "   ", "   ")
     rows = _differing(runs)
     yield from _table("Facts that differ", letters, rows[:_FACTS])
     if len(rows) > _FACTS:
@@ -60,8 +60,8 @@ def _differing(runs: Sequence[Told]) -> list[tuple[str, list[str]]]:
     """The facts that are not the same in all runs; a dash where a run does not state one."""
     stated = []
     for run, timeline, _, _ in runs:
-        said = facts(timeline, run.folder.config)
-        stated.append({f.quantity: f"{value_words(f.value)} {f.unit or ''}".strip() for f in said})
+        of_run = facts(timeline, run.folder.config)
+        stated.append({f.quantity: with_unit(f.value, f.unit) for f in of_run})
     names = dict.fromkeys(name for table in stated for name in table)
     rows = [(name, [table.get(name) or "–" for table in stated]) for name in names]
     return [(name, cells) for name, cells in rows if len(set(cells)) > 1]
@@ -106,16 +106,16 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
 def _events(letters: str, runs: Sequence[Told]) -> Iterator[str]:
     """The events of all runs in the order of their steps, each with the letter of its run."""
     plain = (EventKind.LAUNCH, EventKind.END)
-    told: list[tuple[str, Event]] = [
+    events: list[tuple[str, Event]] = [
         (letter, event)
         for letter, (_, _, _, story) in zip(letters, runs, strict=True)
         for event in story.events
         if event.kind not in plain
     ]
-    told.sort(key=lambda pair: (pair[1].step is None, pair[1].step or 0))
-    if told:
+    events.sort(key=lambda pair: (pair[1].step is None, pair[1].step or 0))
+    if events:
         yield "\nEvents, in the order of steps"
-    for letter, event in told[:_EVENTS]:
+    for letter, event in events[:_EVENTS]:
         yield from event_lines(event, f"{letter}  ")
-    if len(told) > _EVENTS:
-        yield f"  {count(len(told) - _EVENTS)} more"
+    if len(events) > _EVENTS:
+        yield f"  {count(len(events) - _EVENTS)} more"

@@ -159,11 +159,11 @@ def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _summary(attempt: Attempt) -> AttemptSummary:
-    metrics, told = [], by_values(attempt.series)
+    metrics, inferred = [], by_values(attempt.series)
     for name, s in attempt.series.items():
         if len(s):
             steps, values = (int(s.steps[0]), int(s.steps[-1])), (float(s.values[0]), float(s.values[-1]))
-            why = told[name].why if name in told and told[name].role is s.role else ""
+            why = inferred[name].why if name in inferred and inferred[name].role is s.role else ""
             metrics.append(Metric(name, str(s.role), s.unit, len(s), *steps, *values, why))
     counter = str(attempt.facts.get("step_counter", ""))
     n_facts = len(attempt.facts)

@@ -15,12 +15,12 @@ from chronicle.build import Report, build, places
 from chronicle.build.engines import stamp_of
 from chronicle.build.sources import spread
 from chronicle.build.store import inputs
-from chronicle.errors import ChronicleError, UsageError, told
+from chronicle.errors import ChronicleError, UsageError, os_message
 from chronicle.workspace.folders import Workspace
 from chronicle.workspace.locks import Say
 
 POLL_S = 2.0
-State = dict[Path, tuple[int, int]]
+State = dict[str, object]
 
 
 # Material has scripts and styles inside its pages. Nothing comes from another machine or goes there.
@@ -101,16 +101,17 @@ def rebuild_if_changed(workspace: Workspace, engine: str | None, before: State, 
         try:
             say(f"built again: {len(_build(workspace, engine, say).entries)} runs")
         except (ChronicleError, OSError) as err:
-            say(f"error: {told(err) if isinstance(err, OSError) else err}")
+            say(f"error: {os_message(err) if isinstance(err, OSError) else err}")
     return now
 
 
 def state(workspace: Workspace) -> State:
-    """Size and time of every file that the site is made from."""
-    files = [file for run in workspace.runs() for file in inputs(run)]
-    files += [f for folder in (*workspace.templates, *workspace.galleries) for f in folder.rglob("*")]
-    return {file: stamp for file in files if (stamp := stamp_of(file))}
+    """What every file that the site is made from looks like."""
+    found: State = {file: looks for run in workspace.runs() for file, looks in inputs(run).items()}
+    pages = (file for folder in (*workspace.templates, *workspace.galleries) for file in folder.rglob("*"))
+    return found | {str(file): stamp_of(file) for file in pages}
 
 
 def _build(workspace: Workspace, engine: str | None, say: Say) -> Report:
-    return build(workspace, spread(workspace.runs()), places(workspace, None), engine=engine, say=say)
+    where = places(workspace, None)
+    return build(workspace, spread(workspace.runs(), where.entries), where, engine=engine, say=say)

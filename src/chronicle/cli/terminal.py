@@ -51,21 +51,21 @@ _MOST = 40  # events that a terminal has room for
 _KEPT = " \n\u202f"
 
 
-def badge(verdict: Verdict, said: str = "") -> str:
-    """The verdict as shape, word and colour; ``said`` is the badge of an entry or story."""
-    shape, colour = ("?", "white") if said == CANNOT_TELL else LOOKS[verdict]
-    return click.style(f"{shape} {said or verdict}", fg=colour)
+def badge(verdict: Verdict, word: str = "") -> str:
+    """The verdict as shape, word and colour; ``word`` is the badge of an entry or story."""
+    shape, colour = ("?", "white") if word == CANNOT_TELL else LOOKS[verdict]
+    return click.style(f"{shape} {word or verdict}", fg=colour)
 
 
 def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Story) -> Iterator[str]:
     """The lines of `chronicle classify` for one run: its headline, then its events as they happened."""
     yield f"{click.style(printable(run_id), bold=True)}  {badge(story.verdict, story.badge)}"
     yield from filled(story.headline, "  ", "  ")
-    told = [event for event in story.events if event.kind not in (EventKind.LAUNCH, EventKind.END)]
-    for event in told[:_MOST]:
+    events = [event for event in story.events if event.kind not in (EventKind.LAUNCH, EventKind.END)]
+    for event in events[:_MOST]:
         yield from event_lines(event)
-    if len(told) > _MOST:
-        yield f"  {plural(len(told) - _MOST, 'more event')}: chronicle build shows them all"
+    if len(events) > _MOST:
+        yield f"  {plural(len(events) - _MOST, 'more event')}: chronicle build shows them all"
     if timeline.series and diagnosis.not_assessed:
         wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
         yield from filled(f"not assessed, for what was not logged: {', '.join(wants)}", "  ", "    ")
@@ -114,12 +114,12 @@ def columns(rows: Iterable[Sequence[str]], before: str) -> Iterator[str]:
 
 def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
     """The lines of `chronicle list`: id, verdict, title, what decides; or why a run has none of these."""
-    told = []
+    lines = []
     for run_id, entry, state in rows:
-        said = f"{entry.title}: {card(entry.events, entry.verdict)}" if entry else ""
+        summary = f"{entry.title}: {card(entry.events, entry.verdict)}" if entry else ""
         shape = badge(entry.verdict, entry.badge) if entry else state
-        told.append((printable(run_id), shape, printable(said)))
-    return columns(told, "")
+        lines.append((printable(run_id), shape, printable(summary)))
+    return columns(lines, "")
 
 
 def outside(note: Note, entry: Entry | None) -> str:
@@ -209,10 +209,10 @@ def explain(
     if which in BY_ID and which not in diagnosis.patterns:
         yield from _not_named(diagnosis, story, which)
         return
-    found = sorted((event for event in story.events if event.patterns), key=lambda event: int(event.mark))
-    chosen = [e for e in found if which in ("", e.mark, e.id, *e.also, *e.patterns)]
+    findings = sorted((event for event in story.events if event.patterns), key=lambda event: int(event.mark))
+    chosen = [e for e in findings if which in ("", e.mark, e.id, *e.also, *e.patterns)]
     if not chosen and which:
-        have = ", ".join(f"{e.mark} {e.patterns[0]}" for e in found) or "none"
+        have = ", ".join(f"{e.mark} {e.patterns[0]}" for e in findings) or "none"
         raise UsageError(f"no finding {which!r}. Findings of this run: {have}")
     by_id = {finding.id: finding for finding in diagnosis.findings}
     for event in chosen:
@@ -240,10 +240,10 @@ def _explained(event: Event, parts: Sequence[Finding]) -> Iterator[str]:
 def _advised(given: Advice) -> Iterator[str]:
     """The causes of an event as this run's evidence ranks them, what decides, and what to do now."""
     yield "   likely causes, by what this run shows:"
-    for number, one in enumerate(given.causes, 1):
-        said = (("for", one.speaks_for), ("against", one.against), ("not logged", one.not_logged))
-        shown = "; ".join(f"{word}: {', '.join(phrases)}" for word, phrases in said if phrases)
-        yield f"     {number} {one.cause.cause} ({one.cause.evidence}){f'. {shown}' if shown else ''}"
+    for number, ranked in enumerate(given.causes, 1):
+        signs = (("for", ranked.speaks_for), ("against", ranked.against), ("not logged", ranked.not_logged))
+        shown = "; ".join(f"{word}: {', '.join(phrases)}" for word, phrases in signs if phrases)
+        yield f"     {number} {ranked.cause.cause} ({ranked.cause.evidence}){f'. {shown}' if shown else ''}"
     if given.check:
         yield f"   to tell 1 from 2: {given.check}"
     for step in given.page.now[:3]:
@@ -259,8 +259,8 @@ def _finding(finding: Finding) -> Iterator[str]:
         for c in finding.criteria
     ]
     yield from columns(rows, "     ")
-    told = {key: value_words(v) for key, v in finding.evidence.items() if key not in _LEVELS}
-    if evidence := "; ".join(f"{key} {value}" for key, value in told.items() if value):
+    measured = {key: value_words(v) for key, v in finding.evidence.items() if key not in _LEVELS}
+    if evidence := "; ".join(f"{key} {value}" for key, value in measured.items() if value):
         yield f"     evidence: {evidence}"
     if finding.runner_up:
         yield f"     otherwise {finding.runner_up}{words.condition(finding.runner_up_if)}"

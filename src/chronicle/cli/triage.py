@@ -60,10 +60,10 @@ def go_through(home: Workspace, run_ids: Sequence[str], author: str) -> None:
     for entry, events in waiting:
         if not _ask_run(answers, entry, events):
             break
-    said = f"{plural(answers.judged, 'finding')} judged, {count(total - answers.judged)} left."
+    summary = f"{plural(answers.judged, 'finding')} judged, {count(total - answers.judged)} left."
     if not total:
-        said = "Nothing is left to judge."
-    click.echo(f"{said} Next: chronicle build" if answers.judged else said)
+        summary = "Nothing is left to judge."
+    click.echo(f"{summary} Next: chronicle build" if answers.judged else summary)
 
 
 def unjudged(entry: Entry, notes: Sequence[Note]) -> list[Event]:
@@ -74,8 +74,8 @@ def unjudged(entry: Entry, notes: Sequence[Note]) -> list[Event]:
     if last_review(notes) is not None:
         return []
     answered = {note.event for note in notes if note.kind in STANCES}
-    found = [e for e in gravest(entry.events, entry.verdict) if e.kind is EventKind.FINDING and e.live]
-    return [e for e in found if e.verdict is not Verdict.GOOD and answered.isdisjoint((e.id, *e.also))]
+    findings = [e for e in gravest(entry.events, entry.verdict) if e.kind is EventKind.FINDING and e.live]
+    return [e for e in findings if e.verdict is not Verdict.GOOD and answered.isdisjoint((e.id, *e.also))]
 
 
 def _ask_run(answers: _Answers, entry: Entry, events: Sequence[Event]) -> bool:

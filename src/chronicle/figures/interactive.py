@@ -17,7 +17,7 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.figures.panels import Panel, Segment, run_panels, single_panels
-from chronicle.metrics.values import count
+from chronicle.metrics.values import with_unit
 from chronicle.model import Diagnosis, Event, EventKind, Fact, Floats, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 
@@ -58,7 +58,7 @@ def view_script(
         "title": title,
         "verdict": diagnosis.verdict.value,
         "headline": headline,
-        "facts": [[fact.quantity, _value(fact)] for fact in facts if fact.value is not None],
+        "facts": [[f.quantity, with_unit(f.value, f.unit)] for f in facts if f.value is not None],
         "axes": [{"name": "step", "unit": timeline.attempts[0].axis if timeline.attempts else "step"}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
         "attempts": names,
@@ -67,14 +67,6 @@ def view_script(
         "block": block.text(),
     }
     return f"chronicleView({json.dumps(told, ensure_ascii=False, allow_nan=False).translate(_SAFE)});\n"
-
-
-def _value(fact: Fact) -> str:
-    value = fact.value
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
-    words = count(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
-    return f"{words} {fact.unit}" if fact.unit and not isinstance(value, str) else words
 
 
 class _Block:

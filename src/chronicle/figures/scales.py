@@ -27,7 +27,7 @@ RIGHT_PX = 22  # margin at the right of a pane
 _TICK_PX, _PAD_PX = 4, 5
 
 _START_SHARE = 0.04  # of the samples of an attempt; a loss begins high, and that is no news
-_WHOLE = (Role.OBJECTIVE, Role.POLICY_ENTROPY)  # where they begin is the news
+_WHOLE = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # where they begin is the news
 _BODY = (0.002, 0.985)  # quantiles
 _REACH_SPANS = 0.5  # all is shown if nothing is further from the body
 _PEAK_SPANS = 1.6  # a finding's peak is kept in the frame if it is no further above the body

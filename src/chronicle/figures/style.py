@@ -47,18 +47,6 @@ def on(verdict: Verdict) -> str:
     return "on_worrying" if verdict is Verdict.WORRYING else "on_badge"
 
 
-def css() -> str:
-    """The tokens as custom properties ``--c-…`` for both schemes; a dark reader prints the light ones."""
-
-    def block(selector: str, tokens: Tokens) -> str:
-        lines = (f"  --c-{name.replace('_', '-')}: {colour};" for name, colour in tokens.items())
-        return "\n".join([f"{selector} {{", *lines, "}"])
-
-    default, slate = (f'[data-md-color-scheme="{name}"]' for name in ("default", "slate"))
-    printed = block("[data-md-color-scheme]", LIGHT)
-    return "\n".join([block(default, LIGHT), block(slate, DARK), f"@media print {{\n{printed}\n}}\n"])
-
-
 def literal(text: str, longest: int = 80) -> str:
     """A string out of a log on one line, shortened in the middle.
 

@@ -36,7 +36,7 @@ AN_ERROR = (
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
-_REWARDED = (
+REWARDED = (
     r"\b(rewards?|rew|returns?|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate|objective scores?)\b"
 )
 A_SCORE = (
@@ -105,7 +105,7 @@ TOTALS = _words("""
 PREFERENCES = _words("chosen rejected margin margins")
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
 OF_AGENTS = _words(
-    "actor act policy pg critic cri value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
+    "actor act policy pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
 BARE_SCORES = frozenset(("score", "scores", "episode score", "mean score"))
 OF_EPISODES = _words("ep episode episodes episodic return returns")
@@ -143,7 +143,7 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.OUTPUT_LOGIT,
-        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b",
+        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b(?! (scale|bias))",
         "z_loss, log Z, logsumexp, logits_mean, max_logit",
     ),
     Alias(
@@ -151,6 +151,20 @@ ALIASES: tuple[Alias, ...] = (
         rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|coeff?\w*|weight|bonus|cross|target|relative|router|gat\w+|moe"
         r"|experts?|max|min|attn|attention|data\w*|cluster|codebook)\b)).*\bentropy( (mean|avg|average))?$",
         "entropy, policy/entropy, actor/entropy, policy/entropy_avg, objective/entropy, losses/entropy",
+    ),
+    Alias(
+        Role.ANSWER_LENGTH,
+        rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(max|min|clip\w*|penalty|rewards?|terminated|prompts?)\b))"
+        r".*\b(response|completion|answer|generation)s?( \w+)? (length|len)s?( (mean|avg|average))?$",
+        "completions/mean_length, completion_length, response_length, response_length/mean",
+    ),
+    Alias(
+        Role.EXPERT_LOAD,
+        rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|losses|balancing|entropy|bias|min|dropped)\b))"
+        r"(.*\bexperts? ?\d+\b.*\b(load|utili[sz]ation|usage|tokens|counts?|fraction|frac|share)\b"
+        r"|.*\b(load|utili[sz]ation|usage|tokens|counts?|fraction|frac|share)\b.*\bexperts? ?\d+\b"
+        r"|.*\b(load imbalance|max ?vio|max violation)\b|.*\bexperts?\b.*\b(load|utili[sz]ation) max\b)",
+        "moe/expert_3/load, tokens_per_expert/expert_3, load imbalance, e_max_violation:mean, MaxVio",
     ),
     Alias(
         Role.LOSS_SCALE,
@@ -242,10 +256,10 @@ ALIASES: tuple[Alias, ...] = (
         EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED,
         "val_accuracy, eval/bleu, test_acc, validation/wer",
     ),
-    Alias(Role.OTHER, rf"(?=.*{_REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
+    Alias(Role.OTHER, rf"(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
     Alias(
         Role.OBJECTIVE,
-        rf"^(?!.*{_STEERS})(?!.*\b(max|min|best|highest|lowest|quantile|p\d+)\b).*{_REWARDED}",
+        rf"^(?!.*{_STEERS})(?!.*\b(max|min|best|highest|lowest|quantile|p\d+)\b).*{REWARDED}",
         "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet",
     ),
     Alias(

@@ -12,19 +12,21 @@ from chronicle.model import Floats, Series, Steps
 # Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
     "step": "global_step update_step optimizer_step num_updates current_steps train_step training_step step"
-    " steps iteration iterations training_iteration iter update updates _step total_timesteps timesteps_total"
-    " timesteps timestepssofar",
+    " steps time/total_timesteps iteration iterations training_iteration iter update updates _step"
+    " total_timesteps timesteps_total timesteps timestepssofar",
     "sample": "samples_count consumed_samples samples",
     "token": "consumed_tokens tokens_seen tokens",
     "epoch": "epoch",
 }
 STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
 # Names of counters that begin anew in each epoch, and may mean other things too: in tables, on a console.
-_IN_EPOCH = "iters batch batches minibatch mini_batch batch_idx batch_id batch_num episode episodes round"
+_IN_EPOCH = (
+    "iters batch batches minibatch mini_batch batch_idx batch_id batch_num episode episodes round i idx"
+)
 IN_EPOCH_NAMES = tuple(_IN_EPOCH.split())
 _ON_CONSOLE = (
-    "batch minibatch mini_batch batches batch_id batch_idx iters itr it i env_step env_steps episode"
-    " instance progress"
+    "batch minibatch mini_batch batches batch_id batch_idx iters itr it i idx env_step env_steps episode"
+    " instance round progress"
 )
 CONSOLE_IN_EPOCH_NAMES = tuple(_ON_CONSOLE.split())
 EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting

@@ -53,6 +53,17 @@ def value_words(value: Any) -> str:
     return ", ".join(map(value_words, value)) if isinstance(value, list | tuple) else str(value)
 
 
+def unit_words(value: Any, unit: str | None) -> str:
+    """The unit of a value, singular of one: ``attempts``, ``attempt``; empty where none was declared."""
+    unit = unit or ""
+    return unit[:-1] if value == 1 and re.fullmatch("[a-z ]{3,}s", unit) else unit
+
+
+def with_unit(value: Any, unit: str | None) -> str:
+    """A value and its unit: ``30.60 s``, ``8 attempts``, ``1 attempt``."""
+    return f"{value_words(value)} {unit_words(value, unit)}".strip()
+
+
 def clipped(text: str, longest: int) -> str:
     """At most so many characters; what is left out shows as an ellipsis."""
     return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"

@@ -48,9 +48,6 @@ def pages(site: SiteData) -> Iterator[Page]:
 
 def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     """Style sheets, scripts and data of the pages: path below build/docs, and the content or a file."""
-    from chronicle.figures.style import css  # needs matplotlib, and `chronicle explain` does not
-
-    yield "assets/tokens.css", css()
     yield "assets/entries.js", lists.entries_js(site)
     yield "assets/events.js", chronology.events_js(site)
     yield chronology.ATOM, chronology.atom(site)

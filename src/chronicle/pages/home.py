@@ -11,7 +11,7 @@ from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages.chronology import day_words
 from chronicle.pages.gallery import Page, SiteData
 from chronicle.pages.happened import Happened, figure, last_time
-from chronicle.pages.lists import Card, card, columns, has_reviews
+from chronicle.pages.lists import Card, card, columns, has_reviews, worst_first
 from chronicle.pages.words import Render, place
 from chronicle.story import CANNOT_TELL, deciding
 from chronicle.workspace.config import WorkspaceConfig
@@ -30,8 +30,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
     # The reference gallery: nobody gave it a title, and the pattern pages show its runs.
     teaching = site.title == WorkspaceConfig.title and not specimens.isdisjoint(site.entry_of)
     shown = hero(site) if teaching else None
-    urgent = [entry for entry in site.entries if needs_attention(entry)]
-    urgent.sort(key=lambda entry: (_ASKS.index(entry.badge), -moment(last_time(entry))))
+    urgent = [entry for entry in worst_first(site) if needs_attention(entry)]
     news, more = week(site.happened)
     values = {
         "site": site,

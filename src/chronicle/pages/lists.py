@@ -159,11 +159,11 @@ def entries_js(site: SiteData) -> str:
 
 
 def worst_first(site: SiteData) -> list[Entry]:
-    """The entries in the order of Browse: by verdict, then by the severity of what decides it."""
+    """The entries as Browse and Home order them: by verdict, the severity of what decides it, and date."""
 
-    def rank(entry: Entry) -> tuple[int, bool, float]:
+    def rank(entry: Entry) -> tuple[int, bool, float, float]:
         severity = max((event.severity for event in deciding(entry.events, entry.verdict)), default=0.0)
-        return -entry.verdict.rank, entry.badge != entry.verdict, -severity
+        return -entry.verdict.rank, entry.badge != entry.verdict, -severity, -moment(last_time(entry))
 
     return sorted(site.entries, key=rank)
 

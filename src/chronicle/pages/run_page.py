@@ -48,6 +48,7 @@ def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, ob
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
     preview = figure(entry, "share")
     joins = lettered(entry.diagnosis)
+    marked = [event for event in entry.events if event.mark]
     told = [Happened(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
     return {
         "base": "../../",
@@ -60,8 +61,8 @@ def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, ob
         "whole": figure(entry, "whole"),
         "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
         "address": words.address(entry.run_id),
-        "key": [event for event in entry.events if event.mark][:KEY],
-        "marked": sum(bool(event.mark) for event in entry.events),
+        "key": sorted(marked, key=lambda event: event.step or 0)[:KEY],  # as in the figure
+        "marked": len(marked),
         "told": told[:EVENTS],
         "untold": len(told[EVENTS:]),
         "restarts": [(letter, join, restart(join, *stated)) for letter, join in joins[:KEY]],

@@ -27,6 +27,9 @@ SYNONYMS: Mapping[str, str] = {
     "lr-not-restored": "LR warmup scheduler optimizer state",
     "attention-logit-growth": "attention entropy QK logits explode",
     "entropy-collapse": "policy exploration exploitation RL RLVR GRPO PPO reward stuck",
+    "length-explosion": "GRPO long answers tokens verbose overlong truncated RL",
+    "reward-hacking": "overoptimisation Goodhart proxy gold reward model judge RLHF",
+    "router-collapse": "MoE mixture of experts gating load balance dead experts MaxVio",
     "throughput-drop": "slow straggler MFU tokens per second",
     "hang": "stuck deadlock NCCL timeout freeze stall",
     "divergence-after-spike": "diverged exploded exploding blow-up blew up unstable instability",
@@ -49,9 +52,10 @@ _STOP = re.compile(
 )
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _SECTION = re.compile(r"^## (.+)$", re.M)
+_APPENDIX = "---\nsearch:\n  exclude: true\n---\n"  # the beginning of a page that no search is to find
 _FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 _NAMED = re.compile("`([^`\n]+)`")
-_MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|^---\n.*?\n---\n", re.S)
+_MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>", re.S)
 
 
 def search_js(site: SiteData) -> str:
@@ -76,7 +80,13 @@ def search_js(site: SiteData) -> str:
 
 def guide_js(site: SiteData, guide: Path) -> str:
     """The script of all sections of the guide, pattern pages and cases: address, title, words."""
-    rows = [row for file in sorted(guide.rglob("*.md")) for row in _sections(file, guide)]
+    told = ((file, file.read_text("utf-8")) for file in sorted(guide.rglob("*.md")))
+    rows = [
+        row
+        for file, text in told
+        if not text.startswith(_APPENDIX)
+        for row in _sections(file.relative_to(guide), text)
+    ]
     for page in site.patterns:
         text = _bag([page.lead, *(cause.cause for cause in page.causes)], 2 * _A_SECTION)
         rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])
@@ -126,12 +136,12 @@ def _bag(texts: Iterable[str], most: int) -> str:
     return " ".join(kept)
 
 
-def _sections(file: Path, guide: Path) -> Iterator[list[str]]:
+def _sections(file: Path, text: str) -> Iterator[list[str]]:
     """A page of the guide by its headings of the second level, with the anchors that the engine gives."""
     from markdown.extensions.toc import slugify, unique  # of the site engine
 
-    text = _MARKUP.sub(" ", _FENCE.sub("", file.read_text("utf-8")))
-    address = f"guide/{file.relative_to(guide).with_suffix('.html').as_posix()}"
+    text = _MARKUP.sub(" ", _FENCE.sub("", text))
+    address = f"guide/{file.with_suffix('.html').as_posix()}"
     before, *parts = _SECTION.split(text)
     title = before.strip().partition("\n")[0].lstrip("# ")
     used: set[str] = set()

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from chronicle.classify.restarts import duration
 from chronicle.classify.restarts import gap as gap
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import clipped, count, plural, value_words
+from chronicle.metrics.values import clipped, count, plural, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Event, Fact, Role
 
 Render = Callable[[str, Mapping[str, Any]], str]
@@ -76,7 +76,7 @@ def fact_value(fact: Fact) -> str:
 
 def fact_unit(fact: Fact) -> str:
     """A fact's unit; empty for one that was not logged, or whose unit nobody declared."""
-    return "" if fact.value is None else fact.unit or ""
+    return "" if fact.value is None else unit_words(fact.value, fact.unit)
 
 
 def configured(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:

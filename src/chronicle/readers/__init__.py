@@ -22,7 +22,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from chronicle.errors import AmbiguousFormat, BadLog, LogError, NothingToRead, UnknownFormat, contained, told
+from chronicle.errors import (
+    AmbiguousFormat,
+    BadLog,
+    LogError,
+    NothingToRead,
+    UnknownFormat,
+    contained,
+    os_message,
+)
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers.arrange import arrange
@@ -267,7 +275,7 @@ def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
-    what, remedy = told(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
+    what, remedy = os_message(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
     return LogError(str(path), f"cannot be read ({what}). Remedy: {remedy}")
 
 

@@ -7,13 +7,12 @@ Every reader of rows (CSV, JSON lines, ...) hands its columns to `attempt_of`; a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +37,9 @@ from chronicle.readers.step_axis import (
     steps_per_epoch,
 )
 from chronicle.readers.text import clean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Column", "column_key", "counted_by", "counts_steps", "is_counter", "step_rank"]  # of step_axis
 __all__ += ["BLANK", "NAN", "Builder", "attempt_of", "is_blank", "iso_seconds", "number", "text_of", "unix"]
@@ -76,7 +78,7 @@ def is_blank(cell: str) -> bool:
 class Builder:
     """One column under construction. ``whole`` keeps whole numbers of 64 bits exact, as steps need it.
 
-    ``irregular`` says that cells of text held a text, a NaN or an infinity.
+    ``irregular`` says that cells held what is neither a number, as Python spells it, nor a blank.
     """
 
     def __init__(self, whole: bool) -> None:
@@ -97,7 +99,6 @@ class Builder:
                 values = list(map(convert, cells))
             except ValueError:
                 continue
-            self.irregular |= convert is float and not all(map(math.isfinite, values))
             self.extend(range(row, row + len(cells)), values)
             return
         for place, cell in enumerate(cells, row):
@@ -108,10 +109,11 @@ class Builder:
         if self.whole:
             with suppress(ValueError):
                 return int(cell)
-        value = number(cell)
-        if value is None and is_blank(cell):
+        with suppress(ValueError):
+            return float(cell)
+        if is_blank(cell):
             return None
-        self.irregular |= value is None or not math.isfinite(value)
+        self.irregular, value = True, number(cell)
         return cell.strip() if value is None else value
 
     def extend(self, rows: Steps | range, values: Sequence[Any]) -> None:
@@ -128,6 +130,27 @@ class Builder:
         texts = {value: text_of(value) for value in set(values) if type(value) is str} if str in types else {}
         for row, value in zip(rows, values, strict=True):
             self.put(int(row), texts[value] if type(value) is str else value)
+
+    @property
+    def counts(self) -> bool:
+        """Whether all numbers so far are whole ones of 64 bits, and are kept as such."""
+        self._flush()
+        return self.whole and all(values.dtype == np.int64 for _, values in self._parts)
+
+    def take(self, row: int, array: pa.Array) -> None:
+        """The numbers of the rows from ``row`` on, which are below all others; a null is a blank cell.
+
+        They are taken as they lie in memory: pyarrow's own way imports pandas, which takes longer.
+        """
+        is_valid, cells = array.buffers()
+        values = np.frombuffer(cells, array.type.to_pandas_dtype(), len(array))
+        rows: Steps | range = range(row, row + len(array))
+        if array.null_count:
+            bits = np.unpackbits(np.frombuffer(is_valid, np.uint8), bitorder="little")
+            filled = np.flatnonzero(bits[: len(array)])
+            rows, values = filled + row, values[filled]
+        self._parts.append((rows, values))
+        self.n_numbers += len(rows)
 
     def put(self, row: int, value: float | str | None) -> None:
         """One cell: a number of any size, a text, or None for a blank."""

@@ -8,30 +8,35 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.model import Fault, Place
-from chronicle.readers.columns import Builder, counts_steps, is_blank, number
+from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
 from chronicle.readers.read_on import Arrays, read_lines
 from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.text import SMALL_BYTES, Faults, Line, head_lines, numbered_lines
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
+ARROW_BYTES = 1 << 20  # of a block that is read in one go
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
 _NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE][+-]?(\d+))?")
 
-_ODD = (b'"', b"\0", b"\r")  # bytes of cells that are none of plain numbers and texts
-_MINUS_ZERO = re.compile(rb"-0\s*,")
+# What pyarrow and Python read differently: quotes, bytes that end a line, numbers in base 16, nan(...).
+_ODD = (b'"', b"\0", b"\r", b"0x", b"0X", b"n(", b"N(")
+_BLANKS = [spell(word) for word in BLANK for spell in (str.lower, str.upper, str.title)]
 
 
 class Table:
@@ -46,7 +51,7 @@ class Table:
         self._last = deque[str](maxlen=LOOKED_AT)
         self.comments, self._begin = beginning(head_lines(path))
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
-        read_lines(path, "csv", self, SMALL_BYTES)
+        read_lines(path, "csv", self, ARROW_BYTES)
         every = np.arange(self.n_rows)
         self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
 
@@ -161,67 +166,63 @@ class Table:
     # block by block
 
     def _read_plain(self, block: bytes) -> bool:
-        """Reads a block of whole rows of plain cells in one go; False, and nothing is read, for any other.
+        """Reads a block of whole rows in one go; False, nothing is read, where lines need to be looked at.
 
-        The numbers of all columns are read together, as a list of JSON; columns that held texts or NaN before
-        are read as in single lines.
+        That is any line with a cell that is neither blank nor a number as pyarrow and Python spell it alike,
+        but for columns that held texts before: these are read as in single lines. A small block is not worth
+        what pyarrow takes to import.
         """
-        block = (block.replace(b",", b".") if self._comma else block).replace(b"\r\n", b"\n")
-        lines = block.decode("utf-8", "replace").split("\n")
-        raw = [builder.irregular for builder in self._builders]
-        if lines.pop() or any(odd in block for odd in _ODD) or not self._are_rows(lines, raw):
+        if not block.endswith(b"\n") or (len(block) < SMALL_BYTES and "pyarrow" not in sys.modules):
             return False
-        cells = np.frombuffer(block, np.uint8)
-        ends = np.flatnonzero((cells == ord(self.delimiter)) | (cells == ord("\n")))
-        sizes = np.diff(ends, prepend=-1)
-        filled = (sizes > 1).reshape(-1, len(raw)) & ~np.array(raw)
-        cells = cells.copy()
-        cells[ends] = ord(",")
-        values = _numbers(cells[np.repeat(filled.ravel(), sizes)].tobytes())
-        if len(values) != np.count_nonzero(filled):
+        block = block.replace(b",", b".") if self._comma else block
+        block = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+        longest = int(np.diff(ends, prepend=-1).max())
+        odd = any(text[-1:] in block and text in block for text in _ODD)  # one byte is found much faster
+        if odd or longest > LONG_LINE or not self._tells_header():
             return False
-        table = np.empty(filled.shape, object)
-        table[filled] = values
-        texts = list(zip(*(line.split(self.delimiter) for line in lines), strict=True)) if any(raw) else ()
-        for i, builder in enumerate(self._builders):
-            if raw[i]:
-                builder.add(self.n_rows, texts[i])
-            elif filled[:, i].all():
-                builder.extend(range(self.n_rows, self.n_rows + len(lines)), table[:, i].tolist())
+        columns = self._columns(block)
+        if columns is None:
+            return False
+        for builder, column in zip(self._builders, columns, strict=True):
+            if builder.irregular:
+                builder.add(self.n_rows, column.to_pylist())
             else:
-                rows = np.flatnonzero(filled[:, i])
-                builder.extend(rows + self.n_rows, table[rows, i].tolist())
-        self.n_rows += len(lines)
-        self._n_lines += len(lines)
-        self._last.extend(lines[-LOOKED_AT:])
+                builder.take(self.n_rows, column)
+        self.n_rows += len(columns[0])
+        self._n_lines += len(ends)
+        self._last.extend(block[-LOOKED_AT * longest :].decode("utf-8", "replace").split("\n")[:-1])
         return True
 
-    def _are_rows(self, lines: Sequence[str], raw: Sequence[bool]) -> bool:
-        """Whether all lines are rows with a cell for each name.
+    def _tells_header(self) -> bool:
+        """Whether a header that comes again is known by a name above numbers."""
+        named = (name for name, b in zip(self.names, self._builders, strict=True) if not b.irregular)
+        return any(not is_blank(name) and number(name) is None for name in named)
 
-        None repeats the header where a name stands above numbers.
-        """
-        named = (name for name, is_raw in zip(self.names, raw, strict=True) if not is_raw)
-        return (
-            {line.count(self.delimiter) for line in lines} == {len(raw) - 1}
-            and all(map(str.strip, lines))
-            and max(map(len, lines)) < LONG_LINE
-            and any(not is_blank(name) and number(name) is None for name in named)
-        )
+    def _columns(self, block: bytes) -> list[pa.Array] | None:
+        """The columns of a block of rows: texts or numbers; None where a cell is something else."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow
 
-
-def _numbers(cells: bytes) -> list[float]:
-    """The numbers of cells, each with a comma behind it; [] where one is no number as JSON spells it.
-
-    A whole -0 would lose its sign.
-    """
-    if _MINUS_ZERO.search(cells):
-        return []
-    try:
-        values: list[float] = orjson.loads(b"[%b]" % cells[:-1])
-    except orjson.JSONDecodeError:
-        return []
-    return values if set(map(type, values)) <= {int, float} else []
+        kinds = [
+            pa.string() if builder.irregular else pa.int64() if builder.counts else pa.float64()
+            for builder in self._builders
+        ]
+        names = list(map(str, range(len(kinds))))
+        try:
+            table = arrow.read_csv(
+                pa.BufferReader(block),
+                arrow.ReadOptions(use_threads=False, block_size=len(block), column_names=names),
+                arrow.ParseOptions(delimiter=self.delimiter, quote_char=False),
+                arrow.ConvertOptions(column_types=dict(zip(names, kinds, strict=True)), null_values=_BLANKS),
+            )
+        except pa.ArrowInvalid:
+            return None
+        columns = [column.combine_chunks() for column in table.columns]
+        numeric = [column for column, kind in zip(columns, kinds, strict=True) if kind != pa.string()]
+        if self.delimiter == "\t" and all(column.null_count for column in numeric):
+            return None  # there may be lines of tabs alone, which are no rows
+        return columns
 
 
 def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -52,7 +52,7 @@ class OnDemand:
     def __getattr__(self, name: str) -> Any:
         if name not in self.hooks:
             raise AttributeError(name)
-        return getattr(self._module(), name)
+        return lambda *given: getattr(self._module(), name)(*given)
 
     def _module(self) -> Any:
         return _imported(self.module, self.NAME)

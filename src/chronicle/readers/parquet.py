@@ -1,19 +1,21 @@
-"""Parquet tables of logged values, wide or long, of one run or several. Needs pyarrow: the extra `parquet`.
+"""Parquet tables of logged values, wide or long, of one run or several.
 
 Row groups are streamed; a null is "not measured in this row", a NaN is data. A file without a column that
-counts steps beside one that is a known metric is data, and no log; without pyarrow only its name tells.
+counts steps beside one that is a known metric is data, and no log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from chronicle.errors import BadLog, LogError
+from chronicle.errors import BadLog
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers.columns import Column, column_key, counted_by
@@ -28,10 +30,6 @@ from chronicle.readers.runs_in_table import (
 from chronicle.readers.text import Head, clean
 from chronicle.readers.trackers import trackio
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
 NAME = "parquet"
 SUFFIXES: tuple[str, ...] = ()
 
@@ -39,8 +37,6 @@ MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
 MOST_CELLS, CELLS_A_BYTE = 10_000_000, 100  # a file of few bytes may claim any number of rows
 NUMBERS = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")  # physical types
-
-_MISSING = "is Parquet, which needs the package 'pyarrow'. Remedy: pip install 'training-chronicle[parquet]'"
 
 
 class Leaf(NamedTuple):
@@ -58,10 +54,7 @@ def identify(head: Head) -> bool:
     """
     if not head.start.startswith(MAGIC) or trackio.is_store(head.path.with_suffix(".db")):
         return False
-    try:
-        leaves = _leaves(head.path)
-    except LogError:  # that pyarrow is missing is to be said of what is called a table
-        return head.path.suffix.lower() == ".parquet"
+    leaves = _leaves(head.path)
     numeric = [leaf.name for leaf in leaves if leaf.is_number]
     texts = {column_key(leaf.name) for leaf in leaves if leaf.is_text}
     counting = [name for name in numeric if counted_by(name) in ("step", "epoch")]
@@ -72,8 +65,7 @@ def identify(head: Head) -> bool:
 
 
 def _leaves(path: Path) -> list[Leaf]:
-    """The columns that are no lists, from the footer; [] where it is damaged. Raises as `_pyarrow`."""
-    pa, pq = _pyarrow(path)
+    """The columns that are no lists, from the footer; [] where it is damaged."""
     with path.open("rb") as file:
         try:
             schema = pq.ParquetFile(file).schema
@@ -87,21 +79,11 @@ def _leaves(path: Path) -> list[Leaf]:
             return []
 
 
-def _pyarrow(path: Path) -> tuple[Any, Any]:
-    """The modules that read the file at ``path``. Raises LogError where they are not installed."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as err:
-        raise LogError(str(path), _MISSING) from err
-    return pa, pq
-
-
 def runs(path: Path) -> list[str]:
     """The runs of the table, as the fact "run" of their attempts calls them; [] where none is named.
 
     Raises:
-        LogError: as `read`.
+        BadLog: as `read`.
     """
     keys = [leaf.name for leaf in _leaves(path) if column_key(leaf.name) in RUN_NAMES]
     columns, _, _ = _columns(path, keys) if keys else ({}, 0, [])
@@ -113,7 +95,6 @@ def read(path: Path) -> list[Attempt]:
 
     Raises:
         BadLog: the file is damaged from the beginning, or holds no number.
-        LogError: pyarrow is not installed.
     """
     wanted = [
         leaf.name for leaf in _leaves(path) if leaf.is_number or (leaf.is_text and places_rows(leaf.name))
@@ -129,9 +110,7 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
 
     Raises:
         BadLog: the footer or all row groups are damaged.
-        LogError: as `_pyarrow`.
     """
-    pa, pq = _pyarrow(path)
     columns, faults = dict[str, list[Column]](), list[Fault]()
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # names may be no UTF-8
@@ -173,8 +152,6 @@ def _short(err: Exception) -> str:
 
 def _flat(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
     """(name, array) of all columns, those of structs one by one."""
-    import pyarrow as pa
-
     table = pa.Table.from_batches([batch])
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
@@ -190,8 +167,6 @@ def _cells(array: pa.Array, first_row: int) -> Column:
 
 def _values(array: pa.Array) -> NDArray[Any]:
     """int64, float64 or text; a moment as Unix seconds, a duration as seconds."""
-    import pyarrow as pa
-
     kind = array.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ class Told:
 
 def is_side_file(path: Path) -> bool:
     """Whether a file is one of the table, by its name alone."""
-    return _row(path) is not None
+    return _row(path.parent.name, path.name) is not None
 
 
 def told_beside(path: Path, base: Path) -> list[Told]:
@@ -78,10 +78,11 @@ def home_of(name: str) -> tuple[str, float]:
     return "/".join(folders), times[-1] if times else math.nan
 
 
-def _row(path: Path) -> SideFile | None:
-    name, in_folder = path.name.lower(), f"{path.parent.name}/{path.name}".lower()
-    exact = _BY_NAME.get(name) or _BY_NAME.get(in_folder)
-    if exact or not path.suffix:
+def _row(folder: str, name: str) -> SideFile | None:
+    """The row of a file by the names of it and of its folder."""
+    name = name.lower()
+    exact = _BY_NAME.get(name) or _BY_NAME.get(f"{folder.lower()}/{name}")
+    if exact or not _PATTERNED.match(name):
         return exact
     return next((row for pattern, row in _BY_PATTERN if fnmatchcase(name, pattern)), None)
 
@@ -91,8 +92,8 @@ def _files(path: Path) -> Iterator[tuple[Path, SideFile]]:
     found = (
         (file, row)
         for folder, names in _folders(path)
-        for file in map(Path(folder).joinpath, sorted(names))
-        if (row := _row(file)) and file.is_file()
+        for name in sorted(names)
+        if (row := _row(os.path.basename(folder), name)) and (file := Path(folder, name)).is_file()
     )
     return islice(found, MAX_FILES)
 
@@ -105,7 +106,8 @@ def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
             yield folder, files
         return
     for place in (path.parent, *(path.parent / name for name in ASIDE)):
-        yield from ((folder, files) for folder, _, files in islice(os.walk(place), 1))
+        with suppress(OSError):
+            yield str(place), os.listdir(place)
 
 
 def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
@@ -266,3 +268,5 @@ SIDE_FILES: Sequence[SideFile] = (
 )
 _BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
 _BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]
+# One look at a name: beside each of a thousand logs in a folder stand the thousand.
+_PATTERNED = re.compile("|".join(translate(name) for name, _ in _BY_PATTERN))

@@ -30,6 +30,7 @@ _TOLD = 6  # findings in the first paragraph
 _TOLD_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
+_OFTEN = {1: "once more", 2: "twice more"}
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
@@ -170,10 +171,12 @@ def _sequence(
     parts = [e.sentence for e in [*calm, *sorted(told, key=happened.index)]]
     for title, same in alike.items():
         if rest := [event for event in same if event not in told]:
-            place = ground.axis.place(max(event.step or 0 for event in rest))
-            where = f"at {place}" if len(rest) == 1 else f"up to {place}"
-            were = "was" if len(rest) == 1 else "were"
-            parts.append(f"There {were} {count(len(rest))} more of “{title}”, {where}.")
+            steps = [event.step or 0 for event in rest]
+            where = f"at {ground.axis.place(steps[0])}"
+            if len(rest) > 1:
+                where = f"over {ground.axis.places(min(steps), max(steps))}"
+            often = _OFTEN.get(len(rest)) or f"{count(len(rest))} more times"
+            parts.append(f"“{title}” was found {often}, {where}.")
     if len(joins) > _TOLD_JOINS:
         parts.append(_restarts(ground, diagnosis))
     faults = sum(e.kind is EventKind.FAULT for e in happened)
@@ -186,14 +189,19 @@ def _sequence(
 def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> str:
     """Which events make the verdict; where none does, the classifier's own reason."""
     decide = deciding(happened, diagnosis.verdict)
-    if not decide or diagnosis.verdict is Verdict.GOOD:
+    if not decide:
         return diagnosis.because
-    listed = "; ".join(f"{e.mark}, “{e.title}”" for e in sorted(decide[:3], key=happened.index))
-    more = f"; and on {count(len(decide) - 3)} more" if len(decide) > 3 else ""
+    if diagnosis.verdict is Verdict.GOOD:
+        return f"{verdict} is {diagnosis.because[:1].lower()}{diagnosis.because[1:]}"
+    marks: dict[str, list[str]] = {}
+    for event in sorted(decide[:3], key=happened.index):
+        marks.setdefault(event.title, []).append(event.mark)
+    told = [f"{_listed(of)} (“{title}”)" for title, of in marks.items()]
+    listed = _listed([*told, *[f"{count(len(decide) - 3)} more"] * (len(decide) > 3)])
     noun = "finding" if len(decide) == 1 else "findings"
     named = any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide)
     why = "" if named else f":{diagnosis.because.partition(':')[2].rstrip('.')}"
-    return f"{verdict} is {diagnosis.verdict}{why}. It rests on {noun} {listed}{more}."
+    return f"{verdict} is {diagnosis.verdict}{why}. It rests on {noun} {listed}."
 
 
 def _open(timeline: Timeline, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
@@ -211,6 +219,7 @@ def _open(timeline: Timeline, diagnosis: Diagnosis, happened: Sequence[Event]) -
         parts.append(f"{plural(gone, 'finding')} {lie} not count.")
     if diagnosis.not_assessed:
         number = plural(len(diagnosis.not_assessed), "pattern")
-        parts.append(f"{number} could not be judged: what is needed for that was not logged.")
+        need = "it needs" if len(diagnosis.not_assessed) == 1 else "they need"
+        parts.append(f"{number} could not be judged, because what {need} was not logged.")
     parts += [clipped(doubt, 400) for doubt in timeline.doubts[:1]]
     return " ".join(parts)

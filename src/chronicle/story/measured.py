@@ -31,6 +31,7 @@ _AT_ONSET = 3
 _CUT_SAMPLES = 3  # NaN this soon after a peak: nobody knows how high it went
 _SAME_SHARE = 0.005  # of the height of a picture: a peak this near to its upper edge is cut off by it
 _ROUGHLY = 5  # samples: of a shorter duration only its bound is told
+_FACTOR_LOG = math.log(3.0)
 _EXACTLY = 1.5  # steps between samples up to which a duration is told as it is
 _NAMES = {
     Role.LOSS: "the loss",
@@ -266,29 +267,43 @@ def rounded(number: float) -> float:
 
 def plainly(value: float) -> str:
     """A measured value without powers of ten as long as anyone can read them: ``2.26``, ``234 million``,
-    ``0.000323``, ``3 × 10⁻⁷``."""
+    ``0.490``, ``3.00 × 10⁻⁷``."""
     for size, word in ((1e9, "billion"), (1e6, "million")):
         if size <= abs(value) < 1000 * size:
             return f"{value / size:.3g} {word}".replace("-", "−")
-    if 1e-4 <= abs(value) < 1e-3:
-        return f"{value:.3g}".replace("-", "−")
+    if 1e-4 <= abs(value) < 1:
+        return f"{value:#.3g}".replace("-", "−")
     digits, _, power = level(value).partition("e")
     return f"{digits} × 10{str(int(power)).translate(_RAISED)}" if power else digits
 
 
 def stated(value: Any) -> str:
-    """What a log or a configuration states, in a sentence: numbers as `plainly` has them."""
+    """What a log or a configuration states, in a sentence: no digit of a number that says nothing."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return clipped(value_words(value), 60)
-    return count(value) if float(value).is_integer() and abs(value) < 1e15 else plainly(float(value))
+    if float(value).is_integer() and abs(value) < 1e15:
+        return count(value)
+    digits, space, power = plainly(float(value)).partition(" ")
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}{space}{power}"
 
 
 def percent(log_units: float) -> str:
-    """A difference of logarithms as a share: ``16 %``."""
-    share = 100 * abs(math.expm1(log_units))
-    return f"{count(share) if share >= 9.5 else f'{share:.1g}'} %"
+    """A difference of logarithms as a share, ``16 %``, and where that is no help as ``a factor of 4.1``."""
+    if abs(log_units) > _FACTOR_LOG:
+        return f"a factor of {_factor(math.exp(abs(log_units)))}"
+    return share(abs(math.expm1(log_units)))
+
+
+def share(part: float) -> str:
+    """A part of one: ``16 %``, ``0.07 %``."""
+    hundredths = 100 * part
+    return f"{count(hundredths) if hundredths >= 9.5 else f'{hundredths:.1g}'} %"
 
 
 def times(factor: float) -> str:
     """A factor: ``4.5 times``, ``1 300 times``."""
-    return f"{count(factor) if factor >= 9.95 else f'{factor:.2g}'} times"
+    return f"{_factor(factor)} times"
+
+
+def _factor(factor: float) -> str:
+    return count(factor) if factor >= 9.95 else f"{factor:.2g}"

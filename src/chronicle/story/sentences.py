@@ -19,7 +19,7 @@ from chronicle.classify.restarts import duration
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Finding, Quantity
 from chronicle.story.grouping import RISES
-from chronicle.story.measured import Ground, Rise, percent, plainly, times
+from chronicle.story.measured import Ground, Rise, percent, plainly, share, stated, times
 
 _DOWNWARDS = {
     "jumped": "dropped",
@@ -185,10 +185,10 @@ def _height(rise: Rise | None) -> float:
 
 
 def _resume_spike(t: Teller) -> Words:
-    at, over = t.start, t.say("height", "join_height_log", percent) if t.has("join_height_log") else ""
-    told = f"{t.what} began {over} higher at the restart at {at}" if over else f"{t.what} rose at {at}"
+    over = t.say("height", "join_height_log", percent) if t.has("join_height_log") else ""
+    restart, moved = f"after the restart at {t.start}", f"was {over} higher" if over else "rose"
     ended, ending = t.ended()
-    return Words(f"{told} and {ended}", f"{over} higher after the restart at {at}".strip(), ending)
+    return Words(f"{restart} {t.what} {moved}, and it {ended}", f"{over} higher {restart}".strip(), ending)
 
 
 def _ratio_skew(t: Teller) -> Words:
@@ -206,8 +206,8 @@ def _rate_not_restored(t: Teller) -> Words:
     factor = t.value("lr_factor")
     off = times(factor) if factor > 1 else f"{count(100 * factor)} % of"
     size = t.number("factor", factor, off)
-    how = " and warmed up again" if t.finding.evidence.get("how") == "warms up again" else ""
-    told = f"the learning rate was {size} what was expected from {t.start} on{how}"
+    how = ", and it warmed up again" if t.finding.evidence.get("how") == "warms up again" else ""
+    told = f"from {t.start} on the learning rate was {size} what was expected{how}"
     return Words(told, f"learning rate {size} what was expected from {t.start}")
 
 
@@ -221,14 +221,13 @@ def _rising_rate(t: Teller) -> Words:
     number = t.number("spikes", t.value("spikes"), plural(int(t.value("spikes", 0)), "spike"))
     factor = t.say("factor", "factor", times)
     trend = {
-        "gap in the first third": f"in the first third {factor} as far apart as in the last",
-        "height in the last third": f"in the last third {factor} as high as in the first",
-        "spikes in the second half": f"in the second half {factor} as many as in the first",
-    }.get(str(t.finding.evidence.get("of")), "more and more often")
+        "gap in the first third": f"{factor} as far apart in the first third as in the last",
+        "height in the last third": f"{factor} as high in the last third as in the first",
+        "spikes in the second half": f"{factor} as many in the second half as in the first",
+    }.get(str(t.finding.evidence.get("of")), "faster and faster")
+    grew = "grew higher and higher" if "as high" in trend else "came more and more often"
     span = t.ground.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
-    return Words(
-        f"spikes came more and more often: {number} over {span}, {trend}", f"{number} from {t.start}"
-    )
+    return Words(f"spikes {grew}: {number} over {span}, {trend}", f"{number} from {t.start}")
 
 
 def _logits(t: Teller) -> Words:
@@ -246,14 +245,43 @@ def _drift(t: Teller) -> Words:
 
 
 def _settled(t: Teller) -> Words:
-    left, level = t.say("left", "entropy_left_share", percent), t.say("level", "objective_level", plainly)
+    left, level = t.say("left", "entropy_left_share", share), t.say("level", "objective_level", plainly)
     best = t.say("best", "best_level", plainly)
-    told = f"the entropy of the policy was gone at {t.start} ({left} of its start is left), and the objective"
-    return Words(f"{told} stands at {level} of {best}", f"{left} left from {t.start}, objective at {level}")
+    told = f"the entropy of the policy was gone at {t.start} ({left} of that at the start was left), and the"
+    told += f" objective settled at {level}, where {best} would be the best"
+    return Words(told, f"{left} of the entropy left from {t.start}, objective at {level}")
+
+
+def _longer(t: Teller) -> Words:
+    before, now = t.say("before", "length_before", plainly), t.say("now", "length_now", plainly)
+    told = f"the answers grew from a mean length of {before} to {now} from {t.start} on, and the objective"
+    level = t.say("level", "objective_level", plainly)
+    return Words(
+        f"{told} gained nothing by it: it stands at {level}", f"length {before} → {now} from {t.start}"
+    )
+
+
+def _judges_differ(t: Teller) -> Words:
+    best, now = t.say("best", "best_score", plainly), t.say("now", "last_score", plainly)
+    then, rose = t.say("then", "objective_then", plainly), t.say("rose", "objective_now", plainly)
+    told = (
+        f"{t.what} fell from {best} to {now} after {t.start}, while the objective rose from {then} to {rose}"
+    )
+    return Words(told, f"{best} → {now} from {t.start}, objective up")
+
+
+def _few_experts(t: Teller) -> Words:
+    busy = t.say("busiest", "busiest_times", times)
+    told = f"the router sends {busy} the mean load to its busiest expert from {t.start} on"
+    if t.has("idle_share"):
+        told += f", and {t.say('idle', 'idle_share', share)} of the experts get almost nothing"
+    return Words(told, f"busiest expert at {busy} the mean from {t.start}")
 
 
 def _plateau(t: Teller) -> Words:
-    told = f"{t.what} stopped falling at {t.start}"
+    steps, _ = t.ground.samples(t.finding)
+    fell = bool((steps < t.finding.start_step).any())
+    told = f"{t.what} {'stopped falling at' if fell else 'had stopped falling by'} {t.start}"
     before, after = t.value("slope_before_log_per_log_step"), t.value("slope_after_log_per_log_step")
     if before and after and before / after > 1:
         told += (
@@ -266,7 +294,7 @@ def _plateau(t: Teller) -> Words:
 
 def _overfitting(t: Teller) -> Words:
     up = t.say("rise", "rise_log", percent)
-    told = f"{t.what} was lowest at {t.start} and rose by {up} since"
+    told = f"{t.what} was lowest at {t.start} and rose by {up} from there"
     if t.has("training_fall_log"):
         fall = percent(-t.value("training_fall_log"))
         told += f", while the training loss fell by {t.number('fall', t.value('training_fall_log'), fall)}"
@@ -306,6 +334,8 @@ def _failed(t: Teller) -> Words:
     first, last = (float(np.median(part)) for part in (known[:8], known[-8:]))
     ends = t.number("first", first, plainly(first)), t.number("last", last, plainly(last))
     told = f"{t.what} began at {ends[0]} and ended at {ends[1]}: the run did not learn"
+    if ends[0] == ends[1]:
+        told = f"{t.what} stayed near {ends[1]}: the run did not learn"
     return Words(told, f"{ends[0]} → {ends[1]}, did not learn")
 
 
@@ -330,13 +360,13 @@ def _loss_scale(t: Teller) -> Words:
     halved = t.say("halvings", "halvings", times)
     told = f"the loss scale was halved {halved} from {t.start} on"
     if t.has("lowest_scale"):
-        told += f", down to {t.say('lowest', 'lowest_scale', lambda low: plainly(low).removesuffix('.00'))}"
+        told += f", down to {t.say('lowest', 'lowest_scale', stated)}"
     return Words(told, f"loss scale halved {halved} from {t.start}")
 
 
 def _frozen(t: Teller) -> Words:
     number = t.number("values", t.value("equal_samples"), plural(int(t.value("equal_samples", 0)), "value"))
-    same = t.say("value", "value_loss", plainly)
+    same = t.say("value", "value_loss", stated)
     end = t.finding.end_step
     span = f"from {t.start} on" if end is None else f"over {t.ground.axis.places(t.finding.start_step, end)}"
     told = f"{t.what} was logged as {same}, the same to the last bit, {span} ({number})"
@@ -382,7 +412,7 @@ def _reinitialised(t: Teller) -> Words:
 
 
 def _quantised(t: Teller) -> Words:
-    grid = t.say("grid", "grid_loss", plainly)
+    grid = t.say("grid", "grid_loss", stated)
     kinds = t.number("values", t.value("distinct_values"), count(t.value("distinct_values", 0)))
     return Words(
         f"{t.what} was logged in multiples of {grid}: {kinds} different values in all",
@@ -392,7 +422,7 @@ def _quantised(t: Teller) -> Words:
 
 def _decay(t: Teller) -> Words:
     fell = t.number("fall", t.value("drop_log"), percent(-t.value("drop_log")))
-    told = f"{t.what} fell by {fell} below its course when the learning rate began to decay at {t.start}"
+    told = f"{t.what} fell {fell} below its course when the learning rate began to decay at {t.start}"
     return Words(told, f"{fell} lower from {t.start}")
 
 
@@ -431,7 +461,7 @@ def _calm(t: Teller) -> Words:
         told = f"{t.what} stayed near {ends[1]}{unit} over {span}"
     if t.finding.pattern == "noisy-healthy":
         noise = t.say("noise", "noise_log", percent)
-        told += f", with a noise of about {noise} from value to value"
+        told += f", with noise of about {noise} from value to value"
     return Words(
         f"{told}, and nothing disturbed it for long",
         f"{'≥ ' if least else ''}{plainly(first)} → {ends[1]}{unit}, calm",
@@ -455,6 +485,9 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
     "attention-logit-growth": _logits,
     "output-logit-drift": _drift,
     "entropy-collapse": _settled,
+    "length-explosion": _longer,
+    "reward-hacking": _judges_differ,
+    "router-collapse": _few_experts,
     "plateau": _plateau,
     "overfitting": _overfitting,
     "throughput-drop": _slower,

@@ -24,7 +24,7 @@ from chronicle.story.grouping import RISES, Happening, happenings
 from chronicle.story.measured import Ground, stated
 from chronicle.story.sentences import told
 from chronicle.story.signs import around
-from chronicle.timeline.endings import endings
+from chronicle.timeline.endings import last_ending
 from chronicle.workspace.notes import REVIEWS
 
 _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as the log grows
@@ -71,14 +71,15 @@ def _launch(ground: Ground) -> Iterator[Event]:
 
 def _joined(ground: Ground, letter: str, join: Join) -> Event:
     axis, lost = ground.axis, join.discarded_steps
-    later = f", {duration(join.gap_s)} later" if join.gap_s is not None and join.gap_s >= 1 else ""
+    paused = f"a pause of {duration(join.gap_s)}" if join.gap_s is not None and join.gap_s >= 1 else ""
+    later = f" after {paused}" if paused else ""
     if join.to_step < join.from_step:
         told_ = f"The run went back from {axis.way(join.from_step, join.to_step)}{later}"
         if join.kind is JoinKind.RELAUNCH:
             ends = axis.place(join.to_step), axis.place(join.from_step)
-            told_ = f"The run was started again from {ends[0]} after {ends[1]}{later}"
+            told_ = f"The run was started again from {ends[0]} after {ends[1]}{paused and f' and {paused}'}"
         told_ += f", and {axis.lost(lost)}" if lost else ""
-        short = f"{count(join.from_step)} → {axis.place(join.to_step)}"
+        short = f"from {axis.way(join.from_step, join.to_step)}"
     else:
         told_ = f"The run went on at {axis.place(join.to_step)}{later}"
         told_ += f", and a branch of {axis.span(lost)} was given up" if lost else ""
@@ -104,7 +105,7 @@ def _moved(ground: Ground, join: Join) -> str:
     if rest := join.changes[_SHOWN_CHANGES:]:
         phrases.append(f"{plural(len(rest), 'more value')} changed")
     *first, last = phrases or [""]
-    told = f"{', '.join(first)}, and {last}" if len(first) > 1 else " and ".join([*first, last])
+    told = f"{', '.join(first)}, and {last}" if first else last
     return f" {told[:1].upper()}{told[1:]}." if told else ""
 
 
@@ -113,9 +114,10 @@ def _changed(ground: Ground, join: Join, change: Change) -> str:
     before, after = change.before, change.after
     unit = f" {change.unit}" if change.unit else ""
     verb = "were" if change.quantity.endswith("s") else "was"
+    name = re.sub("^config/", "setting ", change.quantity)
     if before is None or after is None:
         word = "stated as" if before is None else "no longer stated; it had been"
-        return f"the {change.quantity} {verb} {word} {stated(after if before is None else before)}{unit}"
+        return f"the {name} {verb} {word} {stated(after if before is None else before)}{unit}"
     if change.quantity.endswith(" read"):
         what = change.unit or change.quantity.removesuffix(" read")
         off = "left out" if after > before else "read again"
@@ -124,7 +126,7 @@ def _changed(ground: Ground, join: Join, change: Change) -> str:
         place = "" if change.at_step == join.to_step else f" at {ground.axis.place(change.at_step)}"
         ends = f"from {stated(before)} to {stated(after)}{unit}{place}"
         return f"the {change.quantity} {'rose' if after > before else 'fell'} {ends}"
-    return f"the {change.quantity} {verb} {stated(after)}{unit} in place of {stated(before)}"
+    return f"the {name} {verb} {stated(after)}{unit} in place of {stated(before)}"
 
 
 def _reach(ground: Ground, join: Join) -> str:
@@ -134,11 +136,11 @@ def _reach(ground: Ground, join: Join) -> str:
     title = f"“{BY_ID[left].title}”" if left in BY_ID else "what had begun"
     if "inside_start_step" in seen:
         begun = ground.axis.place(seen["inside_start_step"])
-        words = f" It did not go back far enough: {title} had begun at {begun}."
+        words = f" The run did not go back far enough: {title} had begun at {begun}."
     elif "left_start_step" in seen:
-        words = f" That is {ground.axis.span(seen['margin_steps'])} before {title} began."
+        words = f" It was taken up {ground.axis.span(seen['margin_steps'])} before {title} began."
     if "again_step" in seen:
-        words += f" It came again at {ground.axis.place(seen['again_step'])}."
+        words += f" {title[:1].upper()}{title[1:]} came again at {ground.axis.place(seen['again_step'])}."
     return words
 
 
@@ -178,12 +180,10 @@ def _fault(ground: Ground, faults: Sequence[Fault]) -> Event:
 
 def _end(ground: Ground) -> Iterator[Event]:
     """How the run ended: the end of the attempt that is its latest."""
-    timeline = replace(ground.timeline, joins=ground.diagnosis.joins)
-    told_ends = [ending for ending in endings(timeline) if ending.then != "empty"]
-    latest = [ending for ending in told_ends if ending.then == "latest"] or told_ends
-    if not latest:
+    ending = last_ending(ground.timeline)
+    if ending is None:
         return
-    ending, attempt = latest[-1], timeline.attempts[latest[-1].attempt]
+    attempt = ground.timeline.attempts[ending.attempt]
     last = max((int(s.steps.max()) for s in attempt.series.values() if len(s)), default=None)
     if last is None:
         return

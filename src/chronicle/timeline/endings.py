@@ -27,6 +27,9 @@ _ENDS = {
     "ecc": "memory error", "disk": "no storage", "cuda": "CUDA error", "nccl": "NCCL error",
     "cancelled": "cancelled", "exception": "crashed", "signal": "killed", "exit": "crashed",
 }  # fmt: skip
+_ASKED = {"preempted", "time limit", "cancelled", "killed"}  # by a person or a scheduler: no fault of the run
+FAULTS = {"crashed", "aborted", *_ENDS.values()} - _ASKED
+_CRASH = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")  # which a process brings upon itself
 AROUND_S = 3600.0  # a host's log lasts for months: what it says this long before or after a run may be of it
 _THEN = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind.RELAUNCH: "started again"}
 
@@ -52,7 +55,11 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
     """One for each attempt, in their order."""
     after = {join.before: join for join in timeline.joins}  # of several the latest
     joined = {join.after for join in timeline.joins}
-    alive = {k for track in timeline.series.values() for k in np.unique(track.attempt[track.live]).tolist()}
+    alive = {
+        k
+        for track in timeline.series.values()
+        for k in np.flatnonzero(np.bincount(track.attempt[track.live])).tolist()
+    }
     judged = {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}
     alone = "apart" if len(timeline.attempts) > len(judged) + 1 else "latest"
 
@@ -69,6 +76,13 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
         Ending(k, how_ended(attempt, fault), then(k, attempt), after.get(k))
         for k, (attempt, fault) in enumerate(zip(timeline.attempts, ended_by(timeline), strict=True))
     )
+
+
+def last_ending(timeline: Timeline) -> Ending | None:
+    """How the run ended: the end of the attempt that is its latest; None where nothing was logged."""
+    told = [ending for ending in endings(timeline) if ending.then != "empty"]
+    latest = [ending for ending in told if ending.then == "latest"] or told
+    return latest[-1] if latest else None
 
 
 def how_ended(attempt: Attempt, fault: str = "") -> str:
@@ -141,13 +155,18 @@ def ended_by(timeline: Timeline) -> list[str]:
         if math.isnan(ended):
             last = max((int(s.steps[-1]) for s in attempt.series.values() if len(s)), default=None)
             own = [f for f in timeline.faults if f.place.source.startswith(attempt.sources)]
-            kinds = {fault.kind for fault in own if fault.at_step == last}
+            kinds = {_kind(fault) for fault in own if fault.at_step == last}
         else:
             until = min(starts[starts > ended], default=math.inf)
             around = (fault for fault in timeline.faults if ended - _BEFORE_END_S <= fault.at_time <= until)
-            kinds = {fault.kind for fault in around}
+            kinds = {_kind(fault) for fault in around}
         words.append(next((word for kind, word in _ENDS.items() if kind in kinds), ""))
     return words
+
+
+def _kind(fault: Fault) -> str:
+    crash = fault.kind == "signal" and any(signal in fault.what for signal in _CRASH)
+    return "exit" if crash else fault.kind
 
 
 def _of_job(machine: Attempt) -> bool:

@@ -97,7 +97,7 @@ def median(values: Floats) -> float:
 def reached(before: Any, after: Course) -> Mask:
     """Whether an attempt got as far as another one begins, but for two logging intervals or its slack.
 
-    ``before`` is a `Course`, or a record array with its fields, and then the answer is one for each record.
+    ``before`` is a `Course`, or has its fields as arrays, and then the answer is one for each place.
     """
     missing = np.maximum(np.maximum(2 * before.gap, before.slack), 2 * after.gap)
     return np.asarray(before.last + missing >= float(after.first))
@@ -105,7 +105,7 @@ def reached(before: Any, after: Course) -> Mask:
 
 def side_by_side(a: Any, b: Course) -> Mask:
     """Whether both processes ran at the same time; not where one of the clocks is unknown. ``a`` is a
-    `Course`, or a record array with its fields."""
+    `Course`, or has its fields as arrays."""
     shorter = np.minimum(a.ended - a.started, b.ended - b.started)
     together = np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
     return np.asarray((shorter > 0) & (together > _BESIDE * shorter))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import PurePosixPath
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -137,7 +138,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class Tips:
-    """The latest attempts of up to ``most`` trainings, a record each, so that all are asked at once.
+    """The latest attempts of up to ``most`` trainings, a column each, so that all are asked at once.
 
     What speaks for a training, strongest first: its latest process was not running while this one ran; both
     log a loss of one kind; both state the same run and seed; they lie in one folder; it had reached this
@@ -147,20 +148,20 @@ class Tips:
 
     def __init__(self, most: int) -> None:
         self._tips: dict[int, Course] = {}
-        self._records = np.recarray((most,), dtype=[(name, float) for name in (*_SPAN, *_NAMED)])
+        self._rows = np.zeros((len(_SPAN) + len(_NAMED), most))
         self._numbers: dict[str, float] = {}
         self._logging: dict[str, Mask] = {}  # which trainings log a metric
 
     def __setitem__(self, training: int, tip: Course) -> None:
         self._tips[training] = tip
         for metric in tip.attempt.series:
-            self._logging.setdefault(metric, np.zeros(len(self._records), bool))[training] = True
-        self._records[training] = (*(getattr(tip, name) for name in _SPAN), *self._numbers_of(tip))
+            self._logging.setdefault(metric, np.zeros(self._rows.shape[1], bool))[training] = True
+        self._rows[:, training] = (*(getattr(tip, name) for name in _SPAN), *self._numbers_of(tip))
 
     def alike(self, after: Course) -> Index:
         """The trainings that log a metric of an attempt."""
         logging = (self._logging[metric] for metric in after.attempt.series if metric in self._logging)
-        return np.flatnonzero(np.any([*logging, np.zeros(len(self._records), bool)], axis=0))
+        return np.flatnonzero(np.any([*logging, np.zeros(self._rows.shape[1], bool)], axis=0))
 
     def home(self, among: Index, after: Course) -> tuple[int, bool]:
         """Which of these trainings (one at least) ``after`` belongs to, and whether the logs decide it."""
@@ -173,14 +174,15 @@ class Tips:
         if len(equal) == 1:
             return int(equal[0]), True
         # What begins where they began goes on from none of them: all first losses are alike.
-        again = bool((after.first <= self._records.first[equal]).any())
+        again = bool((after.first <= self._rows[_SPAN.index("first"), equal]).any())
         nearest = None if again else _by_level([self._tips[k] for k in equal.tolist()], after)
         return int(equal[-1 if nearest is None else nearest]), nearest is not None
 
     def _speaks_for(self, among: Index, after: Course) -> Iterator[Index | Mask]:
         """What speaks for each of these trainings, the strongest evidence first: more is better."""
-        tips, numbers = self._records[among], self._numbers_of(after)
-        kind, *stated, folder, host = (tips[name] - n for name, n in zip(_NAMED, numbers, strict=True))
+        rows = self._rows[:, among]
+        tips = SimpleNamespace(**dict(zip(_SPAN, rows, strict=False)))
+        kind, *stated, folder, host = rows[len(_SPAN) :] - np.reshape(self._numbers_of(after), (-1, 1))
         yield ~side_by_side(tips, after)
         yield kind == 0  # the difference of equal words
         yield np.where(np.isnan(stated), 0, np.where(stated, -1, 1)).sum(axis=0)

@@ -99,10 +99,10 @@ def _places(logs: Sequence[Path]) -> dict[Path, Path]:
 
     Raises UsageError where two would go to one place.
     """
-    found = list(dict.fromkeys(Path(os.path.abspath(log)) for log in logs))
-    if len(found) == 1 and found[0].is_dir():
-        return {found[0]: Path()}
-    places = dict.fromkeys(found, 1)  # how many parts of its path name it
+    named_logs = list(dict.fromkeys(Path(os.path.abspath(log)) for log in logs))
+    if len(named_logs) == 1 and named_logs[0].is_dir():
+        return {named_logs[0]: Path()}
+    places = dict.fromkeys(named_logs, 1)  # how many parts of its path name it
     while twice := _met(places):
         for log in twice:
             places[log] += 1

@@ -103,10 +103,10 @@ def links_below(folder: Path) -> Iterator[Path]:
 def is_private(host: str) -> bool:
     """Whether a host is, or may be reached as, an address that the public network does not have."""
     try:
-        found = {info[4][0] for info in socket.getaddrinfo(host, None)}
+        addresses = {info[4][0] for info in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):
         return False  # no such host: nothing is reached
-    return any(not ipaddress.ip_address(str(number).partition("%")[0]).is_global for number in found)
+    return any(not ipaddress.ip_address(str(number).partition("%")[0]).is_global for number in addresses)
 
 
 def may_redirect(origin: str, target: str, confines: Confines | None) -> bool:

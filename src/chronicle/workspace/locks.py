@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import shutil
 import socket
 import stat
@@ -107,15 +106,15 @@ def sweep(place: Path | None = None) -> int:
 
     Only folders of just the name that `scratch` gives, of this user, that no process holds.
     """
-    found = 0
+    removed = 0
     try:
         entries = list(os.scandir(place or tempfile.gettempdir()))
     except OSError:
         return 0
     for entry in entries:
         if _SCRATCH.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False) and _is_own(entry):
-            found += _removed_if_free(Path(entry.path))
-    return found
+            removed += _removed_if_free(Path(entry.path))
+    return removed
 
 
 def remove(path: Path) -> None:
@@ -128,7 +127,7 @@ def remove(path: Path) -> None:
 
 def _new_folder(place: Path) -> Path:
     while True:
-        folder = place / f".chronicle-scratch-{secrets.token_hex(8)}"
+        folder = place / f".chronicle-scratch-{os.urandom(8).hex()}"
         folder.mkdir(0o700)
         held = _held(folder)
         if held is not None and os.path.isdir(folder):  # a sweep may have come between the two

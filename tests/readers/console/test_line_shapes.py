@@ -29,6 +29,8 @@ SHAPES = (
     "[{d},  {i}] loss: {r}",
     "Test:  [{i}/100] loss {f3} ({f3}) acc1 {f2}",
     "step {i} of {i}: loss 1,{d3}.{d} tokens {d},{d3},{d3}",
+    "Epoch {i}: loss: {d},{d3}, acc: {d},{d2}",
+    "Epoch {i}: loss: {d},{d3} - tokens: {d},{d3}",
     "iteration {r}: loss {f2}",
     "Ep. {d} : Up. {i} : Sen. {d},{d3} : Cost {f4} : L.r. {e1}",
     "I0413 12:{d2}:{s2}.{d6} 1234 solver.cpp:{d3}] Iteration {i}, loss = {r}",

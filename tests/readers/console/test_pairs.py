@@ -59,7 +59,16 @@ LINES = {
     "Train: [0/300][50/1251]\teta 0:12:30 lr 0.01\tloss 6.9 (6.95)": {
         "epoch": 0, "batch": 50, "lr": 0.01, "loss": 6.9,
     },
-    "[0/5][ 50/1583]\tLoss_D: 1.98\tD(G(z)): 0.66 / 0.06": {"epoch": 0, "batch": 50, "Loss_D": 1.98},
+    "[0/5][ 50/1583]\tLoss_D: 1.98\tD(G(z)): 0.66 / 0.06": {
+        "epoch": 0, "batch": 50, "Loss_D": 1.98, "D_G_z1": 0.66, "D_G_z2": 0.06,
+    },
+    "Progress:  48.2% words/sec/thread:  957304 lr:  0.051771 avg.loss:  0.738 ETA:   0h 0m": {
+        "progress": 482, "words/sec/thread": 957304, "lr": 0.051771, "avg.loss": 0.738,
+    },
+    "Epoch 3: loss: 2,982, acc: 0,502": {"Epoch": 3, "loss": 2.982, "acc": 0.502},
+    "epoch = 3 loss = 12,5 lr = 1e-3": {"epoch": 3, "loss": 12.5, "lr": 0.001},
+    "step 1,234 samples: 70,000": {"step": 1234, "samples": 70000},
+    "step: 1,234 loss: 0.5": {"step": 1234, "loss": 0.5},
     "[1,  2000] loss: 2.162": {"epoch": 1, "batch": 2000, "loss": 2.162},
     "[1, 2] 3": {},
     "Epoch(train)  [2][ 50/858]  lr: 0.01": {"epoch": 2, "batch": 50, "lr": 0.01},
@@ -167,6 +176,8 @@ COUNTED = {
     "epoch {e} batch {b}/40 loss {loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
     "[{e}][{b}/40] epoch {e} loss={loss:.2f}": [i // 4 * 40 + i % 4 * 10 for i in range(12)],
     "loss: {loss:.2f}, epoch: {i}": list(range(12)),
+    "idx: {i}, loss: {loss:.2f}": list(range(12)),
+    "Round {i}: test loss 0.5, loss: {loss:.2f}": list(range(12)),
     "epoch {e} global_step {i} step {b} loss {loss:.2f}": list(range(12)),
     "{{step: {i}, loss: {loss:.2f}}}": list(range(12)),
     "[{i}]\ttrain-x:0.5\tloss:{loss:.2f}": list(range(12)),
@@ -224,6 +235,16 @@ def test_lines_of_chance_are_not_claimed(tmp_path):
     for number in range(30):
         (tmp_path / f"{number}.txt").write_text(" ".join(random_.choices(words, k=400)))
         assert not generic.identify(Head.of(tmp_path / f"{number}.txt"))
+
+
+def test_the_epochs_of_a_federated_round_are_within_it(tmp_path):
+    rounds = (
+        "".join(f"Round {i} | Client {client} | Local epoch {e}/2 | Loss {3 / i:.2f}\n" for client in (0, 1))
+        for i in range(1, 13)
+        for e in (1, 2)
+    )
+    attempt = read_text(tmp_path, "".join(rounds))
+    assert [step for step, _ in points(attempt)["Loss"]] == [i for i in range(1, 13) for _ in range(4)]
 
 
 def test_lines_before_the_first_step_are_facts_and_later_ones_belong_to_the_last_step(tmp_path):

@@ -271,9 +271,12 @@ def test_what_is_read(name, tmp_path):
     assert (attempt.facts["format"], attempt.axis) == ("key-value", axis)
 
 
-def test_a_block_without_its_counter_at_the_end_of_a_log_is_told_and_left_out(tmp_path):
+@pytest.mark.parametrize(
+    "begun", ["loss: 0.25\nsamples: 1100\n", "loss: 0.25\n"], ids=["two lines", "one line"]
+)
+def test_a_block_without_its_counter_at_the_end_of_a_log_is_told_and_left_out(begun, tmp_path):
     text = repeated("loss: {loss}\nsamples: {i}00\nstep: {i}\n----------\n")
-    attempt = read_text(tmp_path, text + "loss: 0.25\nsamples: 1100\n")
+    attempt = read_text(tmp_path, text + begun)
     assert points(attempt)["loss"] == LOSS
     assert attempt.truncated
     assert not read_text(tmp_path, text).truncated

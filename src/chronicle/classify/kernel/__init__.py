@@ -21,6 +21,7 @@ MODULES: tuple[ModuleType, ...] = (memory, levels, events, step)
 EVERY_SAMPLE = ("transform", "same_value", "judge", "step")  # inlined, as all of levels is: a tenth faster
 
 
+@functools.cache
 def available() -> bool:
     """Whether numba is installed (without importing it)."""
     return importlib.util.find_spec("numba") is not None

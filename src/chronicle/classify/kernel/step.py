@@ -108,7 +108,8 @@ def same_value(mem: Memory, value: float, i: float) -> None:
         return
     if frozen(state):
         emit_stretch(mem, at.IS_FROZEN, state[at.SAME_SINCE], i - 1.0, state[at.SAME_COUNT])
-    state[at.SAME_LONGEST] = max(state[at.SAME_LONGEST], state[at.SAME_COUNT])
+    if state[at.SAME_COUNT] > state[at.SAME_LONGEST]:
+        state[at.SAME_LONGEST] = state[at.SAME_COUNT]
     state[at.SAME_VALUE] = value
     state[at.SAME_SINCE] = i
     state[at.SAME_COUNT] = 1.0
@@ -152,9 +153,9 @@ def judge(mem: Memory, y: float, i: float) -> None:
     state[at.SEEN] += 1.0
     state[at.LAST] = y
     mem.ring[int(i) % at.RING] = y
-    state[at.SHORT] += (y - state[at.SHORT]) / min(8.0, state[at.SEEN])
-    if state[at.DROP_ONSET] < 0.0:
-        state[at.BEST] = min(state[at.BEST], state[at.SHORT])
+    state[at.SHORT] += (y - state[at.SHORT]) / (state[at.SEEN] if state[at.SEEN] < 8.0 else 8.0)
+    if state[at.DROP_ONSET] < 0.0 and state[at.SHORT] < state[at.BEST]:
+        state[at.BEST] = state[at.SHORT]
     stir(mem, abs(y - before))
     if state[at.PENDING] > 0.0:
         follow_pending(mem, y, i)
@@ -173,7 +174,8 @@ def stir(mem: Memory, jump: float) -> None:
     at every sample: a mean of log differences, 0.75 scales of white noise, tells them apart in 20 samples.
     """
     state, noise = mem.state, mem.levels[0][at.NOISE]
-    state[at.STIR] += 0.05 * (min(max(math.log(max(jump, 1e-12)) - state[at.STIR], -2.0), 3.0))
+    moved = math.log(jump if jump > 1e-12 else 1e-12) - state[at.STIR]
+    state[at.STIR] += 0.05 * (-2.0 if moved < -2.0 else 3.0 if moved > 3.0 else moved)
     least = math.exp(state[at.STIR]) / (0.75 * 1.5)
     if least > noise:
         for k in range(at.LEVELS):
@@ -211,8 +213,10 @@ def climb(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
     Returns (excess at level 0, lowest level with an alarm upwards or -1, its sample, lowest downwards or -1).
     """
     q, clip = mem.levels[0], mem.config[at.CLIP] * mem.levels[0][at.NOISE]
-    ref = max(q[at.MEAN], 2.0 * q[at.MEAN] - q[at.MEAN2])
-    clipped = min(max(y, ref - clip), ref + clip) if q[at.COUNT] > 0.0 else y
+    ref = 2.0 * q[at.MEAN] - q[at.MEAN2]
+    ref = ref if ref > q[at.MEAN] else q[at.MEAN]
+    low, high = ref - clip, ref + clip
+    clipped = y if q[at.COUNT] == 0.0 else low if y < low else high if y > high else y
     z0, up, value, down = 0.0, -1, y, -1
     sample = y
     quiet = mem.state[at.PENDING] == 0.0

@@ -9,13 +9,14 @@ from __future__ import annotations
 from chronicle.classify.report import Rule
 from chronicle.classify.rules import (
     datasets,
-    exploration,
     learning,
     loss_shapes,
     numerics,
     precursors,
     repeated_data,
     resume,
+    rewards,
+    routing,
     schedule,
     slow_changes,
     speed,
@@ -42,7 +43,8 @@ RULES: tuple[Rule, ...] = (
     numerics.RULE,
     precursors.PRECURSORS,
     precursors.SPIKE_RATE,
-    exploration.RULE,
+    *rewards.RULES,
+    routing.RULE,
     speed.RULE,
     slow_changes.STEPS,
 )

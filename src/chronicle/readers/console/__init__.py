@@ -71,7 +71,8 @@ FORMATS = (
 @lru_cache(maxsize=256)
 def format_of(head: Head) -> str:
     """The NAME of the first format of which a text holds a record, "" where it holds none. Raises OSError."""
-    text = sample(head) if may_be_log(head) else b""
+    if not may_be_log(head) or not (text := sample(head)):
+        return ""
     return next((name for name, marks in _all_marks() if any(mark.search(text) for mark in marks)), "")
 
 

@@ -253,7 +253,10 @@ class Course:
             self.counter, self.axis = pair.name, axis_of(self._rank)
             if self._plan.twofold and key_of(pair) in self._plan.twofold:
                 self._epoch, pair = pair.value, Pair(pair.name, pair.of)
-            self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
+            if pair.name.lower().endswith("round"):  # of federated learning: epochs are within it
+                self.last = int(pair.value)
+            else:
+                self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
             self._count = pair
         elif epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
             self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
@@ -336,7 +339,7 @@ def _placed(
             begins = not in_row.keys().isdisjoint(values)
             log.own["row"] = step = row + begins
             log.own["in_row"] = dict.fromkeys((*values, *(() if begins else in_row)))
-        elif record.is_block:
+        elif record.is_block or record.open:  # the log may have ended in the first line of one
             if course.counter in record.shape:
                 in_blocks.update(dict.fromkeys(record.shape))
             elif record.open and not in_blocks.keys().isdisjoint(record.shape):

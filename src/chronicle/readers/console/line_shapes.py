@@ -28,6 +28,7 @@ _OTHERS = tuple(bytes.maketrans(b"0123456789", others) for others in (b"12345678
 _RUN = re.compile(rb"\d+")
 _NUMBER = re.compile(rb"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)")
 _FIVE = ord("5")
+_DECIMAL_COMMA = re.compile(rb"(?<!\d)0,\d")  # among numbers whose commas part thousands
 
 _VALUE, _OF = "value", "of"  # of a pair
 
@@ -145,6 +146,8 @@ class Shapes:
         if cut is None:
             return None
         learned, places, ends, _ = cut
+        if learned.commas and _DECIMAL_COMMA.search(raw):
+            return None
         form, _, _, who, at, _ = learned.told
         plain = raw.replace(b",", b"_") if learned.commas else raw  # as Python parts thousands
         values = [

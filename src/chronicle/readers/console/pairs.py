@@ -170,6 +170,10 @@ _WORDINGS = tuple(
         ),
         # Caffe: the outputs of the net beside the smoothed loss
         ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
+        # fastText, which counts in tenths of a per cent
+        ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
+        # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
+        ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
         # CatBoost
         ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
         ("\ttest: ", r"\ttest: ", "\ttest loss = "),
@@ -243,12 +247,22 @@ _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
 _LEVANTER = re.compile(r"Progress on:(?P<what>\w+) (?P<n>[\d.]{1,12})(?P<unit>[kM]?)it/\S+ .*postfix:")
 
 
+# A number whose comma parts no thousands, behind a sign of its name: 0,523 and 12,5 and 3,1416.
+_DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,}))(?![\d.]|,\d)")
+
+
 def reworded(text: str) -> str:
     """The line in pairs; one that needs no other words is given as it is.
 
+    Where one number has a decimal comma and none a point, all of the line have such commas.
+
     >>> reworded("Ep. 1 : Up. 1000 : Sen. 70,000 : Cost 7.95 : L.r. 1.0e-05")
     'epoch 1 update 1000 : sentences 70,000 : Cost 7.95 : L.r = 1.0e-05'
+    >>> reworded("Epoch 1 - loss: 2,982 - acc: 0,5025")
+    'Epoch 1 - loss: 2.982 - acc: 0.5025'
     """
+    if "," in text and _DECIMAL_COMMA.search(text) and not re.search(r"\d\.\d", text):
+        text = re.sub(r"(?<=\d),(?=\d)", ".", text)
     for literal, pattern, into in _WORDINGS:
         if literal in text:
             text = pattern.sub(into, text, count=1)

@@ -1,15 +1,16 @@
-"""A policy that has settled too early, and policies that have every right to settle."""
+"""Policies that settle too early, answers that swell, judges that differ; and what only looks like it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.classify.asking import findings, patterns
 from tests.curves import Curve
 from tests.curves.series import agent
 
 from chronicle.classify import classify
-from chronicle.model import Role, Verdict
+from chronicle.model import Finding, Role, Verdict
 
 COLLAPSE = "entropy-collapse"
 
@@ -93,3 +94,66 @@ def test_a_policy_that_settles_low_is_not_called_good() -> None:
     logged = {name: values for name, (_, values, _) in agent(Curve(3)).extra.items()}
     d = classify(logged)
     assert (d.verdict, d.patterns) == (Verdict.WORRYING, (COLLAPSE,))
+
+
+T = np.arange(1500) / 1500
+NOISE = 0.02 * np.random.default_rng(5).normal(size=(3, 1500))
+LEARNED = 0.2 + 0.3 * (1 - np.exp(-T / 0.05))  # half of what can be had, within a tenth of the log
+
+
+def found(pattern: str, **logged: NDArray[np.float64]) -> list[Finding]:
+    named = {name.replace("__", "/"): values for name, values in logged.items()}
+    return [f for f in classify(named).findings if f.pattern == pattern]
+
+
+@pytest.mark.parametrize("name", ["completions__mean_length", "response_length__mean"])
+def test_answers_that_grow_for_nothing(name: str) -> None:
+    length = 100 * np.exp(2 * T) * (1 + NOISE[0])
+    (one,) = found("length-explosion", reward=LEARNED + NOISE[1], **{name: length})
+    assert one.evidence["length_now"] == pytest.approx(700, rel=0.1)
+    assert 600 <= one.start_step <= 1000
+
+
+@pytest.mark.parametrize(
+    ("reward", "length"),
+    [
+        pytest.param(0.2 + 0.7 * T, 100 * np.exp(2 * T), id="the reward pays for it"),
+        pytest.param(LEARNED, 100 * (1 + 0.8 * T), id="less than twice"),
+        pytest.param(LEARNED, 100 + 300 * np.exp(-(((T - 0.5) / 0.1) ** 2)), id="it came back"),
+        pytest.param(LEARNED, 100 * np.exp(-2 * T), id="shorter"),
+    ],
+)
+def test_no_length_explosion(reward: NDArray[np.float64], length: NDArray[np.float64]) -> None:
+    assert not found("length-explosion", reward=reward + NOISE[1], completions__mean_length=length)
+
+
+def test_the_length_of_an_episode_is_no_length_of_an_answer() -> None:
+    assert not found("length-explosion", reward=LEARNED + NOISE[1], rollout__ep_len_mean=100 * np.exp(2 * T))
+
+
+TURNS = np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.1])
+
+
+@pytest.mark.parametrize(("name", "sign"), [("eval__judge_score", 1), ("eval__error_rate_regret_score", -1)])
+def test_a_judge_that_no_longer_agrees(name: str, sign: int) -> None:
+    (one,) = found("reward-hacking", reward=0.2 + T + NOISE[0], **{name: sign * (TURNS + NOISE[1])})
+    assert 150 <= one.start_step <= 450
+    assert sign * one.evidence["best_score"] == pytest.approx(0.58, abs=0.03)
+    assert sign * one.evidence["last_score"] == pytest.approx(0.12, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("reward", "score"),
+    [
+        pytest.param(0.2 + T, 0.3 + 0.3 * T, id="they agree"),
+        pytest.param(TURNS, TURNS, id="both are lost"),
+        pytest.param(0.2 + T, np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.55]), id="a little less in the end"),
+        pytest.param(np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.6]), TURNS, id="the reward stood still"),
+    ],
+)
+def test_no_reward_hacking(reward: NDArray[np.float64], score: NDArray[np.float64]) -> None:
+    assert not found("reward-hacking", reward=reward + NOISE[0], eval__judge_score=score + NOISE[1])
+
+
+def test_the_best_of_a_batch_falls_where_answers_come_closer() -> None:
+    assert not found("reward-hacking", reward=0.2 + T + NOISE[0], reward__max=TURNS + NOISE[1])

@@ -1,0 +1,169 @@
+"""What an agent's reward does not say: that it no longer looks, that its answers swell, that a judge differs.
+
+entropy-collapse
+    Sees: a policy whose entropy is gone early, while the objective stands well below what can be had.
+    Rule: the entropy falls to 5 % of its start within the first half of the log and stays there; the
+    objective ends at least a tenth of its scale below the best that can be told, and has since closed less
+    than a tenth of that distance. The best is 1 for an objective that stays within 1 and gets to a quarter
+    of it (rewards that are checked), else the best level of its own past, from which it fell by six errors.
+    Blind to: a policy that settles late, or had settled before its log begins; continuous actions, whose
+    entropy passes through zero; rewards beyond 1 that never were better: they may be all there is to gain.
+    False alarm: a reward within 1 of which no policy could get nine tenths.
+    Source: DAPO (arXiv:2503.14476) 3.1; Cui et al. (arXiv:2505.22617): entropy that is used up ends progress.
+    The limits are ours: a fall by three quarters is usual where learning succeeds (Cui et al.).
+
+length-explosion
+    Sees: answers that get longer while the objective gains nothing by it.
+    Rule: the mean length ends at twice a level that it left for good, and since then the objective closed
+    less than a tenth of its distance to the best (as above; a tenth of its scale at least).
+    Blind to: lengths that grow together with the objective and part from it later by less than a doubling.
+    False alarm: harder questions by plan, which need longer answers for the same reward.
+    Source: Liu et al. (arXiv:2503.20783): with the loss of an answer divided by its length, wrong answers
+    grow; DAPO (arXiv:2503.14476) 3.4, answers that are cut off. The limits are ours.
+
+reward-hacking
+    Sees: an objective that rises while a score that is not trained on falls.
+    Rule: the score loses a third of what it had gained and six errors, and since its best level the
+    objective has risen by four errors and kept that.
+    Blind to: rewards without a second judge, and scores with fewer than 50 values.
+    False alarm: a score that was traded for the reward on purpose.
+    Source: Gao et al. (arXiv:2210.10760): the gold reward falls where the proxy still rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
+from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, ascent
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.roles import direction, extreme
+from chronicle.model import Finding, Floats, Role, Series
+
+COLLAPSE, EXPLOSION, HACKING = "entropy-collapse", "length-explosion", "reward-hacking"
+GONE = 0.05  # of the entropy at the start
+EARLY = 0.5  # of the log: what settles later has had its time to look
+SHORT = 0.1  # of the objective's scale: less is as good as there
+CLOSED = 0.1  # of the distance to the best: less is no progress
+USED = 0.25  # rewards that never come so far are costs, or measured in another unit than 1
+GROWN = 2.0  # [times] a length that it left for good
+_START, _BLOCKS = 5, 64  # samples; blocks in which a policy may come back for a moment, but not for half
+
+
+def gone_from(entropy: Series) -> tuple[float, float] | None:
+    """The step from which on an entropy is nothing beside its start, and what is left at the end, as a share.
+
+    None where it is not, or where it crosses zero. The sign does not matter: some log it as part of a loss.
+    """
+    ok = np.isfinite(entropy.values)
+    steps, values = entropy.steps[ok], entropy.values[ok]
+    start = float(np.median(values[:_START])) if len(values) >= OBJECTIVE else 0.0
+    if not start:
+        return None
+    parts = np.array_split(np.arange(len(values)), min(_BLOCKS, len(values) // 3))
+    with np.errstate(over="ignore"):  # logged values may be as small as floats get
+        shares = np.array([np.median(values[part]) for part in parts]) / start
+    there = np.flatnonzero(~(shares <= GONE))
+    first = int(there[-1]) + 1 if len(there) else 0
+    if first == len(parts) or shares.min() < -GONE:
+        return None
+    return float(steps[parts[first][0]]), float(shares[-1])
+
+
+def _best(values: Floats, level: float, own: float) -> tuple[float, float]:
+    """The best that can be told of an objective, and its scale: from there to the worst."""
+    if values.min() >= -1.0 and USED <= values.max() <= 1.0:
+        return 1.0, 2.0 if values.min() < 0 else 1.0
+    return own, own - min(level, float(np.median(values[:_START])))
+
+
+def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    entropy, objective = attempt.first(Role.POLICY_ENTROPY), attempt.first(Role.OBJECTIVE)
+    gone = gone_from(entropy) if entropy is not None else None
+    if entropy is None or objective is None or gone is None:
+        return
+    since = objective.pick(objective.steps >= gone[0])
+    way, whole = ascent(since), ascent(objective)
+    if way is None or whole is None:
+        return
+    best, scale = _best(objective.values[np.isfinite(objective.values)], way.last, whole.best)
+    missing, (start, end) = best - way.last, (float(entropy.steps[0]), float(entropy.steps[-1]))
+    if missing <= 0 or (best != 1.0 and whole.lost < FAR):
+        return
+    checks = [
+        at_most("entropy at the end", gone[1], "share of its start", GONE, "entropy_left_share"),
+        at_most("gone after", (gone[0] - start) / max(end - start, 1.0), "share of the log", EARLY),
+        at_least("objective below the best", missing / scale, "share of its scale", SHORT, "missing_share"),
+        Check("of that closed since", (way.last - way.first) / missing, "share", f"< {CLOSED:g}",
+              way.last - way.first < CLOSED * missing),
+        *noted(objective_level=way.last, best_level=best),
+    ]  # fmt: skip
+    stuck = ("near-perfect", "no policy could get more than that")
+    yield finding(COLLAPSE, At(attempt, entropy, gone[0]), checks, 0.5, 0.75, stuck)
+
+
+def left_from(length: Series) -> tuple[float, float, float] | None:
+    """The last step at which a length was no more than its end by `GROWN`, and the levels there and at the
+    end; None where it never was so low."""
+    ok = np.isfinite(length.values)
+    steps, values = length.steps[ok], length.values[ok]
+    if len(values) < OBJECTIVE:
+        return None
+    parts = np.array_split(np.arange(len(values)), BLOCKS)
+    levels = np.array([np.median(values[part]) for part in parts])
+    end = float(np.mean(levels[-2:]))
+    low = np.flatnonzero(levels <= end / GROWN)
+    return (float(steps[parts[low[-1]][0]]), float(levels[low[-1]]), end) if len(low) and end > 0 else None
+
+
+def _exploded(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    length, objective = attempt.first(Role.ANSWER_LENGTH), attempt.first(Role.OBJECTIVE)
+    left = left_from(length) if length is not None else None
+    if length is None or objective is None or left is None:
+        return
+    way, whole = ascent(objective.pick(objective.steps >= left[0])), ascent(objective)
+    if way is None or whole is None:
+        return
+    best, scale = _best(objective.values[np.isfinite(objective.values)], way.last, whole.best)
+    closed = (way.last - way.first) / (max(best - way.first, SHORT * scale) or 1.0)
+    checks = [
+        at_least("length at the end", left[2] / left[1] if left[1] > 0 else np.inf, "times", GROWN),
+        Check("of the objective's distance closed since", closed, "share", f"< {CLOSED:g}", closed < CLOSED),
+        *noted(length_before=left[1], length_now=left[2], objective_level=way.last),
+    ]  # fmt: skip
+    paid = ("near-perfect", "the objective had risen with the length")
+    yield finding(EXPLOSION, At(attempt, length, left[0]), checks, 0.4, 0.75, paid)
+
+
+def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    objective = attempt.first(Role.OBJECTIVE)
+    for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE) if objective is not None else ():
+        better = replace(score, values=direction(score) * score.values)
+        fall = None if extreme(score.metric) else ascent(better)
+        if objective is None or fall is None or not fall.collapsed:
+            continue
+        way = ascent(objective.pick(objective.steps >= fall.best_step))
+        if way is None or way.gained < RISES or way.collapsed or way.last <= way.first:
+            continue
+        sign = direction(score)
+        checks = [
+            at_least("of the score's rise lost", fall.lost / fall.gained, "share", LOST, "lost_share"),
+            at_least("fall of the score", fall.lost, "errors", FAR),
+            at_least("rise of the objective meanwhile", way.gained, "errors", RISES),
+            *noted(best_score=sign * fall.best, last_score=sign * fall.last),
+            *noted(objective_then=way.first, objective_now=way.last),
+        ]  # fmt: skip
+        agree = ("near-perfect", "the score had risen with the objective")
+        at = At(attempt, score, fall.best_step, fall.best_step)
+        yield finding(HACKING, at, checks, 0.6, 0.8, agree)
+        return
+
+
+RULES = (
+    Rule.of_attempts("exploration", (COLLAPSE,), _collapsed),
+    Rule.of_attempts("lengths", (EXPLOSION,), _exploded),
+    Rule.of_attempts("judges", (HACKING,), _hacked),
+)
