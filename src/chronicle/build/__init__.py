@@ -157,10 +157,9 @@ def _pages(
     Also what single pages were made of, and what all files of build/docs look like.
     """
     config, store, docs = workspace.config, where.entries, where.root / "build" / "docs"
-    for made in (store, store.with_name(READ_ON)):
-        for found in made.iterdir() if made.is_dir() else []:
-            if found.is_symlink():  # nothing is written or removed through one
-                found.unlink()
+    for made in (*store.glob("*"), *store.with_name(READ_ON).glob("*")):
+        if made.is_symlink():  # nothing is written or removed through one
+            made.unlink()
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
