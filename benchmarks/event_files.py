@@ -5,7 +5,8 @@
 Makes a file of ten tags in each of the two encodings, and a folder of many small files, and reads them in a
 fresh interpreter with each reader (start, reading and columns are all in the time; of the server, loading and
 fetching, with its checksums on). Values are held against EventAccumulator's bit for bit, also those of every
-event file below runs/ and the folders of --also. `--write` puts the table into docs/speed.md.
+event file below runs/ and the folders of --also. `--runs 1000` measures that many run folders instead, of 1
+to 5 files each, read in one go. `--write` puts the table into docs/speed.md.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ TAGS = [*JUDGED, *(f"train/metric_{number}".encode() for number in range(6))]
 GOAL = (
     "30 times EventAccumulator and 2.5 times the server on a file, 40 times EventAccumulator on the folder, "
     "0.6 of the server's memory"
+)
+GOAL_OF_RUNS = "1.3 times the server a core, 0.3 of its memory"
+HEAD = (
+    "| what | reader | wall | CPU | peak memory | times faster | memory |",
+    "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
 )
 EVENTS_A_FILE = 2000
 MARK = 0.123456789  # stands for the number of a value
@@ -156,10 +162,31 @@ def folder_of(root: Path, n_files: int) -> Path:
     return folder
 
 
+def run_folders(root: Path, n_runs: int) -> Path:
+    """Folders of short runs, each of which was restarted up to four times."""
+    random, folder = np.random.default_rng(0), root / "runs"
+    for number in range(n_runs):
+        run = folder / f"run{number:04d}"
+        run.mkdir(parents=True)
+        for k in range(int(random.integers(1, 6))):
+            name = f"events.out.tfevents.{1_700_000_000 + 1000 * number + k}.host.1.0"
+            encoding = ("simple_value", "tensor")[number % 2]
+            write(run / name, len(TAGS) * int(random.integers(5, 60)), encoding, 60 * k)
+    return folder
+
+
+def measured_runs(n_runs: int, root: Path) -> Iterator[str]:
+    """The table of many small files in folders of their own."""
+    folder = run_folders(root, n_runs)
+    yield from HEAD
+    server = ("-m", "benchmarks.data_server", str(folder), "--checksum")
+    costs = {"tensorboard-data-server": best(*server), "chronicle": best("-c", OURS.format(str(folder)))}
+    yield from rows(f"{n_runs:,} run folders, {len(list(folder.rglob('events*'))):,} files", costs)
+
+
 def measure(n_events: int, n_files: int, root: Path) -> Iterator[str]:
     """The rows of the table."""
-    yield "| what | reader | wall | CPU | peak memory | times faster | memory |"
-    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    yield from HEAD
     logs = {}
     for encoding in ("simple_value", "tensor"):
         folder = root / encoding
@@ -201,7 +228,16 @@ def main() -> None:
     parser.add_argument(
         "--also", type=Path, nargs="*", default=[], help="folders with more event files to compare"
     )
+    parser.add_argument("--runs", type=int, default=0, help="run folders, which alone are measured then")
     options = parser.parse_args()
+    if options.runs:
+        with tempfile.TemporaryDirectory() as folder:
+            table = "\n".join(measured_runs(options.runs, Path(folder)))
+        text = f"{table}\n\nGoal: {GOAL_OF_RUNS}."
+        print(text)
+        if options.write:
+            put("run folders", f"python -m benchmarks.event_files --runs {options.runs}", text)
+        return
     real = [file for folder in (RUNS, *options.also) for file in sorted(folder.rglob("*tfevents*"))]
     different = [file for file in real if not equal(file)]
     assert not different, f"values differ: {different}"

@@ -1,6 +1,6 @@
 """One command that measures the classifier.
 
-    python -m benchmarks.classifier [--quick] [--parts events,context,healthy,folders] [--seed 0] [--write]
+    python -m benchmarks.classifier [--quick] [--parts events,context,…] [--seed 0] [--write]
 
 Generated curves, the specimens in runs/, and the trainings of the lab where they were grown. Other labelled
 runs only where they are asked for with --exam NAME=DIR: each look at a public set is logged by hand in
@@ -25,11 +25,13 @@ from benchmarks.curves.cases import (
     injected,
     scaled,
 )
+from benchmarks.curves.faults import at_fault
+from benchmarks.curves.fields import in_fields
 from benchmarks.page import arguments
 from chronicle.classify import kernel
 from chronicle.score import CaseResult
 
-PARTS = ("events", "context", "healthy", "folders")
+PARTS = ("events", "context", "healthy", "fields", "folders")
 Section = tuple[str, str]
 
 
@@ -97,6 +99,8 @@ def sections(options: argparse.Namespace) -> Iterator[Section]:
         yield "context-strict", tables.by_height(by_height, lambda r: r.strict)
     if "healthy" in parts:
         yield "look-alikes", tables.healthy_kinds(judged(confounded(seeds)))
+    if "fields" in parts:
+        yield "fields", tables.by_field([*in_fields(seeds), *at_fault(seeds[: len(seeds) // 2])])
     if "folders" in parts:
         yield "folders", folder_section(options.exam)
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmarks.classifier.judging import Judged
+from benchmarks.curves.families import Told
+from benchmarks.curves.faults import FAULTS
 from benchmarks.page import markdown
-from chronicle.score import CaseResult, total
+from chronicle.build.schema import diagnosis_json
+from chronicle.classify import classify
+from chronicle.score import CaseResult, judge, total
 
+Row = TypeVar("Row")
+EXPECTED = {"near-perfect", "noisy-healthy", "spike-fast-recovery", "lr-decay-drop", "quantised-loss"}
 CLEAR = 8.0  # noise scales from which on everybody sees an event
 
 
-def grouped(rows: Iterable[Judged], key: Callable[[Judged], Any]) -> dict[Any, list[Judged]]:
+def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
     """Rows by a key, in the order in which the keys come."""
-    groups: dict[Any, list[Judged]] = defaultdict(list)
+    groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)
     return dict(groups)
@@ -92,6 +98,30 @@ def healthy_kinds(rows: Iterable[Judged]) -> str:
             ]
         )
     return markdown(["healthy", "called good", "false alarms /100k", "points", "called"], table)
+
+
+def by_field(told: Iterable[Told]) -> str:
+    """One row a field: healthy logs whose verdict is accepted, what else is named in them and how often, and
+    for each fault the share of logs in which it is named."""
+    rows: dict[str, list[object]] = {}
+    shares: dict[str, dict[str, float]] = defaultdict(dict)
+    for kind, group in grouped(map(_answered, told), lambda r: r[0].kind).items():
+        field, _, fault = kind.partition(": ")
+        results = [judge(one.label, said) for one, said in group]
+        if fault:
+            shares[field][fault] = mean(not r.missing for r in results)
+            continue
+        names = Counter(name for _, said in group for name in set(said["patterns"]) - EXPECTED)
+        beside = ", ".join(f"{name} {n}" for name, n in names.most_common())
+        rows[field] = [field.replace("_", " "), len(group), mean(r.verdict_ok for r in results), beside]
+    faults = [fault.__name__ for fault in FAULTS]
+    cells = [[*row, *(shares[field].get(fault, "") for fault in faults)] for field, row in rows.items()]
+    columns = ["field", "healthy", "accepted", "named beside"]
+    return markdown([*columns, *(fault.replace("_", " ") for fault in faults)], cells)
+
+
+def _answered(told: Told) -> tuple[Told, dict[str, Any]]:
+    return told, diagnosis_json(told.kind, classify(told.attempts))
 
 
 def contexts(rows: Iterable[Judged]) -> str:

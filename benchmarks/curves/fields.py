@@ -1,8 +1,7 @@
-"""Healthy logs of many fields of machine learning, and the faults that any of them may have.
+"""Healthy logs of many fields of machine learning.
 
 Each field draws the columns that its trainers log, under the names that they give them, with the noise that
-real logs of it show: heavy tails, memory, evaluations on few examples, rows by epoch. `FAULTS` puts one
-event into the loss (or objective, or validation loss) of a healthy log of the same field.
+real logs of it show: heavy tails, memory, evaluations on few examples, rows by epoch.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.curves.curve import Floats, autocorrelated
-from benchmarks.curves.families import RISEN, Log, Rng, Told, decay, noise, power, share, told
-
-REWARD, HELD = ("reward",), ("val_loss",)
+from benchmarks.curves.families import Log, Rng, Told, decay, noise, power, share, told
 
 
 def loud(r: Rng, n: int, low: float, high: float) -> Floats:
@@ -82,11 +79,16 @@ def policy(r: Rng) -> Log:
     n, late = rows(r, 60, 2000), r.uniform(0.1, 0.5)
     reward = r.uniform(50, 500) / (1 + np.exp(-(share(n) - late) / r.uniform(0.05, 0.2)))
     reward += r.uniform(0.03, 0.12) * np.ptp(reward) * autocorrelated(r, n, 0.6, 6.0)
-    return Log({
-        "reward": reward, "value_loss": (5 + np.abs(reward)) * noise(r, n, 0.8),
-        "policy_loss": 0.02 * r.standard_normal(n), "entropy": 1.4 - 0.8 * share(n) + 0.02 * r.standard_normal(n),
-        "fps": 900 * noise(r, n, 0.1) * (1 - 0.2 * share(n)),
-    }, required=())  # fmt: skip
+    return Log(
+        {
+            "reward": reward,
+            "value_loss": (5 + np.abs(reward)) * noise(r, n, 0.8),
+            "policy_loss": 0.02 * r.standard_normal(n),
+            "entropy": 1.4 - 0.8 * share(n) + 0.02 * r.standard_normal(n),
+            "fps": 900 * noise(r, n, 0.1) * (1 - 0.2 * share(n)),
+        },
+        required=(),
+    )
 
 
 def values(r: Rng) -> Log:
@@ -94,8 +96,10 @@ def values(r: Rng) -> Log:
     n = rows(r, 100, 2000)
     gain = 1 / (1 + np.exp(-(share(n) - 0.4) / 0.12))
     reward = 200 * gain + 25 * autocorrelated(r, n, 0.5, 6.0)
-    return Log({"reward": reward, "loss": (0.05 + gain) * noise(r, n, 0.5), "epsilon": np.linspace(1, 0.05, n)},
-               required=())  # fmt: skip
+    return Log(
+        {"reward": reward, "loss": (0.05 + gain) * noise(r, n, 0.5), "epsilon": np.linspace(1, 0.05, n)},
+        required=(),
+    )
 
 
 def physics(r: Rng) -> Log:
@@ -152,8 +156,17 @@ def detector(r: Rng) -> Log:
     steps = 1 - 0.12 * (t > 0.67) - 0.04 * (t > 0.92)
     cls = power(n, 1.2, 0.2, 0.8, 0.02) * steps * loud(r, n, 0.08, 0.2)
     box = (0.05 + 0.3 * (1 - np.exp(-t / 0.03)) * (1 - 0.4 * t)) * steps * loud(r, n, 0.08, 0.2)
-    return Log({"loss": cls + box, "loss_cls": cls, "loss_bbox": box, "lr": rate, "data_time": 0.01 * noise(r, n, 1)},
-               required=(), allowed=("level-shift", "lr-decay-drop"))  # fmt: skip
+    return Log(
+        {
+            "loss": cls + box,
+            "loss_cls": cls,
+            "loss_bbox": box,
+            "lr": rate,
+            "data_time": 0.01 * noise(r, n, 1),
+        },
+        required=(),
+        allowed=("level-shift", "lr-decay-drop"),
+    )
 
 
 def masks(r: Rng) -> Log:
@@ -163,8 +176,12 @@ def masks(r: Rng) -> Log:
     held = (
         dice - 0.04 - r.uniform(0, 0.06) * share(n) + r.uniform(0.01, 0.04) * autocorrelated(r, n, 0.2, 4.0)
     )
-    return Log({"train_loss": off - dice + 0.008 * r.standard_normal(n), "val_loss": off - held, "val_dice": held},
-               ("good", "worrying"), (), ("overfitting", "plateau"))  # fmt: skip
+    return Log(
+        {"train_loss": off - dice + 0.008 * r.standard_normal(n), "val_loss": off - held, "val_dice": held},
+        ("good", "worrying"),
+        (),
+        ("overfitting", "plateau"),
+    )
 
 
 def pairs(r: Rng) -> Log:
@@ -194,8 +211,12 @@ def stages(r: Rng) -> Log:
     n, k = rows(r, 200, 2000), int(r.integers(2, 4))
     stage = np.floor(share(n) * k)
     loss = power(n, 4, 0.8, 0.5, 0.02) * (1 + r.uniform(0.1, 0.4) * stage) * loud(r, n, 0.01, 0.06)
-    return Log({"loss": loss, "stage": stage, "seq_len": 512 * 2**stage}, ("good", "worrying", "bad"), (),
-               ("level-shift", "spike-no-full-recovery", "spike-slow-recovery", "divergence-no-spike"))  # fmt: skip
+    return Log(
+        {"loss": loss, "stage": stage, "seq_len": 512 * 2**stage},
+        ("good", "worrying", "bad"),
+        (),
+        ("level-shift", "spike-no-full-recovery", "spike-slow-recovery", "divergence-no-spike"),
+    )
 
 
 def cycles(r: Rng) -> Log:
@@ -217,8 +238,13 @@ def few_examples(r: Rng) -> Log:
     times = int(r.integers(6, 40))
     held = power(times, 2.0, 0.7, 0.8, 0.1) * loud(r, times, 0.03, 0.1)
     right = np.round(100 * (0.85 - 0.4 * decay(times, 1, 0, 0.2) + 0.04 * r.standard_normal(times))) / 100
-    return Log({"loss": power(n, 2.2, 0.5, 0.7, 0.05) * loud(r, n, 0.03, 0.2), "eval_loss": evaluated(held, n, times),
-                "eval_accuracy": evaluated(right, n, times)})  # fmt: skip
+    return Log(
+        {
+            "loss": power(n, 2.2, 0.5, 0.7, 0.05) * loud(r, n, 0.03, 0.2),
+            "eval_loss": evaluated(held, n, times),
+            "eval_accuracy": evaluated(right, n, times),
+        }
+    )
 
 
 def epochs(r: Rng) -> Log:
@@ -285,131 +311,148 @@ def moving_mean(r: Rng) -> Log:
     )
 
 
+def sparse_reward(r: Rng) -> Log:
+    """Nothing for long, then now and then a success, then mostly: most rows are 0 or 1."""
+    n, late = rows(r, 80, 2000), r.uniform(0.15, 0.5)
+    chance = 0.9 / (1 + np.exp(-(share(n) - late) / 0.08))
+    wins = (r.random(n) < chance).astype(float) if r.random() < 0.5 else r.binomial(20, chance) / 20
+    return Log({"episode_reward": wins, "actor_loss": -chance + r.normal(0, 0.1, n)}, required=())
+
+
+def swinging_reward(r: Rng) -> Log:
+    """A reward that learns, swings by a third of what it gained, and comes back."""
+    n = rows(r, 150, 2000)
+    gained = 1 - np.exp(-share(n) / 0.15)
+    swing = 0.2 * np.sin(2 * np.pi * share(n) * r.uniform(3, 9)) * gained
+    return Log(
+        {"rollout/ep_rew_mean": 300 * (gained + swing) - 200 + 10 * autocorrelated(r, n, 0.8, 6.0)},
+        required=(),
+    )
+
+
+def small_gains(r: Rng) -> Log:
+    """Adapting a model that nearly knows: 3 to 8 % are learned, batches differ by more."""
+    n = rows(r, 30, 400)
+    loss = r.uniform(0.8, 2.5) * (1 - r.uniform(0.06, 0.12) * (1 - np.exp(-share(n) / 0.2)))
+    return Log({"loss": loss * loud(r, n, 0.04, 0.15), "learning_rate": cosine(n, 1e-4)}, required=())
+
+
+def held_out_spikes(r: Rng) -> Log:
+    """Convolutions with batch statistics: evaluations are wild until the rate is cut."""
+    n = int(r.integers(60, 300))
+    cuts = np.searchsorted([0.5, 0.75], share(n), "right")
+    train = power(n, 1.9, 0.5, 0.6, 0.03) * np.array([1.0, 0.45, 0.3])[cuts] * loud(r, n, 0.005, 0.02)
+    wild = np.exp(np.abs(0.5 * 0.2**cuts * r.standard_t(3, n)))
+    held = power(n, 1.7, 0.7, 0.6, 0.03) * np.array([1.0, 0.6, 0.58])[cuts] * wild
+    return Log(
+        {"train_loss": train, "val_loss": held, "lr": 0.1 * 0.1**cuts},
+        required=(),
+        allowed=("lr-decay-drop", "level-shift"),
+    )
+
+
+def critics(r: Rng) -> Log:
+    """Wasserstein players: neither loss has a sign or a floor."""
+    n = rows(r, 150, 2000)
+    drift = np.cumsum(r.normal(0, 1, n)) * r.uniform(0.5, 3) / n**0.5
+    return Log(
+        {
+            "d_loss": -8 * np.exp(-share(n) / 0.2) - 1 + 0.4 * autocorrelated(r, n, 0.3, 5.0),
+            "g_loss": 3 * drift + 0.6 * autocorrelated(r, n, 0.3, 5.0),
+        },
+        ("good", "unexpected", "worrying"),
+        (),
+    )
+
+
+def nights(r: Rng) -> Log:
+    """A laptop: its pace changes with what else runs, and it sleeps."""
+    n = rows(r, 200, 2000)
+    pace = np.where((share(n) * r.uniform(2, 5)) % 1 < 0.3, 1.6, 1.0) * noise(r, n, 0.15)
+    return Log({"loss": power(n, 4, 0.9, 0.5, 0.02) * loud(r, n, 0.02, 0.1), "time_per_step": 0.3 * pace},
+               required=(), allowed=("throughput-drop",), seconds=np.cumsum(pace))  # fmt: skip
+
+
+def warm_up(r: Rng) -> Log:
+    """A model trained before: its loss climbs while the rate warms up, and is below in a tenth of the log."""
+    n = rows(r, 200, 2000)
+    t = share(n)
+    lift = r.uniform(0.05, 0.2) * np.minimum(t / 0.02, 1) * np.exp(-np.maximum(t - 0.02, 0) / 0.02)
+    loss = 2.2 * (1 - 0.25 * (1 - np.exp(-t / 0.3))) * np.exp(lift) * loud(r, n, 0.01, 0.06)
+    return Log(
+        {"loss": loss, "lr": cosine(n, 2e-5, 0.02)},
+        ("good", "worrying"),
+        (),
+        ("spike-slow-recovery", "spike-fast-recovery"),
+    )
+
+
+def sums(r: Rng) -> Log:
+    """A loss summed over tokens of batches of unequal length, in thousands."""
+    n = rows(r, 100, 2000)
+    size = r.uniform(0.1, 0.3) * r.standard_normal(n)
+    return Log({"train_loss": 3000 * power(n, 5, 1.6, 0.6, 0.05) * np.exp(size)}, required=())
+
+
 FIELDS: tuple[Callable[[Rng], Log], ...] = (
-    pretraining, finetuning, preference, policy, values, physics, players, denoising, boxes, detector, masks,
-    pairs, tasks, stages, cycles, few_examples, epochs, dense, trees, codes, clicks, graphs, moving_mean,
-)  # fmt: skip
-
-# ---- faults ----------------------------------------------------------------------------------------------
-
-SPIKES = "spike-fast-recovery|spike-slow-recovery|spike-no-full-recovery|resume-spike|multi-dataset-spike"
-UP = "divergence-no-spike|divergence-after-spike|spike-no-full-recovery|level-shift|spike-slow-recovery"
-
-
-def judged_column(log: Log) -> str:
-    """The column that a fault is put into: the objective of an agent, else the total or first loss."""
-    names = [name for name in log.columns if name in ("reward", "loss")]
-    return (
-        min(names, key=("reward", "loss").index)
-        if names
-        else next(name for name in log.columns if "loss" in name and not name.startswith("val"))
-    )
-
-
-def risen(log: Log, lift: Floats, **label: object) -> Log:
-    """The log with its loss (all of its training losses) lifted by log factors."""
-    main = judged_column(log)
-    parts = {
-        name: v * np.exp(lift)
-        for name, v in log.columns.items()
-        if "loss" in name and (name == main or name.startswith(("loss_", "train/")))
-    }
-    return replace(log, columns=log.columns | parts, **label)
-
-
-def loss_of(log: Log) -> int:
-    """Rows of its loss, 0 where it is no positive loss that could rise by a factor."""
-    values = log.columns[judged_column(log)]
-    return 0 if judged_column(log) == "reward" or (values <= 0).any() else len(values)
-
-
-def spikes(r: Rng, log: Log) -> Log | None:
-    n = loss_of(log)
-    if not n:
-        return None
-    at, wide = int(n * r.uniform(0.4, 0.8)), max(2, int(r.uniform(0.003, 0.02) * n))
-    up = np.zeros(n)
-    up[at:] = r.uniform(1.2, 2) * np.exp(-np.arange(n - at) / wide)
-    return risen(log, up, verdicts=("good", "worrying"), required=(SPIKES,), allowed=tuple(UP.split("|")))
-
-
-def diverges(r: Rng, log: Log) -> Log | None:
-    n = loss_of(log)
-    if not n:
-        return None
-    at = int(n * r.uniform(0.5, 0.75))
-    up = np.r_[np.zeros(at), np.linspace(0, r.uniform(1.5, 3), n - at)]
-    return risen(log, up, verdicts=("bad",), required=(UP,))
-
-
-def turns_nan(r: Rng, log: Log) -> Log | None:
-    name = judged_column(log)
-    values = log.columns[name].copy()
-    values[int(len(values) * r.uniform(0.4, 0.9)) :] = np.inf  # a value that is NaN would not be logged
-    columns = {k: v for k, v in log.columns.items() if not k.startswith(("loss_", "train/")) or k == name}
-    return replace(log, columns=columns | {name: values}, verdicts=("bad",), required=("nan-inf",))
-
-
-def collapses(r: Rng, log: Log) -> Log | None:
-    if "reward" not in log.columns:
-        return None
-    reward = log.columns["reward"].copy()
-    at = int(len(reward) * r.uniform(0.6, 0.8))
-    reward[at:] = reward[0] + 0.1 * (reward[at:] - reward[0])
-    return replace(
-        log, columns=log.columns | {"reward": reward}, verdicts=("bad", "worrying"), required=(UP,)
-    )
-
-
-def overfits(r: Rng, log: Log) -> Log | None:
-    held = next((name for name in ("val_loss", "eval_loss", "valid-logloss") if name in log.columns), None)
-    if held is None or (log.columns[held] <= 0).any():
-        return None
-    values = log.columns[held]
-    up = np.exp(r.uniform(0.6, 1.2) * np.maximum(share(len(values)) - r.uniform(0.25, 0.5), 0))
-    return replace(
-        log,
-        columns={k: v for k, v in log.columns.items() if "acc" not in k} | {held: values * up},
-        verdicts=("worrying", "bad"),
-        required=("overfitting",),
-    )
-
-
-def stops(r: Rng, log: Log) -> Log | None:
-    name = judged_column(log)
-    values = log.columns[name]
-    n, at = len(values), max(int(0.06 * len(values)), 3)
-    if n < 200 or not loss_of(log) or np.log(np.median(values[at : at + 9]) / np.median(values[-9:])) < 0.2:
-        return None  # too short, or nothing was left to be learned
-    still = np.median(values[at - 2 : at + 2]) * noise(r, n - at, 0.03)
-    columns = {name: np.r_[values[:at], still]}
-    return replace(log, columns=columns, verdicts=("worrying", "bad"), required=("plateau|failed-run",))
-
-
-FAULTS = (spikes, diverges, turns_nan, collapses, overfits, stops)
+    pretraining,
+    finetuning,
+    preference,
+    policy,
+    values,
+    physics,
+    players,
+    denoising,
+    boxes,
+    detector,
+    masks,
+    pairs,
+    tasks,
+    stages,
+    cycles,
+    few_examples,
+    epochs,
+    dense,
+    trees,
+    codes,
+    clicks,
+    graphs,
+    moving_mean,
+    sparse_reward,
+    swinging_reward,
+    small_gains,
+    held_out_spikes,
+    critics,
+    nights,
+    warm_up,
+    sums,
+)
 
 
 def in_fields(seeds: Iterable[int]) -> Iterator[Told]:
     """A healthy log of every field for every seed."""
     for seed in seeds:
         for make in FIELDS:
-            yield _told(make.__name__, seed, make(_rng(seed, make.__name__)), seed)
+            log = make(rng_of(seed, make.__name__))
+            yield as_read(make.__name__, seed, printed(log, seed), seed)
 
 
-def at_fault(seeds: Iterable[int]) -> Iterator[Told]:
-    """Every fault that a field can have, for every seed."""
-    for seed in seeds:
-        for make in FIELDS:
-            for put in FAULTS:
-                r = _rng(seed, make.__name__)
-                log = put(_rng(seed, put.__name__), make(r))
-                if log is not None:
-                    yield _told(f"{make.__name__}: {put.__name__}", seed, log, seed)
+def printed(log: Log, seed: int) -> Log:
+    """The log as written: in full, with four decimals, or with three digits."""
+    if seed % 3 == 0:
+        return log
+    rounded = {k: np.round(v, 4) if seed % 3 == 1 else three_digits(v) for k, v in log.columns.items()}
+    return replace(log, columns=rounded)
 
 
-def _rng(seed: int, name: str) -> Rng:
+def three_digits(values: Floats) -> Floats:
+    size = 10.0 ** (2 - np.floor(np.log10(np.maximum(np.abs(np.nan_to_num(values)), 1e-300))))
+    return np.where(np.isfinite(values), np.round(values * size) / size, values)
+
+
+def rng_of(seed: int, name: str) -> Rng:
     return np.random.default_rng([seed, zlib.crc32(name.encode())])
 
 
-def _told(kind: str, seed: int, log: Log, every: int) -> Told:
+def as_read(kind: str, seed: int, log: Log, every: int) -> Told:
     return told(kind, seed, log, (1, 10, 50)[every % 3])

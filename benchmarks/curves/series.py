@@ -192,3 +192,42 @@ def agent(c: Curve, level: float = 0.6, gone_at: float = 0.05, left: float = 0.0
     if left <= 0.05 and gone_at <= 0.5 and level <= 0.9:
         c.label("entropy-collapse", c.i(gone_at), None, None, metric="entropy", tolerance_samples=c.n // 10)
     return c
+
+
+def answers(c: Curve, longer: float = 3.0, rise: float = 0.0) -> Curve:
+    """A reward that is learned to half of 1 within a tenth of the log and then rises by ``rise``, and answers
+    that end ``longer`` times as long as they began."""
+    t = np.arange(c.n) / c.n
+    c.log("reward", Role.OBJECTIVE, 0.5 - 0.3 * np.exp(-t / 0.03) + rise * t + c.own_noise(0.01))
+    c.log("completions/mean_length", Role.ANSWER_LENGTH, 100 * longer**t * np.exp(c.own_noise(0.02)))
+    if longer > 2 and rise < 0.05:
+        start = c.i(1 - np.log(2) / np.log(longer))
+        metric = "completions/mean_length"
+        c.label("length-explosion", start, None, None, metric=metric, tolerance_samples=c.n // 8)
+    return c
+
+
+def judged(c: Curve, turn: float = 0.25, left: float = 0.1) -> Curve:
+    """A reward that goes on rising, and a judge's score that turns, and ends at ``left``."""
+    t = np.arange(c.n) / c.n
+    c.log("reward", Role.OBJECTIVE, 0.2 + t + c.own_noise(0.01))
+    score = np.interp(t, [0, turn, 1], [0.3, 0.6, left])
+    c.log("eval/judge_score", Role.VALIDATION_SCORE, score + c.own_noise(0.01))
+    if left < 0.4:
+        metric = "eval/judge_score"
+        c.label("reward-hacking", c.i(turn), None, None, metric=metric, tolerance_samples=c.n // 8)
+    return c
+
+
+def experts(c: Curve, idle: int = 5, at: float = 0.1, of: int = 8) -> Curve:
+    """Loads of a layer's experts, alike until the first gets what the last ``idle`` had."""
+    shares = np.exp(np.array([c.own_noise(0.05) for _ in range(of)]))
+    shares /= shares.sum(0)
+    shares[0, c.i(at) :] += shares[of - idle :, c.i(at) :].sum(0)
+    shares[of - idle :, c.i(at) :] = 0.0
+    for k, load in enumerate(shares):
+        c.log(f"moe/layer_0/expert_{k}/load", Role.EXPERT_LOAD, load)
+    if idle >= max(of // 4, 2):
+        metric = "moe/layer_0/expert_0/load"
+        c.label("router-collapse", c.i(at), None, None, metric=metric, tolerance_samples=c.n // 20)
+    return c

@@ -10,7 +10,15 @@ import threading
 import click
 
 from chronicle.cli import cli
-from chronicle.errors import ChronicleError, ConfigError, MissingExtra, NothingToRead, UsageError, os_message
+from chronicle.errors import (
+    ChronicleError,
+    ConfigError,
+    MissingExtra,
+    NotALog,
+    NothingToRead,
+    UsageError,
+    os_message,
+)
 
 
 def main() -> None:
@@ -42,9 +50,11 @@ def _run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (ChronicleError, OSError) as err:
-        from chronicle.cli.terminal import complain
+        from chronicle.cli.terminal import complain, say
 
-        complain(os_message(err) if isinstance(err, OSError) else str(err))
+        (say if isinstance(err, NotALog) else complain)(
+            os_message(err) if isinstance(err, OSError) else str(err)
+        )
         sys.exit(exit_code_of(err))
 
 
@@ -68,7 +78,9 @@ def _is_default(number: int) -> bool:
 
 
 def exit_code_of(err: Exception) -> int:
-    """3 nothing to read, 2 usage or configuration, 1 anything else."""
+    """0 what is no failure, 3 nothing to read, 2 usage or configuration, 1 anything else."""
+    if isinstance(err, NotALog):
+        return 0
     if isinstance(err, NothingToRead):
         return 3
     return 2 if isinstance(err, UsageError | ConfigError | MissingExtra) else 1

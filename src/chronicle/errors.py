@@ -71,6 +71,10 @@ class NothingToRead(ChronicleError):
     """There is no log where one was expected (exit code 3)."""
 
 
+class NotALog(NothingToRead):
+    """All that was named tells of a run and is no log: nothing failed (exit code 0)."""
+
+
 class MissingExtra(ChronicleError):
     """A command needs packages that the base installation leaves out."""
 

@@ -1,11 +1,9 @@
 """The words of chronicle as types: what logs say, what the timeline holds, what a diagnosis says.
 
-Every type is a frozen dataclass of plain values and numpy arrays. Nothing here reads a file,
-draws or decides; every other module takes these types and returns these types.
+Every type is a frozen dataclass of plain values and numpy arrays; nothing here reads, draws or decides.
 
-Conventions: steps are int64, values float64 (NaN and inf are data), times are Unix seconds UTC as
-float64 with NaN where the log has no time. Names that end in ``_samples`` count logged points,
-names that end in ``_steps`` are differences on the step axis.
+Conventions: steps are int64, values float64 (NaN and inf are data), times are Unix seconds UTC as float64 or
+NaN. Names in ``_samples`` count logged points, names in ``_steps`` are differences of steps.
 """
 
 from __future__ import annotations

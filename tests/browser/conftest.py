@@ -142,4 +142,4 @@ def opened_page(browser: Browser, site: Path, options: dict[str, Any]) -> Iterat
 
 
 def _local(address: str) -> bool:
-    return address.startswith(("file:", "data:", "blob:", "about:"))
+    return address.startswith(("file:", "data:", "blob:", "about:", "http://127.0.0.1:"))

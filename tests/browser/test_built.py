@@ -8,18 +8,30 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser
 from tests.browser.conftest import Opened, opened_page
 
+from chronicle.cli.serve import Site
 from chronicle.workspace.folders import shipped
 
 pytestmark = pytest.mark.browser
 
 RUNS = ("ptl-repeat-data-p3", "lab-garbage-spike")
 ATTACK = "<script>alert(1)</script>"
+KINDS = [
+    *("index.html", "browse.html", "chronicle.html", "experiments.html", "404.html"),
+    *("patterns/index.html", "patterns/repeat-data.html", "cases/index.html", "cases/opt-175b.html"),
+    *(f"runs/{run}/index.html" for run in RUNS),
+    *("guide/index.html", "guide/site.html", "guide/speed.html"),
+    "assets/view.html#run=ptl-repeat-data-p3",
+    "assets/view.html#run=ptl-repeat-data-p3&run=lab-garbage-spike",
+]
 PHONE = {"viewport": {"width": 360, "height": 740}}
 DARK = {"viewport": {"width": 1360, "height": 900}, "color_scheme": "dark"}
 
@@ -49,6 +61,42 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=[PHONE, DARK], ids=["phone", "dark"])
 def opened(chromium: Browser, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Opened]:
     yield from opened_page(chromium, workspace, request.param)
+
+
+@pytest.fixture(scope="module")
+def served(workspace: Path) -> Iterator[str]:
+    """The address of the same site over http, with the headers of `chronicle serve`."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(workspace))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.slow
+def test_every_kind_of_page_works_over_http_as_from_disk(opened: Opened, served: str) -> None:
+    page = opened.page
+    for path in KINDS:
+        page.goto("about:blank")  # from one hash to another nothing is asked of the server
+        answer = page.goto(f"{served}/{path}")
+        assert answer is not None and answer.status == 200, path
+        page.wait_for_load_state("load")
+        assert page.locator("h1").count() == 1, path
+        width = page.viewport_size["width"] if page.viewport_size else 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        if "assets/view" in path:
+            page.wait_for_selector("#panels[data-drawn]")
+    page.goto(f"{served}/index.html")
+    page.keyboard.press("/")
+    page.get_by_role("searchbox", name="Search").fill("garbage")
+    page.locator(".ch-found a").first.wait_for()
+    for feed in ("feed.xml", "feed.json"):
+        assert page.request.get(f"{served}/{feed}").ok
+    page.goto(f"{served}/browse.html#verdict=good")
+    page.locator(".ch-browse .ch-card").first.click()
+    page.wait_for_url(re.compile("/runs/"))
+    page.go_back()
+    page.wait_for_url(re.compile(r"browse\.html#verdict=good$"))
+    assert page.locator(".ch-chip").count() == 1
 
 
 @pytest.mark.slow

@@ -279,6 +279,18 @@ def test_paper_is_always_light(opened: Opened) -> None:
     assert page.evaluate("getComputedStyle(document.body).getPropertyValue('--c-page')").strip() == "#FFFFFF"
 
 
+@pytest.mark.slow
+def test_every_kind_of_page_can_be_printed(opened: Opened) -> None:
+    """On sheets no wider than paper; what only a screen needs stays away."""
+    for path in KINDS:
+        page = opened.go(path)
+        sheets = len(re.findall(rb"/Type\s*/Page[^s]", page.pdf(format="A4")))
+        assert 0 < sheets <= 25, path
+        page.emulate_media(media="print")
+        assert page.locator(".md-header:visible, .ch-bar:visible, .ch-do:visible").count() == 0, path
+        page.emulate_media(media="screen")
+
+
 @pytest.mark.parametrize("opened", [NO_SCRIPT], indirect=True)
 def test_without_scripts_there_is_a_list(opened: Opened) -> None:
     page = opened.go("browse.html")

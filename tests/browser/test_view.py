@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.conftest import Opened, opened_page
+from tests.browser.test_axe import violations
 from tests.figures.runs import attempt, diagnosis, falling, finding, series
 
 from chronicle.figures.interactive import view_script
@@ -131,6 +132,14 @@ def test_runs_are_laid_over_each_other(opened: Opened) -> None:
     assert page.evaluate("location.hash").startswith("#run=run-1&run=run-2")
     assert page.get_attribute("#back", "href") == "../browse.html"
     assert opened.wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", ["", "&run=run-2"], ids=["one", "two"])
+def test_no_view_violates_a_rule(opened: Opened, more: str) -> None:
+    page = shown(opened, more)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert violations(page) == []
 
 
 def test_a_link_followed_on_the_page_itself_is_another_view(opened: Opened) -> None:

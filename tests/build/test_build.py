@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import subprocess
 import sys
 
@@ -165,3 +166,35 @@ def test_no_page_tells_a_place_on_this_machine(chronicle, tmp_path, monkeypatch)
     assert any(warning.startswith("a.csv:") for warning in entry["warnings"])
     site = snapshot(tmp_path / "team" / "build" / "site") | snapshot(tmp_path / "team" / "build" / "docs")
     assert [name for name, content in site.items() if str(tmp_path).encode() in content] == []
+
+
+def test_side_files_of_a_tracker_alone_are_said_once_and_no_failure(chronicle, tmp_path):
+    """Whatever the command, whether they are named or lie in a folder; beside a log they are read with it."""
+    told = "no log, but what is read together with one that lies beside it"
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "swanlab-metadata.json").write_text('{"a": 1}')
+    (alone / "experiment_state-1.json").write_text("{}")
+    for path in (alone, alone / "swanlab-metadata.json"):
+        for command in (["classify"], ["doctor"], ["build", "--out", tmp_path / "site"]):
+            said = chronicle(*command, path)
+            assert (said.code, said.out, said.err) == (0, "", f"{path}: {told}\n")
+    chronicle("init", tmp_path / "archive")
+    os.chdir(tmp_path / "archive")
+    plain_engine(tmp_path / "archive")
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    added = chronicle("add", alone)
+    assert (added.code, added.err) == (0, f"{tmp_path}/archive/runs/alone: {told}\n")
+    built = chronicle("build", "-q")
+    assert (built.code, built.out, built.err) == (0, "", f"alone: {told}\n")
+    assert not (tmp_path / "archive" / "build" / "site" / "unreadable.html").exists()
+
+
+def test_a_build_with_nothing_to_unpack_removes_what_a_killed_one_unpacked(chronicle, tmp_path, monkeypatch):
+    (tmp_path / "temporary" / ".chronicle-scratch-0123456789abcdef").mkdir(parents=True, mode=0o700)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    chronicle("init", ".")
+    plain_engine(tmp_path)
+    chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
+    assert chronicle("build", "-q").code == 0
+    assert list((tmp_path / "temporary").iterdir()) == []

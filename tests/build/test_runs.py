@@ -11,7 +11,7 @@ from tests.readers.writers import csv_log
 
 import chronicle
 from chronicle.cli.commands import cli
-from chronicle.errors import NothingToRead, UsageError
+from chronicle.errors import NotALog, NothingToRead, UsageError
 
 FALLING = {"loss": [(step, 3.0 - step / 10) for step in range(20)]}
 
@@ -57,13 +57,14 @@ def test_files_beside_a_log_are_no_runs_when_all_files_are_named(tmp_path: Path)
     (tmp_path / "config.json").write_text('{"lr": 0.1}')
     (tmp_path / "requirements.txt").write_text("numpy==2.0\n")
     paths = sorted(map(str, tmp_path.iterdir()))
-    said = CliRunner().invoke(cli, ["classify", *paths])
-    assert (said.exit_code, [run.run_id for run in chronicle.runs(*paths)]) == (0, ["metrics.csv"])
-    with pytest.raises(NothingToRead) as caught:
+    told = "no log, but what is read together with one that lies beside it"
+    for command in ("classify", "doctor"):
+        said = CliRunner().invoke(cli, [command, *paths])
+        assert (said.exit_code, said.stderr) == (0, f"{paths[0]}, {paths[2]}: {told}\n")
+    assert [run.run_id for run in chronicle.runs(*paths)] == ["metrics.csv"]
+    with pytest.raises(NotALog) as caught:
         chronicle.runs(paths[0])
-    assert str(caught.value) == (
-        f"{paths[0]}: tells of a run and is no log. Remedy: name the log that it lies beside"
-    )
+    assert str(caught.value) == f"{paths[0]}: {told}"
 
 
 def test_several_paths_and_none(tmp_path: Path) -> None:

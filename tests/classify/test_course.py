@@ -6,7 +6,22 @@ import numpy as np
 import pytest
 
 from chronicle.classify import classify
-from chronicle.classify.course import MOST, came_back, fitted, medians_of, solved
+from chronicle.classify.course import (
+    COARSE,
+    FINE,
+    HEALTHY,
+    MOST,
+    STOPPED,
+    TIMES,
+    Laws,
+    came_back,
+    families,
+    fitted,
+    likeliest,
+    medians_of,
+    shapes,
+    solved,
+)
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.model import Floats
 
@@ -36,11 +51,40 @@ def test_the_forecast_holds_what_comes_next_within_its_own_uncertainty() -> None
 def test_floor_and_gain_are_those_of_least_squares() -> None:
     rng = np.random.default_rng(3)
     phi, y, weight = rng.random((2, 50)) * [[1], [0.5]], 1 + rng.random(50), rng.random(50)
-    floor, gain = solved(phi, y, weight)
+    floor, gain = solved(phi, phi**2, y, weight)
     for k in range(2):
         design = np.stack([np.ones(50), phi[k]], axis=1) * np.sqrt(weight)[:, None]
         (e, a), *_ = np.linalg.lstsq(design, y * np.sqrt(weight), rcond=None)
         assert (floor[k], gain[k]) == pytest.approx((e, a) if a > 0 else (np.average(y, weights=weight), 0))
+
+
+@pytest.mark.parametrize("laws", [COARSE, FINE])
+def test_shapes_are_those_of_the_formulas(laws: Laws) -> None:
+    t = np.r_[-1.0, 0.0, np.geomspace(1e-4, 2.0, 50)]
+    late = np.maximum(t, 0)
+    powers = [(1 + late / t0) ** -power for t0 in laws.t0 for power in laws.powers]
+    expected = [*powers, *(np.exp(-late / tau) for tau in laws.taus)]
+    np.testing.assert_allclose(shapes(t, laws), expected, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("name", [HEALTHY, STOPPED])
+def test_the_likeliest_member_is_that_of_the_least_squares_of_each(name: str) -> None:
+    t = np.linspace(0, 1, 120)
+    value = np.exp(noisy(0.4 + 0.6 * (1 + np.minimum(t, TIMES[8]) / 0.1) ** -0.8))
+    error = np.full(len(t), 0.01)
+    family = next(family for family in families(t.tobytes()) if family.name == name)
+    tried = []
+    for column, place in zip(family.columns[0], family.places, strict=True):
+        design = np.stack([np.ones(len(t)), column], axis=1) / (error * value)[:, None]
+        found, *_ = np.linalg.lstsq(design, 1 / error, rcond=None)
+        off = design @ found - 1 / error
+        if found[1] > 0 and (found[0] + found[1] * column > 0).all():
+            tried.append((float(off @ off), float(place), found[0] + found[1] * column))
+    best = likeliest(value, error, family)
+    assert best is not None
+    _, place, curve = min(tried, key=lambda one: one[0])
+    assert (best.at, best.parameters) == (place, family.parameters)
+    np.testing.assert_allclose(best.curve, curve, rtol=1e-6)
 
 
 def test_medians_leave_no_sample_out() -> None:

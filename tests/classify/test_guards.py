@@ -131,7 +131,7 @@ def test_slow_rises_of_two_data_sets_are_one_event_if_they_overlap(seed: int) ->
     ]
 
 
-@pytest.mark.parametrize(("spikes", "verdict"), [((0.5,), Verdict.GOOD), ((0.4, 0.7), Verdict.WORRYING)])
+@pytest.mark.parametrize(("spikes", "verdict"), [((0.5,), Verdict.GOOD), ((0.3, 0.5, 0.7), Verdict.WORRYING)])
 def test_one_fast_spike_is_good_and_several_in_a_short_run_worry(
     spikes: tuple[float, ...], verdict: Verdict
 ) -> None:

@@ -228,3 +228,15 @@ def test_findings_are_whole(name: str) -> None:
         assert 0 <= f.severity <= 1 and 0 < f.confidence <= 1
         if f.pattern in RULE.patterns and f.pattern not in ("nan-inf", "frozen-metric"):
             assert [k for k in f.evidence if not k.endswith(UNITS)] == []
+
+
+@pytest.mark.parametrize(
+    ("validation", "first", "said"), [(True, 1.0, False), (False, 1.0, True), (True, 0.01, True)]
+)
+def test_a_training_at_rest_is_no_frozen_metric(validation: bool, first: float, said: bool) -> None:
+    falls = np.maximum(first * np.exp(-np.arange(400) / 20) + 0.004, 0.004)
+    loss = np.where(
+        np.arange(400) < 150, falls * np.exp(0.01 * np.random.default_rng(1).standard_normal(400)), 0.004
+    )
+    held = np.where(np.arange(400) < (150 if validation else 400), 1.1 * falls, 0.005)
+    assert ("frozen-metric" in classify({"loss": loss, "val_loss": held}).patterns) == said

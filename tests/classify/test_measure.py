@@ -98,6 +98,12 @@ def test_a_series_is_positive_if_all_but_a_fiftieth_is(odd: int, kept: int) -> N
     assert len(steps) == len(y) == kept and (y == np.log(2.0)).all()
 
 
+def test_log_values_are_made_once_and_nobody_can_write_into_them() -> None:
+    loss = Series("loss", Role.LOSS, np.arange(9), np.arange(1.0, 10.0), np.full(9, np.nan))
+    steps, y = positive(loss)
+    assert positive(loss)[1] is y and not (steps.flags.writeable or y.flags.writeable)
+
+
 @pytest.mark.parametrize("width", [1, 2, 3, 5, 9, 400])
 def test_the_running_median_is_that_of_each_window(width: int) -> None:
     y, half = noisy(5), width // 2

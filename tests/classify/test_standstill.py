@@ -141,3 +141,11 @@ def test_nothing_is_said_of_the_course_of_one_player() -> None:
     assert "plateau" in classify({"loss": still}).patterns
     players = classify({"G_loss": still, "D_loss": 0.7 * np.exp(0.1 * r.standard_normal(400))})
     assert players.verdict == "good" and "plateau" not in players.patterns
+
+
+@pytest.mark.parametrize(("decimals", "said"), [(12, True), (4, False)])
+def test_a_rate_that_is_written_too_coarsely_is_not_nothing(decimals: int, said: bool) -> None:
+    t, noise = np.arange(600) / 600, np.exp(0.05 * np.random.default_rng(7).standard_normal(600))
+    rate = 1e-4 * np.maximum(1 - 2 * t, 0)
+    told = classify({"loss": (1.9 + 0.2 * np.exp(-t / 0.2)) * noise, "lr": np.round(rate, decimals)})
+    assert ("plateau" in told.patterns) == said

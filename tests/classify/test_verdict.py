@@ -138,6 +138,38 @@ def test_a_good_curve_that_a_fault_ended_waits_for_somebody(
     assert told.patterns == (("near-perfect",) if verdict == "good" else ())
 
 
+def test_a_step_up_where_a_setting_changed_was_planned() -> None:
+    noise = np.exp(0.01 * np.random.default_rng(3).standard_normal(800))
+    t, late = np.arange(800), np.arange(800) >= 400
+    loss, setting = 3 * (1 + t / 20) ** -0.2 * np.where(late, 1.3, 1.0) * noise, np.where(late, 1024, 512)
+    told = classify({"loss": loss, "seq_len": setting.astype(float)})
+    shifts = [f for f in told.findings if f.pattern == "level-shift"]
+    assert {f.evidence.get("explained_by") for f in shifts} == {"seq_len was set anew"}
+    assert (told.verdict, classify({"loss": loss}).verdict) == ("good", "worrying")
+
+
+def test_two_lone_spikes_of_a_long_run_take_none_of_its_time() -> None:
+    loss = (
+        3 * np.exp(0.01 * np.random.default_rng(4).standard_normal(2000)) * (1 + np.arange(2000) / 20) ** -0.3
+    )
+    lone, long = loss.copy(), loss.copy()
+    lone[[900, 1400]] *= 1.8
+    for at in (600, 900, 1200, 1500):
+        long[at : at + 8] *= 1.8
+    told = [classify({"step": np.arange(2000) * 10, "loss": values}) for values in (lone, long)]
+    assert [sum(f.pattern == "spike-fast-recovery" for f in one.findings) for one in told] == [2, 4]
+    assert [one.verdict for one in told] == ["good", "worrying"]
+    assert told[1].because == "Worrying: more fast spikes than a good run has."
+
+
+def test_an_agent_whose_losses_end_in_nan_is_bad() -> None:
+    r = np.random.default_rng(5)
+    reward = 100 * np.arange(400) / 400 + r.normal(0, 3, 400)
+    losses = np.where(np.arange(400) < 300, r.normal(0, 0.02, 400), np.inf)
+    told = classify({"reward": reward, "policy_loss": losses})
+    assert (told.verdict, told.patterns) == ("bad", ("nan-inf",))
+
+
 def test_a_fault_that_a_later_attempt_made_good_ended_nothing() -> None:
     loss = Curve(1).loss
     first = replace(_attempt("a", np.arange(1000), loss[:1000]), facts={"ended": "crashed"})

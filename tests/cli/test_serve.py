@@ -98,7 +98,7 @@ def test_a_page_comes_with_a_policy(served):
     assert headers["Content-Security-Policy"] == (
         "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
     )
     assert headers["X-Content-Type-Options"] == "nosniff"
 

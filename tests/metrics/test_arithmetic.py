@@ -1,0 +1,41 @@
+"""Sums that are ruled out by a few rows, against the same asked of all rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.depth import few
+
+from chronicle.metrics import arithmetic
+from chronicle.model import Role, Series
+
+
+def log(seed: int) -> dict[str, Series]:
+    """A total and other metrics, which may be its parts: rounded, noisy, or of nothing in common."""
+    random = np.random.default_rng(seed)
+    n_rows, n_terms = int(random.integers(8, 700)), int(random.integers(2, 8))
+    terms = random.normal(random.choice([0, 1, 3]), random.choice([0.001, 0.1, 10]), (n_rows, n_terms))
+    total = terms @ np.where(random.random(n_terms) < 0.7, random.choice([0.01, 0.5, 1, 100], n_terms), 0)
+    total += (
+        random.choice([0, 0, 1e-6, 1e-3, 0.1]) * max(float(total.std()), 1e-9) * random.normal(0, 1, n_rows)
+    )
+    total, terms = np.round(total, random.choice([2, 4, 12])), np.round(terms, random.choice([2, 4, 12]))
+    if seed % 3 == 0:
+        total, terms = (cells.astype(np.float32).astype(np.float64) for cells in (total, terms))
+    steps, times = np.arange(n_rows), np.full(n_rows, np.nan)
+    columns = {"loss": total, **{f"part {i}": column.copy() for i, column in enumerate(terms.T)}}
+    return {name: Series(name, Role.OTHER, steps, values, times) for name, values in columns.items()}
+
+
+def test_a_quick_look_rules_out_no_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = [log(seed) for seed in few(range(600), 300)]
+    quick = [arithmetic.parts_of(one["loss"], one) for one in logs]
+    monkeypatch.setattr(arithmetic, "_may_be_sum", lambda *_: True)
+    assert quick == [arithmetic.parts_of(one["loss"], one) for one in logs]
+    assert 50 < sum(map(bool, quick)) < len(logs) - 50
+
+
+def test_numbers_of_any_size_are_looked_at_without_a_warning() -> None:
+    for size in (1e-300, 1e-160, 1e160, 1e300):
+        one = {n: Series(n, s.role, s.steps, s.values * size, s.times) for n, s in log(1).items()}
+        assert isinstance(arithmetic.parts_of(one["loss"], one), dict)

@@ -63,6 +63,10 @@ RULES = {
     "lightning": (["lightning_logs/version_0/metrics.csv"], {"root": ["."]}),
     "checkpoints": (["checkpoint-5/trainer_state.json", "checkpoint-10/trainer_state.json"], {"root": ["."]}),
     "trainer": (["trainer_state.json", "runs/May04_12-00-00_host/events.out.tfevents.1"], {"root": ["."]}),
+    "states of a trainer in checkpoints alone": (
+        ["checkpoint-5/trainer_state.json", "runs/May04_12-00-00_host/events.out.tfevents.1"],
+        {"root": ["."]},
+    ),
     "many runs": (["a/x.csv", "b/y.jsonl"], {"a": ["a"], "b": ["b"]}),
     "runs in groups": (["g/a/x.csv", "g/b/x.csv", "h/x.csv"], {"g/a": ["g/a"], "g/b": ["g/b"], "h": ["h"]}),
     "runs with attempts": (

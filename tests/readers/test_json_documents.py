@@ -12,7 +12,7 @@ import pytest
 from chronicle.classify import classify
 from chronicle.errors import BadLog, UnknownFormat
 from chronicle.model import Attempt
-from chronicle.readers import golden, json_documents, read
+from chronicle.readers import json_documents, read
 from chronicle.readers.text import Head
 from chronicle.timeline import stitch
 
@@ -56,7 +56,7 @@ def test_a_literal_nan_of_golden_values_is_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [{"lm loss": metric({"1": "nan"})}, {"lm loss": metric(7)}], ids=str)
 def test_golden_values_without_a_number(content: Any, tmp_path: Path) -> None:
     with pytest.raises(BadLog, match="holds no numbers"):
-        golden.read(document(tmp_path, content))
+        json_documents.read_golden(document(tmp_path, content))
 
 
 ROWS = [{"step": 10 * i, "loss": 3.0 - i / 4} for i in range(8)]

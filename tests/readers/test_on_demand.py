@@ -46,7 +46,7 @@ def test_every_reader_has_a_row_of_its_own() -> None:
     names = list[tuple[str, str]]()
     for module in modules:
         made = vars(import_module(f"chronicle.readers.{module}"))
-        names += [(module, name) for name in made.get("BY_NAME") or [made["NAME"]]]
+        names += [(module, name) for name in [*made.get("BY_NAME", ()), *filter(None, [made.get("NAME")])]]
     assert sorted(names) == sorted((reader.module, reader.NAME) for reader in READERS)
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from tests.readers.test_event_files import plugin
 from tests.readers.writers import csv_log, event, event_log, field, frame, summary
+from tests.work import n_calls
 
 from chronicle.build.runs import runs
 from chronicle.build.sources import expand
 from chronicle.model import Attempt
 from chronicle.readers import read, read_all, runs_below
-from chronicle.readers.side_files import SIDE_FILES, is_side_file
+from chronicle.readers.side_files import SIDE_FILES, is_side_file, told_beside
 
 LOGS = Path(__file__).parent / "logs"
 POINTS = {"loss": [(step, 3.0 - step / 10) for step in range(12)]}
@@ -197,6 +198,15 @@ def test_a_damaged_one_tells_no_more_and_is_no_problem(content: str, tmp_path: P
         write(tmp_path / "run" / name, content)
     assert len(read_beside(tmp_path / "run").series) == 1
     assert [run.run_id for run in runs_below(tmp_path)] == ["run"]
+
+
+def test_logs_beside_a_log_cost_next_to_nothing(tmp_path: Path) -> None:
+    """Of a thousand logs in a folder each is read beside all others."""
+    log = tmp_path / "a.csv"
+    for k in range(300):
+        (tmp_path / f"run-{k}.csv").touch()
+    n_calls(lambda: told_beside(log, tmp_path))
+    assert n_calls(lambda: told_beside(log, tmp_path)) < 20 * 300
 
 
 def test_a_folder_of_side_files_is_no_run(tmp_path: Path) -> None:

@@ -132,6 +132,19 @@ def test_no_table_waits_for_pandas(tmp_path: Path) -> None:
     assert found.stdout == "{'pyarrow'}\n"
 
 
+@pytest.mark.slow
+def test_a_table_imports_no_reader_of_another_kind(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("step,loss\n" + "".join(f"{i},2.5\n" for i in range(20)))
+    others = ("chronicle.readers.console.", "chronicle.readers.events", "importlib.metadata", "numpy.ma.")
+    code = (
+        "import sys; from pathlib import Path; from chronicle.readers import read; read(Path(sys.argv[1]));"
+        f"print(sorted(m for m in sys.modules if m.startswith({(*others, 'email', 'pyarrow')})))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "log.csv")]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert found.stdout == "['chronicle.readers.console.chunks']\n"
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
 def test_marks_of_encodings(encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "log.csv").write_bytes("step,löss\n1,2.5\n2,1.5\n".encode(encoding))

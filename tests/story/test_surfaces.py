@@ -152,3 +152,38 @@ def one_line(parts: Iterable[str]) -> str:
 
 def unescaped(page: str) -> str:
     return re.sub(r"&#(\d+);", lambda match: chr(int(match[1])), page)
+
+
+def surfaces(name: str) -> dict[str, str]:
+    """Every text that tells a run's events, without markup."""
+    one = specimen(name)
+    told = {event.mark: event for event in one.story.events if event.patterns}
+    run = scene(one.timeline, one.diagnosis)
+    shown = {
+        "headline and story": " ".join([one.story.headline, *one.story.paragraphs]),
+        "terminal": unstyle("\n".join(run_lines(name, one.timeline, one.diagnosis, one.story))),
+        "explain": unstyle("\n".join(explain(one.diagnosis, one.story))),
+        "list": unstyle("\n".join(list_lines([(name, one.entry, "built")]))),
+        "export": markdown([one.entry]).replace("\\", ""),
+        "figure": whole_alt(name, run, whole(run, 900), told) if run is not None else "",
+    }
+    return {place: one_line([unescaped(text)]) for place, text in {**made(name), **shown}.items()}
+
+
+def agreeing(name: str) -> tuple[int, int]:
+    """How often surfaces tell an event of a run in its own words, and how many numbers stand in these."""
+    events = [event for event in specimen(name).story.events if event.patterns]
+    words = [w for event in events for w in (one_line([event.sentence]), one_line([event.short])) if w]
+    tellings = [(w, text.count(w)) for text in surfaces(name).values() for w in words]
+    return sum(often for _, often in tellings), sum(often * len(numbers(w)) for w, often in tellings)
+
+
+def test_the_surfaces_are_counted() -> None:
+    """`python -m tests.story.test_surfaces` prints the counts over all specimens."""
+    tellings, told = agreeing("104B-glitch-1")
+    assert tellings >= 20 and told >= 60
+
+
+if __name__ == "__main__":
+    counted = [agreeing(name) for name in NAMES]
+    print(f"{len(NAMES)} runs, {sum(a for a, _ in counted)} tellings, {sum(b for _, b in counted)} numbers")

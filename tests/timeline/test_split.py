@@ -34,6 +34,17 @@ def one_file(*parts: range, start: float | None = None, **more: Series) -> Attem
     return whole
 
 
+def test_the_steps_that_columns_share_are_looked_at_once():
+    steps, none = np.arange(50), np.full(50, np.nan)
+
+    def table(columns: int) -> Attempt:
+        many = {f"x{k}": Series(f"x{k}", Role.OTHER, steps, steps + float(k), none) for k in range(columns)}
+        return Attempt("f", (), many)
+
+    few, many = (n_calls(lambda n=n: stitch([table(n)])) for n in (100, 1100))
+    assert many - few < 180 * 1000  # 74 calls more a column where each is asked
+
+
 def test_a_rollback_in_one_file():
     timeline = stitch(one_file(UP, range(800, 1600)))
     assert joins(timeline) == [("rollback", "f#1", "f#2", 999, 800, 199)]

@@ -34,7 +34,7 @@ from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.confines import require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped
-from chronicle.workspace.locks import Say, locked, remove
+from chronicle.workspace.locks import Say, locked, remove, sweep
 
 Progress = Callable[[Outcome, int], None]
 _FEW = 3  # so few runs are read sooner than a pool of processes has started
@@ -58,6 +58,11 @@ class Report:
         return [(o.run_id, problem) for o in self.outcomes for problem in o.problems]
 
     @property
+    def said(self) -> list[str]:
+        """What is worth knowing of runs that have no page, and no problem."""
+        return [line for o in self.outcomes for line in o.said]
+
+    @property
     def reused(self) -> int:
         return sum(o.cached for o in self.outcomes)
 
@@ -76,11 +81,6 @@ class Places(NamedTuple):
 
     root: Path
     out: Path
-
-    @property
-    def entries(self) -> Path:
-        """What is kept of each run."""
-        return self.root / "build" / "entries"
 
 
 def places(workspace: Workspace | None, out: Path | None) -> Places:
@@ -133,6 +133,7 @@ def build(
         if importlib.util.find_spec(module) is None:
             raise MissingExtra("chronicle build", "site", package)
     claim(where.out)
+    sweep()  # a build that has nothing to unpack leaves nothing of a killed one either
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = recalled(where.root)
         report, parts, docs = _pages(workspace, runs, where, before, jobs, dask, progress)
@@ -156,16 +157,15 @@ def _pages(
 
     Also what single pages were made of, and what all files of build/docs look like.
     """
-    config, store, docs = workspace.config, where.entries, where.root / "build" / "docs"
-    for made in (*store.glob("*"), *store.with_name(READ_ON).glob("*")):
-        if made.is_symlink():  # nothing is written or removed through one
-            made.unlink()
+    config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
+    there = [*store.iterdir()] if store.is_dir() else []
+    for link in filter(Path.is_symlink, (*there, *store.with_name(READ_ON).glob("*"))):  # nothing is written or removed through one
+        link.unlink()
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
-    for folder in store.iterdir() if store.is_dir() else []:
-        if folder.name not in current:  # its logs were removed, so its pages go too
-            remove(folder)
+    for folder in (folder for folder in there if folder.name not in current):
+        remove(folder)  # its logs were removed, so its pages go too
     report = Report(tuple(outcomes), where.out, "")
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
     standing = stamps(docs, hidden=True)
@@ -186,8 +186,7 @@ def _pages(
         standing=same,
     )
     parts: dict[str, str] = {}
-    files = _site_files(data, outcomes, standing, parts)
-    return report, parts, write_tree(docs, files, standing)
+    return report, parts, write_tree(docs, _site_files(data, outcomes, standing, parts), standing)
 
 
 def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:

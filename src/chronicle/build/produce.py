@@ -14,10 +14,19 @@ import orjson
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
+from chronicle.build.sources import no_logs, passed_over
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, code_sha256, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
-from chronicle.errors import ChronicleError, ConfigError, LogError, NothingToRead, UsageError, contained
+from chronicle.errors import (
+    ChronicleError,
+    ConfigError,
+    LogError,
+    NotALog,
+    NothingToRead,
+    UsageError,
+    contained,
+)
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.happened import listed
 from chronicle.readers import read_all
@@ -41,6 +50,7 @@ class Outcome:
     """What became of one run: what is listed of its entry (`chronicle.pages.happened.listed`), or what is
     wrong with its logs.
 
+    What is ``said`` is no problem.
     ``files``, below ``folder``, belong to its page, with size, time and hash of each where it is kept for the
     next build; ``names`` are the hosts and users that its texts number, which are not published.
     """
@@ -49,6 +59,7 @@ class Outcome:
     folder: Path
     entry: Entry | None
     problems: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
     files: Rows = field(default_factory=dict)
     cached: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
@@ -93,7 +104,8 @@ class Product:
         """What was written of the run. Raises OSError, ValueError, KeyError or TypeError: no row."""
         row = orjson.loads((self.folder / ROW).read_bytes())
         entry, published = entry_from_json(row["entry"]), {n: r for n, r in files.items() if n != ROW}
-        return Outcome(self.run.run_id, self.folder, entry, tuple(problems), published, cached, row["names"])
+        told = tuple(problems), (), published, cached, row["names"]
+        return Outcome(self.run.run_id, self.folder, entry, *told)
 
 
 def produce(product: Product) -> Outcome:
@@ -108,8 +120,9 @@ def produce(product: Product) -> Outcome:
             return _made(product)
     except ChronicleError as err:
         remove(folder)
-        problem = redactor_of(product.config.redact)(run.published(str(err)))
-        return Outcome(run.run_id, folder, None, (problem,))
+        told = (redactor_of(product.config.redact)(run.published(str(err))),)
+        problems, said = ((), told) if isinstance(err, NotALog) else (told, ())
+        return Outcome(run.run_id, folder, None, problems, said)
 
 
 def _made(product: Product) -> Outcome:
@@ -195,6 +208,8 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
         ]
         problems += reading.problems
     if not attempts:
+        if aside := passed_over((*run.logs, *run.beside)):
+            raise NotALog(no_logs(aside))
         raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {_logs_of(run)}")
     units, axis = {**config.units, **run.config.units}, run.config.axis
     for i, attempt in enumerate(attempts):

@@ -7,6 +7,7 @@ nodes where it names them).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from chronicle.build.siblings import joined
 from chronicle.build.store import looks_known
-from chronicle.errors import ChronicleError, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.counters import has_year, in_year_of
 from chronicle.metrics.hosts import expand as hosts_of
 from chronicle.metrics.values import clipped, instant, plural
@@ -26,6 +27,7 @@ from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
 from chronicle.workspace.confines import Confines
 from chronicle.workspace.folders import (
     CONFIG,
+    OUR_FILES,
     RunFolder,
     Workspace,
     address_of,
@@ -48,23 +50,36 @@ def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
 
     Raises:
         UsageError: a path that does not exist.
+        NotALog: all that the paths hold is read with a log, and there is none.
         NothingToRead: no path holds a log.
     """
-    runs = [run for path in paths if not _is_aside(path) for run in _runs_at(path, trusted)]
-    if all(map(_is_aside, paths)):
-        named = ", ".join(map(shown, paths))
-        raise NothingToRead(
-            f"{named}: tells of a run and is no log. Remedy: name the log that it lies beside"
-        )
+    aside = passed_over(paths)
+    if len(aside) == len(paths):
+        raise NotALog(no_logs(aside))
+    runs = [run for path in paths if path not in aside for run in _runs_at(path, trusted)]
     if not runs:
         folders = [path for path in paths if path.is_dir()] or list(paths)
         raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
     return told_apart(runs)
 
 
+def passed_over(paths: Sequence[Path]) -> list[Path]:
+    """Those that hold nothing but what is read with a log beside it: `run/*` names such files too."""
+    return [path for path in paths if _is_aside(path)]
+
+
 def _is_aside(path: Path) -> bool:
-    """Whether a path is that of a file which is read with the log beside it, as `run/*` names them too."""
-    return is_side_file(path) and path.is_file()
+    if path.is_file():
+        return is_side_file(path)
+    files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+    seen = (file for file in files if not file.name.startswith(".") and file.name not in OUR_FILES)
+    first = next(seen, None)
+    return first is not None and is_side_file(first) and all(map(is_side_file, seen))
+
+
+def no_logs(aside: Iterable[Path]) -> str:
+    """What is said of paths that were passed over."""
+    return f"{', '.join(map(shown, aside))}: no log, but what is read together with one that lies beside it"
 
 
 def must_exist(path: Path) -> None:

@@ -281,7 +281,7 @@ def _add_below(log: str, found: dict[str, Marks | int], entered: set[tuple[int, 
         return
     entered.add((stat.st_dev, stat.st_ino))
     for entry in entries:
-        if entry.is_dir():
+        if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():  # one may lead to itself
             _add_below(entry.path, found, entered)
         elif not entry.name.startswith("."):
             found[entry.path] = _marks(entry)

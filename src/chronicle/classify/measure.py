@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ BEFORE = 64  # [samples] that make the line a departure is measured from
 FLOOR = 1e-4  # [log units] no series is judged more finely than 0.01 %
 SORTED = 1024  # [samples] a row up to this is sorted whole before numpy's median has arranged its arguments
 AT_ONCE = 1 << 14  # windows that are sorted together
+_POSITIVE = WeakKeyDictionary[Series, tuple[Floats, Floats]]()  # see `positive`
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,17 @@ def log_values(series: Series) -> Floats:
 
 
 def positive(series: Series) -> tuple[Floats, Floats]:
-    """Steps and log values of the finite positive samples; both empty where a fiftieth is not positive."""
-    y = log_values(series)
-    ok = np.isfinite(y)
-    if ok.sum() < 0.98 * np.isfinite(series.values).sum():
-        return np.empty(0), np.empty(0)
-    return series.steps[ok].astype(float), y[ok]
+    """Steps and log values of the finite positive samples; both empty where a fiftieth is not positive. Kept
+    as long as the series: a dozen rules ask for those of the judged loss."""
+    if series not in _POSITIVE:
+        y = log_values(series)
+        ok = np.isfinite(y)
+        if ok.sum() < 0.98 * np.isfinite(series.values).sum():
+            ok[:] = False
+        _POSITIVE[series] = series.steps[ok].astype(float), y[ok]
+        for part in _POSITIVE[series]:
+            part.flags.writeable = False
+    return _POSITIVE[series]
 
 
 def log_step(steps: Floats) -> Floats:
@@ -153,6 +160,15 @@ def departure(series: Series, start: float, stop: float) -> Excess:
     steps, y = positive(series)
     a, b = np.searchsorted(steps, (start, stop)).tolist()
     return over_line(steps, y, slice(max(a - BEFORE, 0), a), slice(a, max(b, a + 1)))
+
+
+def told_below(values: Floats, share: float) -> bool:
+    """Whether values are written finely enough to tell what is below a share of the highest: a rate of
+    0.0001 that is written with four decimals is 0.0000 from its half on."""
+    known = values[np.isfinite(values)]
+    decimals = (k for k in range(16) if np.allclose(known, np.round(known, k), rtol=1e-6, atol=0.0))
+    finest = 10.0 ** -next(decimals, 16)
+    return len(known) > 0 and bool(0.5 * finest <= share * known.max())
 
 
 def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples: int) -> Excess:

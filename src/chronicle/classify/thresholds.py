@@ -131,7 +131,7 @@ class Thresholds:
     wild: float = limit(0.6, "log units", "samples differ by a factor of two: nobody can tell")
     bad_end: float = limit(0.1, "log units", "a run that ends this far above its trend is bad")
     for_good: float = limit(0.5, "share of the run", "a higher level that lasts as long will not come down")
-    spike_rate: float = limit(1.0, "fast spikes in 10k steps", "more worry (Qwen: 0.2 good, 4.3 bad)")
+    spike_share: float = limit(0.01, "share of the steps", "in fast spikes: 100 steps in 10,000 (Qwen)")
     knowing: float = limit(0.03, "log units", "noise above which a model knows some batches better")
     learned: float = limit(0.03, "log units", "less than this below the start: it never learned")
     dying: float = limit(0.75, "share of the attempts", "this many end above their own minimum: failed")

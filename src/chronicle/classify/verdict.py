@@ -8,14 +8,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import median, positive
+from chronicle.classify.measure import median, positive, told_below
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged
 from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.datasets import SPIKE as PARTS
 from chronicle.classify.rules.learning import CONVERGED
-from chronicle.classify.rules.loss_shapes import FAST, NO_SPIKE, NOT_FULLY, RISES, SHIFT, SLOW, typed_findings
+from chronicle.classify.rules.loss_shapes import (
+    BUMPS,
+    FAST,
+    NO_SPIKE,
+    NOT_FULLY,
+    RISES,
+    SHIFT,
+    SLOW,
+    typed_findings,
+)
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import MIN_POINTS, opposes
@@ -25,6 +34,7 @@ from chronicle.timeline.endings import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", whole_run.FAILED}  # of a game, and of one player
+SETTINGS = 8  # samples around a change of a setting, and changes of one that is no measurement
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
 
@@ -72,7 +82,8 @@ def part_of_game(view: View, finding: Finding) -> bool:
         return bool(others) and finding.pattern in COURSES
     ways = [moved_by(series, finding) for series in others]
     half = max((view.thresholds.midway * moved_by(series, finding) for series in mine), default=0.0)
-    return bool(others) and all(-CONVERGED < way < max(half, view.thresholds.bad_end) for way in ways)
+    lost = (way <= -CONVERGED and bool((s.values > 0).all()) for s, way in zip(others, ways, strict=True))
+    return bool(others) and not any(lost) and max(ways) < max(half, view.thresholds.bad_end)
 
 
 def moved_by(series: Series, finding: Finding) -> float:
@@ -169,6 +180,9 @@ def explanation(view: View, finding: Finding) -> str:
         return "the whole loss went on"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was next to nothing: it is the data"
+    settings = (name for a in attempts if finding.pattern in BUMPS for name in set_anew(a, finding))
+    if setting := next(settings, ""):
+        return f"{setting} was set anew"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
     if schedule.at_restart(view, finding):
@@ -190,7 +204,18 @@ def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
     rate = attempt.learning_rate
     values = np.nan_to_num(rate.values) if rate is not None else np.zeros(0)
     late = values[rate.steps >= finding.start_step] if rate is not None else values
-    return len(late) > 0 and bool(late.max() < share * values.max())
+    return len(late) > 0 and bool(late.max() < share * values.max()) and told_below(values, share)
+
+
+def set_anew(attempt: AttemptView, finding: Finding) -> Iterator[str]:
+    """The metrics that are no more than a setting (a stage of a curriculum, the length of a sequence), and
+    have another value from the start of a rise on; those that change often would do so by chance."""
+    for series in attempt.by_role(Role.OTHER):
+        edges = np.flatnonzero(np.diff(series.values)) + 1
+        off = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
+        rare = len(edges) <= min(SETTINGS, len(series) / (20 * SETTINGS))
+        if rare and np.any(off <= SETTINGS):
+            yield series.metric
 
 
 def _lasts(view: View, finding: Finding, share: float) -> bool:
@@ -217,11 +242,11 @@ def span(view: View) -> tuple[int, int]:
 
 
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
-    """More fast spikes than a good run has, on one metric; two at least."""
+    """More of the run spent in fast spikes than a good run has, on one metric; two spikes at least."""
     metrics = {a.loss.metric for a in view.attempts if a.loss is not None}
-    spikes = sum(f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence for f in live)
-    first, last = span(view)
-    return spikes >= 2 and spikes * 1e4 > view.thresholds.spike_rate * max(last - first, 1)
+    spikes = [f for f in live if f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence]
+    lost, (first, last) = sum(f.end_step - f.start_step for f in spikes if f.end_step is not None), span(view)
+    return len(spikes) >= 2 and lost > view.thresholds.spike_share * max(last - first, 1)
 
 
 def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import chronicle
-from chronicle.errors import ChronicleError, ConfigError, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -101,15 +101,15 @@ def init(folder: Path) -> None:
 @click.option("--follow", is_flag=True, help="Copy also what links in LOGS lead to; else links are left out.")
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME. All of it or nothing."""
-    from chronicle.cli.terminal import printable
+    from chronicle.cli.terminal import say, say_passed_over
     from chronicle.workspace.adding import add as add_run
     from chronicle.workspace.folders import facts_of
 
     added = add_run(workspace_here(), logs, name, facts_of(facts), link=link, follow=follow)
     for path in added.left_out:
-        what = "a link" if path.is_symlink() else "no regular file"
-        click.echo(printable(f"left out {path}: {what}"), err=True)
+        say(f"left out {path}: {'a link' if path.is_symlink() else 'no regular file'}")
     click.echo(f"added {added.folder}\nNext: chronicle build")
+    say_passed_over([added.folder])
 
 
 @cli.command("list", short_help="List the runs and what the last build said.")
@@ -275,16 +275,18 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     """
     from chronicle.build.sources import must_exist
     from chronicle.cli.doctor import examine, report_lines
+    from chronicle.cli.terminal import say_passed_over
 
     for path in paths:
         must_exist(path)
-    reports = [examine(path) for path in paths]
+    aside = say_passed_over(paths)
+    reports = [examine(path) for path in paths if path not in aside]
     for report in reports:
         if as_json:
             _echo_json(report.to_json())
         else:
             click.echo("\n".join(report_lines(report)))
-    if not any(report.attempts or report.problem for report in reports):
+    if reports and not any(report.attempts or report.problem for report in reports):
         raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
     sys.exit(int(any(report.problem or not report.attempts for report in reports)))
 
@@ -322,11 +324,8 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
-    if paths:
-        runs, where = expand(paths, trusted=trusted), places(None, out)
-    else:
-        where = places(workspace, out)
-        runs = spread(workspace.runs(), where.entries)
+    runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs(), workspace.entries)
+    terminal.say_passed_over(paths)
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
     config = workspace.config
@@ -334,15 +333,14 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
         report = build_all(
             workspace,
             runs,
-            where,
-            engine=options["engine"],
+            places(None if paths else workspace, out),
             strict=options["strict"] or config.strict,
-            jobs=options["jobs"],
-            dask=options["dask"],
+            **{name: options[name] for name in ("engine", "jobs", "dask")},
             progress=progress,
-            say=lambda text: click.echo(terminal.printable(text), err=True),
+            say=terminal.say,
         )
     terminal.complain(*(terminal.of_run(*problem) for problem in report.unreadable))
+    terminal.say(*report.said)
     if options["verbose"] and report.engine_said:
         click.echo(report.engine_said, err=True)
     if as_json:
@@ -363,7 +361,7 @@ def check() -> None:
     from chronicle.cli import terminal
 
     workspace = workspace_here()
-    findings = look_at(workspace, lambda text: click.echo(terminal.printable(text), err=True))
+    findings = look_at(workspace, terminal.say)
     for finding in findings:
         if not finding.is_damage:
             click.echo(terminal.printable(str(finding)))
@@ -445,14 +443,19 @@ class _JudgedRuns:
 
     def __iter__(self) -> Iterator[tuple[Run, Timeline, Diagnosis, Story]]:
         from chronicle.build.runs import runs
-        from chronicle.cli.terminal import complain
+        from chronicle.cli.terminal import complain, say, say_passed_over
         from chronicle.story import tell
 
-        for run in runs(*self.paths):
+        found = runs(*self.paths)
+        say_passed_over(self.paths)
+        for run in found:
             try:
                 timeline, diagnosis, problems = run.diagnose()
             except (ConfigError, UsageError):
                 raise
+            except NotALog as err:
+                say(str(err))
+                continue
             except ChronicleError as err:
                 problems = [str(err)]
             else:

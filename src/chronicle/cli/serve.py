@@ -27,7 +27,7 @@ State = dict[str, object]
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -113,5 +113,5 @@ def state(workspace: Workspace) -> State:
 
 
 def _build(workspace: Workspace, engine: str | None, say: Say) -> Report:
-    where = places(workspace, None)
-    return build(workspace, spread(workspace.runs(), where.entries), where, engine=engine, say=say)
+    runs = spread(workspace.runs(), workspace.entries)
+    return build(workspace, runs, places(workspace, None), engine=engine, say=say)

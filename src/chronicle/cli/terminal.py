@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -163,6 +164,21 @@ def complain(*problems: str) -> bool:
     for problem in problems:
         click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem)}", err=True)
     return bool(problems)
+
+
+def say(*lines: str) -> None:
+    """Lines on stderr that are worth knowing, and no errors."""
+    for line in lines:
+        click.echo(printable(line), err=True)
+
+
+def say_passed_over(paths: Sequence[Path]) -> list[Path]:
+    """Says which of the paths hold what is read with a log, and no log; returns these."""
+    from chronicle.build.sources import no_logs, passed_over
+
+    aside = passed_over(paths)
+    say(*([no_logs(aside)] if aside else ()))
+    return aside
 
 
 def exit_code(verdicts: Iterable[Verdict], fail_on: str, unreadable: bool) -> int:

@@ -41,6 +41,7 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(found.values()))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # numbers of any size may be logged
 def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
     """The weights of the metrics whose weighted sum is a total, in every row; {} where it is none of them.
 
@@ -86,10 +87,9 @@ def _may_be_sum(whole: Floats, terms: Floats) -> bool:
     Most logs hold no sum at all, and this takes a tenth of finding it out by all rows.
     """
     some = slice(None, None, max(1, len(whole) // (_ROWS_PER_TERM * terms.shape[1])))
-    with np.errstate(over="ignore", invalid="ignore"):
-        off = whole[some] - terms[some] @ _weights(whole[some], terms[some])
-        near = 2 * _COARSE * np.std(whole) + _NEAR * np.abs(whole).max()
-        return bool(np.sqrt(np.mean(off**2)) <= near)
+    off = whole[some] - terms[some] @ _weights(whole[some], terms[some])
+    near = 2 * _COARSE * np.std(whole) + _NEAR * np.abs(whole).max()
+    return bool(np.sqrt(np.mean(off**2)) <= near)
 
 
 def _are_equal(whole: Floats, terms: Floats, weights: Floats) -> bool:

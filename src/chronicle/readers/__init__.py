@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby, islice, repeat
+from itertools import groupby, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chronicle.errors import (
     AmbiguousFormat,
@@ -52,8 +52,9 @@ from chronicle.readers.find import (
 from chronicle.readers.packed import named_back, respelled, told_back, unpacked
 from chronicle.readers.side_files import told_beside
 from chronicle.readers.text import clean
-from chronicle.workspace.confines import Confines
-from chronicle.workspace.folders import address_of, is_address
+
+if TYPE_CHECKING:
+    from chronicle.workspace.confines import Confines
 
 __all__ = [
     "READERS",
@@ -132,7 +133,7 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
     attempts = arrange(attempts, told_beside(path, path if folder else path.parent))
     assigned = roles.assign_all([one.series for one in attempts], aliases)
     attempts = [replace(one, series=series) for one, series in zip(attempts, assigned, strict=True)]
-    if address := address_of(path):
+    if address := _address_of(path):
 
         def published(text: str) -> str:
             return text.replace(str(path), address)
@@ -150,11 +151,23 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
     Raises:
         ChronicleError: as `chronicle.readers.remote.fetch`.
     """
-    if isinstance(path, str) and is_address(path):
+    if isinstance(path, str) and "://" in path:
         from chronicle.readers.remote import fetch  # with all that it takes to fetch, which few need
+        from chronicle.workspace.folders import is_address
 
-        return fetch(path, log_like=log_like, is_log=is_log, confines=confines)
+        if is_address(path):
+            return fetch(path, log_like=log_like, is_log=is_log, confines=confines)
     return Path(path)
+
+
+def _address_of(path: Path) -> str:
+    """The address that a path mirrors, "" for any other. What a workspace is takes longer to import than a
+    short log to read, and is asked of paths alone that may be mirrors."""
+    if "mirror" not in path.parts:
+        return ""
+    from chronicle.workspace.folders import address_of
+
+    return address_of(path)
 
 
 def _chosen(files: list[Path], only: str) -> Iterator[list[Attempt] | LogError]:
@@ -180,7 +193,15 @@ def what_to_do(path: Path) -> str:
     for folder, remedy in _CLOSED.items():
         if path.name == folder or (path / folder).is_dir():
             return remedy
-    texts = list(islice(scan(path, is_text).all_logs(), _MOST_NAMED + 1)) if path.is_dir() else []
+    found: list[Path] = []
+
+    def is_named(file: Path) -> bool:  # once there are enough of them no other file is opened
+        if len(found) > _MOST_NAMED or not is_text(file):
+            return False
+        found.append(file)
+        return True
+
+    texts = list(scan(path, is_named).all_logs()) if path.is_dir() else []
     if not texts:
         return f"Remedy: name a log of a known format ({', '.join(one.NAME for one in all_readers())})"
     named = ", ".join(clean(str(text.relative_to(path))) for text in texts[:_MOST_NAMED])

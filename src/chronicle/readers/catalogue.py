@@ -62,9 +62,9 @@ READERS = cast(
             "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
         ),
         OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",)),
-        OnDemand("huggingface", "trainer_state.json", (".json",)),
+        OnDemand("json_documents", "trainer_state.json", (".json",)),
         OnDemand("json_documents", "json", hooks=("runs",)),
-        OnDemand("golden", "megatron-golden"),
+        OnDemand("json_documents", "megatron-golden"),
         OnDemand("trackers.wandb", "wandb", (".wandb",), 0, _LAUNCH, ("*.wandb",), starts=b":W&B"),
         OnDemand(
             "trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW, starts=SQLITE_STARTS

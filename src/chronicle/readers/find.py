@@ -238,7 +238,7 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         if entry.name in _PASSED_OVER or (entry.name.startswith(".") and entry.name not in _HIDDEN_STORES):
             continue
         below = Path(entry.path)
-        if os.path.isdir(below):
+        if os.path.isdir(below) if entry.is_symlink() else entry.is_dir():
             _enter(folder, below, wanted, seen)
         elif wanted(below):
             folder.logs.append(below)
@@ -264,11 +264,12 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
     logs = [log for log in folder.logs if log not in stored]
     parts: list[Folder] = []
     runs: list[RunSource] = []
+    states = any(below.path.name.startswith("checkpoint-") for below in folder.folders)  # of the HF Trainer
     for below in folder.folders:
         inner = runs_in(below, f"{prefix}/{below.path.name}".lstrip("/"))
         wraps = below.path.name.lower() in WRAPPERS or (below.path.name == _TRACKED and bool(logs))
         wrapped = wraps and [(run.paths, run.only) for run in inner] == [((below.path,), "")]
-        if wrapped or _is_part(below, beside_logs=bool(logs)):
+        if wrapped or _is_part(below, beside_logs=states or bool(logs)):
             parts.append(below)
         else:
             runs += inner

@@ -12,26 +12,33 @@ Results of PEFT's method comparison, histories of Keras, and what many training 
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or 3 that
 count anything beside a loss or a score; or columns of at least 4 numbers, one of which is a loss or a score,
 or which are what a phase measured. Tables that count nothing are of the same iterations: their rows are one.
+
+Two documents are known by their keys: ``trainer_state.json`` of Hugging Face, with the ``log_history`` of a
+Trainer, and the golden values of Megatron-LM's functional tests, metrics with their steps and values.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import role_of
-from chronicle.model import Attempt
-from chronicle.readers import golden, huggingface, json_lines
-from chronicle.readers.columns import counted_by, counts_steps, is_counter
-from chronicle.readers.hyperparameters import leaves, named_facts
-from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document
+from chronicle.model import Attempt, Fault, Place, Role, Series
+from chronicle.readers import json_lines
+from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_counter
+from chronicle.readers.hyperparameters import as_float, config_facts, leaves, named_facts
+from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
-from chronicle.readers.text import Head, clean
+from chronicle.readers.text import Head, clean, encoding_of, from_json, head
 
 NAME = "json"
 SUFFIXES: tuple[str, ...] = ()
@@ -60,7 +67,7 @@ def identify(head: Head) -> bool:
     rows = start.startswith("[") and (inner in ("{", "[") or bool(loss_of(head.path)))
     if not (rows or start.startswith("{")) or head.size > MAX_BYTES:
         return False
-    if any(other.identify(head) for other in (golden, json_lines, huggingface)):
+    if any(known(head) for known in (is_golden, json_lines.identify, is_state)):
         return False
     try:
         document = parsed(head)[0]
@@ -233,3 +240,127 @@ def _prefixed(table: Table) -> Iterator[Row]:
             name if counts_steps(name) else f"{table.path}/{name}".lstrip("/"): cell
             for name, cell in row.items()
         }
+
+
+# --- the state of Hugging Face's Trainer ---
+
+# Keys of the state that hold arguments of the training.
+CONFIG = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
+
+_FILTERED = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
+_HISTORY = '"log_history"'
+
+
+def is_state(head: Head) -> bool:
+    """A JSON object whose head names a log_history."""
+    start = "\n".join(head.lines).lstrip()
+    return start.startswith("{") and _HISTORY in start
+
+
+def read_state(path: Path) -> list[Attempt]:
+    """One attempt. The last entry (train_runtime, train_loss, ...) sums the training up: it is a fact.
+
+    The Trainer replaces a NaN loss by 0.0 before it logs it; where the gradient norm is not finite at a loss
+    of exactly 0.0 the values are kept as logged, and a fault says what they are.
+
+    Raises:
+        BadLog: no entry of the log_history holds a number.
+    """
+    text = path.read_text(encoding_of(head(path)), errors="replace")
+    state, truncated = _parsed_state(text)
+    history = state.pop("log_history", None)
+    rows: list[Row] = []
+    facts = _state_facts(state)
+    for entry in history if isinstance(history, list) else []:
+        row = dict(flat(entry)) if isinstance(entry, dict) else {}
+        if "train_runtime" in row:
+            facts |= {"summary": row, "ended": "finished"}
+        elif row:
+            facts.pop("ended", None)  # a training that went on after its end
+            rows.append(row)
+    if not rows:
+        raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
+    norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
+    filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
+    faults = [Fault(Place(str(path)), _FILTERED, filtered)] if filtered else []
+    return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
+
+
+def _state_facts(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What the state says beside the log; what the training was started with is `config/...`."""
+    said = {key: value for key, value in state.items() if isinstance(value, str | int | float)}
+    config: dict[str, Any] = {key: said.pop(key) for key in CONFIG if key in said}
+    trial = state.get("trial_params")
+    return said | config_facts(config | (trial if isinstance(trial, dict) else {}))
+
+
+def _parsed_state(text: str) -> tuple[dict[str, Any], bool]:
+    """The object, and whether its end is missing; of a cut one only the whole entries of the log."""
+    try:
+        state = from_json(text)
+        return (state if isinstance(state, dict) else {}), False
+    except (ValueError, RecursionError):
+        return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
+
+
+# --- golden values of Megatron-LM ---
+
+_OF_GOLDEN = ('"start_step"', '"step_interval"', '"values"')
+
+
+def is_golden(head: Head) -> bool:
+    """A JSON object whose first metric has a start, an interval and values."""
+    start = "\n".join(head.lines).lstrip()
+    return start.startswith("{") and all(word in start for word in _OF_GOLDEN)
+
+
+def read_golden(path: Path) -> list[Attempt]:
+    """One attempt. `"nan"` is a text there and says that the step was not run or not logged: missing data.
+
+    Raises:
+        BadLog: it is no whole JSON document, or holds no number.
+    """
+    document, faults = whole_document(path)
+    series = {
+        clean(metric): made
+        for metric, golden in (document.items() if isinstance(document, dict) else ())
+        if isinstance(golden, dict) and len(made := _golden_series(clean(metric), golden))
+    }
+    if not series:
+        raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
+    return [Attempt(path.name, (str(path),), series, faults=faults)]
+
+
+def _golden_series(metric: str, golden: dict[str, Any]) -> Series:
+    told = [(step, as_float(value)) for step, value in _golden_points(golden) if type(value) in (float, int)]
+    steps, values = (np.array([one[i] for one in told], dtype) for i, dtype in enumerate((np.int64, float)))
+    return Series(metric, Role.OTHER, steps, values, np.full(len(steps), np.nan))
+
+
+def _golden_points(golden: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+    """(step, value) of all values: by their steps, or (old files) a list of one value an interval."""
+    values = golden.get("values")
+    if isinstance(values, dict):
+        for step, value in values.items():
+            if step.lstrip("-").isdecimal() and len(step) < 19:
+                yield int(step), value
+    elif isinstance(values, list):
+        start, interval = golden.get("start_step"), golden.get("step_interval")
+        if isinstance(start, int) and isinstance(interval, int) and abs(start) + abs(interval) < 1 << 40:
+            yield from ((start + i * interval, value) for i, value in enumerate(values))
+
+
+class Known(NamedTuple):
+    """A document that is known by its keys."""
+
+    NAME: str
+    SUFFIXES: tuple[str, ...]
+    identify: Callable[[Head], bool]
+    read: Callable[[Path], list[Attempt]]
+
+
+_KNOWN = (
+    Known("trainer_state.json", (".json",), is_state, read_state),
+    Known("megatron-golden", (), is_golden, read_golden),
+)
+BY_NAME = {one.NAME: one for one in _KNOWN}

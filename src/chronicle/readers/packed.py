@@ -19,7 +19,6 @@ from typing import Any, BinaryIO
 from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
 from chronicle.readers.text import head
-from chronicle.workspace.locks import scratch
 
 LIMIT = "CHRONICLE_UNPACK_LIMIT_GB"  # environment variable: the most that one archive may unpack to
 LIMIT_GB = 16.0
@@ -84,6 +83,8 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
     if make is None:
         yield Unpacked(path, "")
         return
+    from chronicle.workspace.locks import scratch  # with all that it takes to lock, which few logs need
+
     with scratch() as folder:
         plain = folder / (plain_name(path) or "log")
         with path.open("rb") as source, plain.open("wb") as out:

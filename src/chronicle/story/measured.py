@@ -8,10 +8,10 @@ that ends in NaN, is a lower bound. A duration is never told finer than the log 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.counters import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
-from chronicle.model import Diagnosis, Finding, Floats, Role, Steps, Timeline, Track
+from chronicle.model import Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Track
 from chronicle.story.grouping import sample_gap
 from chronicle.timeline.courses import wall_clock
 from chronicle.workspace.config import RunConfig
@@ -307,3 +307,84 @@ def times(factor: float) -> str:
 
 def _factor(factor: float) -> str:
     return count(factor) if factor >= 9.95 else f"{factor:.2g}"
+
+
+class Words(NamedTuple):
+    """A sentence, its short form for a card, and how it ended (empty where that goes without saying)."""
+
+    sentence: str
+    short: str
+    ending: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Teller:
+    """A finding with all that its sentence may ask for."""
+
+    ground: Ground
+    finding: Finding
+    numbers: list[Quantity] = field(default_factory=list)
+
+    @property
+    def what(self) -> str:
+        return self.ground.name(self.finding.metric)
+
+    @property
+    def start(self) -> str:
+        return self.ground.axis.place(self.finding.start_step)
+
+    def place(self, step: float) -> str:
+        return self.ground.axis.place(round(step))
+
+    def has(self, key: str) -> bool:
+        """Whether the evidence holds a finite number of this name."""
+        value = self.finding.evidence.get(key)
+        return isinstance(value, int | float) and math.isfinite(value)
+
+    def value(self, key: str, default: float = math.nan) -> float:
+        return float(self.finding.evidence[key]) if self.has(key) else default
+
+    def number(self, name: str, value: float, words: str) -> str:
+        """Keeps a number with its words, and gives the words."""
+        self.numbers.append(Quantity(name, value, words))
+        return words
+
+    def say(self, name: str, key: str, form: Callable[[float], str]) -> str:
+        """Keeps a number of the evidence with its words, and gives the words."""
+        return self.number(name, self.value(key), form(self.value(key)))
+
+    def rise(self, metric: str = "") -> Rise | None:
+        """The rise of the loss, its two numbers kept."""
+        rise = self.ground.rise(self.finding, metric)
+        if rise is not None:
+            unit = self.ground.unit(metric or self.finding.metric)
+            self.number("before", rise.before, f"{rise.before_words}{unit}")
+            self.number("peak", rise.peak, f"{rise.peak_words}{unit}")
+        return rise
+
+    def risen(self, verb: str, metric: str = "") -> tuple[str, str]:
+        """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
+        rise, at = self.rise(metric), self.start
+        if rise is not None:
+            unit = self.ground.unit(metric or self.finding.metric)
+            told = f"{verb} from {rise.before_words} to {rise.peak_words}{unit} at {at}"
+            return told, f"{rise.short}{unit} at {at}"
+        if self.has("height_log"):
+            over = self.number("height", self.value("height_log"), percent(self.value("height_log")))
+            return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
+        return f"{verb} at {at}", f"from {at}"
+
+    @property
+    def close(self) -> str:
+        """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
+        until, at = self.ground.until(self.finding), self.ground.index(self.finding.attempt)
+        if math.isfinite(until):
+            return f"by {self.place(until)}"
+        is_last = at is None or at == len(self.ground.views) - 1
+        return "when the log ended" if is_last else "when the attempt ended"
+
+    def ended(self, back: str = "back") -> tuple[str, str]:
+        """How a rise ended: ``was back after 240 steps``."""
+        if lasted := self.ground.lasted(self.finding):
+            return f"was back {lasted}", f"back {lasted}"
+        return f"had not come {back} {self.close}", f"not over {self.close}"

@@ -134,13 +134,16 @@ def _reach(ground: Ground, join: Join) -> str:
     seen, words = join.evidence, ""
     left = seen.get("left_pattern") or seen.get("inside_pattern")
     title = f"“{BY_ID[left].title}”" if left in BY_ID else "what had begun"
+    again = f" came again at {ground.axis.place(seen['again_step'])}" if "again_step" in seen else ""
     if "inside_start_step" in seen:
         begun = ground.axis.place(seen["inside_start_step"])
-        words = f" The run did not go back far enough: {title} had begun at {begun}."
+        words = f" The run did not go back far enough: {title} had begun at {begun}"
+        words += f", and{again}." if again else "."
     elif "left_start_step" in seen:
-        words = f" It was taken up {ground.axis.span(seen['margin_steps'])} before {title} began."
-    if "again_step" in seen:
-        words += f" {title[:1].upper()}{title[1:]} came again at {ground.axis.place(seen['again_step'])}."
+        words = f" It was taken up {ground.axis.span(seen['margin_steps'])} before {title} began"
+        words += f", which{again}." if again else "."
+    elif again:
+        words = f" {title[:1].upper()}{title[1:]}{again}."
     return words
 
 

@@ -7,7 +7,7 @@ rollback, a relaunch and another seed begin an attempt of their own, and `traini
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -60,7 +60,7 @@ def split(
     doubts: list[str] = []
     backs: list[StepBack | None] = []
     for attempt in attempts:
-        happened = replace(attempt, series={m: _by_wall_clock(s) for m, s in attempt.series.items()})
+        happened = _each(attempt, _by_wall_clock)
         logged, ticks = clock(attempt), clock(happened)
         if logged is None or ticks is None:
             parts.append(attempt)
@@ -84,7 +84,7 @@ def split(
 
 def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
     if not cuts:
-        return [replace(attempt, series={m: _by_step(s) for m, s in attempt.series.items()})]
+        return [_each(attempt, _by_step)]
     series: list[dict[str, Series]] = [{} for _ in range(len(cuts) + 1)]
     for metric, one in attempt.series.items():
         piece = _belongs(one, ticks, cuts)
@@ -98,6 +98,14 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
         replace(attempt if k == len(cuts) else early, name=f"{attempt.name}#{k + 1}", series=own)
         for k, own in enumerate(series)
     ]
+
+
+def _each(attempt: Attempt, put_in_order: Callable[[Series], Series]) -> Attempt:
+    """The attempt with each series in order. Columns of a table share their steps, looked at once."""
+    axes = {id(s.steps): s.steps for s in attempt.series.values()}
+    if not any(len(falls(steps)) for steps in axes.values()):
+        return attempt
+    return replace(attempt, series={m: put_in_order(s) for m, s in attempt.series.items()})
 
 
 def _by_step(series: Series) -> Series:

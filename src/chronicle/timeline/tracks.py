@@ -22,7 +22,7 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
     Metrics that are logged at the same steps share the arrays that say so.
     """
     alive = _live_course(len(attempts), trainings)
-    known: dict[int, tuple[Steps, _Attempts, Mask]] = {}  # the points of what was last logged so often
+    known: dict[tuple[int, ...], tuple[Steps, _Attempts, Mask]] = {}  # of what was last logged so often
     logged: dict[str, dict[int, Series]] = {}
     for k, one in enumerate(attempts):
         for metric, series in one.series.items():
@@ -31,10 +31,11 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
     for metric, by_attempt in logged.items():
         parts = [*by_attempt.values()]
         steps = _joined([s.steps for s in parts])
-        attempt = np.repeat(np.array([*by_attempt], np.int32), [*map(len, parts)])
-        points = known.get(len(steps))
-        if not (points and np.array_equal(steps, points[0]) and np.array_equal(attempt, points[1])):
-            known[len(steps)] = points = steps, attempt, alive(steps, attempt)
+        lengths = [*map(len, parts)]
+        points = known.get((*by_attempt, *lengths))
+        if not (points and (steps is points[0] or np.array_equal(steps, points[0]))):
+            attempt = np.repeat(np.array([*by_attempt], np.int32), lengths)
+            known[*by_attempt, *lengths] = points = steps, attempt, alive(steps, attempt)
         made[metric] = Track(
             metric=metric,
             role=parts[0].role,
@@ -63,6 +64,8 @@ def within(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[At
 
 
 def _part(track: Track, series: Series, k: int) -> Series:
+    if series.steps is track.steps and series.values is track.values:
+        return series  # the only one there is
     at = int(np.searchsorted(track.attempt, np.int32(k)))  # of its own type, or all of it would be converted
     rows = slice(at, at + len(series))
     return replace(series, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])

@@ -103,6 +103,11 @@ class Workspace:
         return self.root / self.config.runs
 
     @property
+    def entries(self) -> Path | None:
+        """What the last build kept of each run; None where it may be of a stranger."""
+        return self.root / "build" / "entries" if self.trusted else None
+
+    @property
     def templates(self) -> list[Path]:
         """Template folders, the first one that has a file wins."""
         return _existing(*self._own(self.config.templates), shipped("templates"))

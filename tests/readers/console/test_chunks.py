@@ -10,6 +10,7 @@ import pytest
 
 from chronicle.readers import read
 from chronicle.readers.console import chunks as module
+from chronicle.readers.console import prefixes
 from chronicle.readers.console.chunks import MAX_LINE_BYTES, chunks
 from chronicle.readers.console.prefixes import Prefix, split
 
@@ -122,3 +123,31 @@ def test_what_launchers_put_before_a_line_is_taken_off(line):
 @pytest.mark.parametrize("line", NONE[:4] + NONE[5:])
 def test_what_is_no_prefix_stays(line):
     assert split(line).text == line
+
+
+def begin_in_turn(line: str) -> tuple[str, int]:
+    """As `prefixes.begin`, each form tried by itself."""
+    forms = [re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in prefixes._FORMS]
+    who, at = "", 0
+    for _ in range(8):
+        match = next(filter(None, (form.match(line, at) for form in forms)), None)
+        if match is None or match.end() == at:
+            break
+        who, at = who or next(filter(None, match.groups()), ""), match.end()
+    return who, at
+
+
+def test_prefixes_are_those_that_each_form_finds_by_itself():
+    parts = [
+        *PREFIXES,
+        *NONE,
+        "- INFO - x",
+        "INFO|A=1|x] ",
+        "a.b - ",
+        "root: | 12:00:01 ",
+        "|[rank 3]: ",
+        "7: 1, ",
+    ]
+    for seed in range(300):
+        line = "".join(random.Random(seed).choices(parts, k=3))
+        assert prefixes.begin(line) == begin_in_turn(line), line

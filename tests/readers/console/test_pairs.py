@@ -62,6 +62,11 @@ LINES = {
     "[0/5][ 50/1583]\tLoss_D: 1.98\tD(G(z)): 0.66 / 0.06": {
         "epoch": 0, "batch": 50, "Loss_D": 1.98, "D_G_z1": 0.66, "D_G_z2": 0.06,
     },
+    "3/99 3.97G 0.0849 0.018 0.015 0.1179 196 640 0.4 0.3 0.2075 0.106 0.1 0.03 0.02": {
+        "epoch": 3, "train/box_loss": 0.0849, "train/obj_loss": 0.018, "train/cls_loss": 0.015,
+        "train/loss": 0.1179, "metrics/precision": 0.4, "metrics/recall": 0.3, "metrics/mAP_0.5": 0.2075,
+        "metrics/mAP_0.5-0.95": 0.106, "val/box_loss": 0.1, "val/obj_loss": 0.03, "val/cls_loss": 0.02,
+    },
     "Progress:  48.2% words/sec/thread:  957304 lr:  0.051771 avg.loss:  0.738 ETA:   0h 0m": {
         "progress": 482, "words/sec/thread": 957304, "lr": 0.051771, "avg.loss": 0.738,
     },
@@ -245,6 +250,31 @@ def test_the_epochs_of_a_federated_round_are_within_it(tmp_path):
     )
     attempt = read_text(tmp_path, "".join(rounds))
     assert [step for step, _ in points(attempt)["Loss"]] == [i for i in range(1, 13) for _ in range(4)]
+
+
+def test_columns_of_training_and_validation(tmp_path):
+    said = "2022-09-19 20:36:19,622 - INFO - allennlp.training"
+    epochs = (
+        f"{said}.trainer - Epoch {i}/11\n"
+        f"{said}.tensorboard_writer -                Training |  Validation\n"
+        f"{said}.tensorboard_writer - loss        | {8 / (4 + i):.3f}     | {3 - i / 8:.3f}\n"
+        f"{said}.tensorboard_writer - memory_MB   | 1580.6    | N/A\n"
+        for i in range(12)
+    )
+    told = points(read_text(tmp_path, "".join(epochs)))
+    assert told["Training loss"] == [(i, round(8 / (4 + i), 3)) for i in range(12)]
+    assert told["Validation loss"] == [(i, round(3 - i / 8, 3)) for i in range(12)]
+
+
+def test_bars_that_a_narrow_terminal_cut_off(tmp_path):
+    epochs = (
+        "      Epoch    GPU_mem   box_loss   cls_loss       Size\n"
+        f"{i:>7}/100       9.3G      {9 - i / 8:.3f}      3.969        640:\n"
+        f"{i:>7}/100       9.3G      {3 - i / 8:.3f}      1.969        640: 1\n"
+        for i in range(1, 13)
+    )
+    told = points(read_text(tmp_path, "".join(epochs)))
+    assert told["box_loss"] == [(i, round(3 - i / 8, 3)) for i in range(1, 13)]
 
 
 def test_lines_before_the_first_step_are_facts_and_later_ones_belong_to_the_last_step(tmp_path):

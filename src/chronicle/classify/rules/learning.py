@@ -63,7 +63,17 @@ import numpy as np
 
 from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, Contest, compete
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import MEDIAN_ERROR, fit, positive, running, scale, sure, wiggle
+from chronicle.classify.measure import (
+    MEDIAN_ERROR,
+    fit,
+    inflation,
+    positive,
+    running,
+    scale,
+    sure,
+    told_below,
+    wiggle,
+)
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
 from chronicle.classify.thresholds import Thresholds
@@ -87,6 +97,7 @@ CHANCE = 0.006  # of the logarithm of a number of classes: label noise and weigh
 SMOOTH = ("near-perfect", "the curve had bent smoothly, as converging ones do")
 OTHERS = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATION_LOSS, Role.LOSS)
 LEAVES = 0.25  # share of the way from which on a held-out score is on it: it may creep before
+ALIKE = 32  # evaluations of which it can be told whether neighbours are alike
 EVALUATIONS = 6  # evaluations of which a noise can be told
 
 
@@ -199,7 +210,7 @@ def still(steps: Floats, rest: Floats, limits: Thresholds) -> Check | None:
 def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """A flat end of the log that is trained with a learning rate of nothing."""
     rate, limits = attempt.learning_rate, view.thresholds
-    if rate is None or len(rate) < LEAST:
+    if rate is None or len(rate) < LEAST or not told_below(rate.values, limits.idle):
         return None
     highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
     works = np.flatnonzero(~(rate.values <= limits.idle * highest))
@@ -343,7 +354,10 @@ def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
         return low, 0.0, least
     late = after[-max(len(after) // 3, 3) :]
     noise = scale(np.diff(y, 2)) / np.sqrt(6)
-    error = MEDIAN_ERROR * noise * float(np.sqrt(1 / len(late) + 1 / 3))
+    x = np.arange(len(after))
+    off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
+    alike = inflation(off, scale(off)) if len(after) >= ALIKE else 1.0
+    error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / 3))
     return low, float(np.median(late) - smooth[low]), max(least, view.thresholds.join_t * error)
 
 

@@ -62,7 +62,7 @@ from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
-from chronicle.model import Attempt, Finding, Series
+from chronicle.model import Attempt, Finding, Role, Series
 
 FAST, SLOW, NOT_FULLY = "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery"
 AFTER, NO_SPIKE, SHIFT = "divergence-after-spike", "divergence-no-spike", "level-shift"
@@ -147,6 +147,15 @@ class Shape:
         return self.value(n - BEFORE, n) / first if first > 0 else math.nan
 
     @cached_property
+    def at_rest(self) -> bool:
+        """Whether every other loss stands still too, and most was learned: an optimizer that has converged
+        (L-BFGS) changes no weight any more."""
+        losses = self.attempt.by_role(Role.LOSS, Role.PART_LOSS, Role.VALIDATION_LOSS)
+        since = [s.values[s.steps >= self.step(self.event.onset)] for s in losses if s is not self.series]
+        still = bool(since) and all(len(v) > 1 and bool((v == v[0]).all()) for v in since)
+        return still and 0.0 <= self.end_share <= self.limits.first_level
+
+    @cached_property
     def is_step(self) -> bool:
         """A jump that stays: half of its height (the peak of a step holds two noise scales) is left."""
         e = self.event
@@ -229,6 +238,10 @@ class Shape:
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in filter(None, (attempt.loss, *attempt.dataset_losses)):
         yield from typed_findings(view, series)
+    if attempt.objective is not None:  # its losses may rise as they like, but not end in NaN
+        for series in attempt.by_role(Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS):
+            if not np.isfinite(series.values[-1]):
+                yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
 
 
 def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
@@ -373,7 +386,7 @@ def _hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
 
 def _frozen(shape: Shape) -> Finding | None:
     e = shape.event
-    if e.kind is not Kind.FROZEN:
+    if e.kind is not Kind.FROZEN or shape.at_rest:
         return None
     limit = ">= 32 and 8 times the longest before; or all of 8 and more"
     checks = [

@@ -194,7 +194,7 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     for i in edges:
         tries = [step_at(steps, y, int(i) + d, min(half, 64), 1) for d in (0, 1, 2) if i + d < len(y)]
         fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
-        least = max(view.thresholds.moved, 2 * rounding[i])
+        least = max(view.thresholds.moved, view.thresholds.step_noise * view.noise(loss), 2 * rounding[i])
         if fall.t <= -view.thresholds.known_t and fall.height <= -least:
             begins = noted(epoch=float(whole[i]))
             edge = planned_fall(view, attempt, SHIFT, float(steps[i]), fall, begins)

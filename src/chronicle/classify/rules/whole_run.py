@@ -14,8 +14,8 @@ failed-run
 
 near-perfect, noisy-healthy
     Sees: runs in which nothing worrying was found on the live course.
-    Rule: at least 16 points of a loss (or of an agent's objective), and no live finding but fast spikes (at
-    most one in 10,000 steps), drops that the schedule explains, and properties of the log; one-sample noise
+    Rule: at least 16 points of a loss (or of an agent's objective), and no live finding but fast spikes (on
+    1 % of the steps at most), drops that the schedule explains, and properties of the log; one-sample noise
     above 5 % is noisy-healthy, else near-perfect.
     Blind to: a model that is worse than its loss: evaluations are needed (see not_assessed).
     False alarm: a bad run is called good: so every doubt of another rule comes first.

@@ -239,29 +239,31 @@ class Course:
 
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether it holds what counts in this log."""
-        evaluation, epoch = self._plan.phases and bool(record.evaluation), record.epoch
+        plan, epoch = self._plan, record.epoch
+        evaluation = plan.phases and bool(record.evaluation)
         if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
             self._epoch, self._passes = epoch.value, False
-        known = [(rank, pair) for rank, pair in record.counters if key_of(pair) in self._plan.counters]
-        own = [
-            (rank, pair)
-            for rank, pair in known
-            if rank <= self._rank and not (evaluation and self._is_elsewhere(pair))
-        ]
-        if own:
-            self._rank, pair = own[0]
-            self.counter, self.axis = pair.name, axis_of(self._rank)
-            if self._plan.twofold and key_of(pair) in self._plan.twofold:
-                self._epoch, pair = pair.value, Pair(pair.name, pair.of)
-            if pair.name.lower().endswith("round"):  # of federated learning: epochs are within it
-                self.last = int(pair.value)
-            else:
-                self.last = self._epochs.step(self._pass(pair, epoch is not None), int(pair.value), pair.of)
-            self._count = pair
-        elif epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
+        known = False
+        for rank, pair in record.counters:
+            if key_of(pair) in plan.counters:
+                known = True
+                if rank <= self._rank and not (evaluation and self._is_elsewhere(pair)):
+                    self._count_on(rank, pair, epoch is not None)
+                    return self.last, True
+        if epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
             self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
             return self.last, len(record.pairs) > 1
-        return self.last, bool(known)
+        return self.last, known
+
+    def _count_on(self, rank: int, pair: Pair, has_epoch: bool) -> None:
+        self._rank, self.counter, self.axis = rank, pair.name, axis_of(rank)
+        if self._plan.twofold and key_of(pair) in self._plan.twofold:
+            self._epoch, pair = pair.value, Pair(pair.name, pair.of)
+        if pair.name.lower().endswith("round"):  # of federated learning: epochs are within it
+            self.last = int(pair.value)
+        else:
+            self.last = self._epochs.step(self._pass(pair, has_epoch), int(pair.value), pair.of)
+        self._count = pair
 
     def _is_elsewhere(self, pair: Pair) -> bool:
         """Whether an evaluation counts its own batches, and not the steps of the training."""

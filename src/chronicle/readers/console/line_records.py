@@ -80,6 +80,19 @@ class Record:
     best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
     """
 
+    __slots__ = (
+        "_places",
+        "counters",
+        "ends",
+        "epoch",
+        "evaluation",
+        "form",
+        "open",
+        "shape",
+        "sources",
+        "values",
+    )
+
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
         form, values, ends, *_ = reading
         self.form, self.values, self.ends, self.sources, self.open = form, values, ends, sources, open
@@ -121,16 +134,16 @@ class Record:
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         """The numbers of `places`."""
-        self._places, values = self.places(counter, phases), self.values
+        values, apart = self.values, phases and self.evaluation
+        kept = None if apart else self.form.kept.get(counter)
+        self._places = self.places(counter, phases) if kept is None else kept
         return {name: values[at] for name, at in self._places.items()}
 
-    def by_line(self, numbers: Mapping[str, float]) -> Iterator[tuple[Source, Mapping[str, float]]]:
+    def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
         """Each source, and what of these ``numbers`` stands in its line."""
         if not self.is_block:
-            yield self.sources[0], numbers
-            return
-        for name, value in numbers.items():
-            yield self.sources[self._places[name]], {name: value}
+            return ((self.sources[0], numbers),)
+        return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
 
     @property
     def is_block(self) -> bool:
@@ -214,8 +227,7 @@ def is_known(name: str) -> bool:
 
 def axis_of(rank: int) -> str:
     """What a counter of this rank counts."""
-    names = STEP_NAMES
-    return names[rank % len(names)][1] if rank < _N_NAMED else "step"
+    return STEP_NAMES[rank % len(STEP_NAMES)][1] if rank < _N_NAMED else "step"
 
 
 def counts(pair: Pair) -> bool:
@@ -226,9 +238,8 @@ def counts(pair: Pair) -> bool:
 
 def as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
-    if pair.of and not counts(pair) and not is_known(pair.name):
-        return pair._replace(name="progress")
-    return pair
+    is_bar = pair.of and not counts(pair) and not is_known(pair.name)
+    return pair._replace(name="progress") if is_bar else pair
 
 
 def key_of(pair: Pair) -> str:
@@ -254,10 +265,12 @@ _BULLET = " \t|>*#•▶:-{'\""
 _SUMMARY = re.compile(r"\bbest iteration is:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
+_CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # the same, of which a narrow terminal left the beginning
 _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP = re.compile(r"\s{2,}|\t")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
+_PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
 # Vowpal Wabbit's header has two lines, of which this is the second.
 _OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -269,10 +282,12 @@ _MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
 
 
 class Table:
-    """A table that may be under way: the names of its columns, and the row that was read last."""
+    """A table that may be under way: the names of its columns, and the row that was read last; or its columns
+    are the training and the validation, and each row is one metric (AllenNLP)."""
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] = ()
+        self._phases: tuple[str, ...] = ()
         self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
         self._last: list[str] = []
 
@@ -283,13 +298,17 @@ class Table:
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
         bar = _BAR.search(text) if "%" in text else None
+        under_way = bar is not None and bar[1] != "100"
         text = text[: bar.start()] if bar else text
         if names := _header(text):
             words = tuple(text.split())
             self.names, self._words = names, words if len(words) > len(names) else names
             return []
-        if not self.names:
-            return None
+        if (row := self._of_phases(text)) is not None or not self.names:
+            return row
+        cut = _CUT_BAR.search(text)
+        if cut and len(text[: cut.start()].split()) == len(self.names):
+            under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
         cells = _bordered(text) or text.split()
         cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
         if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
@@ -302,10 +321,21 @@ class Table:
         of_class = self.names[0].lower() == "class"
         if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
             return None
-        if (bar and bar[1] != "100") or cells == self._last or (of_class and cells[0] != "all"):
+        if under_way or cells == self._last or (of_class and cells[0] != "all"):
             return []
         self._last = cells
         return row
+
+    def _of_phases(self, text: str) -> list[Pair] | None:
+        """The pairs of a row whose columns are phases, [] for their header; None for any other line."""
+        if phases := _PHASES.fullmatch(text.strip()):
+            self._phases = phases.groups()
+            return []
+        cells = _bordered(text) if self._phases else []
+        if len(cells) != 1 + len(self._phases):
+            return None
+        named = zip(self._phases, cells[1:], strict=True)
+        return [pair for phase, cell in named if (pair := _cell(f"{phase} {cells[0]}", cell))]
 
 
 def _bordered(text: str) -> list[str]:
@@ -328,9 +358,8 @@ def _header(text: str) -> tuple[str, ...]:
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
     if told := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
         return told
-    if not 2 <= len(names) <= _MOST_COLUMNS:
-        return ()
-    if not all(_COLUMN.fullmatch(name) and number(name) is None for name in names):
+    named = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
+    if not named or not 2 <= len(names) <= _MOST_COLUMNS:
         return ()
     return tuple(names) if any(map(_counts, names[:2])) or names[0].lower() == "class" else ()
 

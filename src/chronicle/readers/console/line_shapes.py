@@ -107,19 +107,18 @@ class _Cut(NamedTuple):
     """Where all this stands in lines with as many digits in each run."""
 
     learned: _Learned
-    values: tuple[Span | float, ...]
+    values: tuple[tuple[int, int, int], ...]
     ends: tuple[tuple[int, Span], ...]
     literals: tuple[tuple[int, int, bytes], ...]
 
     @classmethod
     def of(cls, learned: _Learned, runs: Sequence[Span]) -> _Cut:
-        spans = {
-            pair: (runs[first][0] - before, runs[last][1] + behind)
-            for pair, first, last, before, behind in learned.values
-        }
         return cls(
             learned,
-            tuple(spans.get(i, value) for i, value in enumerate(learned.told.values)),
+            tuple(
+                (pair, runs[first][0] - before, runs[last][1] + behind)
+                for pair, first, last, before, behind in learned.values
+            ),
             tuple((pair, runs[run]) for pair, run in learned.ends),
             tuple(
                 (*span, run) for span, run in zip(runs, learned.runs, strict=True) if isinstance(run, bytes)
@@ -139,8 +138,11 @@ class Shapes:
     def reading(self, raw: bytes) -> Reading | None:
         """The numbers of a line; None where the slow way has to read it."""
         shape = raw.translate(_LIKE)
-        cuts = self._cuts.get(shape)
-        cut = next((one for one in cuts or () if not one.literals or _has(raw, one.literals)), None)
+        cuts, cut = self._cuts.get(shape), None
+        for one in cuts or ():
+            if not one.literals or _has(raw, one.literals):
+                cut = one
+                break
         if cut is None and (cuts is None or 0 < len(cuts) < _MOST_FORMS):
             cut = self._new_cut(raw, shape)
         if cut is None:
@@ -150,10 +152,9 @@ class Shapes:
             return None
         form, _, _, who, at, _ = learned.told
         plain = raw.replace(b",", b"_") if learned.commas else raw  # as Python parts thousands
-        values = [
-            place if type(place) is float else float(plain[place[0] : place[1]])  # type: ignore[index]
-            for place in places
-        ]
+        values = list(learned.told.values)  # what stands in no digits, as NaN, stays
+        for pair, start, end in places:
+            values[pair] = float(plain[start:end])
         told = {pair: int(raw[start:end]) for pair, (start, end) in ends} if ends else {}
         return Reading(form, values, told, who, at, _time(raw[:at], learned.clock) if at else NAN)
 

@@ -149,6 +149,7 @@ def _ungrouped(match: re.Match[str]) -> str:
 
 
 _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
+_CELL = rf"\s+({_FLOAT})"
 # Lines that name their numbers in a way of their own: a text that they hold, a pattern, and what it becomes,
 # named as the trainer names it wherever the line has a name for it. A row stands here only where a trainer in
 # wide use writes so, and no general rule of `pairs` can know it.
@@ -170,6 +171,14 @@ _WORDINGS = tuple(
         ),
         # Caffe: the outputs of the net beside the smoothed loss
         ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
+        # results.txt of YOLOv5 to v7, whose rows have no header; named as in results.csv of its successors
+        (
+            "G ",
+            rf"^\s*(\d{{1,9}})/\d{{1,9}}\s+[\d.]+G{4 * _CELL}\s+\d+\s+\d+{7 * _CELL}\s*$",
+            r"epoch \1 train/box_loss \2, train/obj_loss \3, train/cls_loss \4, train/loss \5,"
+            r" metrics/precision \6, metrics/recall \7, metrics/mAP_0.5 \8, metrics/mAP_0.5-0.95 \9,"
+            r" val/box_loss \10, val/obj_loss \11, val/cls_loss \12",
+        ),
         # fastText, which counts in tenths of a per cent
         ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
         # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step

@@ -25,29 +25,29 @@ _STAMP = (
     r"(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d(?!\d)))?"
 )
 
-# What may stand before the words, tried in turn until none fits. The names of groups say what they tell.
+# What may stand before the words, tried in turn until none fits. A group is who printed the line.
 _FORMS = (
     rf"\[?{_STAMP}\]?(?: ?[-|:](?!\d))?",
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?: [-|:])?(?=\s)",  # a clock without its day
-    r"\[(?P<who>(?:default|rank ?)\d+)\]:?",  # torchrun
-    r"(?P<who>\d{1,6}): (?! *[\d.]+, )",  # srun --label
-    r"\[(?P<who>[A-Za-z][\w.-]*)\](?= \d{4}-)",  # ESPnet's host
-    r"\[?(?P<who>[A-Za-z][\w.-]*:(?:rank)?\d+)\]?:(?=[\s\[])",  # host and rank
-    r"\((?P<who>\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
+    r"\[((?:default|rank ?)\d+)\]:?",  # torchrun
+    r"(\d{1,6}): (?! *[\d.]+, )",  # srun --label
+    r"\[([A-Za-z][\w.-]*)\](?= \d{4}-)",  # ESPnet's host
+    r"\[?([A-Za-z][\w.-]*:(?:rank)?\d+)\]?:(?=[\s\[])",  # host and rank
+    r"\((\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
     r"\[?(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)\b"
-    r"(?:\|(?P<who>[A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?[:,]?(?: *[-|:](?= ))?",
+    r"(?:\|([A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?[:,]?(?: *[-|:](?= ))?",
     r"[\w.]+:[\w<>]+:\d+ - ",  # loguru
     r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",  # glog, absl
-    r"(?P<who>[\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
+    r"([\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
     r"\([\w.]+:\d+\)(?= [A-Z]+: )",
     r"\[[\w./<>-]+\.py:\d+(?::[\w<>.]+)?\](?: [-|:])?",  # the place in the source
-    r"\[(?P<who>Rank \d+)\](?: [-|:])?",  # DeepSpeed
+    r"\[(Rank \d+)\](?: [-|:])?",  # DeepSpeed
     r"\[(?:deepspeed|deepscale)\]",
     r"root:|(?:root|__main__|titan|\w+(?:\.\w+)+) [-|] ",  # name of a logger
     r"\[(?:titan|root)\]",
-    r"(?P<who>[A-Za-z][\w.-]*):(?= \[(?:\d{4}-|[A-Z]{4}|default|rank))",  # pdsh
+    r"([A-Za-z][\w.-]*):(?= \[(?:\d{4}-|[A-Z]{4}|default|rank))",  # pdsh
 )
-_PREFIX = tuple(re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in _FORMS)
+_PREFIX = re.compile(rf"[\s|-]*(?:{'|'.join(_FORMS)})\s*", re.ASCII)
 _MOST = 8
 
 
@@ -69,17 +69,16 @@ def begin(line: str) -> tuple[str, int]:
     """Who printed a line ("" unknown), and where its words begin."""
     who, at = "", 0
     for _ in range(_MOST):
-        matches = (form.match(line, at) for form in _PREFIX)
-        match = next(filter(None, matches), None)
+        match = _PREFIX.match(line, at)
         if match is None or match.end() == at:
             break
-        who, at = who or match.groupdict().get("who") or "", match.end()
+        who, at = who or (match[match.lastindex] if match.lastindex else ""), match.end()
     return who, at
 
 
 def time_in(line: str) -> float:
     """Unix seconds of the clock that a line begins with; NaN without one, or without its year."""
-    time = _seconds(_clock(line[:_HEAD]))
+    time = _seconds(_clock(line[:_HEAD])) if line else NAN
     return time if has_year(time) else NAN
 
 
