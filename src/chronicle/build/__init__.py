@@ -159,8 +159,8 @@ def _pages(
     """
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
     there = [*store.iterdir()] if store.is_dir() else []
-    for link in filter(Path.is_symlink, (*there, *store.with_name(READ_ON).glob("*"))):  # nothing is written or removed through one
-        link.unlink()
+    for link in filter(Path.is_symlink, (*there, *store.with_name(READ_ON).glob("*"))):
+        link.unlink()  # nothing is written or removed through one
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
