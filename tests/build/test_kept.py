@@ -8,6 +8,7 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from tests.readers.writers import event_log
 from chronicle.build.produce import Product, diagnose, last_entry, produce
 from chronicle.build.store import damaged, forget
 from chronicle.errors import Defect
-from chronicle.readers import csv_tables, events, read_all
+from chronicle.readers import csv_tables, events, read_all, read_on
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import RunFolder
 
@@ -179,3 +180,29 @@ def test_a_full_disk_is_no_defect_of_a_run(product: Product, monkeypatch: pytest
     monkeypatch.setattr("chronicle.figures.draw", full)
     with pytest.raises(OSError, match="No space left on device"):
         produce(replace(product))
+
+
+def test_a_log_that_grew_is_read_on_and_its_entry_is_that_of_a_fresh_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_on, "WORTH_BYTES", 10_000)
+    begun, real = list[int](), read_on.Source.__init__
+
+    def noting(self: read_on.Source, *args: Any) -> None:
+        real(self, *args)
+        begun.append(self.begun)
+
+    monkeypatch.setattr(read_on.Source, "__init__", noting)
+    log, sizes = tmp_path / "log.csv", [0]
+    rows = [f"{step},{2 + 1 / (step + 1)}\n" for step in range(3000)]
+    for n in (2000, 2900, 3000):
+        log.write_text("step,loss\n" + "".join(rows[:n]))
+        sizes.append(log.stat().st_size)
+        entries = []
+        for place in ("grown", f"fresh {n}"):
+            folder = tmp_path / place / "build" / "entries" / "a"
+            folder.mkdir(parents=True, exist_ok=True)
+            assert produce(Product(RunFolder("a", (log,)), WorkspaceConfig(), folder)).entry
+            entries.append((folder / "entry.json").read_bytes())
+        assert entries[0] == entries[1]
+    assert begun == [0, 0, sizes[1], 0, sizes[2], 0]

@@ -56,7 +56,7 @@ def test_nothing_of_a_fork_acts(hostile, monkeypatch):
         assert f"{name}: {words}" in result.output
 
 
-@pytest.mark.parametrize("place", ["build", "build/entries", "build/docs", "build/site"])
+@pytest.mark.parametrize("place", ["build", "build/entries", "build/docs", "build/read-on", "build/site"])
 def test_a_committed_link_is_refused_in_any_mode(hostile, place):
     outside = hostile.parent / "outside" / "kept"
     (hostile / place).parent.mkdir(exist_ok=True)

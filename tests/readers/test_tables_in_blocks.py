@@ -18,7 +18,7 @@ from tests.readers import tables as generated
 
 from chronicle.errors import LogError
 from chronicle.model import Attempt
-from chronicle.readers import csv_cells, csv_tables, json_lines, text
+from chronicle.readers import csv_cells, csv_tables, json_lines, read_on, text
 
 
 def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
@@ -49,8 +49,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, size: int = 1 << 22, first: int =
     """Lines together that are alike."""
     monkeypatch.undo()
     monkeypatch.setattr(text, "FIRST_BYTES", first)
-    for module in (csv_cells, json_lines):
-        monkeypatch.setattr(module, "blocks", lambda path, *_: text.blocks(path, size))
+    monkeypatch.setattr(read_on, "blocks", lambda path, _, file: text.blocks(path, size, file))
 
 
 @pytest.mark.slow
@@ -232,7 +231,8 @@ def test_a_hole_in_a_file_is_not_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     file = tmp_path / "a.jsonl"
     rows = [f'{{"step": {step}, "loss": {step / 7}}}\n'.encode() for step in range(5000)]
     file.write_bytes(b"".join(rows[:4000]) + bytes(1_000_000) + b"".join(rows[4000:]) + bytes(1_000_000))
-    found = list(text.blocks(file, 1000))
+    with file.open("rb") as opened:
+        found = list(text.blocks(file, 1000, opened))
     assert sum(map(len, found)) < sum(map(len, rows)) + 6000
     assert max(map(len, found[1:])) < 4000
     assert b"".join(found).replace(b"\0", b"") == b"".join(rows)

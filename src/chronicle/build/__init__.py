@@ -2,6 +2,7 @@
 
 work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
   build/entries/<run>/    entry.json, row.json, figures, series.csv.gz, kept.json    the durable product
+  build/read-on/          where logs that grow were left, to be read on from there
   build/docs/             what the site engine reads
   build/next/             the site that is being made; between builds the one before the last
   build/lock              held by the one build that is at work
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 
 from chronicle.build.engines import Stamps, stamps, write_bytes, write_tree
 from chronicle.build.made import Made, make_site, recalled
-from chronicle.build.produce import Outcome, Product, produce, read_run
+from chronicle.build.produce import READ_ON, Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.site import claim
 from chronicle.build.sources import only_machines, remedy, runs_told_of
@@ -94,7 +95,7 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     site = Path(os.path.abspath(out))
     own = workspace is not None and workspace.trusted
     work = root if own else site.with_name(f".{site.name}-cache")
-    made = [work / "build" / name for name in ("entries", "docs", "next", "lock")]
+    made = [work / "build" / name for name in ("entries", READ_ON, "docs", "next", "lock")]
     require_no_link(root, site, *made)  # a build removes what it does not know from these
     if not own:
         claim(site)
@@ -158,8 +159,8 @@ def _pages(
     """
     config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
     there = [*store.iterdir()] if store.is_dir() else []
-    for link in filter(Path.is_symlink, there):  # nothing is written or removed through one
-        link.unlink()
+    for link in filter(Path.is_symlink, (*there, *store.with_name(READ_ON).glob("*"))):
+        link.unlink()  # nothing is written or removed through one
     outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
     outcomes = with_machines(runs, outcomes, config, store)
     current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}

@@ -30,6 +30,7 @@ from chronicle.errors import (
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.happened import listed
 from chronicle.readers import read_all
+from chronicle.readers.read_on import kept_in
 from chronicle.story import tell
 from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
@@ -39,6 +40,7 @@ from chronicle.workspace.locks import remove
 if TYPE_CHECKING:
     import pandas as pd
 
+READ_ON = "read-on"  # beside the entries: where logs that grow were left
 _DATA, _VIEW = "series.csv.gz", "view.js"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
@@ -127,7 +129,8 @@ def _made(product: Product) -> Outcome:
     run, folder = product.run, product.folder
     gc.freeze()  # what is there by now, the entries of all other runs say, is not looked at below
     key = product.key()  # before anything is read: what comes in later is for the next build
-    timeline, diagnosis, problems = diagnose(run, product.config)
+    with kept_in(folder.parent.with_name(READ_ON), code_sha256()):
+        timeline, diagnosis, problems = diagnose(run, product.config)
 
     def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # by their place in the run
         return tuple(relocated(fault, run.published) for fault in faults)

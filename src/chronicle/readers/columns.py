@@ -7,9 +7,10 @@ Every reader of rows (CSV, JSON lines, ...) hands its columns to `attempt_of`; a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,24 +172,49 @@ class Builder:
             self._parts.append((np.array(self._rows, np.int64), values))
             self._rows, self._values = [], []
 
+    def _joined(self) -> tuple[Steps | range, NDArray[Any]]:
+        """All numbers so far with their rows, in order; the parts are given up, for the sake of memory."""
+        self._flush()
+        parts, self._parts = self._parts, []
+        if not parts:
+            return NO_COLUMN.rows, NO_COLUMN.values
+        values: Any = parts[0][1] if len(parts) == 1 else np.concatenate([values for _, values in parts])
+        spans = [(span.start, span.stop) for span, _ in parts if isinstance(span, range)]
+        if len(spans) == len(parts) and all(a[1] == b[0] for a, b in pairwise([(0, 0), *spans])):
+            return range(len(values)), values
+        rows = np.concatenate([np.asarray(part, np.int64) for part, _ in parts])
+        if np.any(rows[1:] < rows[:-1]):
+            order = np.argsort(rows, kind="stable")
+            values, rows = values[order], rows[order]
+        return rows, values
+
     def finished(self, every: Steps) -> Column:
         """The column, once: numbers, or text where most cells are text. ``every`` is each row there is."""
-        self._flush()
         if self.n_texts > self.n_numbers:
             texts = dict(sorted(self._texts.items()))
             cells = np.array(list(texts.values()), dtype=object)
             return Column(cells, np.fromiter(texts, np.int64, len(texts)))
-        parts, self._parts = self._parts, []  # given up one column at a time, lest all stand twice in memory
-        if not parts:
-            return NO_COLUMN
-        values: Any = parts[0][1] if len(parts) == 1 else np.concatenate([values for _, values in parts])
-        if len(values) == len(every) and all(isinstance(rows, range) for rows, _ in parts):
-            return Column(values, every)
-        rows = np.concatenate([np.asarray(rows, np.int64) for rows, _ in parts])
-        if np.any(rows[1:] < rows[:-1]):
-            order = np.argsort(rows, kind="stable")
-            values, rows = values[order], rows[order]
-        return Column(values, rows)
+        rows, values = self._joined()
+        return Column(values, every[: len(rows)] if isinstance(rows, range) else rows)
+
+    def state(self, arrays: list[NDArray[Any]]) -> list[Any]:
+        """All that is known so far, as JSON and arrays; it goes on as before."""
+        rows, values = self._joined()
+        self._parts = [(rows, values)] if len(values) else []  # an empty one would make whole numbers decimal
+        arrays += [values] if isinstance(rows, range) else [values, rows]
+        counted = isinstance(rows, range), self.whole, self.irregular, self.n_numbers
+        return [*counted, list(self._texts), list(self._texts.values())]
+
+    @classmethod
+    def restored(cls, state: Any, arrays: Iterator[NDArray[Any]]) -> Builder:
+        """One that goes on from a state."""
+        is_range, whole, irregular, n_numbers, rows, texts = state
+        builder = cls(whole)
+        builder.irregular, builder.n_numbers = irregular, n_numbers
+        builder._texts, values = dict(zip(rows, texts, strict=True)), next(arrays)
+        part = (range(len(values)) if is_range else next(arrays)), values
+        builder._parts = [part] if len(values) else []
+        return builder
 
 
 # --- attempts ---

@@ -13,15 +13,17 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.model import Fault, Place
 from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
+from chronicle.readers.read_on import Arrays, read_lines
 from chronicle.readers.runs_in_table import places_rows
-from chronicle.readers.text import SMALL_BYTES, Faults, Line, blocks, head_lines, numbered_lines
+from chronicle.readers.text import SMALL_BYTES, Faults, Line, head_lines, numbered_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,25 +49,45 @@ class Table:
         self.path, self.n_rows, self.truncated = path, 0, False
         self._faults, self._n_lines = Faults(path), 0
         self._last = deque[str](maxlen=LOOKED_AT)
-        self.comments, begin = beginning(head_lines(path))
-        parts, header = blocks(path, ARROW_BYTES), begin[0] if names else ""
-        lines: Iterator[Line] = iter(())
-        while block := next(parts, b""):
-            lines = dropwhile(
-                lambda line: not line[1].strip() or line[1] in self.comments, self._lines(block)
-            )
-            if header or (header := next(lines, (0, "", True))[1]):
-                break
-        self.delimiter = delimiter_of(header)
-        self.names = list(names) or header_names(self._header(header.lstrip("# ") or header))
-        self._comma = has_decimal_commas(begin[not names :], self.delimiter)
-        self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
-        self._read_lines(lines)
-        for block in parts:
-            if not self._read_plain(block):
-                self._read_lines(self._lines(block))
+        self.comments, self._begin = beginning(head_lines(path))
+        self._given, self.names, self._builders = list(names), list(names), list[Builder]()
+        read_lines(path, "csv", self, ARROW_BYTES)
         every = np.arange(self.n_rows)
         self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
+
+    def take(self, block: bytes) -> None:
+        """Reads whole lines, or a last one without its end."""
+        if self._builders and self._read_plain(block):
+            return
+        lines = self._lines(block)
+        if not self._builders:
+            lines = dropwhile(lambda line: not line[1].strip() or line[1] in self.comments, lines)
+            header = self._begin[0] if self._given else next(lines, (0, "", True))[1]
+            if not header:
+                return
+            self._know(header)
+        self._read_lines(lines)
+
+    def _know(self, header: str) -> None:
+        """Takes a header for what it says of all rows."""
+        self.delimiter = delimiter_of(header)
+        self.names = self._given or header_names(self._header(header.lstrip("# ") or header))
+        self._comma = has_decimal_commas(self._begin[not self._given :], self.delimiter)
+        self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
+
+    def state(self, arrays: Arrays) -> Any:
+        """What is known after whole lines; None before the header."""
+        if not self._builders:
+            return None
+        known = self.n_rows, self._n_lines, list(self._last), self._faults.state()
+        return *known, self.names, self.delimiter, self._comma, [one.state(arrays) for one in self._builders]
+
+    def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
+        """Goes on from a state."""
+        self.n_rows, self._n_lines, last, faults, self.names, self.delimiter, self._comma, builders = state
+        self._last.extend(last)
+        self._faults.restore(faults)
+        self._builders = [Builder.restored(one, arrays) for one in builders]
 
     @property
     def faults(self) -> list[Fault]:

@@ -18,19 +18,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
+from chronicle.readers.read_on import Arrays, read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
 from chronicle.readers.text import (
     JSON,
     SMALL_BYTES,
     Faults,
     Head,
-    blocks,
     clean,
     from_json,
     head_lines,
@@ -103,23 +104,38 @@ class JsonLog:
     """A file of JSON lines, read: its columns, and the lines that are no rows."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.n_rows, self.truncated = path, 0, False
+        self.path, self.n_rows, self.truncated, self._n_lines = path, 0, False, 0
         self._builders: dict[str, Builder] = {}
         self._early, self._events, self._faults = list[Row](), list[Row](), Faults(path)
-        n_lines = 0
-        for block in blocks(path, SMALL_BYTES):
-            lines, unfinished = block.splitlines(), not block.endswith((b"\n", b"\r"))
-            numbers: Sequence[int] = range(n_lines + 1, n_lines + len(lines) + 1)
-            n_lines += len(lines)
-            if any(line.startswith(b"[") for line in lines):
-                last = n_lines if unfinished else 0
-                told = [
-                    (n, one)
-                    for n, line in zip(numbers, lines, strict=True)
-                    for one in self._entries(n, line, last)
-                ]
-                numbers, lines = [n for n, _ in told], [one for _, one in told]
-            self._read(lines, numbers, unfinished=unfinished)
+        read_lines(path, NAME, self, SMALL_BYTES)
+
+    def take(self, block: bytes) -> None:
+        """Reads whole lines, or a last one without its end."""
+        lines, unfinished = block.splitlines(), not block.endswith((b"\n", b"\r"))
+        numbers: Sequence[int] = range(self._n_lines + 1, self._n_lines + len(lines) + 1)
+        self._n_lines += len(lines)
+        if any(line.startswith(b"[") for line in lines):
+            last = self._n_lines if unfinished else 0
+            told = [
+                (n, one)
+                for n, line in zip(numbers, lines, strict=True)
+                for one in self._entries(n, line, last)
+            ]
+            numbers, lines = [n for n, _ in told], [one for _, one in told]
+        self._read(lines, numbers, unfinished=unfinished)
+
+    def state(self, arrays: Arrays) -> Any:
+        """What is known after whole lines; None where many lines wait for the first that counts."""
+        if len(self._early) > MAX_EVENTS:
+            return None
+        builders = [[name, builder.state(arrays)] for name, builder in self._builders.items()]
+        return self.n_rows, self._n_lines, self._early, self._events, self._faults.state(), builders
+
+    def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
+        """Goes on from a state."""
+        self.n_rows, self._n_lines, self._early, self._events, faults, builders = state
+        self._faults.restore(faults)
+        self._builders = {name: Builder.restored(one, arrays) for name, one in builders}
 
     def attempts(self) -> list[Attempt]:
         """What was read, an attempt a run. Raises BadLog where no line holds a number."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, Protocol, TextIO
 
 from chronicle.model import Fault, Place
 
@@ -119,29 +119,45 @@ def from_json(text: str | bytes) -> Any:
 
 
 FIRST_BYTES = 1 << 16  # the first block is small: readers look at it with care, and learn from it
-BLOCK_BYTES = 1 << 22
+BLOCK_BYTES = 1 << 22  # of a line that are read at a time
 SMALL_BYTES = 1 << 18  # of which the objects that a parser makes fit a processor's cache
 
 
-def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """The file as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`.
+class Readable(Protocol):
+    """What blocks are read from: an open file, at its beginning or behind a line."""
 
-    They end with a line feed, the last may end anywhere. Of a hole, the zeros that a file system puts where
-    nothing was written before a crash, a line is given a few: there may be gigabytes of them.
+    def tell(self) -> int: ...
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def readline(self, size: int, /) -> bytes: ...
+
+
+def blocks(path: Path, size: int, file: Readable) -> Iterator[bytes]:
+    """A file as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`.
+
+    They end with a line feed; a last line without one is a block of its own. Of a hole, the zeros that a file
+    system puts where nothing was written before a crash, a line is given a few: there may be gigabytes of
+    them. ``file`` is the one at ``path``, from where it is to be read.
     """
     if encoding_of(head(path)) == "utf-16":
         with path.open(encoding="utf-16", errors="replace", newline="\n") as text:
             while part := text.read(size) + text.readline():
-                yield part.encode()
+                yield from _whole_and_cut(part.encode())
         return
-    with path.open("rb") as file:
-        block = (file.read(FIRST_BYTES) + _line_end(file)).removeprefix(codecs.BOM_UTF8)
-        while block:
-            yield block
-            block = file.read(size) + _line_end(file)
+    mark = b"" if file.tell() else codecs.BOM_UTF8
+    block = (file.read(FIRST_BYTES) + _line_end(file)).removeprefix(mark)
+    while block:
+        yield from _whole_and_cut(block)
+        block = file.read(size) + _line_end(file)
 
 
-def _line_end(file: BinaryIO) -> bytes:
+def _whole_and_cut(block: bytes) -> Iterator[bytes]:
+    end = block.rfind(b"\n") + 1
+    return filter(None, (block[:end], block[end:]))
+
+
+def _line_end(file: Readable) -> bytes:
     pieces = []
     while piece := file.readline(BLOCK_BYTES):
         pieces.append(piece if piece.strip(b"\0") else b"\0")
@@ -177,3 +193,12 @@ class Faults(list[Fault]):
     def all(self, rest: str = "more lines are damaged; skipped") -> list[Fault]:
         """All that are listed, and one for the ``rest`` where there are more."""
         return [*self, *([Fault(Place(str(self.path)), rest, self.n_more)] if self.n_more else [])]
+
+    def state(self) -> Any:
+        """All of them, as JSON."""
+        return [[*vars(one.place).values(), one.what, one.count] for one in self], self.n_more
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        rows, self.n_more = state
+        self[:] = [Fault(Place(str(self.path), *place), what, count) for _, *place, what, count in rows]

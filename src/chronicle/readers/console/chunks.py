@@ -11,11 +11,12 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, chain
 from pathlib import Path
 
+from chronicle.readers.read_on import Mark, Source, opened
 from chronicle.readers.text import HEAD_BYTES, Head, encoding_of
 
 CHUNK_BYTES = 1 << 21
@@ -31,13 +32,16 @@ class Chunk:
 
     ``data`` is UTF-8, its lines parted by ``\\n`` without one at the end. ``numbers`` are their numbers in
     the file, from 1. ``unfinished``: the last line has no end yet. ``cut``: lines that were too long and lost
-    their end.
+    their end. ``following`` is the number of the line behind it. ``mark`` is its end, where a whole block was
+    read: however the file grows, the blocks from there on are the same.
     """
 
     data: bytes
     numbers: Sequence[int]
     unfinished: bool = False
     cut: int = 0
+    following: int = 0
+    mark: Mark = Mark()
 
     @property
     def lines(self) -> list[bytes]:
@@ -46,8 +50,14 @@ class Chunk:
 
 def chunks(path: Path, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
     """The file from its start to its end as it is now. Raises OSError."""
-    first, rest, cut, dropping = 1, b"", 0, False
-    for block in _utf8(path, size):
+    with opened(path, "") as source:
+        yield from chunks_from(source, 1, size)
+
+
+def chunks_from(source: Source, first: int, size: int) -> Iterator[Chunk]:
+    """The file from the line ``first`` on, at which it was left. Raises OSError."""
+    rest, cut, dropping = b"", 0, False
+    for block in _utf8(source, size):
         if dropping:
             line_end = _LINE_END.search(block)
             if line_end is None:
@@ -57,8 +67,10 @@ def chunks(path: Path, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
         end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
         if end:
             chunk = _chunk(data[:end], first, cut)
-            yield chunk
+            left, at = len(data) - end, source.tell()
+            is_mark = at % size == 0 and source.mark.offset == at - left and left <= MAX_LINE_BYTES
             first, cut = chunk.numbers[-1] + (data[end - 1 : end] == b"\n"), 0
+            yield replace(chunk, following=first, mark=source.mark if is_mark else Mark())
         rest = data[end:]
         if len(rest) > MAX_LINE_BYTES:  # so long a line keeps its start; what follows of it is dropped
             rest, cut, dropping = rest[:MAX_LINE_BYTES], 1, True
@@ -66,15 +78,20 @@ def chunks(path: Path, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
         yield _chunk(rest, first, cut, last=True)
 
 
-def _utf8(path: Path, size: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        blocks = iter(lambda: file.read(size), b"")
-        first = next(blocks, b"")
-        if encoding_of(first) == "utf-16":
-            decode = codecs.getincrementaldecoder("utf-16")("replace").decode
-            yield from (decode(block).encode("utf-8", "replace") for block in chain([first], blocks))
-        else:
-            yield from chain([first.removeprefix(codecs.BOM_UTF8)], blocks)
+def _utf8(source: Source, size: int) -> Iterator[bytes]:
+    """The file in blocks that end at multiples of ``size``, the first after that of the line left at."""
+    begun = source.tell()
+    first = source.file.read((-(-begun // size) + 1) * size - begun)
+    blocks = chain([first], iter(lambda: source.file.read(size), b""))
+    if not begun and encoding_of(first) == "utf-16":  # which has other ends of lines, and is read anew
+        decode = codecs.getincrementaldecoder("utf-16")("replace").decode
+        yield from (decode(block).encode("utf-8", "replace") for block in blocks)
+        return
+    mark = b"" if begun else codecs.BOM_UTF8
+    for block in blocks:
+        source.passed(block, max(block.rfind(b"\n"), block.rfind(b"\r", 0, len(block) - 1)) + 1)
+        yield block.removeprefix(mark)
+        mark = b""
 
 
 def plain(data: bytes) -> bytes:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Role
@@ -24,6 +25,7 @@ from chronicle.readers.console.chunks import may_be_log, sample
 from chronicle.readers.console.line_records import (
     LOSSES,
     MAYBE,
+    Gatherer,
     Record,
     axis_of,
     is_known,
@@ -224,6 +226,17 @@ class Course:
         self._epoch, self._epochs, self._passes = 0.0, Epochs(), False
         self._count = Pair("", -1.0)
 
+    def state(self) -> Any:
+        """Where the log is, as JSON."""
+        place = self.counter, self.axis, self._rank, self.last
+        return *place, self._epoch, self._epochs.state(), self._passes, self._count
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        self.counter, self.axis, self._rank, self.last, self._epoch, epochs, self._passes, count = state
+        self._epochs.restore(epochs)
+        self._count = Pair(*count)
+
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether it holds what counts in this log."""
         plan, epoch = self._plan, record.epoch
@@ -276,15 +289,19 @@ def read(path: Path) -> list[Attempt]:
 
     Raises BadLog where no line with a step holds another number.
     """
-    plan, log = plan_of(Head.of(path)), Log(path)
-    course = Course(plan)
-    arguments = ""
+    plan = plan_of(Head.of(path))
+    told = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
+    course = Course(plan)  # as the plan says: what was read by another one is not gone on with
+    # arguments, the row where rows are counted, names told in it, and in one block with what counts
+    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}}
+    log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), **own)
     for record, values, step, known in _placed(log, course, plan):
+        arguments = log.own["arguments"]
         text = record.sources[0].words if step is None or arguments else ""
         said = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
         given = settings(text, anywhere=bool(said)) if said or step is None else {}
         if step is None:
-            arguments = arguments or said
+            log.own["arguments"] = arguments = arguments or said
         if step is not None and said and said == arguments:
             log.launch(config_facts(given or values))
             course.launch()
@@ -311,8 +328,8 @@ def _placed(
 
     Where nothing counts, a name that comes again begins the next row.
     """
-    in_blocks, row, in_row = set[str](), 0, set[str]()  # names told in one block with what counts; in a row
-    for record in records(log.lines(MAYBE)):
+    for record in records(log.lines(MAYBE), log.own["gatherer"]):
+        row, in_row, in_blocks = (log.own[name] for name in ("row", "in_row", "in_blocks"))
         if record.form.checkpoint:
             at = record.counters[0][1].value if record.counters else None
             log.event(record.sources[0].line, f"checkpoint-{record.form.checkpoint}", checkpoint_step=at)
@@ -321,13 +338,13 @@ def _placed(
         values = record.numbers(course.counter, plan.phases)
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:
-            begins = not in_row.isdisjoint(values)
-            row, in_row = row + begins, {*values, *(() if begins else in_row)}
-            step = row
+            begins = not in_row.keys().isdisjoint(values)
+            log.own["row"] = step = row + begins
+            log.own["in_row"] = dict.fromkeys((*values, *(() if begins else in_row)))
         elif record.is_block or record.open:  # the log may have ended in the first line of one
             if course.counter in record.shape:
-                in_blocks.update(record.shape)
-            elif record.open and in_blocks.intersection(record.shape):
+                in_blocks.update(dict.fromkeys(record.shape))
+            elif record.open and not in_blocks.keys().isdisjoint(record.shape):
                 log.truncated = True  # what counts its step is still to come
                 return
             if known and not own:

@@ -57,8 +57,8 @@ class LineFormat:
     SUFFIXES: tuple[str, ...] = ()
 
     def read(self, path: Path) -> list[Attempt]:
-        log, units, early = Log(path), dict(self.units), dict[str, float]()
-        before: tuple[object, ...] = ()
+        log = Log(path, self.NAME, units=dict(self.units), early={}, before=[])
+        own = log.own
         for line in log.lines(self.line):
             if match := self.single.match(line.text):
                 pair = match.groupdict().get("name", "loss"), match["value"]
@@ -69,20 +69,25 @@ class LineFormat:
             if match := self.record.search(prefix.text):
                 if total := match.groupdict().get("total"):
                     log.fact("total_steps", int(total))
-                values = self._values(match, units)
-                content = (match["step"], *map(values.get, self.repeated))
-                again, before = self.repeated and not prefix.who and content == before, content
+                values = self._values(match, own["units"])
+                content = [match["step"], *map(values.get, self.repeated)]
+                again = self.repeated and not prefix.who and content == own["before"]
+                own["before"] = content
                 time = None if self.clock_anywhere else prefix.time
                 if (values or self.bare) and not again:
                     taken = log.add(
-                        line, int(match["step"].replace(",", "")), values | early, time=time, who=prefix.who
+                        line,
+                        int(match["step"].replace(",", "")),
+                        values | own["early"],
+                        time=time,
+                        who=prefix.who,
                     )
-                    early = {} if taken else early
+                    own["early"] = {} if taken else own["early"]
             elif match := self.early.search(prefix.text):
-                early |= numbers([(match["name"], match["value"])], self.as_number)
+                own["early"] |= numbers([(match["name"], match["value"])], self.as_number)
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
-        attempt = log.attempt(units=units)
+        attempt = log.attempt(units=own["units"])
         roles = {metric: role for metric, role in self.roles.items() if metric in attempt.series}
         named = {metric: replace(attempt.series[metric], role=role) for metric, role in roles.items()}
         return [replace(attempt, series={**attempt.series, **named})]
@@ -182,7 +187,7 @@ def _read_fairseq(path: Path) -> list[Attempt]:
     ``valid`` an evaluation; an overflow of the gradients lowers the loss scale, which is a point of its own
     and an event.
     """
-    log = Log(path)
+    log = Log(path, "fairseq")
     for line in log.lines(_FAIRSEQ_LINE):
         if match := _FAIRSEQ_SCALE.search(line.text):
             log.event(line, "overflow")

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
 from chronicle.metrics.roles import role_of
@@ -411,6 +411,18 @@ class Gatherer:
         self._judged = False
         self._shapes = Shapes(self._whole)
 
+    def state(self) -> Any:
+        """What the lines so far leave open, as JSON."""
+        table = self._table.names, self._table._words, self._table._last
+        return list(self.block.items()), self._group, table, self._skip, self._first, self._judged
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        block, self._group, (names, words, last), self._skip, self._first, self._judged = state
+        self._table.names, self._table._words, self._table._last = tuple(names), tuple(words), last
+        for name, (pair, (line, *place)) in block:
+            self.block[name] = Pair(*pair), Source(Line(*line), *place)
+
     def alone(self, line: Line) -> Record | None:
         """A line as a record of its own; None where its meaning depends on those before it."""
         told = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
@@ -485,9 +497,9 @@ def _is_alone(named: Sequence[Pair], text: str) -> bool:
     return alone and not _CHECKPOINT.match(text)
 
 
-def records(lines: Iterable[Line]) -> Iterator[Record]:
-    """The records of all lines, in their order."""
-    gatherer = Gatherer()
+def records(lines: Iterable[Line], gatherer: Gatherer | None = None) -> Iterator[Record]:
+    """The records of all lines, in their order; ``gatherer`` knows what those before them left open."""
+    gatherer = gatherer or Gatherer()
     for line in lines:
         if line.unfinished:  # its number may go on
             continue

@@ -29,10 +29,11 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
 from chronicle.readers.console import machine
-from chronicle.readers.console.chunks import Chunk, chunks
+from chronicle.readers.console.chunks import CHUNK_BYTES, Chunk, chunks_from
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.console.prefixes import NAN, Prefix, split, time_in
 from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.read_on import Arrays, opened
 from chronicle.readers.text import Faults, clean, from_json
 
 MAX_EVENTS = MAX_FACTS = 1000
@@ -77,15 +78,17 @@ class Log:
     """What was read so far. ``step`` and ``time`` are those of the last record, ``truncated`` says whether
     the last line has no end.
 
-    ``facts`` and ``events`` are there for the format to fill; ``axis`` says what the steps count.
+    ``facts`` and ``events`` are there for the format to fill; ``axis`` says what the steps count. A format
+    that gives its name as ``form`` is read on from where a log was left: whatever else it knows of the lines
+    so far is in ``own``, as JSON or as objects with ``state`` and ``restore``.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, form: str = "", **own: Any) -> None:
+        self.path, self._form, self.own = path, form, own
         self.rows = Rows()
         self.step: int | None = None
         self.time = NAN
-        self.truncated, self.n_lines = False, 0
+        self.truncated, self.n_lines, self._next = False, 0, 1
         self.axis = "step"
         self.facts, self._settings = dict[str, Any](), dict[str, Any]()
         self.events: list[dict[str, Any]] = []
@@ -100,11 +103,48 @@ class Log:
         self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
-        for chunk in chunks(self.path):
-            if chunk.cut:
-                self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
-            self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
-            yield chunk
+        with opened(self.path, self._form) as source:
+            if source.state is not None:
+                self._restore(source.state, iter(source.arrays))
+            for chunk in chunks_from(source, self._next, CHUNK_BYTES):
+                if chunk.cut:
+                    self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
+                self.truncated, self.n_lines, self._next = (
+                    chunk.unfinished,
+                    chunk.numbers[-1],
+                    chunk.following,
+                )
+                yield chunk
+                if source.is_last(chunk.mark, CHUNK_BYTES):
+                    source.keep(chunk.mark, self._state)
+
+    def _state(self, arrays: Arrays) -> Any:
+        rows, who = self.rows, self._first_who.items()
+        arrays += [np.array(rows.lines), np.array(rows.steps), np.array(rows.times)]
+        for values, at in rows.columns.values():
+            arrays += [np.array(values), np.array(at, np.int64)]
+        said = [(sorted(names), first, list(latest)) for names, (first, latest) in who]
+        own = {name: one.state() if hasattr(one, "state") else one for name, one in self.own.items()}
+        told = self.facts, self._settings, self.events, self._launches, self._places, self._strange, own
+        known = list(rows.columns), self.step, self.time, self._next, self.axis, said, told
+        return *known, self.machine.state(), self._faults.state()
+
+    def _restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
+        names, self.step, self.time, self._next, self.axis, said, told, of_machine, faults = state
+        self.facts, self._settings, self.events, launches, self._places, self._strange, own = told
+        for name, one in own.items():
+            if hasattr(self.own[name], "restore"):
+                self.own[name].restore(one)
+            else:
+                self.own[name] = one
+        self._launches = [(row, facts) for row, facts in launches]
+        self._first_who = {frozenset(n): (who, deque(latest, _IN_STEP)) for n, who, latest in said}
+        self.machine.restore(of_machine)
+        self._faults.restore(faults)
+        for to in (self.rows.lines, self.rows.steps, self.rows.times):
+            _append(to, next(arrays))
+        for name in names:
+            self.rows.fill(name, values=next(arrays), rows=next(arrays))
 
     def lines(self, record: re.Pattern[bytes]) -> Iterator[Line]:
         """The lines in which ``record`` is found; all others are looked at for faults of the machine."""
@@ -362,6 +402,15 @@ class Epochs:
         self._step = self._before = 0
         self._distance = 1
         self._begun: dict[float, int] = {}
+
+    def state(self) -> Any:
+        """All that is known so far, as JSON."""
+        return self._epoch, self._step, self._before, self._distance, list(self._begun.items())
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        self._epoch, self._step, self._before, self._distance, begun = state
+        self._begun = dict(begun)
 
     def step(self, epoch: float, step: int, of: int = 0) -> int:
         """The step over all epochs; ``of`` is how many an epoch has, if that is known."""

@@ -49,8 +49,10 @@ _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog: it holds no number."""
-    log, templates = Log(path), list[Template]()
+    log, templates = Log(path, NAME, learned=[]), list[Template]()
     for chunk in log.chunks():
+        if not templates:  # those of the lines before, where it is read on
+            templates += filter(None, (learn(line.encode("latin-1")) for line in log.own["learned"]))
         for line in _others(log, chunk, templates):
             if not (_record(log, line) or _evaluation(log, line) or _fact(log, line)):
                 log.look(line)
@@ -63,7 +65,7 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
     lines, numbers = Lines.of(chunk.data), np.asarray(chunk.numbers)
     records = np.flatnonzero(lines.n_fields[: len(numbers) - chunk.unfinished] > 2)
     known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
-    for template in _templates(lines, records, known, chunk.data, templates):
+    for template in _templates(lines, records, known, chunk.data, templates, log.own["learned"]):
         at, steps, columns, times_s = template.find(lines, records[known[records] < 0])
         known[at], times[at] = steps, times_s
         log.rows.extend(numbers[at], steps, columns, times_s)
@@ -79,16 +81,18 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
 
 
 def _templates(
-    lines: Lines, records: Steps, known: Steps, data: bytes, templates: list[Template]
+    lines: Lines, records: Steps, known: Steps, data: bytes, templates: list[Template], learned: list[str]
 ) -> Iterator[Template]:
     """The templates so far, then a new one of the first line that fits none, while there are such lines."""
     yield from templates
     while len(left := records[known[records] < 0]) >= _FEWEST and len(templates) < _MOST_TEMPLATES:
-        learned = (learn(data[lines.starts[line] : lines.ends[line]]) for line in left[:_FEWEST].tolist())
-        new = next((template for template in learned if template and template not in templates), None)
+        texts = [data[lines.starts[line] : lines.ends[line]] for line in left[:_FEWEST].tolist()]
+        tried = ((template, text) for text in texts if (template := learn(text)))
+        new, text = next((one for one in tried if one[0] not in templates), (None, b""))
         if new is None:
             return
         templates.append(new)
+        learned.append(text.decode("latin-1"))
         yield new
 
 

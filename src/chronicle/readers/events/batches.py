@@ -25,6 +25,7 @@ import numpy as np
 from chronicle.model import Floats, Steps
 from chronicle.readers.events.scalars import Points, Text, decode
 from chronicle.readers.events.tfrecord import (
+    FOOTER,
     HEADER,
     U8,
     Damage,
@@ -35,6 +36,7 @@ from chronicle.readers.events.tfrecord import (
     intact,
     is_event_log,
 )
+from chronicle.readers.read_on import Arrays, Mark, Source
 
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
@@ -55,6 +57,28 @@ class Log:
     truncated: bool = False
     problem: OSError | None = None
     is_other: bool = False  # no event file, by how it begins
+    source: Source | None = None  # of a large file
+
+    def state(self, arrays: Arrays) -> Any:
+        """What stands before the mark."""
+        arrays += [np.asarray(column) for growing in self.growing.values() for column in growing]
+        texts = [(tag, plugin, content.decode("latin-1")) for tag, plugin, content in self.texts.values()]
+        return list(self.growing), texts, self.damage
+
+    def restore(self, state: Any, arrays: Arrays) -> None:
+        """Goes on from a state."""
+        tags, texts, damage = state
+        for number, tag in enumerate(tags):
+            steps, values, times = arrays[3 * number : 3 * number + 3]
+            self.grow(tag, (steps, values, times))
+        self.texts = {tag: Text(tag, plugin, content.encode("latin-1")) for tag, plugin, content in texts}
+        self.damage = [(at, what) for at, what in damage]
+
+    def grow(self, tag: str, part: Column) -> None:
+        """Adds points to the columns of a tag."""
+        growing: Sequence[array[Any]] = self.growing.setdefault(tag, (array("q"), array("d"), array("d")))
+        for column, more in zip(growing, part, strict=True):
+            column.frombytes(more.tobytes())
 
     def finish(self) -> None:
         """Makes columns of those that grew; tags that follow each other at the same steps share them."""
@@ -75,14 +99,13 @@ class Piece:
     base: int = 0
     is_last: bool = True
     frames: Frames = field(default_factory=Frames)
+    mark: Mark = Mark()  # the end of its last record, if no record up to there is damaged
 
     def add(self, tag: str, part: Column) -> None:
         if self.is_last and not self.base:  # the whole file
             self.log.columns[tag] = part
-            return
-        growing: Sequence[array[Any]] = self.log.growing.setdefault(tag, (array("q"), array("d"), array("d")))
-        for column, more in zip(growing, part, strict=True):
-            column.frombytes(more.tobytes())
+        else:
+            self.log.grow(tag, part)
 
 
 class Batch(NamedTuple):
@@ -155,7 +178,10 @@ def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
 
 def _parts(log: Log, file: FileIO) -> Iterator[Batch]:
     """A large file in parts, each with what the one before it could not use."""
-    rest, base, is_last, gap = np.empty(0, np.uint8), 0, False, None
+    source = log.source = Source(log.path, file, "event file")
+    if source.state is not None:
+        log.restore(source.state, source.arrays)
+    rest, base, is_last, gap, sound = np.empty(0, np.uint8), source.mark.offset, False, None, True
     while not is_last:
         room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # a long record is not tried often
         room[: len(rest)] = rest
@@ -165,8 +191,14 @@ def _parts(log: Log, file: FileIO) -> Iterator[Batch]:
         piece = Piece(log, 0, len(buffer), base, is_last=not n_read)
         batch = _framed(buffer, [piece], max(0, log.size - base - len(buffer)), gap)
         is_last = piece.is_last = piece.is_last or piece.frames.truncated  # by a record that no file holds
-        yield batch
         stop, gap = piece.frames.stop, piece.frames.gap
+        # where a chain of records was broken, more of the file may tell that it goes on elsewhere
+        sound = sound and not piece.frames.damage and gap is None
+        if sound and len(piece.frames.end):
+            stop_of_last = int(piece.frames.end[-1]) + FOOTER
+            source.passed(buffer[:stop_of_last], stop_of_last)
+        piece.mark = source.mark if sound else Mark()
+        yield batch
         rest, base = buffer[stop:], base + stop
         gap = gap and Gap(gap.begin - stop, gap.is_zero)
 
@@ -223,5 +255,7 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
         piece.log.damage += [(at + piece.base - piece.low, what) for at, what in piece.frames.damage]
         piece.log.truncated |= piece.frames.truncated
         if piece.is_last:
+            if piece.log.source:
+                piece.log.source.keep(piece.mark, piece.log.state)
             piece.log.finish()
             yield piece.log

@@ -1,0 +1,213 @@
+"""A log that grew is read on from where it was left.
+
+    with kept_in(folder, version):        # around all reading of a build
+        read_all(path)
+
+A reader that can go on tells its state after the last whole record, as JSON and columns. That is kept in a
+file of its own, beside the length and the SHA-256 of all that stands before that place. Whenever the log is
+read again, these are compared: a log that was replaced, cut or changed anywhere is read from its beginning.
+Nothing is kept of a log that was not written to for a day, and whatever is kept may be removed at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.readers.text import blocks
+
+WORTH_BYTES = 1 << 20  # of a log: so few are read again sooner than they are kept
+MOST_BYTES = 1 << 30  # that are kept in one folder; the oldest go
+LIVE_S = 86_400.0  # since a log was last written to
+_PIECE_BYTES = 1 << 20  # hashed at a time
+_SHA256, _HEAD = 64, 80  # characters of a hash, and of that and the size of the JSON
+_ALIGNED = 8  # bytes of a number
+_TYPES = ("<i8", "<f8")
+
+Arrays = list[NDArray[Any]]
+_STORE: ContextVar[tuple[Path, str] | None] = ContextVar("store", default=None)
+
+
+@contextmanager
+def kept_in(folder: Path, version: str) -> Iterator[None]:
+    """Logs that are read within are read on, and what is needed for that is kept in ``folder``.
+
+    ``version`` is that of the program: what another one kept is not looked at.
+    """
+    token = _STORE.set((folder, version))
+    try:
+        yield
+    finally:
+        _STORE.reset(token)
+
+
+class Mark(NamedTuple):
+    """A place in a log [bytes], and the hash of all that stands before it."""
+
+    offset: int = 0
+    sha256: Any = None
+
+
+class Source:
+    """An open log, at the place where it was left: its beginning, if ``state`` is None.
+
+    ``state`` and ``arrays`` are what its reader told of that place; ``mark`` is the last one that was passed.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO, form: str) -> None:
+        self.path, self.file = path, file
+        self.state: Any = None
+        self.arrays = Arrays()
+        self._hash, self._n_read, store = hashlib.sha256(), 0, _STORE.get()
+        self._kept: Path | None = None
+        if form and store and time.time() - os.fstat(file.fileno()).st_mtime < LIVE_S:
+            folder, version = store
+            named = f"{form}\0{version}\0{path.absolute()}".encode("utf-8", "surrogateescape")
+            self._kept = folder / hashlib.sha256(named).hexdigest()
+            with suppress(OSError, ValueError, TypeError, RecursionError):
+                self._recall(self._kept)
+            file.seek(self._n_read)
+        self.begun = self._n_read
+        self.mark = Mark(self._n_read, self._hash)
+
+    def _recall(self, kept: Path) -> None:
+        """Takes up what is kept, if the log begins with what was read then.
+
+        Raises:
+            OSError: there is nothing, or it cannot be read.
+            ValueError, TypeError, RecursionError: it is nothing that was kept.
+        """
+        data = np.fromfile(kept, np.uint8)  # which, unlike bytes, may be written to
+        head, body = data[:_HEAD].tobytes(), data[_HEAD:]
+        if hashlib.sha256(body.data).hexdigest().encode() != head[:_SHA256]:
+            return
+        at = int(head[_SHA256:])
+        offset, digest, state, columns = json.loads(body[:at].tobytes())
+        before, left = hashlib.sha256(), offset
+        while left and (piece := self.file.read(min(left, _PIECE_BYTES))):
+            before.update(piece)
+            left -= len(piece)
+        if left or before.hexdigest() != digest:
+            return
+        for dtype, length in columns:
+            self.arrays.append(body[at : at + length * _ALIGNED].view(_TYPES[_TYPES.index(dtype)]))
+            at += length * _ALIGNED
+        self.state, self._hash, self._n_read = state, before, offset
+
+    def tell(self) -> int:
+        """As of a file."""
+        return self.file.tell()
+
+    def read(self, size: int) -> bytes:
+        """As of a file; each line end is a mark."""
+        return self._lines(self.file.read(size))
+
+    def readline(self, size: int) -> bytes:
+        """As of a file; each line end is a mark."""
+        return self._lines(self.file.readline(size))
+
+    def _lines(self, data: bytes) -> bytes:
+        self.passed(data, data.rfind(b"\n") + 1)
+        return data
+
+    def passed(self, data: Any, whole: int) -> None:
+        """Takes note of bytes that were read. At the place ``whole`` in them, if any, one could go on."""
+        if self._kept is None:
+            return
+        view = memoryview(data)
+        if whole:
+            self._hash.update(view[:whole])
+            self.mark = Mark(self._n_read + whole, self._hash.copy())
+        self._hash.update(view[whole:])
+        self._n_read += len(view)
+
+    def is_last(self, mark: Mark, size: int) -> bool:
+        """Whether fewer than ``size`` bytes are left to be read behind a mark that was just passed."""
+        return mark.offset > 0 and os.fstat(self.file.fileno()).st_size - self.file.tell() < size
+
+    def keep(self, mark: Mark, told: Callable[[Arrays], Any]) -> None:
+        """Keeps what is known at a mark, where that spares much.
+
+        ``told`` gives it as JSON, None for nothing, and puts arrays of numbers of 64 bits into a list.
+        """
+        if self._kept is None or mark.offset - self.begun <= WORTH_BYTES:
+            return
+        arrays = Arrays()
+        state = told(arrays)
+        rows = [[array.dtype.str, len(array)] for array in arrays]
+        text = json.dumps([mark.offset, mark.sha256.hexdigest(), state, rows]).encode()
+        padded = text + b" " * (-(_HEAD + len(text)) % _ALIGNED)
+        parts: list[Any] = [padded, *map(np.ascontiguousarray, arrays)]
+        if state is not None and sum(memoryview(part).nbytes for part in parts) <= MOST_BYTES:
+            with suppress(OSError):  # the next look takes longer, that is all
+                _write(self._kept, parts)
+
+
+def _write(kept: Path, parts: list[Any]) -> None:
+    """Writes a file with its hash, at once or not at all; where there are too many bytes, the oldest go."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(part)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    new = kept.with_name(f"{kept.name}.{os.getpid()}.part")
+    with new.open("wb") as out:
+        out.write(f"{total.hexdigest()}{len(parts[0]):{_HEAD - _SHA256}}".encode())
+        for part in parts:
+            out.write(part)
+    new.replace(kept)
+    room = MOST_BYTES
+    files = ((file.stat(), file) for file in kept.parent.iterdir())
+    for info, old in sorted(files, key=lambda found: -found[0].st_mtime_ns):
+        room -= info.st_size
+        if room < 0:
+            old.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(path: Path, form: str) -> Iterator[Source]:
+    """A log for the reader of that name. Raises OSError."""
+    with path.open("rb") as file:
+        yield Source(path, file, form)
+
+
+class Reader(Protocol):
+    """What reads a log of lines, block by block, and can go on after any line."""
+
+    def take(self, block: bytes) -> None:
+        """Reads whole lines, or a last one without its end."""
+
+    def state(self, arrays: Arrays) -> Any:
+        """All that is known so far, as JSON and arrays; None where that cannot be told."""
+
+    def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
+        """Goes on from a state."""
+
+
+def read_lines(path: Path, form: str, reader: Reader, size: int) -> None:
+    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with opened(path, form) as source:
+        if source.state is not None:
+            reader.restore(source.state, iter(source.arrays))
+        tail = b""
+        for block in blocks(path, size, source):
+            if block.endswith(b"\n"):
+                reader.take(block)
+            else:
+                tail = block
+        source.keep(source.mark, reader.state)
+        if tail:
+            reader.take(tail)
