@@ -12,7 +12,7 @@ from tests.readers.test_event_files import plugin
 from tests.readers.writers import csv_log, event, event_log, field, frame, summary
 from tests.work import n_calls
 
-from chronicle.build.runs import runs
+from chronicle.build.produce import runs
 from chronicle.build.sources import expand
 from chronicle.model import Attempt
 from chronicle.readers import read, read_all, runs_below

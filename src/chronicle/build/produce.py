@@ -1,4 +1,7 @@
-"""One run from its logs to its entry on disk: read, stitch, classify, draw, write. Cached by content."""
+"""One run from its logs to its entry on disk: read, stitch, classify, draw, write. Cached by content.
+
+`runs` gives the runs at paths, one after the other: for `chronicle.runs` and for the commands.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import orjson
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
-from chronicle.build.sources import no_logs, passed_over
+from chronicle.build.sources import expand, no_logs, passed_over
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, code_sha256, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
@@ -29,12 +32,12 @@ from chronicle.errors import (
 )
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.happened import listed
-from chronicle.readers import read_all
+from chronicle.readers import local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import tell
 from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
-from chronicle.workspace.folders import RunFolder, shown
+from chronicle.workspace.folders import RunFolder, Workspace, shown
 from chronicle.workspace.locks import remove
 
 if TYPE_CHECKING:
@@ -307,3 +310,42 @@ def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis
 
 def _read_entry(folder: Path) -> Entry:
     return entry_from_json(orjson.loads((folder / ENTRY).read_bytes()))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: where its logs are and what its run.toml says, with the settings of the workspace around."""
+
+    folder: RunFolder
+    settings: WorkspaceConfig
+
+    @property
+    def run_id(self) -> str:
+        """What the run is called: the name of its folder, of its log, or the one that its tracker gave it."""
+        return self.folder.run_id
+
+    def timeline(self) -> Timeline:
+        """The run, read and stitched. Raises ChronicleError where nothing of it could be read."""
+        return stitched(self.folder, self.settings)[0]
+
+    def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
+        """The run read, stitched and classified, and what was wrong with single logs of it.
+
+        Raises:
+            ChronicleError: nothing of the run could be read, or its configuration is wrong.
+        """
+        return diagnose(self.folder, self.settings)
+
+
+def runs(path: str | Path, *more: str | Path) -> list[Run]:
+    """The runs at these paths: logs, stores, folders of logs, run folders, workspaces, addresses.
+
+    A store or a folder of several runs gives each of them, as the commands do.
+
+    Raises:
+        UsageError: a path that does not exist.
+        NothingToRead: no path holds a log.
+    """
+    home = Workspace.find(Path.cwd())
+    settings = home.config if home else WorkspaceConfig()
+    return [Run(run, settings) for run in expand([local(one) for one in (path, *more)])]

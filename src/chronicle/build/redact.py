@@ -22,9 +22,8 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from chronicle.errors import MissingExtra
-from chronicle.metrics.hosts import expand as hosts_of
-from chronicle.metrics.hosts import fold
-from chronicle.metrics.values import plural
+from chronicle.metrics.values import expand as hosts_of
+from chronicle.metrics.values import fold, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.workspace.config import Redact
 

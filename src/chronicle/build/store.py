@@ -4,6 +4,10 @@ An entry is kept under a key, a hash over all that it was made from, and with th
 A log is known by the hash of its content. Size and times of a file are a shortcut that is only taken where it
 is safe: the time at which its inode changed cannot be set back, and it must lie well before the moment at
 which the content was hashed (what git calls a racy timestamp).
+
+`chronicle check` believes nothing of that and reads all that a workspace holds, since a failing disk changes
+neither size nor time. What it finds damaged loses its mark of being kept, so that the next build makes it
+again.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from stat import S_ISREG
@@ -20,8 +25,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from chronicle.build.engines import write_bytes
-from chronicle.workspace.folders import RunFolder
+from chronicle.build.engines import stamps, write_bytes
+from chronicle.build.site import MARKER, lacking
+from chronicle.errors import os_message
+from chronicle.workspace.folders import RunFolder, Workspace
+from chronicle.workspace.locks import Say, locked
 from chronicle.workspace.notes import BESIDE, NOTES
 
 ENTRY = "entry.json"
@@ -34,6 +42,7 @@ _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
 _TYPES = [*[int] * 5, str]  # of the fields of `Seen`
 Marks = tuple[int, int, int, int, int]
 _HAS_CHANGE_TIME = os.name == "posix"  # elsewhere that field holds when a file was made
+_AGAIN = "Remedy: chronicle build, which makes it again"
 
 
 class Seen(NamedTuple):
@@ -285,3 +294,102 @@ def _add_below(log: str, found: dict[str, Marks | int], entered: set[tuple[int, 
             _add_below(entry.path, found, entered)
         elif not entry.name.startswith("."):
             found[entry.path] = _marks(entry)
+
+
+class Found(NamedTuple):
+    """What is not as it was written, and what to do; not ``is_damage`` if that is only worth knowing."""
+
+    where: str
+    what: str
+    is_damage: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def check(workspace: Workspace, say: Say) -> list[Found]:
+    """What is damaged in a workspace: its runs, the entries that are kept, the site, and what git holds.
+
+    Waits for a build that is at work; ``say`` is told so.
+
+    Raises:
+        OSError: the mark of a damaged entry cannot be removed.
+    """
+    build = workspace.root / "build"
+    entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())
+    with locked(build / "lock", f"the build in {workspace.root}", say):
+        found = [one for run in workspace.runs() for one in _of_run(run)]
+        found += [one for folder in entries for one in _of_entry(folder)]
+        found += _of_site((workspace.root / workspace.config.out).resolve(), build / "docs", entries)
+    return [*found, *_of_git(workspace)]
+
+
+def _of_run(run: RunFolder) -> Iterator[Found]:
+    if run.problem:
+        yield Found(run.run_id, str(run.problem))
+    for root, folders, names in os.walk(run.folder or "", onerror=None):
+        for path in (Path(root) / name for name in (*folders, *names)):
+            if path.is_symlink() and not path.exists():
+                yield Found(str(path), "is a link to what does not exist. Remedy: mend the link or remove it")
+            elif path.is_file() and not os.access(path, os.R_OK):
+                yield Found(str(path), "cannot be read. Remedy: check its permissions")
+    try:
+        if run.notes_file and run.notes_file.is_file():
+            run.notes_file.read_text("utf-8-sig")
+    except UnicodeDecodeError as err:
+        where = f"{run.notes_file}@{err.start}"
+        yield Found(where, "is no UTF-8; a page shows a sign in its place. Remedy: save it as UTF-8")
+    except OSError as err:
+        yield Found(run.run_id, os_message(err))
+
+
+def _of_entry(folder: Path) -> Iterator[Found]:
+    spoiled, unseen = damaged(folder), changed_unseen(folder)
+    for name in spoiled:
+        what = "holds something else than what was written" if (folder / name).exists() else "is missing"
+        yield Found(str(folder / name), f"{what}. {_AGAIN}")
+    for log in unseen:
+        what = "changed, and its size and times did not: a disk that fails, or a tool that hides what it does"
+        yield Found(
+            str(log), f"{what}. Remedy: compare it with a copy of yours; the next build reads it again"
+        )
+    if spoiled or unseen:
+        forget(folder)
+
+
+def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[Found]:
+    if not (site / MARKER).exists():
+        return
+    for page in lacking(stamps(site), stamps(docs)):
+        yield Found(str(site / page), f"is missing. {_AGAIN}")
+    for folder in entries:
+        for name, sha256 in kept_files(folder).items():
+            file = site / "runs" / folder.name / name
+            published = file.is_file() and (docs / file.relative_to(site)).is_file()
+            if published and sha256_of(file) != sha256:
+                yield Found(str(file), f"is not what was kept of the run. {_AGAIN}")
+
+
+def _of_git(workspace: Workspace) -> Iterator[Found]:
+    """What git says of its own objects, and which files of runs are not as it holds them."""
+    fsck = _git(workspace.root, "fsck", "--no-progress", "--no-dangling")
+    if fsck is None or fsck.returncode == 128:  # no git, or no repository
+        return
+    if fsck.returncode:
+        said = (fsck.stderr or fsck.stdout).strip().splitlines() or ["git fsck failed"]
+        yield Found(str(workspace.root), f"what git holds is damaged ({said[0]}). Remedy: clone it anew")
+    names = ["--no-ext-diff", "--name-only", "-z", "--relative", "HEAD", "--"]
+    status = _git(workspace.root, "diff", *names, workspace.config.runs)
+    for name in status.stdout.split("\0") if status and not status.returncode else []:
+        if name:
+            yield Found(name, "differs from what git holds (`git diff` shows how)", is_damage=False)
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+    """Runs git on a repository of strangers: no program that its configuration names is started."""
+    command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "-c", "core.pager=cat", *arguments]
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+    except OSError:
+        return None

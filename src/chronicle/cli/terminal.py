@@ -33,7 +33,7 @@ from chronicle.model import (
     Verdict,
 )
 from chronicle.pages import PatternPage, words
-from chronicle.pages.advice import Advice, advice
+from chronicle.pages.run_page import Advice, advice
 from chronicle.story import CANNOT_TELL, SAID, Story, card
 from chronicle.workspace.config import nearest
 

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chronicle.metrics.hosts import canonical
+from chronicle.metrics.values import canonical
 from chronicle.readers.hyperparameters import MAX_TEXT, Scalar, config_facts
 from chronicle.readers.plain_yaml import load, scalar
 from chronicle.readers.text import clean

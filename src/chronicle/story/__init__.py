@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Timeline, Verdict
-from chronicle.story.grouping import Happening as Happening
-from chronicle.story.grouping import happenings as happenings
-from chronicle.story.grouping import ranked as ranked
 from chronicle.story.measured import Axis as Axis
 from chronicle.story.measured import Ground
+from chronicle.story.measured import Happening as Happening
 from chronicle.story.measured import axis_of as axis_of
+from chronicle.story.measured import happenings as happenings
+from chronicle.story.measured import ranked as ranked
 from chronicle.story.telling import events
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of

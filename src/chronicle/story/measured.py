@@ -1,4 +1,8 @@
-"""What sentences stand on: the numbers of a finding, each measured once against one baseline.
+"""What sentences stand on: findings in groups, and the numbers of each, measured once against one baseline.
+
+Two findings are of one happening where they lie in one attempt and their onsets are no further apart than
+the log tells apart, or where both speak of the loss and one began before the other was over. A finding that
+is not over counts up to its peak only: what comes long after is a consequence, and a happening of its own.
 
 The baseline of a rise is the level before it: the lower of the median before its onset and the one at its
 onset, so that a rise at the foot of an older fall is not told as a fall. A peak that a picture cuts off, or
@@ -9,19 +13,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.counters import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
-from chronicle.model import Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Track
-from chronicle.story.grouping import sample_gap
+from chronicle.model import (
+    VERDICTS,
+    Diagnosis,
+    Finding,
+    Floats,
+    Quantity,
+    Role,
+    Steps,
+    Timeline,
+    Track,
+    Verdict,
+)
 from chronicle.timeline.courses import wall_clock
 from chronicle.workspace.config import RunConfig
 
@@ -45,6 +60,11 @@ _NAMES = {
     Role.SCORE: "the training score",
     Role.OBJECTIVE: "the objective",
 }
+RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
+"""Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
+_OF_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
+_ALONE = having(Trait.CALM | Trait.PROPERTY) | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
+_NEAR_GAPS = 2  # logged samples that two onsets of one happening may be apart
 
 
 @dataclass(frozen=True)
@@ -388,3 +408,68 @@ class Teller:
         if lasted := self.ground.lasted(self.finding):
             return f"was back {lasted}", f"back {lasted}"
         return f"had not come {back} {self.close}", f"not over {self.close}"
+
+
+@dataclass(frozen=True)
+class Happening:
+    """One group: its number, the finding that names it, over the steps of all, and all of its findings."""
+
+    number: int
+    lead: Finding
+    parts: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return BY_ID[self.lead.pattern].verdict
+
+
+def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
+    """The findings of a diagnosis in groups, in the order they begin, counted from 1."""
+    near = _NEAR_GAPS * sample_gap(timeline)
+    groups: list[list[Finding]] = []
+    for finding in sorted(diagnosis.findings, key=_place):
+        home = next((g for g in groups if any(_one(finding, other, near) for other in g)), None)
+        groups.append([finding]) if home is None else home.append(finding)
+    told = [(_lead(group), tuple(group)) for group in groups]
+    told.sort(key=lambda item: _place(item[0]))
+    return [Happening(number, lead, parts) for number, (lead, parts) in enumerate(told, 1)]
+
+
+def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
+    """Those first that make the verdict, then by their own verdict and severity."""
+
+    rank = {one.number: (one.verdict is verdict, one.verdict.rank, one.lead.severity) for one in groups}
+    return sorted(groups, key=lambda one: (*rank[one.number], -one.number), reverse=True)
+
+
+def sample_gap(timeline: Timeline) -> float:
+    """Steps from one logged sample of the loss to the next, as the run mostly logged it; 1 where unknown."""
+    loss = shown_metric(timeline.series.values())
+    return median_gap(loss.steps) if loss is not None else 1.0
+
+
+def _one(a: Finding, b: Finding, near: float) -> bool:
+    if {a.pattern, b.pattern} & _ALONE or (a.attempt and b.attempt and a.attempt != b.attempt):
+        return False
+    if abs(a.start_step - b.start_step) <= near:
+        return True
+    return {a.pattern, b.pattern} <= _OF_LOSS and max(a.start_step, b.start_step) <= min(_until(a), _until(b))
+
+
+def _until(finding: Finding) -> int:
+    last = finding.peak_step if finding.end_step is None else finding.end_step
+    return finding.start_step if last is None else max(last, finding.start_step)
+
+
+def _lead(group: Sequence[Finding]) -> Finding:
+    """The gravest name of a group, over the steps of all that are rises or have that name."""
+    first = max(group, key=lambda f: (BY_ID[f.pattern].verdict.rank, f.severity, f.metric is None))
+    same = [f for f in group if f.pattern == first.pattern or {f.pattern, first.pattern} <= RISES]
+    ends = [f.end_step for f in same if f.end_step is not None]
+    end = max(ends) if len(ends) == len(same) else None
+    return replace(first, start_step=min(f.start_step for f in same), end_step=end)
+
+
+def _place(finding: Finding) -> tuple[int, int, str, str]:
+    verdict = VERDICTS.index(BY_ID[finding.pattern].verdict)
+    return finding.start_step, verdict, finding.pattern, finding.metric or ""

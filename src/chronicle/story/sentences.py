@@ -16,8 +16,18 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import duration
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Finding, Quantity
-from chronicle.story.grouping import RISES
-from chronicle.story.measured import Ground, Rise, Teller, Words, percent, plainly, share, stated, times
+from chronicle.story.measured import (
+    RISES,
+    Ground,
+    Rise,
+    Teller,
+    Words,
+    percent,
+    plainly,
+    share,
+    stated,
+    times,
+)
 
 _DOWNWARDS = {
     "jumped": "dropped",

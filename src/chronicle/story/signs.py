@@ -2,7 +2,7 @@
 
 A sign is asked of the log alone. It holds, it does not, or nobody can tell, since what it needs was not
 logged; `Event.signs` has the first two. The causes of a pattern name the signs that they need
-(gallery/<verdict>/), and `chronicle.pages.advice` ranks them by what was found.
+(gallery/<verdict>/), and `chronicle.pages.run_page` ranks them by what was found.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
-from chronicle.metrics.hosts import canonical
+from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import attempt_of
 from chronicle.readers.console.machine import Faults
