@@ -53,7 +53,7 @@ class Outcome:
     """What became of one run: what is listed of its entry (`chronicle.pages.happened.listed`), or what is
     wrong with its logs.
 
-    What is ``said`` is no problem.
+    ``remarks`` are no problems.
     ``files``, below ``folder``, belong to its page, with size, time and hash of each where it is kept for the
     next build; ``names`` are the hosts and users that its texts number, which are not published.
     """
@@ -62,12 +62,12 @@ class Outcome:
     folder: Path
     entry: Entry | None
     problems: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     files: Rows = field(default_factory=dict)
     cached: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
 
-    def whole(self) -> Entry:
+    def full_entry(self) -> Entry:
         """All of the entry. Raises OSError or ValueError where it cannot be read."""
         return _read_entry(self.folder)
 
@@ -107,8 +107,8 @@ class Product:
         """What was written of the run. Raises OSError, ValueError, KeyError or TypeError: no row."""
         row = orjson.loads((self.folder / ROW).read_bytes())
         entry, published = entry_from_json(row["entry"]), {n: r for n, r in files.items() if n != ROW}
-        told = tuple(problems), (), published, cached, row["names"]
-        return Outcome(self.run.run_id, self.folder, entry, *told)
+        rest = tuple(problems), (), published, cached, row["names"]
+        return Outcome(self.run.run_id, self.folder, entry, *rest)
 
 
 def produce(product: Product) -> Outcome:
@@ -120,15 +120,15 @@ def produce(product: Product) -> Outcome:
     run, folder = product.run, product.folder
     try:
         with contained(_logs_of(run)):
-            return _made(product)
+            return _make(product)
     except ChronicleError as err:
         remove(folder)
-        told = (redactor_of(product.config.redact)(run.published(str(err))),)
-        problems, said = ((), told) if isinstance(err, NotALog) else (told, ())
-        return Outcome(run.run_id, folder, None, problems, said)
+        message = (redactor_of(product.config.redact)(run.published(str(err))),)
+        problems, remarks = ((), message) if isinstance(err, NotALog) else (message, ())
+        return Outcome(run.run_id, folder, None, problems, remarks)
 
 
-def _made(product: Product) -> Outcome:
+def _make(product: Product) -> Outcome:
     run, folder = product.run, product.folder
     gc.freeze()  # what is there by now, the entries of all other runs say, is not looked at below
     key = product.key()  # before anything is read: what comes in later is for the next build
@@ -263,7 +263,7 @@ def _write(
         story=story,
         notes=notes,
         figures=draw(timeline, diagnosis, folder, story.events, title=config.title or run.run_id, x=x),
-        warnings=[*problems, *warnings, *redact.said()],
+        warnings=[*problems, *warnings, *redact.withheld()],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
@@ -348,4 +348,4 @@ def runs(path: str | Path, *more: str | Path) -> list[Run]:
     """
     home = Workspace.find(Path.cwd())
     settings = home.config if home else WorkspaceConfig()
-    return [Run(run, settings) for run in expand([local(one) for one in (path, *more)])]
+    return [Run(run, settings) for run in expand([local(place) for place in (path, *more)])]

@@ -115,7 +115,7 @@ class Redactor:
             changed = self._dataclass(value)
         return cast(T, changed)
 
-    def said(self) -> list[str]:
+    def withheld(self) -> list[str]:
         """What a page says of what was withheld: how much of which kind, and never what."""
         what = {"secret": "with what looks like a secret", "identity": "that told of a person or a machine"}
         return [
@@ -223,8 +223,8 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
 @cache
 def _is_secret_name(name: str) -> bool:
     """Whether a name's last words are those of a secret; ``eos_token`` and ``max_tokens`` are none."""
-    whole = re.split(r"[/.]", name)[-1].lower()
-    return whole == "token" or _SECRET.fullmatch(" ".join(_words(name))) is not None
+    last = re.split(r"[/.]", name)[-1].lower()
+    return last == "token" or _SECRET.fullmatch(" ".join(_words(name))) is not None
 
 
 def _last_word(name: str) -> str:

@@ -141,8 +141,8 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
 
 def _spread(runs: Iterable[RunFolder], entries: Path | None) -> Iterator[RunFolder]:
     runs = list(runs)
-    whole = [run for run in runs if entries and run.logs == (run.folder,)]
-    known = {run.run_id for run in whole if entries and looks_known(run, entries / run.run_id)}
+    folders = [run for run in runs if entries and run.logs == (run.folder,)]
+    known = {run.run_id for run in folders if entries and looks_known(run, entries / run.run_id)}
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, [run for run in runs if run.run_id not in known])
         for run in runs:
@@ -192,7 +192,7 @@ def only_machines(entry: Entry) -> bool:
     return not entry.metrics and all(row.get("format") == MACHINE_LOG for row in entry.attempts)
 
 
-def runs_told_of(logs: Iterable[Attempt], entries: Iterable[Entry]) -> list[str]:
+def runs_concerned(logs: Iterable[Attempt], entries: Iterable[Entry]) -> list[str]:
     """The ids of the runs that machine logs tell of, by job or by time."""
     runs, run_ids = [_presence(entry) for entry in entries], set[str]()
     for log in logs:
@@ -261,44 +261,44 @@ def _trainings(group: Sequence[RunSource]) -> Iterator[RunSource]:
     if not 1 < len(group) <= _MOST:
         yield from group
         return
-    found: list[_Member] = []
+    trainings: list[_Member] = []
     for source, attempts in sorted(map(_read, group), key=_begun):
-        for k, (known, earlier) in enumerate(found):
+        for k, (known, earlier) in enumerate(trainings):
             if _goes_on(earlier, attempts):
-                found[k] = replace(known, paths=(*known.paths, *source.paths)), (*earlier, *attempts)
+                trainings[k] = replace(known, paths=(*known.paths, *source.paths)), (*earlier, *attempts)
                 break
         else:
-            found.append((source, attempts))
-    yield from (source for source, _ in found)
+            trainings.append((source, attempts))
+    yield from (source for source, _ in trainings)
 
 
 def _read(source: RunSource) -> _Member:
     """The run with its attempts; none where a log of it cannot be read."""
     try:
-        read = [(path, one) for path in source.paths for one in read_all(path).attempts]
+        read = [(path, attempt) for path in source.paths for attempt in read_all(path).attempts]
     except (ChronicleError, OSError):
         read = []
-    return source, tuple(replace(one, name=f"{path}/{one.name}") for path, one in read)
+    return source, tuple(replace(attempt, name=f"{path}/{attempt.name}") for path, attempt in read)
 
 
 def _begun(member: _Member) -> tuple[float, tuple[Any, ...]]:
     """When the first attempt of a run began, the last of all where that is not known; then by name."""
     source, attempts = member
-    first = min((wall_clock(one)[0] for one in attempts), default=math.nan)
+    first = min((wall_clock(attempt)[0] for attempt in attempts), default=math.nan)
     return math.inf if math.isnan(first) else first, natural(source.run_id)
 
 
 def _goes_on(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
     """Whether the attempts of two runs are those of one training, none of which begins it anew."""
-    names, others = ({m for one in attempts for m in one.series} for attempts in (before, after))
+    names, others = ({m for attempt in attempts for m in attempt.series} for attempts in (before, after))
     if len(names & others) < max(1, _ALIKE * min(len(names), len(others))):
         return False
-    called = [{one.facts["name"] for one in attempts if "name" in one.facts} for attempts in (before, after)]
+    called = [{a.facts["name"] for a in attempts if "name" in a.facts} for attempts in (before, after)]
     if all(called) and called[0].isdisjoint(called[1]):
         return False
     timeline = stitch((*before, *after))
-    first = {source for one in before for source in one.sources}
-    known = [first.issuperset(one.sources) for one in timeline.attempts]
+    first = {source for attempt in before for source in attempt.sources}
+    known = [first.issuperset(attempt.sources) for attempt in timeline.attempts]
     over = [join for join in timeline.joins if known[join.before] != known[join.after]]
     apart = [back.evidence["because"] for back in timeline.step_backs if back.cause == "seeds"]
     one_training = all(because == "evaluation" for because in apart)

@@ -90,18 +90,18 @@ def looks_known(run: RunFolder, memory: Path) -> bool:
     known = _recalled(memory)
     if known.code != code_sha256():
         return False
-    found = inputs(run)
-    return found.keys() == known.seen.keys() and all(map(known.is_as_it_was, found, found.values()))
+    marks_of = inputs(run)
+    return marks_of.keys() == known.seen.keys() and all(map(known.is_as_it_was, marks_of, marks_of.values()))
 
 
 def changed_unseen(memory: Path) -> list[Path]:
     """Inputs that look as they did when they were hashed, and hold something else. Reads all of them."""
-    known, found = _recalled(memory), []
+    known, changed = _recalled(memory), []
     for name in known.seen:
         marks = _marks(name)
         if known.is_as_it_was(name, marks) and _hashed(name, marks) != known.seen[name]:
-            found.append(Path(name))
-    return found
+            changed.append(Path(name))
+    return changed
 
 
 class Memory(NamedTuple):
@@ -137,8 +137,8 @@ def _recalled(memory: Path) -> Memory:
 
 def _remember(memory: Path, seen: Mapping[str, Seen], at_ns: int) -> None:
     memory.mkdir(parents=True, exist_ok=True)
-    told = json.dumps([code_sha256(), seen], ensure_ascii=False)
-    write_bytes(memory / MEMORY, told.encode("utf-8", errors="surrogateescape"))
+    content = json.dumps([code_sha256(), seen], ensure_ascii=False)
+    write_bytes(memory / MEMORY, content.encode("utf-8", errors="surrogateescape"))
     os.utime(memory / MEMORY, ns=(at_ns, at_ns))
 
 
@@ -258,45 +258,45 @@ def inputs(run: RunFolder) -> dict[str, Marks | int]:
 
     With what each looks like; the number of an error for one that nobody can look at.
     """
-    found: dict[str, Marks | int] = {}
+    marks_of: dict[str, Marks | int] = {}
     for log in (*run.logs, *run.beside):
-        _add_below(str(log), found, set())
+        _add_below(str(log), marks_of, set())
     if run.folder not in run.logs:
-        found |= {str(file): _marks(str(file)) for file in run.own_files}
-    return dict(sorted(found.items()))
+        marks_of |= {str(file): _marks(str(file)) for file in run.own_files}
+    return dict(sorted(marks_of.items()))
 
 
 def newest(runs: Iterable[RunFolder]) -> int:
     """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
-    found = [(file, marks) for run in runs for file, marks in inputs(run).items()]
-    logs = (m[1] for file, m in found if not isinstance(m, int) and not file.endswith((NOTES, BESIDE)))
+    files = [(file, marks) for run in runs for file, marks in inputs(run).items()]
+    logs = (m[1] for file, m in files if not isinstance(m, int) and not file.endswith((NOTES, BESIDE)))
     return max(logs, default=0) // 10**9
 
 
-def _add_below(log: str, found: dict[str, Marks | int], entered: set[tuple[int, int]]) -> None:
+def _add_below(log: str, marks_of: dict[str, Marks | int], entered: set[tuple[int, int]]) -> None:
     """The files that reading a log may open: all of a folder, with links; the write-ahead log of SQLite."""
     try:
         entries = list(os.scandir(log))
         stat = os.stat(log)
     except NotADirectoryError:
-        found[log] = _marks(log)
-        if os.path.isfile(beside := f"{log}-wal"):  # what is not in the file itself yet
-            found[beside] = _marks(beside)
+        marks_of[log] = _marks(log)
+        if os.path.isfile(write_ahead := f"{log}-wal"):  # what is not in the file itself yet
+            marks_of[write_ahead] = _marks(write_ahead)
         return
     except OSError as err:
-        found[log] = err.errno or 0
+        marks_of[log] = err.errno or 0
         return
     if (stat.st_dev, stat.st_ino) in entered:  # a link has led back
         return
     entered.add((stat.st_dev, stat.st_ino))
     for entry in entries:
         if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():  # one may lead to itself
-            _add_below(entry.path, found, entered)
+            _add_below(entry.path, marks_of, entered)
         elif not entry.name.startswith("."):
-            found[entry.path] = _marks(entry)
+            marks_of[entry.path] = _marks(entry)
 
 
-class Found(NamedTuple):
+class Flaw(NamedTuple):
     """What is not as it was written, and what to do; not ``is_damage`` if that is only worth knowing."""
 
     where: str
@@ -307,7 +307,7 @@ class Found(NamedTuple):
         return f"{self.where}: {self.what}"
 
 
-def check(workspace: Workspace, say: Say) -> list[Found]:
+def check(workspace: Workspace, say: Say) -> list[Flaw]:
     """What is damaged in a workspace: its runs, the entries that are kept, the site, and what git holds.
 
     Waits for a build that is at work; ``say`` is told so.
@@ -318,71 +318,71 @@ def check(workspace: Workspace, say: Say) -> list[Found]:
     build = workspace.root / "build"
     entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())
     with locked(build / "lock", f"the build in {workspace.root}", say):
-        found = [one for run in workspace.runs() for one in _of_run(run)]
-        found += [one for folder in entries for one in _of_entry(folder)]
-        found += _of_site((workspace.root / workspace.config.out).resolve(), build / "docs", entries)
-    return [*found, *_of_git(workspace)]
+        flaws = [flaw for run in workspace.runs() for flaw in _of_run(run)]
+        flaws += [flaw for folder in entries for flaw in _of_entry(folder)]
+        flaws += _of_site((workspace.root / workspace.config.out).resolve(), build / "docs", entries)
+    return [*flaws, *_of_git(workspace)]
 
 
-def _of_run(run: RunFolder) -> Iterator[Found]:
+def _of_run(run: RunFolder) -> Iterator[Flaw]:
     if run.problem:
-        yield Found(run.run_id, str(run.problem))
+        yield Flaw(run.run_id, str(run.problem))
     for root, folders, names in os.walk(run.folder or "", onerror=None):
         for path in (Path(root) / name for name in (*folders, *names)):
             if path.is_symlink() and not path.exists():
-                yield Found(str(path), "is a link to what does not exist. Remedy: mend the link or remove it")
+                yield Flaw(str(path), "is a link to what does not exist. Remedy: mend the link or remove it")
             elif path.is_file() and not os.access(path, os.R_OK):
-                yield Found(str(path), "cannot be read. Remedy: check its permissions")
+                yield Flaw(str(path), "cannot be read. Remedy: check its permissions")
     try:
         if run.notes_file and run.notes_file.is_file():
             run.notes_file.read_text("utf-8-sig")
     except UnicodeDecodeError as err:
         where = f"{run.notes_file}@{err.start}"
-        yield Found(where, "is no UTF-8; a page shows a sign in its place. Remedy: save it as UTF-8")
+        yield Flaw(where, "is no UTF-8; a page shows a sign in its place. Remedy: save it as UTF-8")
     except OSError as err:
-        yield Found(run.run_id, os_message(err))
+        yield Flaw(run.run_id, os_message(err))
 
 
-def _of_entry(folder: Path) -> Iterator[Found]:
+def _of_entry(folder: Path) -> Iterator[Flaw]:
     spoiled, unseen = damaged(folder), changed_unseen(folder)
     for name in spoiled:
         what = "holds something else than what was written" if (folder / name).exists() else "is missing"
-        yield Found(str(folder / name), f"{what}. {_AGAIN}")
+        yield Flaw(str(folder / name), f"{what}. {_AGAIN}")
     for log in unseen:
         what = "changed, and its size and times did not: a disk that fails, or a tool that hides what it does"
-        yield Found(
+        yield Flaw(
             str(log), f"{what}. Remedy: compare it with a copy of yours; the next build reads it again"
         )
     if spoiled or unseen:
         forget(folder)
 
 
-def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[Found]:
+def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[Flaw]:
     if not (site / MARKER).exists():
         return
     for page in lacking(stamps(site), stamps(docs)):
-        yield Found(str(site / page), f"is missing. {_AGAIN}")
+        yield Flaw(str(site / page), f"is missing. {_AGAIN}")
     for folder in entries:
         for name, sha256 in kept_files(folder).items():
             file = site / "runs" / folder.name / name
             published = file.is_file() and (docs / file.relative_to(site)).is_file()
             if published and sha256_of(file) != sha256:
-                yield Found(str(file), f"is not what was kept of the run. {_AGAIN}")
+                yield Flaw(str(file), f"is not what was kept of the run. {_AGAIN}")
 
 
-def _of_git(workspace: Workspace) -> Iterator[Found]:
+def _of_git(workspace: Workspace) -> Iterator[Flaw]:
     """What git says of its own objects, and which files of runs are not as it holds them."""
     fsck = _git(workspace.root, "fsck", "--no-progress", "--no-dangling")
     if fsck is None or fsck.returncode == 128:  # no git, or no repository
         return
     if fsck.returncode:
-        said = (fsck.stderr or fsck.stdout).strip().splitlines() or ["git fsck failed"]
-        yield Found(str(workspace.root), f"what git holds is damaged ({said[0]}). Remedy: clone it anew")
+        errors = (fsck.stderr or fsck.stdout).strip().splitlines() or ["git fsck failed"]
+        yield Flaw(str(workspace.root), f"what git holds is damaged ({errors[0]}). Remedy: clone it anew")
     names = ["--no-ext-diff", "--name-only", "-z", "--relative", "HEAD", "--"]
     status = _git(workspace.root, "diff", *names, workspace.config.runs)
     for name in status.stdout.split("\0") if status and not status.returncode else []:
         if name:
-            yield Found(name, "differs from what git holds (`git diff` shows how)", is_damage=False)
+            yield Flaw(name, "differs from what git holds (`git diff` shows how)", is_damage=False)
 
 
 def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:

@@ -340,9 +340,9 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             say=terminal.say,
         )
     terminal.complain(*(terminal.of_run(*problem) for problem in report.unreadable))
-    terminal.say(*report.said)
-    if options["verbose"] and report.engine_said:
-        click.echo(report.engine_said, err=True)
+    terminal.say(*report.remarks)
+    if options["verbose"] and report.engine_output:
+        click.echo(report.engine_output, err=True)
     if as_json:
         _echo_json(report.to_json())
     elif not quiet:

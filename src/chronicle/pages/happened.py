@@ -10,7 +10,7 @@ from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import moment
 from chronicle.model import Entry, Event, EventKind, Figure, JoinKind, Verdict
 from chronicle.pages.words import hour, place
-from chronicle.story import SAID
+from chronicle.story import BY_PEOPLE
 
 _QUIET = having(Trait.CALM | Trait.PROPERTY)
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
@@ -51,16 +51,16 @@ class Happened:
         return hour(self.time) or ("day only" if self.time else "no date")
 
     @property
-    def said(self) -> str:
+    def note_kind(self) -> str:
         """What kind of note it is, ``decision``; empty where nobody said it."""
         if self.event.kind is EventKind.NOTE:
             return self.event.title.lower()
-        return self.event.kind.value if self.event.kind in SAID else ""
+        return self.event.kind.value if self.event.kind in BY_PEOPLE else ""
 
     @property
     def kind(self) -> str:
         """What the filter calls it: a note by what it is, everything else by its kind."""
-        return self.said or self.event.kind.value
+        return self.note_kind or self.event.kind.value
 
     @cached_property
     def notes(self) -> tuple[Event, ...]:
@@ -68,7 +68,7 @@ class Happened:
         return tuple(note for note in self.entry.events if note.of == self.event.id)
 
     @cached_property
-    def told(self) -> str:
+    def content(self) -> str:
         """All that other pages show of it: where this is equal, they are."""
         return repr((self.href, self.title, self.event, self.notes, self.after))
 
@@ -90,8 +90,8 @@ class Happened:
 
 def rows(entries: Iterable[Entry]) -> list[Happened]:
     """All events that have a date, newest first, whatever run they are of; of a run without dates its end."""
-    found = [row for entry in entries for row in _logged(entry)]
-    return sorted(found, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
+    logged = [row for entry in entries for row in _logged(entry)]
+    return sorted(logged, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
 
 
 def _logged(entry: Entry) -> Iterator[Happened]:
@@ -107,7 +107,7 @@ def _logged(entry: Entry) -> Iterator[Happened]:
 
 def last_time(entry: Entry) -> str:
     """The time of the last thing that a run's logs tell, as it stands there; empty where they have none."""
-    logged = (event.time for event in entry.events if event.kind not in SAID)
+    logged = (event.time for event in entry.events if event.kind not in BY_PEOPLE)
     return max(logged, key=moment, default="")
 
 

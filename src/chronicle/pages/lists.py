@@ -23,7 +23,7 @@ from chronicle.pages.gallery import Page, PatternPage, SiteData
 from chronicle.pages.happened import Happened, figure, last_time
 from chronicle.pages.words import Html, Render, as_json, place, plain
 from chronicle.story import CANNOT_TELL, deciding
-from chronicle.story import card as told
+from chronicle.story import card as card_words
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import shipped
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
@@ -35,7 +35,7 @@ Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
 """Of each verdict the pages of patterns, with what each says first, and how many runs show it."""
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 FEWEST = 5  # of fewer nothing is counted: an interval over them says nothing
-_WHOLE = having(Trait.WHOLE_RUN | Trait.CALM | Trait.PROPERTY)  # these have no end of their own
+_OVERALL = having(Trait.WHOLE_RUN | Trait.CALM | Trait.PROPERTY)  # these have no end of their own
 _Z = 1.96  # of a normal distribution, for an interval of 95 %
 ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # rows, rows, projects, cards of each
 _ASKS = (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL)
@@ -72,8 +72,8 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
     yield Page("patterns/index.md", render("patterns.md.j2", {"base": "../", **columns(site)}))
     for page in site.patterns:
-        found, cards = precedents(site, page.id), _cards_of(site, page.specimens)
-        numbers, runs = list(statistics(site, page.id, found)), len(site.showing.get(page.id, ()))
+        happened, cards = precedents(site, page.id), _cards_of(site, page.specimens)
+        numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
         values = {
             "base": "../",
             "site": site,
@@ -83,13 +83,13 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
             "alike": [(_drawing(other.pattern, "small"), other) for other in page.lookalikes],
             "own_drawing": _drawing(page.id, "small"),
             "specimens": cards,
-            "events": found[:SHOWN],
+            "events": happened[:SHOWN],
             "numbers": numbers,
             "runs": runs,
         }
-        told = cards, [one.told for one in found[:SHOWN]], numbers, runs
+        content = cards, [row.content for row in happened[:SHOWN]], numbers, runs
         text = partial(render, "pattern.md.j2", values)
-        yield site.page(f"patterns/{page.id}.md", told, text)
+        yield site.page(f"patterns/{page.id}.md", content, text)
 
 
 def cases(site: SiteData, render: Render) -> Iterator[Page]:
@@ -108,15 +108,15 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     if not has_reviews(site):
         return
     runs = [
-        (entry, review, said, said is entry.diagnosis.verdict)
+        (entry, review, verdict, verdict is entry.diagnosis.verdict)
         for entry in site.entries
-        if (review := last_review(entry.notes)) and (said := verdict_of(review))
+        if (review := last_review(entry.notes)) and (verdict := verdict_of(review))
     ]
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
     stances = [
-        (finding, said, said.title.lower() == STANCES[0])
+        (finding, verdict, verdict.title.lower() == STANCES[0])
         for entry in site.entries
-        for finding, said in _stances(entry)
+        for finding, verdict in _stances(entry)
     ]
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
@@ -141,8 +141,8 @@ def has_reviews(site: SiteData) -> bool:
 def _stances(entry: Entry) -> Iterator[tuple[Happened, Event]]:
     """The findings that people confirmed or disputed, each with the last word on it."""
     findings = {event.id: event for event in entry.events if event.patterns}
-    said = sorted(entry.events, key=lambda event: moment(event.time))
-    last = {e.of: e for e in said if e.kind is EventKind.REVIEW and e.of in findings}
+    by_time = sorted(entry.events, key=lambda event: moment(event.time))
+    last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
     yield from ((Happened(entry, findings[of]), event) for of, event in last.items())
 
 
@@ -213,7 +213,7 @@ def card(entry: Entry) -> Card:
         href=page,
         title=_caption(entry.title or entry.run_id),
         verdict=entry.badge,
-        measure=_caption(told(entry.events, entry.verdict)),
+        measure=_caption(card_words(entry.events, entry.verdict)),
         meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(_points(entry), "point")))),
         thumb=page.replace("index.html", path) if path else "",
     )
@@ -257,27 +257,27 @@ def _caption(text: str) -> str:
 
 def precedents(site: SiteData, pattern: str) -> list[Happened]:
     """The events that a pattern names: those that somebody spoke of first, then the newest."""
-    found = [
+    happened = [
         Happened(entry, event)
         for entry in site.showing.get(pattern, ())
         for event in entry.events
         if event.kind is EventKind.FINDING and event.patterns[:1] == (pattern,)
     ]
-    return sorted(found, key=lambda one: (not one.notes, -moment(one.time)))
+    return sorted(happened, key=lambda row: (not row.notes, -moment(row.time)))
 
 
-def statistics(site: SiteData, pattern: str, found: Sequence[Happened]) -> Iterator[str]:
+def statistics(site: SiteData, pattern: str, happened: Sequence[Happened]) -> Iterator[str]:
     """Sentences about a pattern in this archive, each with its n and an interval of 95 %."""
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
     if shown and runs >= FEWEST:
         yield f"{_share(shown, runs)} of the {count(runs)} runs here show it."
-    if pattern in _WHOLE:
+    if pattern in _OVERALL:
         return
-    closed = [one.event for one in found if one.event.step is not None and one.event.end_step is not None]
-    if len(found) >= FEWEST:
-        over = _share(len(closed), len(found))
-        yield f"{over} of its {count(len(found))} events were over when the log ended."
-    of_steps = [one.event for one in found if all(row.get("axis") == "step" for row in one.entry.attempts)]
+    closed = [row.event for row in happened if row.event.step is not None and row.event.end_step is not None]
+    if len(happened) >= FEWEST:
+        over = _share(len(closed), len(happened))
+        yield f"{over} of its {count(len(happened))} events were over when the log ended."
+    of_steps = [row.event for row in happened if all(row.get("axis") == "step" for row in row.entry.attempts)]
     taken = sorted(e.end_step - e.step for e in of_steps if e.end_step is not None and e.step is not None)
     if len(taken) > FEWEST:
         low, high = median_interval(len(taken))

@@ -94,8 +94,8 @@ class Axis:
 
     def span(self, number: float) -> str:
         """``240 steps``, ``1 step``, ``145 million tokens``."""
-        whole = count(number)
-        return f"{whole} {self.noun}" + ("" if self.noun.endswith("s") or whole == "1" else "s")
+        digits = count(number)
+        return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
 
     def lost(self, number: float) -> str:
         """``39 steps were discarded``, ``1 epoch was discarded``."""
@@ -125,7 +125,7 @@ class Rise:
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class RunView:
     """A run as its sentences need it."""
 
     timeline: Timeline
@@ -341,20 +341,20 @@ class Words(NamedTuple):
 class Teller:
     """A finding with all that its sentence may ask for."""
 
-    ground: Ground
+    run: RunView
     finding: Finding
     numbers: list[Quantity] = field(default_factory=list)
 
     @property
     def what(self) -> str:
-        return self.ground.name(self.finding.metric)
+        return self.run.name(self.finding.metric)
 
     @property
     def start(self) -> str:
-        return self.ground.axis.place(self.finding.start_step)
+        return self.run.axis.place(self.finding.start_step)
 
     def place(self, step: float) -> str:
-        return self.ground.axis.place(round(step))
+        return self.run.axis.place(round(step))
 
     def has(self, key: str) -> bool:
         """Whether the evidence holds a finite number of this name."""
@@ -375,9 +375,9 @@ class Teller:
 
     def rise(self, metric: str = "") -> Rise | None:
         """The rise of the loss, its two numbers kept."""
-        rise = self.ground.rise(self.finding, metric)
+        rise = self.run.rise(self.finding, metric)
         if rise is not None:
-            unit = self.ground.unit(metric or self.finding.metric)
+            unit = self.run.unit(metric or self.finding.metric)
             self.number("before", rise.before, f"{rise.before_words}{unit}")
             self.number("peak", rise.peak, f"{rise.peak_words}{unit}")
         return rise
@@ -386,9 +386,9 @@ class Teller:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
         rise, at = self.rise(metric), self.start
         if rise is not None:
-            unit = self.ground.unit(metric or self.finding.metric)
-            told = f"{verb} from {rise.before_words} to {rise.peak_words}{unit} at {at}"
-            return told, f"{rise.short}{unit} at {at}"
+            unit = self.run.unit(metric or self.finding.metric)
+            phrase = f"{verb} from {rise.before_words} to {rise.peak_words}{unit} at {at}"
+            return phrase, f"{rise.short}{unit} at {at}"
         if self.has("height_log"):
             over = self.number("height", self.value("height_log"), percent(self.value("height_log")))
             return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
@@ -397,15 +397,15 @@ class Teller:
     @property
     def close(self) -> str:
         """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
-        until, at = self.ground.until(self.finding), self.ground.index(self.finding.attempt)
+        until, at = self.run.until(self.finding), self.run.index(self.finding.attempt)
         if math.isfinite(until):
             return f"by {self.place(until)}"
-        is_last = at is None or at == len(self.ground.views) - 1
+        is_last = at is None or at == len(self.run.views) - 1
         return "when the log ended" if is_last else "when the attempt ended"
 
     def ended(self, back: str = "back") -> tuple[str, str]:
         """How a rise ended: ``was back after 240 steps``."""
-        if lasted := self.ground.lasted(self.finding):
+        if lasted := self.run.lasted(self.finding):
             return f"was back {lasted}", f"back {lasted}"
         return f"had not come {back} {self.close}", f"not over {self.close}"
 
@@ -428,18 +428,20 @@ def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
     near = _NEAR_GAPS * sample_gap(timeline)
     groups: list[list[Finding]] = []
     for finding in sorted(diagnosis.findings, key=_place):
-        home = next((g for g in groups if any(_one(finding, other, near) for other in g)), None)
+        home = next((g for g in groups if any(_is_one_happening(finding, other, near) for other in g)), None)
         groups.append([finding]) if home is None else home.append(finding)
-    told = [(_lead(group), tuple(group)) for group in groups]
-    told.sort(key=lambda item: _place(item[0]))
-    return [Happening(number, lead, parts) for number, (lead, parts) in enumerate(told, 1)]
+    named = [(_lead(group), tuple(group)) for group in groups]
+    named.sort(key=lambda item: _place(item[0]))
+    return [Happening(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
 
 
 def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
     """Those first that make the verdict, then by their own verdict and severity."""
 
-    rank = {one.number: (one.verdict is verdict, one.verdict.rank, one.lead.severity) for one in groups}
-    return sorted(groups, key=lambda one: (*rank[one.number], -one.number), reverse=True)
+    def rank(group: Happening) -> tuple[bool, int, float, int]:
+        return group.verdict is verdict, group.verdict.rank, group.lead.severity, -group.number
+
+    return sorted(groups, key=rank, reverse=True)
 
 
 def sample_gap(timeline: Timeline) -> float:
@@ -448,7 +450,7 @@ def sample_gap(timeline: Timeline) -> float:
     return median_gap(loss.steps) if loss is not None else 1.0
 
 
-def _one(a: Finding, b: Finding, near: float) -> bool:
+def _is_one_happening(a: Finding, b: Finding, near: float) -> bool:
     if {a.pattern, b.pattern} & _ALONE or (a.attempt and b.attempt and a.attempt != b.attempt):
         return False
     if abs(a.start_step - b.start_step) <= near:
