@@ -86,7 +86,10 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     new_site, docs, memory, config = (root / name for name in names)
     clear(new_site, out)
     new_site.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
-    now = now._replace(key=_engine_key(now, config))
+    # All that every page is rendered with: mkdocs.yml, the engine, its packages, our own source.
+    versions = {distribution: _version(distribution) for distribution in _RENDERERS}
+    ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
+    now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
     changed = _changed(before.docs, now.docs, docs)
     same = before.key == now.key and before.site == stamps(out)
     if same and before.in_parts and not changed and before.epoch == now.epoch:
@@ -115,13 +118,6 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     put_in_place(new_site, out, lacking(now.site, now.docs))
     write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
-
-
-def _engine_key(record: SiteRecord, config: Path) -> str:
-    """A hash over what all pages are rendered with: mkdocs.yml, the engine, its packages, our own source."""
-    versions = {d: _version(d) for d in _RENDERERS}
-    ours = record.engine, record.title, record.strict, code_sha256(), config.read_bytes()
-    return hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest()
 
 
 def _version(distribution: str) -> str:

@@ -112,7 +112,9 @@ class Redactor:
         elif isinstance(value, list | tuple):
             changed = type(value)([self.value(item) for item in value])
         elif is_dataclass(value) and not isinstance(value, type):
-            changed = self._dataclass(value)
+            new = {f.name: self.fact(f.name, getattr(value, f.name)) for f in fields(value) if f.init}
+            new = {name: item for name, item in new.items() if item is not getattr(value, name)}
+            changed = replace(value, **new) if new else value
         return cast(T, changed)
 
     def withheld(self) -> list[str]:
@@ -131,11 +133,6 @@ class Redactor:
         if new != text:
             self.texts["identity"].add(text)
         return self(new)
-
-    def _dataclass(self, value: Any) -> Any:
-        new = {f.name: self.fact(f.name, getattr(value, f.name)) for f in fields(value) if f.init}
-        changed = {name: item for name, item in new.items() if item is not getattr(value, name)}
-        return replace(value, **changed) if changed else value
 
     def _redacted(self, text: str) -> str:
         new = text

@@ -73,7 +73,10 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
     except OSError as err:
         if err.errno not in _NO_RENAME:
             raise
-        _filled(out, new_site)
+        # Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half.
+        files = [file for file in new_site.rglob("*") if file.is_file()]
+        content = [(file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files]
+        write_tree(out, content, stamps(out))
         spare, is_spare = new_site, False
     hidden_to(out, spare)
     for left in () if is_spare else (spare, new_site):
@@ -143,10 +146,3 @@ def _exchanged(path: Path, other: Path) -> None:
     if failed:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), str(path), None, str(other))
-
-
-def _filled(out: Path, new_site: Path) -> None:
-    """Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half."""
-    files = [file for file in new_site.rglob("*") if file.is_file()]
-    content = [(file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files]
-    write_tree(out, content, stamps(out))

@@ -55,10 +55,6 @@ class Seen(NamedTuple):
     device: int
     sha256: str
 
-    def was_still(self, at_ns: int) -> bool:
-        """Whether a look at ``at_ns`` would have seen any change since."""
-        return _HAS_CHANGE_TIME and max(self.modified_ns, self.changed_ns) + _RACY_NS < at_ns
-
 
 def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
     """SHA-256 over the content of every input of a run and over ``settings`` (anything with a stable repr).
@@ -114,7 +110,11 @@ class Memory(NamedTuple):
     def is_as_it_was(self, file: str, marks: Marks | int) -> bool:
         """Whether a file has changed since, as far as its looks tell: never, where they might not."""
         before = self.seen.get(file)
-        return before is not None and before[:-1] == marks and before.was_still(self.at_ns)
+        if before is None or before[:-1] != marks or not _HAS_CHANGE_TIME:  # a look may have missed a change
+            return False
+        return (
+            max(before.modified_ns, before.changed_ns) + _RACY_NS < self.at_ns
+        )
 
     def look(self, file: str, marks: Marks | int) -> Seen | str:
         """How a file looks, with its hash, the known one if it looks the same; a word if it has none."""

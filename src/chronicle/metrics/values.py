@@ -113,15 +113,13 @@ def natural(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
 
 def expand(text: str) -> list[str]:
     """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
-    parts = filter(None, _PART.findall(text))
-    return list(islice(chain.from_iterable(map(_expanded, parts)), MOST_HOSTS))
 
+    def hosts(part: str) -> Iterator[str]:  # every number of a bracket with every one of the others
+        pieces = _BRACKET.split(part)
+        choices = [list(islice(_numbers(p), MOST_HOSTS)) if i % 2 else [p] for i, p in enumerate(pieces)]
+        return map("".join, product(*choices))
 
-def _expanded(part: str) -> Iterator[str]:
-    """The hosts of one part: every number of a bracket with every one of the others."""
-    pieces = _BRACKET.split(part)
-    choices = [list(islice(_numbers(p), MOST_HOSTS)) if i % 2 else [p] for i, p in enumerate(pieces)]
-    return map("".join, product(*choices))
+    return list(islice(chain.from_iterable(map(hosts, filter(None, _PART.findall(text)))), MOST_HOSTS))
 
 
 def canonical(text: str) -> str:

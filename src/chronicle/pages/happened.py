@@ -111,10 +111,6 @@ def last_time(entry: Entry) -> str:
     return max(logged, key=moment, default="")
 
 
-def _bare(event: Event) -> Event:
-    return replace(event, numbers=(), causes=(), signs={}, parts=(), also=())
-
-
 def listed(entry: Entry) -> Entry:
     """What other pages than its own show of an entry: a build keeps it apart, and reads no more."""
     of_run = [{k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts]
@@ -123,7 +119,7 @@ def listed(entry: Entry) -> Entry:
     return replace(
         entry,
         story=(),
-        events=tuple(map(_bare, entry.events)),
+        events=tuple(replace(e, numbers=(), causes=(), signs={}, parts=(), also=()) for e in entry.events),
         diagnosis=replace(entry.diagnosis, findings=tuple(seen), not_assessed=()),
         facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
         costs=(),

@@ -60,7 +60,8 @@ def tell(
     odd = diagnosis.verdict is Verdict.UNEXPECTED
     is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     chosen = _chosen(diagnosis, happened)
-    headline = _headline(run, diagnosis, happened, chosen)
+    decisive = [event.sentence for event in chosen] or [diagnosis.because]
+    headline = " ".join(filter(None, [*decisive, _restarts(run, diagnosis), *_ending(happened)]))
     sequence = _sequence(run, diagnosis, happened, chosen)
     paragraphs = (
         "" if all(part in headline for part in sequence) else " ".join([*sequence, *_ending(happened)]),
@@ -121,12 +122,6 @@ def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
         return decide[:2]
     first = sorted(decide[:3], key=happened.index)
     return [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
-
-
-def _headline(run: RunView, diagnosis: Diagnosis, happened: Sequence[Event], chosen: Sequence[Event]) -> str:
-    """What decides, from its beginning; restarts; and the end."""
-    sentences = [event.sentence for event in chosen] or [diagnosis.because]
-    return " ".join(filter(None, [*sentences, _restarts(run, diagnosis), *_ending(happened)]))
 
 
 def _restarts(run: RunView, diagnosis: Diagnosis) -> str:

@@ -37,7 +37,6 @@ from chronicle.model import (
     Track,
     Verdict,
 )
-from chronicle.timeline.courses import wall_clock
 from chronicle.workspace.config import RunConfig
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -154,11 +153,6 @@ class RunView:
         if attempt is None:
             return 0 if len(self.views) == 1 else None
         return next((view.index for view in self.views if view.name == attempt), None)
-
-    def attempt_at(self, moment: float) -> str:
-        """The attempt that had last begun at a moment in Unix seconds; empty where times do not tell."""
-        begun = [(wall_clock(attempt)[0], attempt.name) for attempt in self.timeline.attempts]
-        return max(((start, name) for start, name in begun if start <= moment), default=(0, ""))[1]
 
     def is_live(self, attempt: str | None, step: int) -> bool:
         """Whether a step of an attempt (None: of any) lies on the course that the run kept."""

@@ -255,14 +255,6 @@ def _learned_before(scene: Scene) -> bool | None:
     return any(t is not None and t.role in (Role.VALIDATION_SCORE, Role.VALIDATION_LOSS) for t in tracks)
 
 
-def _batch_changed(scene: Scene) -> bool | None:
-    return None if scene.view.first(Role.BATCH_SIZE) is None else scene.is_near(EventKind.BATCH)
-
-
-def _fault_near(scene: Scene) -> bool | None:
-    return scene.is_near(EventKind.FAULT, samples=_AROUND) if scene.run.timeline.faults else None
-
-
 Ask = Callable[[Scene], bool | None]
 
 
@@ -314,9 +306,12 @@ class Sign(StrEnum):
         "attention logits grew", "attention logits did not grow", "attention logits"
     OUTPUT_DRIFTED = "output-drifted", lambda scene: scene.has(Role.OUTPUT_LOGIT, "output-logit-drift"), \
         "the output logits drifted", "the output logits did not drift", "log Z"
-    FAULT_NEAR = "fault-near", _fault_near, "a fault of a machine nearby", "no fault of a machine nearby", \
-        "machine logs"
-    BATCH_CHANGED = "batch-changed", _batch_changed, "the batch changed there", \
+    FAULT_NEAR = "fault-near", \
+        lambda s: s.is_near(EventKind.FAULT, samples=_AROUND) if s.run.timeline.faults else None, \
+        "a fault of a machine nearby", "no fault of a machine nearby", "machine logs"
+    BATCH_CHANGED = "batch-changed", \
+        lambda s: None if s.view.first(Role.BATCH_SIZE) is None else s.is_near(EventKind.BATCH), \
+        "the batch changed there", \
         "the batch did not change", "batch size"
     YOUNG = "young", lambda scene: scene.from_start and scene.step <= _YOUNG, \
         "in the first 20 000 steps of a run from the start", "far from the start of the run"

@@ -37,6 +37,7 @@ from chronicle.model import (
 from chronicle.story.measured import RISES, Happening, RunView, happenings, stated
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
+from chronicle.timeline.courses import wall_clock
 from chronicle.timeline.endings import last_ending
 from chronicle.workspace.notes import REVIEWS
 
@@ -182,6 +183,8 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
     number = sum(fault.count for fault in faults)
     often = f", {count(number)} times" if number > 1 else ""
     on = f" on {clipped(', '.join(hosts), 80)}" if hosts else ""
+    begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
+    begun = (pair for pair in begun if pair[0] <= first.at_time)
     kind = fault_words(first.kind)
     title = f"Fault: {kind}"
     where = "" if first.at_step is None else f" at {run.axis.place(first.at_step)}"
@@ -193,7 +196,7 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
         f"{kind}{where}",
         step=first.at_step,
         time=instant(first.at_time),
-        attempt=run.attempt_at(first.at_time),
+        attempt=max(begun, default=(0, ""))[1],  # the one that had last begun; none where times do not tell
         who=clipped(", ".join(hosts), 80),
     )
 
@@ -437,19 +440,15 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
     moves = np.diff(np.log(track.values[rows]))
     # A linear ramp moves evenly by amount, an exponential one by ratio: a jump does neither.
     scales = np.abs(moves), np.abs(np.diff(track.values[rows]))
-    large = [
-        i
-        for i in np.flatnonzero(scales[0] >= least).tolist()
-        if len(moves) > 1 and all(_stands_out(sizes, i) for sizes in scales)
-    ]
-    jumps = np.array(large, np.int64)
+
+    def stands_out(sizes: Floats, i: int) -> bool:
+        around = np.delete(sizes[max(i - _AROUND, 0) : i + _AROUND + 1], min(i, _AROUND))
+        return bool(sizes[i] >= _STANDS_OUT * np.median(around))
+
+    large = np.flatnonzero(scales[0] >= least).tolist() if len(moves) > 1 else []
+    jumps = np.array([i for i in large if all(stands_out(sizes, i) for sizes in scales)], np.int64)
     apart = (np.diff(jumps) > 1) | (np.diff(np.sign(moves[jumps])) != 0)
     return [rows[group + 1].tolist() for group in np.split(jumps, np.flatnonzero(apart) + 1) if len(group)]
-
-
-def _stands_out(sizes: Floats, i: int) -> bool:
-    around = np.delete(sizes[max(i - _AROUND, 0) : i + _AROUND + 1], min(i, _AROUND))
-    return bool(sizes[i] >= _STANDS_OUT * np.median(around))
 
 
 def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[int]) -> Event:
