@@ -112,9 +112,7 @@ class Memory(NamedTuple):
         before = self.seen.get(file)
         if before is None or before[:-1] != marks or not _HAS_CHANGE_TIME:  # a look may have missed a change
             return False
-        return (
-            max(before.modified_ns, before.changed_ns) + _RACY_NS < self.at_ns
-        )
+        return max(before.modified_ns, before.changed_ns) + _RACY_NS < self.at_ns
 
     def look(self, file: str, marks: Marks | int) -> Seen | str:
         """How a file looks, with its hash, the known one if it looks the same; a word if it has none."""
