@@ -33,31 +33,31 @@ def _block(lines: Sequence[Line], at: int, indent: int, depth: int) -> tuple[Any
     """The mapping or list whose entries stand at an indentation, and the line after it."""
     if _is_item(lines[at][1]):
         return _items(lines, at, indent, depth)
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     while at < len(lines) and lines[at][0] >= indent:
         entry = _entry(lines[at][1])
         if lines[at][0] > indent or entry is None or _is_item(lines[at][1]):
             at += 1  # the rest of a value, or nothing that is known
             continue
         rest = _TAG.sub("", entry[1])
-        found[str(scalar(entry[0]))], at = _value(lines, at + 1, indent, rest, depth)
-    return found, at
+        mapping[str(scalar(entry[0]))], at = _value(lines, at + 1, indent, rest, depth)
+    return mapping, at
 
 
 def _items(lines: Sequence[Line], at: int, indent: int, depth: int) -> tuple[list[Any], int]:
-    found: list[Any] = []
+    items: list[Any] = []
     while at < len(lines) and (lines[at][0] > indent or (lines[at][0] == indent and _is_item(lines[at][1]))):
         item = _TAG.sub("", lines[at][1][1:].strip())
         if lines[at][0] > indent:
             at += 1
         elif (_entry(item) or _is_item(item)) and depth < _DEEPEST:
             inner, end = indent + 2, _end(lines, at + 1, indent)
-            found.append(_block([(inner, item), *lines[at + 1 : end]], 0, inner, depth + 1)[0])
+            items.append(_block([(inner, item), *lines[at + 1 : end]], 0, inner, depth + 1)[0])
             at = end
         else:
             value, at = _value(lines, at + 1, indent, item, depth)
-            found.append(value)
-    return found, at
+            items.append(value)
+    return items, at
 
 
 def _end(lines: Sequence[Line], at: int, indent: int) -> int:

@@ -58,8 +58,9 @@ def on_one_axis(
     best = next((n for n in names if len(columns[n].rows) >= half and _grows(columns[n].values)), counter)
     others = {name: column for name, column in columns.items() if name not in (counter, best, AXIS)}
     axis = equated(columns, best, [counter] if best != counter else [])
-    told = replace(axis, others=any(name != counter for name in names)).told
-    return {AXIS: axis.column or columns[best], **others}, {"step_counter": told} if told else {}
+    step_counter = replace(axis, others=any(name != counter for name in names)).counter
+    facts = {"step_counter": step_counter} if step_counter else {}
+    return {AXIS: axis.column or columns[best], **others}, facts
 
 
 def _rank(name: str, declared: Collection[str]) -> int:
