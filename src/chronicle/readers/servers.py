@@ -21,9 +21,8 @@ from urllib.parse import unquote
 
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers.side_files import surroundings
-from chronicle.readers.trackers import names_of
+from chronicle.readers.trackers import names_of, typed
 from chronicle.readers.trackers.mlflow import SYSTEM, about, listed
-from chronicle.readers.trackers.points import typed
 from chronicle.workspace.folders import spelled
 from chronicle.workspace.locks import scratch
 

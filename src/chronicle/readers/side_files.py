@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.metrics.hosts import canonical
-from chronicle.readers.hyperparameters import MAX_TEXT, Scalar, config_facts
-from chronicle.readers.plain_yaml import load, scalar
+from chronicle.readers.hyperparameters import MAX_TEXT, Scalar, config_facts, from_yaml, scalar
 from chronicle.readers.text import clean
 
 MAX_BYTES = 1 << 22  # a larger file is no description of a run
@@ -242,7 +241,7 @@ def _json(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
 
 
 def _yaml(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
-    return lambda text: holds(load(text))
+    return lambda text: holds(from_yaml(text))
 
 
 _SETTINGS, _START = "settings", "machine, code, command, packages"

@@ -26,8 +26,7 @@ from chronicle.model import Attempt
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.text import Faults, Head, clean
-from chronicle.readers.trackers import NOTHING, only_file
-from chronicle.readers.trackers.points import PointLog, typed
+from chronicle.readers.trackers import NOTHING, PointLog, only_file, typed
 from chronicle.readers.trackers.sqlite import MAGIC, opened, tables_of
 from chronicle.readers.trackers.wandb_records import Frames, seconds_of
 
