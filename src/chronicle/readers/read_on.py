@@ -138,7 +138,7 @@ class Source:
     def keep(self, mark: Mark, state_of: Callable[[Arrays], Any]) -> None:
         """Keeps what is known at a mark, where that spares much.
 
-        ``told`` gives it as JSON, None for nothing, and puts arrays of numbers of 64 bits into a list.
+        ``state_of`` gives it as JSON, None for nothing, and puts arrays of numbers of 64 bits into a list.
         """
         if self._kept is None or mark.offset - self.begun <= WORTH_BYTES:
             return

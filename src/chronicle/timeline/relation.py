@@ -167,7 +167,7 @@ class Pair:
         """Why the later one is no part of the training but one of its own, keys of `trainings.APART`; none if
         it is a part.
 
-        ``told`` is the relation that run.toml states, ``sure`` whether the logs tell that it is this training
+        ``relation`` is the one that run.toml states, ``sure`` whether the logs tell that it is this training
         that begins again, if one does.
         """
         a, b = self.before, self.after

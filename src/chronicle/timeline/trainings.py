@@ -62,7 +62,7 @@ _EARLY = (
 def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple[list[Training], list[str]]:
     """The trainings in the attempts (in the order they ran), and the doubts about them.
 
-    ``told`` is the relation that run.toml states ("": none), ``order_given`` whether it gave the order: then
+    ``relation`` is the one that run.toml states ("": none), ``order_given`` whether it gave the order: then
     each attempt follows the one before.
     """
     courses = [replace(course, index=index) for index, course in enumerate(courses)]
