@@ -261,8 +261,9 @@ _TENSOR_DTYPES: dict[int, tuple[str, int]] = {
     23: ("<u8", 17),
 }  # fmt: skip
 _BITS = {_BFLOAT16: (b"\0\0", "<f"), _HALF: (b"", "<e")}  # 16 bits that are kept as a whole number
-_FLOAT_FIELDS = {5: ("<f4", FIXED32), 6: ("<f8", FIXED64)}
-_SIGNED_FIELDS, _UNSIGNED_FIELDS = (7, 10, 11, 13), (16, 17)
+_FLOAT_FIELDS = {5: ("<f", 4, FIXED32), 6: ("<d", 8, FIXED64)}
+_SIGNED_FIELDS = (7, 10, 11, 13)
+_NUMBER_FIELDS = (*_FLOAT_FIELDS, *_SIGNED_FIELDS, 16, 17)
 
 
 class Text(NamedTuple):
@@ -292,15 +293,17 @@ def event(payload: bytes) -> Event:
             step = signed(value)
         elif (number, kind) == (5, BYTES):
             for message in messages(value, 1):
-                tag, scalar, contents = _summary_value(message)
-                scalars += [(tag, scalar)] if scalar is not None else []
-                texts += [Text(tag, plugin, content) for plugin, content in contents]
+                tag, scalar, texts_of_value = _summary_value(message)
+                if scalar is not None:
+                    scalars.append((tag, scalar))
+                texts += texts_of_value
     return Event(wall_time, step, scalars, texts)
 
 
-def _summary_value(message: bytes) -> tuple[str, float | None, list[tuple[str, bytes]]]:
-    """Tag, number and texts (plugin, content) of a Summary.Value."""
-    tag, plugin, scalar, content, strings = "", "", None, b"", list[bytes]()
+def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
+    """Tag, number and texts of a Summary.Value."""
+    tag, plugin, scalar, content = "", "", None, b""
+    strings: list[bytes] = []
     may_be_text = b"text" in message or b"hparams" in message
     for number, kind, value in fields(message):
         if (number, kind) == (1, BYTES):
@@ -309,12 +312,14 @@ def _summary_value(message: bytes) -> tuple[str, float | None, list[tuple[str, b
             (scalar,) = struct.unpack("<f", value)
         elif (number, kind) == (8, BYTES):
             scalar = _tensor(value)
-            strings += messages(value, 8) if may_be_text and len(value) <= MAX_TEXT else []
+            if may_be_text and len(value) <= MAX_TEXT:
+                strings += messages(value, 8)
         elif (number, kind) == (9, BYTES) and may_be_text:
             metadata = last_of(last_of(value, BYTES).get(1, b""), BYTES)
             plugin, content = metadata.get(1, b"").decode("utf-8", "replace"), metadata.get(2, b"")
-    contents = {"text": strings[:1], "hparams": [content]}.get(plugin, [])
-    return tag, scalar, [(plugin, content) for content in contents]
+    if plugin == "text":
+        return tag, scalar, [Text(tag, plugin, text) for text in strings[:1]]
+    return tag, scalar, [Text(tag, plugin, content)] if plugin == "hparams" else []
 
 
 def _tensor(message: bytes) -> float | None:
@@ -329,7 +334,7 @@ def _tensor(message: bytes) -> float | None:
                 n_elements *= next((signed(v) for n, k, v in fields(dimension) if (n, k) == (1, VARINT)), 0)
         elif (number, kind) == (4, BYTES):
             content = value
-        elif number in (*_FLOAT_FIELDS, *_SIGNED_FIELDS, *_UNSIGNED_FIELDS):
+        elif number in _NUMBER_FIELDS:
             cells.setdefault(number, []).extend(_cells(number, kind, value))
     if dtype not in _TENSOR_DTYPES or n_elements != 1:
         return None
@@ -346,10 +351,10 @@ def _tensor(message: bytes) -> float | None:
 
 def _cells(number: int, kind: int, value: Any) -> list[Any]:
     if number in _FLOAT_FIELDS:
-        numpy_type, unpacked = _FLOAT_FIELDS[number]
-        if kind not in (unpacked, BYTES):
-            raise ValueError("a float of another wire type")
-        return list(np.frombuffer(value, numpy_type).tolist())
+        code, size, unpacked = _FLOAT_FIELDS[number]
+        if kind not in (unpacked, BYTES) or len(value) % size:
+            raise ValueError("a float of odd length")
+        return [cell for (cell,) in struct.iter_unpack(code, value)]
     cells, at = [value] if kind == VARINT else [], 0
     while kind == BYTES and at < len(value):
         cell, at = varint(value, at)
