@@ -246,8 +246,8 @@ def attempt_of(
     if axis.counts == "step" and (length := steps_per_epoch(steps, epochs)):
         steps = across_epochs(steps, epochs, length)
         facts = {"steps_per_epoch": length, **(facts or {})}
-    if axis.told:
-        facts = {"step_counter": axis.told, **(facts or {})}
+    if axis.counter:
+        facts = {"step_counter": axis.counter, **(facts or {})}
     clock, times = _times(columns, n_rows)
     series = {n: _series(n, c, steps, times) for n, c in numbers.items() if n not in (axis.name, clock)}
     if not series:

@@ -132,12 +132,12 @@ class _Run:
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        columns, told = on_one_axis(columns, "_step", self.step_metrics)
+        columns, counter = on_one_axis(columns, "_step", self.step_metrics)
         attempt = attempt_of(
             self.path,
             self.history.n_rows,
             columns,
-            facts={**told, **facts},
+            facts={**counter, **facts},
             faults=faults,
             truncated=truncated or "ended" not in facts,
         )
