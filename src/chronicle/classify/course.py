@@ -338,11 +338,13 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
 
 
 class Family(NamedTuple):
-    """The members of one explanation: ``columns`` (member, place) beside the floor, each of positive weight,
-    T of each member, and the free parameters, the scale among them."""
+    """The members of one explanation: ``columns`` (member, place), the floor first and each other of positive
+    weight, their ``products`` with those up to themselves, T of each member, and the free parameters, the
+    scale among them."""
 
     name: str
     columns: tuple[Floats, ...]
+    products: tuple[tuple[Floats, ...], ...]
     places: Floats
     parameters: int
 
@@ -357,26 +359,35 @@ def families(places: bytes) -> tuple[Family, ...]:
     waits = shapes((t - times[:, None]).ravel(), COARSE)
     pairs = np.array([(a, b) for a in TAUS for b in TAUS if a >= APART * b])
     slow, fast = np.exp(-t / pairs[:, :1]), np.exp(-t / pairs[:, 1:])
+
+    def family(name: str, beside: tuple[Floats, ...], places: Floats, parameters: int) -> Family:
+        columns = (np.ones((1, n)), *beside)
+        products = [
+            tuple(column * other if q else column for q, other in enumerate(columns[: p + 1]))
+            for p, column in enumerate(columns)
+        ]
+        return Family(name, columns, tuple(products), places, parameters)
+
     return (
-        Family(NEVER, (), np.zeros(1), 2),
-        Family(HEALTHY, (phi,), np.zeros(laws), 5),
-        Family(HEALTHY, (phi, np.tile(-(t**3), (laws, 1))), np.zeros(laws), 6),
-        Family(STOPPED, (stopped.reshape(-1, n),), np.tile(times, laws), 6),
-        Family(WAITS, (waits.reshape(-1, n),), np.tile(times, laws), 6),
-        Family(CLIMBS, (slow, -fast), np.zeros(len(pairs)), 6),
+        family(NEVER, (), np.zeros(1), 2),
+        family(HEALTHY, (phi,), np.zeros(laws), 5),
+        family(HEALTHY, (phi, np.tile(-(t**3), (laws, 1))), np.zeros(laws), 6),
+        family(STOPPED, (stopped.reshape(-1, n),), np.tile(times, laws), 6),
+        family(WAITS, (waits.reshape(-1, n),), np.tile(times, laws), 6),
+        family(CLIMBS, (slow, -fast), np.zeros(len(pairs)), 6),
     )
 
 
 def likeliest(value: Floats, error: Floats, family: Family) -> Explanation | None:
     """The member that fits best, its score the mean log likelihood of a median; None if none has the right
     signs."""
-    weight, columns = 1 / (error * value) ** 2, (np.ones((1, len(value))), *family.columns)
+    weight, columns = 1 / (error * value) ** 2, family.columns
     members, size = len(columns[-1]), len(columns)
     normal, right = np.empty((members, size, size)), np.empty((members, size, 1))
     for p, column in enumerate(columns):
         right[:, p, 0] = column @ (weight * value)
-        for q, other in enumerate(columns[: p + 1]):
-            normal[:, p, q] = normal[:, q, p] = (column * other if q else column) @ weight
+        for q, product in enumerate(family.products[p]):
+            normal[:, p, q] = normal[:, q, p] = product @ weight
     ridge = 1e-10 * np.einsum("mpp->mp", normal)[:, :, None] * np.eye(size)
     found = np.linalg.solve(normal + ridge, right)
     # the squares of what is left, less those of the values: the curves need not be made for it
