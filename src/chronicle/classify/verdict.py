@@ -63,8 +63,7 @@ def collect(view: View) -> list[Finding]:
     findings: list[Finding] = []
     for rule in RULES:
         new = list(rule.find(view))
-        findings = [f for f in findings if not any(rule.explains(n, f) for n in new)]
-        findings += new
+        findings = [*rule.unexplained(findings, new), *new]
     return [f for f in findings if not (schedule.explained_by_restart(view, f) or part_of_game(view, f))]
 
 
