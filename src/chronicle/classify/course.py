@@ -328,7 +328,10 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
     fits = [(family.name, likeliest(value, error, family)) for family in families(t.tobytes())]
     found = [(name, fit) for name, fit in fits if fit is not None]
     best = max((fit for _, fit in found), key=lambda fit: fit.score)
-    count = effective((value - best.curve) / value / error)
+    left = (value - best.curve) / value / error
+    left = np.clip(left / max(float(np.std(left)), 1e-9), -3, 3)
+    rho = min(max(float(left[1:] @ left[:-1]) / max(float(left @ left), 1e-9), 0.0), 0.9)
+    count = max(len(left) * (1 - rho) / (1 + rho), 8.0)  # medians that there are in effect
     told: dict[str, Explanation] = {}
     for name, fit in found:
         score = count * fit.score - 0.5 * fit.parameters * float(np.log(count))
@@ -338,13 +341,11 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
 
 
 class Family(NamedTuple):
-    """The members of one explanation: ``columns`` (member, place), the floor first and each other of positive
-    weight, their ``products`` with those up to themselves, T of each member, and the free parameters, the
-    scale among them."""
+    """The members of one explanation: ``columns`` (member, place) beside the floor, each of positive weight,
+    T of each member, and the free parameters, the scale among them."""
 
     name: str
     columns: tuple[Floats, ...]
-    products: tuple[tuple[Floats, ...], ...]
     places: Floats
     parameters: int
 
@@ -359,35 +360,26 @@ def families(places: bytes) -> tuple[Family, ...]:
     waits = shapes((t - times[:, None]).ravel(), COARSE)
     pairs = np.array([(a, b) for a in TAUS for b in TAUS if a >= APART * b])
     slow, fast = np.exp(-t / pairs[:, :1]), np.exp(-t / pairs[:, 1:])
-
-    def family(name: str, beside: tuple[Floats, ...], places: Floats, parameters: int) -> Family:
-        columns = (np.ones((1, n)), *beside)
-        products = [
-            tuple(column * other if q else column for q, other in enumerate(columns[: p + 1]))
-            for p, column in enumerate(columns)
-        ]
-        return Family(name, columns, tuple(products), places, parameters)
-
     return (
-        family(NEVER, (), np.zeros(1), 2),
-        family(HEALTHY, (phi,), np.zeros(laws), 5),
-        family(HEALTHY, (phi, np.tile(-(t**3), (laws, 1))), np.zeros(laws), 6),
-        family(STOPPED, (stopped.reshape(-1, n),), np.tile(times, laws), 6),
-        family(WAITS, (waits.reshape(-1, n),), np.tile(times, laws), 6),
-        family(CLIMBS, (slow, -fast), np.zeros(len(pairs)), 6),
+        Family(NEVER, (), np.zeros(1), 2),
+        Family(HEALTHY, (phi,), np.zeros(laws), 5),
+        Family(HEALTHY, (phi, np.tile(-(t**3), (laws, 1))), np.zeros(laws), 6),
+        Family(STOPPED, (stopped.reshape(-1, n),), np.tile(times, laws), 6),
+        Family(WAITS, (waits.reshape(-1, n),), np.tile(times, laws), 6),
+        Family(CLIMBS, (slow, -fast), np.zeros(len(pairs)), 6),
     )
 
 
 def likeliest(value: Floats, error: Floats, family: Family) -> Explanation | None:
     """The member that fits best, its score the mean log likelihood of a median; None if none has the right
     signs."""
-    weight, columns = 1 / (error * value) ** 2, family.columns
+    weight, columns = 1 / (error * value) ** 2, (np.ones((1, len(value))), *family.columns)
     members, size = len(columns[-1]), len(columns)
     normal, right = np.empty((members, size, size)), np.empty((members, size, 1))
     for p, column in enumerate(columns):
         right[:, p, 0] = column @ (weight * value)
-        for q, product in enumerate(family.products[p]):
-            normal[:, p, q] = normal[:, q, p] = product @ weight
+        for q, other in enumerate(columns[: p + 1]):
+            normal[:, p, q] = normal[:, q, p] = (column * other if q else column) @ weight
     ridge = 1e-10 * np.einsum("mpp->mp", normal)[:, :, None] * np.eye(size)
     found = np.linalg.solve(normal + ridge, right)
     # the squares of what is left, less those of the values: the curves need not be made for it
@@ -411,10 +403,3 @@ def student(z: Floats) -> float:
         spread = max(float(weight @ square) / n, 1e-18)
     far = float(np.add.reduce(np.log1p(square / (NU * spread))))
     return -0.5 * (math.log(spread) + (NU + 1) * far / n)
-
-
-def effective(z: Floats) -> float:
-    """How many medians there are in effect, given residuals."""
-    z = np.clip(z / max(float(np.std(z)), 1e-9), -3, 3)
-    rho = min(max(float(z[1:] @ z[:-1]) / max(float(z @ z), 1e-9), 0.0), 0.9)
-    return max(len(z) * (1 - rho) / (1 + rho), 8.0)

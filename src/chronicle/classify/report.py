@@ -38,10 +38,9 @@ class Rule:
         return (f for f in known if not any(self._explains(n, f) for n in beside[f.metric, f.attempt]))
 
     def _explains(self, new: Finding, known: Finding) -> bool:
-        if known.pattern in self.replaces and new.start_step == known.start_step:
-            return True
         end = math.inf if new.end_step is None else new.end_step
-        return known.pattern in self.covers and new.start_step <= known.start_step <= end
+        covered = known.pattern in self.covers and new.start_step <= known.start_step <= end
+        return covered or (known.pattern in self.replaces and new.start_step == known.start_step)
 
     def find(self, view: View) -> Iterator[Finding]:
         """What it finds in a run: never what one of its own criteria speaks against."""

@@ -191,8 +191,7 @@ class Shape:
     def value(self, first: int, last: int) -> float:
         """Median of the finite values from one sample to another, in the unit of the series."""
         part = self.series.values[max(first, 0) : max(last, 1)]
-        part = part[np.isfinite(part)]
-        return median(part) if len(part) else math.nan
+        return median(part[np.isfinite(part)])
 
     def checks(self) -> list[Check]:
         e, limits = self.event, self.limits
