@@ -70,6 +70,7 @@ class Scene:
             for line in panel.lines
             if item.finding.metric in (None, line.metric)
             for segment in line.segments
+            if segment.meets(item.finding.start_step, item.end)
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
         ]
         return body_scale(panel.segments(), panel.role, peaks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import dropwhile
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import moment
@@ -81,7 +82,9 @@ class Happened:
     def after(self) -> str:
         """What came then: the next restart after a finding, else the next finding, else the end."""
         is_finding = self.event.kind is EventKind.FINDING
-        for other in self.entry.events[self.entry.events.index(self.event) + 1 :]:
+        later = dropwhile(lambda other: other.id != self.event.id, self.entry.events)
+        next(later)  # itself: whole events are slow to compare, and a run may have thousands
+        for other in later:
             is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
             if other.kind is EventKind.END or other.kind in _JOINS or (is_bad and not is_finding):
                 return f"{other.title}: {other.short}" if other.short else other.title
