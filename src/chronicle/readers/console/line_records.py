@@ -184,10 +184,24 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # what stands behind a metric is said of another one
     evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
+    if not evaluation and _tells_the_best(names):
+        evaluation = "val"
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
     words = evaluation, (checkpoint.lastgroup or "") if checkpoint else ""
     return Reading(_form(names, words), [pair.value for pair in named], ends)
+
+
+@lru_cache(maxsize=4096)
+def _tells_the_best(names: tuple[str, ...]) -> bool:
+    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation.
+
+    The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.
+    """
+    told = {name: re.split(r"[\s/._]", name.lower()) for name in names}
+    best = any("best" in words and role_of(name) in _SCORES for name, words in told.items())
+    ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in told.items())
+    return best and not ours and any(role_of(name) in LOSSES for name in names)
 
 
 def _evaluation(text: str) -> str:

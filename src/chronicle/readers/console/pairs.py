@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from chronicle.readers.columns import is_counter, number
+from chronicle.readers.columns import WRAPPED, is_counter, number
 from chronicle.readers.hyperparameters import Scalar
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
@@ -80,11 +80,6 @@ _PAIR = re.compile(
     (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) ) (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
-# A number as NumPy, PyTorch and JAX print their own.
-_WRAPPED = re.compile(
-    rf"\b(?:(?:np|numpy)\.float\d+|tensor|Array)\(({_NUMBER})\.?(?:, (?:[^()]|\(\)){{0,120}})?\)",
-    re.IGNORECASE,
-)
 _ROUND = re.compile(r"\[(\d{1,15})(?:\]\s| \| )")  # of gradient boosting; of gpt-2-simple with a clock
 # Who of many that learn apart tells it, as in federated learning: each has curves of its own.
 _MEMBER = re.compile(r"(?i)\s{0,8}\[((?:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6})\][\s:|-]*")
@@ -118,7 +113,7 @@ def pairs(text: str) -> list[Pair]:
     if member := _MEMBER.match(text):
         own = pairs(text[member.end() : _LONGEST])
         return [one if is_counter(one.name) else one._replace(name=f"{member[1]}/{one.name}") for one in own]
-    text = _WRAPPED.sub(r"\1", reworded(text[:_LONGEST]))
+    text = WRAPPED.sub(r"\1", reworded(text[:_LONGEST]))
     if round_ := _ROUND.match(text):
         named.append(Pair("progress", float(round_[1])))
     for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text):
@@ -256,6 +251,8 @@ _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
 _LEVANTER = re.compile(r"Progress on:(?P<what>\w+) (?P<n>[\d.]{1,12})(?P<unit>[kM]?)it/\S+ .*postfix:")
 
 
+# A number without a blank behind it, but the next name: `tf=0.00lr=0.001`, `idx: 0loss: 0.693`.
+_GLUED = re.compile(r"(?<=[:=])(\s?[-+]?\d[\d.]{0,20})(?=[A-Za-z_]{2,40}(?:=|: )\s?[-+\dtnT])")
 # A number whose comma parts no thousands, behind a sign of its name: 0,523 and 12,5 and 3,1416.
 _DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,}))(?![\d.]|,\d)")
 
@@ -272,6 +269,7 @@ def reworded(text: str) -> str:
     """
     if "," in text and _DECIMAL_COMMA.search(text) and not re.search(r"\d\.\d", text):
         text = re.sub(r"(?<=\d),(?=\d)", ".", text)
+    text = _GLUED.sub(r"\1 ", text)
     for literal, pattern, into in _WORDINGS:
         if literal in text:
             text = pattern.sub(into, text, count=1)
