@@ -17,8 +17,8 @@ EVALUATED = (
 )
 PER_SECOND = r"(per|/|p) ?(s|sec|secs|second|gpu|device|day)\b"
 A_LOSS = (
-    r"\b(loss|losses|nll|neg(ative)? log ?likelihood|cross ?entropy|xent|m?logloss|ce mean|neg(ative)? elbo|objective|bpb|bpc|bpd"
-    r"|bits per (byte|character|dim))\b"
+    r"\b(loss|losses|nll|neg(ative)? log ?likelihood|cross ?entropy|xent|m?logloss|ce mean|neg(ative)? elbo"
+    r"|objective|bpb|bpc|bpd|bits per (byte|character|dim))\b"
 )
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
 _OF = r"(train|training|trn|learn|val|valid|validation|eval|test|dev|mean|avg|average|scaled|s|\d+)"

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Column", "column_key", "counted_by", "counts_steps", "is_counter", "step_rank"]  # of step_axis
-__all__ += ["BLANK", "NAN", "WRAPPED", "Builder", "attempt_of", "is_blank", "iso_seconds", "number", "text_of", "unix"]
+__all__ += ["BLANK", "NAN", "WRAPPED", "Builder", "attempt_of", "is_blank", "iso_seconds", "number"]
+__all__ += ["text_of", "unix"]
 
 BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
 NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}

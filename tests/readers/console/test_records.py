@@ -246,6 +246,14 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
+    "a counter of one letter": (
+        "".join(f"t={120 * n}, r=3.0, loss={5 - n / 2}\n" for n in STEPS),
+        {
+            "r": steps(*range(120, 1201, 120), first=3.0, by=0),
+            "loss": steps(*range(120, 1201, 120)),
+        },
+        "step",
+    ),
     "what was said before, said again": (
         repeated("[{i}]\tloss:{loss}\n") + "Early stopping, best iteration is:\n[3]\tloss:3.5\n",
         {"loss": LOSS},

@@ -27,14 +27,12 @@ from chronicle.readers.console.line_records import (
     MAYBE,
     Gatherer,
     Record,
-    axis_of,
     is_known,
-    key_of,
     may_tell,
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair, settings
+from chronicle.readers.console.pairs import Pair, axis_of, key_of, settings
 from chronicle.readers.console.prefixes import begin
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head

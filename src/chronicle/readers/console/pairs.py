@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from chronicle.readers.columns import WRAPPED, is_counter, number
+from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.readers.columns import WRAPPED, is_counter, number, step_rank
 from chronicle.readers.hyperparameters import Scalar
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
@@ -142,6 +143,57 @@ def _ungrouped(match: re.Match[str]) -> str:
     name, _, value = inner.partition("=")
     return f"{group if group.endswith(name) else f'{group}/{name}'}={value} "
 
+
+# --- what counts ---
+
+_N_NAMED = 2 * len(STEP_NAMES)
+EPOCHS = ("epoch", "ep")
+# Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
+_NO_COUNT = set(
+    re.findall(
+        r"\w+",
+        "accum accumulation best checkpoint every final first grad gradient inner last log max min n next num"
+        " patience per ppo save saved total until warmup",
+    )
+)
+
+
+@lru_cache(maxsize=4096)
+def rank_of_name(name: str) -> int | None:
+    """How well a name counts steps (0 is best); None where it does not. Epochs are not asked here."""
+    name = re.sub(r"\(\w*\)$", "", name)
+    rank, words = step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
+    if words[-1] in EPOCHS:
+        return None
+    if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
+        rank = step_rank(words[-1]) if " " in name else None
+        if rank is None and words[-1] in CONSOLE_IN_EPOCH_NAMES:
+            rank = _N_NAMED + CONSOLE_IN_EPOCH_NAMES.index(words[-1])
+    return rank
+
+
+def axis_of(rank: int) -> str:
+    """What a counter of this rank counts."""
+    return STEP_NAMES[rank % len(STEP_NAMES)][1] if rank < _N_NAMED else "step"
+
+
+def counts(pair: Pair) -> bool:
+    """Whether a pair counts steps or epochs."""
+    whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
+    return (whole and rank_of_name(pair.name) is not None) or last_word(pair.name) in EPOCHS
+
+
+def key_of(pair: Pair) -> str:
+    """The name of a counter without its case; bars without a name are told apart by what they count up to."""
+    return f"progress/{pair.of}" if pair.name == "progress" else pair.name.lower()
+
+
+@lru_cache(maxsize=4096)
+def last_word(name: str) -> str:
+    return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
+
+
+# --- words of trainers ---
 
 _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
 _CELL = rf"\s+({_FLOAT})"
