@@ -190,6 +190,7 @@ def key_of(pair: Pair) -> str:
 
 @lru_cache(maxsize=4096)
 def last_word(name: str) -> str:
+    """The last word of a name in lower case, without what stands in brackets behind it."""
     return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
 
 
