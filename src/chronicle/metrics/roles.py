@@ -238,7 +238,17 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
+        roles |= _in_total(set(others))
     return roles
+
+
+def _in_total(names: set[str]) -> dict[str, Role]:
+    """A bare `Total` beside names of parts alone (`Rec`, `KL`) is the loss, which these are parts of."""
+    totals = {name for name in names if plain(name) == "total"}
+    parts = {name for name in names - totals if set(plain(name).split()) <= aliases.COMPONENTS}
+    if not totals or not parts:
+        return {}
+    return dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
 
 
 def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
