@@ -56,7 +56,12 @@ def test_a_finding_is_held_against_those_of_its_metric_and_attempt_alone(
     named = [[(n, f) for n in new if (n.metric, n.attempt) == (f.metric, f.attempt)] for f in known]
     kept = [f for f, pairs in zip(known, named, strict=True) if not any(explains(*pair) for pair in pairs)]
     asked, ask = [], Rule._explains
-    monkeypatch.setattr(Rule, "_explains", lambda *pair: asked.append(pair) or ask(*pair))
+
+    def counted(rule: Rule, new: Finding, known: Finding) -> bool:
+        asked.append(known)
+        return ask(rule, new, known)
+
+    monkeypatch.setattr(Rule, "_explains", counted)
     assert list(rule.unexplained(known, new)) == kept and len(known) - len(kept) == 6
     assert len(asked) == sum(map(len, named)) == 12
 
