@@ -30,7 +30,7 @@ from chronicle.cli.commands import predict
 from chronicle.errors import ChronicleError
 from chronicle.metrics.roles import judged
 from chronicle.model import Role, Timeline, Track
-from chronicle.pages.precedents import wilson
+from chronicle.pages.lists import wilson
 from chronicle.score import score_folder, unlabelled
 from chronicle.workspace.config import WorkspaceConfig
 

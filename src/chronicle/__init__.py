@@ -20,7 +20,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from chronicle.build.runs import runs as runs
+    from chronicle.build.produce import runs as runs
     from chronicle.classify import Monitor as Monitor
     from chronicle.classify import classify as classify
     from chronicle.readers import read as read
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Monitor", "__version__", "classify", "read", "runs", "stitch"]
 
-_HOME = {"read": "readers", "runs": "build.runs", "stitch": "timeline", "Monitor": "classify"}
+_HOME = {"read": "readers", "runs": "build.produce", "stitch": "timeline", "Monitor": "classify"}
 
 
 def __getattr__(name: str) -> Any:

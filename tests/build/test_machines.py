@@ -11,7 +11,7 @@ import pytest
 from chronicle.build import make_entries, with_machines
 from chronicle.build.entry import make_entry
 from chronicle.build.produce import Outcome
-from chronicle.build.sources import expand, only_machines, remedy, runs_told_of
+from chronicle.build.sources import expand, only_machines, remedy, runs_concerned
 from chronicle.classify import classify
 from chronicle.model import Attempt, Entry, Fault, Place, Role, Series
 from chronicle.story import tell
@@ -58,23 +58,23 @@ def fault(seconds: float, host: str = "") -> Fault:
 def test_a_fault_tells_of_the_run_that_was_there(seconds: float, told_of: list[str]) -> None:
     runs = [training("early"), training("late", START + 8000)]
     both = machine(fault(seconds)) if seconds != 4400 else machine(fault(200), fault(4400 + 4000))
-    assert runs_told_of([both], runs) == told_of
+    assert runs_concerned([both], runs) == told_of
 
 
 def test_of_several_runs_at_one_time_job_or_node_decide() -> None:
     a, b = training("a", job="7", nodes="n[1-2]"), training("b", job="8", nodes="n[3-4]")
-    assert runs_told_of([machine(fault(100))], [a, b]) == []
-    assert runs_told_of([machine(fault(100), job="8")], [a, b]) == ["b"]
-    assert runs_told_of([machine(fault(9e6), job="8")], [a, b]) == ["b"]
-    assert runs_told_of([machine(fault(100, "n2.cluster.local"))], [a, b]) == ["a"]
-    assert runs_told_of([machine(fault(100, "n9"))], [a, b]) == []
-    assert runs_told_of([machine(job="9")], [a, training("c")]) == []
+    assert runs_concerned([machine(fault(100))], [a, b]) == []
+    assert runs_concerned([machine(fault(100), job="8")], [a, b]) == ["b"]
+    assert runs_concerned([machine(fault(9e6), job="8")], [a, b]) == ["b"]
+    assert runs_concerned([machine(fault(100, "n2.cluster.local"))], [a, b]) == ["a"]
+    assert runs_concerned([machine(fault(100, "n9"))], [a, b]) == []
+    assert runs_concerned([machine(job="9")], [a, training("c")]) == []
 
 
 def test_a_run_without_times_is_told_of_by_its_job_alone() -> None:
     timeless = training("a", math.nan, job="7")
-    assert runs_told_of([machine(fault(100))], [timeless]) == []
-    assert runs_told_of([machine(fault(100), job="7")], [timeless]) == ["a"]
+    assert runs_concerned([machine(fault(100))], [timeless]) == []
+    assert runs_concerned([machine(fault(100), job="7")], [timeless]) == ["a"]
 
 
 def test_between_distant_attempts_a_run_was_not_there() -> None:
@@ -86,8 +86,8 @@ def test_between_distant_attempts_a_run_was_not_there() -> None:
     timeline = stitch(attempts, run_id="a")
     judged = classify(timeline)
     run = make_entry("a", timeline, judged, RunConfig(), story=tell(timeline, judged))
-    assert runs_told_of([machine(fault(5e5))], [run]) == []
-    assert runs_told_of([machine(fault(1e6))], [run]) == ["a"]
+    assert runs_concerned([machine(fault(5e5))], [run]) == []
+    assert runs_concerned([machine(fault(1e6))], [run]) == ["a"]
 
 
 def test_what_is_said_of_logs_that_tell_of_no_run() -> None:
@@ -126,20 +126,20 @@ def test_a_folder_of_machine_logs_belongs_to_the_run_of_its_time(tmp_path: Path)
     folder, store = logs(tmp_path / "exp", a=START, b=START + 9e5), tmp_path / "store"
     first, again = made(folder, store), made(folder, store)
     assert list(first) == list(again) == ["a", "b"]
-    (lost,) = first["a"].whole().faults
+    (lost,) = first["a"].full_entry().faults
     assert (lost.what, lost.step, lost.time, lost.host) == (LOST, 190, "2023-11-20T09:06:30Z", "nid003")
-    assert first["b"].whole().faults == ()
-    assert [row["name"] for row in first["a"].whole().attempts] == ["m.csv"]
+    assert first["b"].full_entry().faults == ()
+    assert [row["name"] for row in first["a"].full_entry().attempts] == ["m.csv"]
     assert (first["a"].folder.name, first["b"].folder.name) == ("a+machines", "b")
     assert all((first["a"].folder / file).is_file() for file in first["a"].files)
     assert [outcome.cached for outcome in again.values()] == [True, True]
     (folder / "dmesg" / "nid003.log").write_text(SYSLOG.replace("09:06:30", "09:07:30"))
-    assert made(folder, store)["a"].whole().faults[0].step == 250
+    assert made(folder, store)["a"].full_entry().faults[0].step == 250
 
 
 def test_one_that_tells_of_no_run_is_a_problem(tmp_path: Path) -> None:
     outcomes = made(logs(tmp_path / "exp", a=START + 9e5), tmp_path / "store")
-    assert outcomes["a"].whole().faults == ()
+    assert outcomes["a"].full_entry().faults == ()
     assert outcomes["dmesg"].entry is None
     assert outcomes["dmesg"].problems == (
         f"tells of machines and no training (1 fault, first: {LOST} (nid003)); no run here names its job or "
@@ -160,7 +160,7 @@ def test_one_that_goes_away_meanwhile_is_a_problem_of_its_own(tmp_path: Path) ->
 def test_machine_logs_alone_are_shown_as_they_are(tmp_path: Path) -> None:
     (outcome,) = made(logs(tmp_path / "exp"), tmp_path / "store").values()
     assert only_machines(outcome.entry)
-    assert [one.what for one in outcome.whole().faults] == [LOST]
+    assert [one.what for one in outcome.full_entry().faults] == [LOST]
 
 
 def test_classify_says_of_machine_logs_what_they_tell(chronicle, tmp_path: Path) -> None:

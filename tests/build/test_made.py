@@ -111,16 +111,16 @@ def test_what_did_not_change_is_not_rendered_again(chronicle, archive: Path) -> 
 
 @pytest.mark.slow
 def test_after_a_change_that_concerns_all_pages_single_ones_are_made_again(chronicle, archive: Path) -> None:
-    before = made.recalled(archive)
+    before = made.last_record(archive)
     config = archive / "mkdocs.yml"
     config.write_text(config.read_text("utf-8").replace("  - Browse: browse.md\n", "  - browse.md\n"))
     chronicle("build")
     add(chronicle, archive)  # it is on Browse, whose title is in its text now
     chronicle("build")
-    assert (before.in_parts, made.recalled(archive).in_parts) == (None, None)
+    assert (before.in_parts, made.last_record(archive).in_parts) == (None, None)
     chronicle("note", "a", "seen it before")
     chronicle("build")
-    assert made.recalled(archive).in_parts
+    assert made.last_record(archive).in_parts
 
 
 @pytest.mark.slow
@@ -140,4 +140,4 @@ def test_a_page_that_somebody_edited_is_made_again(chronicle, archive: Path) -> 
 def test_a_memory_that_cannot_be_used_counts_as_none(tmp_path: Path, junk: bytes) -> None:
     (tmp_path / "build").mkdir()
     (tmp_path / made.MEMORY).write_bytes(junk)
-    assert made.recalled(tmp_path).docs == {}
+    assert made.last_record(tmp_path).docs == {}

@@ -91,7 +91,9 @@ def test_facts_are_withheld_by_their_names():
         "password": "(withheld)",
         "lr": 0.1,
     }
-    assert redact.said() == ["Withheld by [redact] of chronicle.toml: 4 texts with what looks like a secret"]
+    assert redact.withheld() == [
+        "Withheld by [redact] of chronicle.toml: 4 texts with what looks like a secret"
+    ]
     kept = {"pad_token": "<pad>", "num_key_value_heads": 8, "monkey": "abcdef", "secret": True, "key": "abc"}
     assert redact.value(kept) == kept
 

@@ -46,6 +46,34 @@ def test_a_side_says_which_one_it_is() -> None:
         assert (check.limit, check.met) == (limit, True)
 
 
+def test_a_finding_is_held_against_those_of_its_metric_and_attempt_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rule = Rule("toy", (), lambda _: (), replaces=frozenset({"plateau"}), covers=frozenset({FAST}))
+    places = [(metric, attempt) for metric in ("loss", "val", None) for attempt in ("a", "b", None)]
+    known = [told(p, *place, at) for p in ("plateau", FAST) for place in places for at in (5, 8, 11)]
+    new = [told("level-shift", "loss", "a", 5, 9), told("level-shift", None, "b", 8)]
+    named = [[(n, f) for n in new if (n.metric, n.attempt) == (f.metric, f.attempt)] for f in known]
+    kept = [f for f, pairs in zip(known, named, strict=True) if not any(explains(*pair) for pair in pairs)]
+    asked, ask = [], Rule._explains
+    monkeypatch.setattr(Rule, "_explains", lambda *pair: asked.append(pair) or ask(*pair))
+    assert list(rule.unexplained(known, new)) == kept and len(known) - len(kept) == 6
+    assert len(asked) == sum(map(len, named)) == 12
+
+
+def told(
+    pattern: str, metric: str | None, attempt: str | None, start: int, end: int | None = None
+) -> Finding:
+    return Finding(pattern, metric, attempt, start, None, end, severity=0.5, confidence=0.9)
+
+
+def explains(new: Finding, known: Finding) -> bool:
+    """A plateau at the same step, and a spike that begins before the end."""
+    end = 99 if new.end_step is None else new.end_step
+    at = known.start_step
+    return at == new.start_step if known.pattern == "plateau" else new.start_step <= at <= end
+
+
 def test_a_finding_that_does_not_stand_explains_no_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     """The spike would be renamed; what contradicts the new name leaves the old one."""
 

@@ -6,7 +6,7 @@ import numpy as np
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
 
 from chronicle.figures.layout import scene
-from chronicle.figures.panels import run_panels
+from chronicle.figures.panels import Segment, run_panels
 from chronicle.model import JoinKind, Role
 from chronicle.timeline import stitch
 
@@ -19,6 +19,15 @@ def test_the_zoom_of_a_finding_that_led_to_a_rollback_reaches_the_step_resumed_f
     drawn = scene(timeline, diagnosis(told, joins=timeline.joins))
     first, last = drawn.window(drawn.findings[0])
     assert first < join.to_step and last > join.from_step
+
+
+def test_a_segment_that_meets_no_finding_holds_none_of_its_points():
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 5):
+        segment = Segment(np.sort(rng.integers(0, 40, n)).astype(float), np.ones(n), live=True)
+        windows = [(a, b) for a in range(-2, 44, 3) for b in (a, a + 4, np.inf)]
+        empty = [window for window in windows if not segment.meets(*window)]
+        assert empty and not any(len(segment.inside(*window).steps) for window in empty)
 
 
 def test_a_zoom_shows_at_least_22_samples():

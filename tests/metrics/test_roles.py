@@ -301,6 +301,14 @@ train/CE loss: loss, train/PPL: other, throughput/total tokens: tokens, throughp
 g_losses: loss, d_losses: part-loss, mse: other
 train_ppl: loss, moe_aux_loss: part-loss
 train: other, train_loss: loss
+Rec: part-loss, KL: part-loss, Total: loss
+total: other, count: other
+loss: loss, Total: other, KL: other
+train_mse_scaled: loss, val_mae: other
+log_likelihood: score, neg_log_likelihood: loss
+arena_win_rate: score, total_loss: loss, policy_loss: part-loss
+win_rate: objective, loss: part-loss
+Loss: loss, MeanIU: score
 loss: part-loss, reward signal mean: score, mean 100 episode reward: objective
 avg loss so far: loss, val loss: validation-loss
 """

@@ -28,7 +28,7 @@ def archive() -> SiteData:
 def test_pages_of_what_is_listed_are_those_of_whole_entries() -> None:
     data = archive()
     whole = {entry.run_id: entry for entry in data.entries}
-    thin = replace(data, entries=[listed(e) for e in data.entries], whole=lambda e: whole[e.run_id])
+    thin = replace(data, entries=[listed(e) for e in data.entries], full_entry=lambda e: whole[e.run_id])
     assert all(len(repr(one)) < len(repr(whole[one.run_id])) for one in thin.entries)
     for kind in (pages, assets):
         assert list(kind(thin)) == list(kind(data))

@@ -11,8 +11,16 @@ from tests.pages.samples import EVENTS, LOST, gallery, healthy, rollback, site, 
 
 from chronicle.model import Entry, Event, EventKind, Verdict
 from chronicle.pages import SiteData
-from chronicle.pages.home import NEWS, ON_A_SHELF, home, in_training, needs_attention, shelves, week
-from chronicle.pages.lists import entries_js
+from chronicle.pages.lists import (
+    NEWS,
+    ON_A_SHELF,
+    entries_js,
+    home,
+    in_training,
+    needs_attention,
+    shelves,
+    week,
+)
 from chronicle.pages.words import renderer
 
 LAUNCH, _, LEFT, ROLLBACK, DECISION, END = EVENTS

@@ -9,7 +9,7 @@ import pytest
 from tests.pages.samples import EVENTS, healthy, rollback, small
 
 from chronicle.model import Entry
-from chronicle.pages.precedents import FEWEST, median_interval, precedents, statistics, wilson
+from chronicle.pages.lists import FEWEST, median_interval, precedents, statistics, wilson
 
 LEFT = EVENTS[2]
 PATTERN = "spike-no-full-recovery"

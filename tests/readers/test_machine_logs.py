@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis.strategies import from_regex, lists
 from tests.readers.gold import EXAMPLES
 
-from chronicle.metrics.hosts import MOST_HOSTS, canonical, expand, fold
+from chronicle.metrics.values import MOST_HOSTS, canonical, expand, fold
 from chronicle.readers import read, read_all, runs_below
 from chronicle.readers.console.machine import KINDS, MOST_FAULTS, Faults, identify
 from chronicle.readers.console.prefixes import stamp

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from chronicle.build.runs import runs
+from chronicle.build.produce import runs
 from chronicle.cli import cli
 from chronicle.errors import ConfigError, LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers import read

@@ -12,11 +12,11 @@ from tests.readers.test_event_files import plugin
 from tests.readers.writers import csv_log, event, event_log, field, frame, summary
 from tests.work import n_calls
 
-from chronicle.build.runs import runs
+from chronicle.build.produce import runs
 from chronicle.build.sources import expand
 from chronicle.model import Attempt
 from chronicle.readers import read, read_all, runs_below
-from chronicle.readers.side_files import SIDE_FILES, is_side_file, told_beside
+from chronicle.readers.side_files import SIDE_FILES, is_side_file, side_facts
 
 LOGS = Path(__file__).parent / "logs"
 POINTS = {"loss": [(step, 3.0 - step / 10) for step in range(12)]}
@@ -205,8 +205,8 @@ def test_logs_beside_a_log_cost_next_to_nothing(tmp_path: Path) -> None:
     log = tmp_path / "a.csv"
     for k in range(300):
         (tmp_path / f"run-{k}.csv").touch()
-    n_calls(lambda: told_beside(log, tmp_path))
-    assert n_calls(lambda: told_beside(log, tmp_path)) < 20 * 300
+    n_calls(lambda: side_facts(log, tmp_path))
+    assert n_calls(lambda: side_facts(log, tmp_path)) < 20 * 300
 
 
 def test_a_folder_of_side_files_is_no_run(tmp_path: Path) -> None:

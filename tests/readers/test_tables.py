@@ -36,6 +36,17 @@ def points(attempt: Attempt, metric: str = "loss") -> list[tuple[int, float]]:
     return list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
 
 
+# --- cells ---
+
+
+def test_numbers_as_tensorflow_and_pytorch_print_their_own(tmp_path: Path) -> None:
+    rows = (
+        ',epoch,loss\n0,0,"tf.Tensor(2.5, shape=(), dtype=float32)"\n1,1,tensor(2.25)\n'
+        "2,2,\"tensor(2., device='cuda:0', grad_fn=<A>)\"\n"
+    )
+    assert points(log(tmp_path, rows)) == [(0, 2.5), (1, 2.25), (2, 2.0)]
+
+
 # --- the step ---
 
 

@@ -14,8 +14,8 @@ from chronicle.classify import classify
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Attempt, EventKind, Finding, Role, Series
 from chronicle.story import tell
-from chronicle.story.measured import Axis, Ground, percent, plainly, rounded, stated, times
-from chronicle.story.sentences import SENTENCES, told
+from chronicle.story.measured import Axis, RunView, percent, plainly, rounded, stated, times
+from chronicle.story.sentences import SENTENCES, finding_words
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig
 
@@ -341,7 +341,7 @@ PLAIN = RunConfig()
 
 def sentence(steps: np.ndarray, loss: np.ndarray, found: Finding, config: RunConfig = PLAIN) -> str:
     timeline = run(steps, loss)
-    return told(Ground(timeline, diagnosis(found), config), found)[0].sentence
+    return finding_words(RunView(timeline, diagnosis(found), config), found)[0].sentence
 
 
 @pytest.mark.parametrize(
@@ -441,13 +441,13 @@ def test_what_ought_to_rise_is_told_to_fall() -> None:
     reward = np.array([20.0] * 30 + [5.0] + [20.0] * 30)
     timeline = run(np.arange(61), reward, "reward", role=Role.OBJECTIVE)
     found = finding("spike-fast-recovery", 30, 31, "reward")
-    words = told(Ground(timeline, diagnosis(found)), found)[0]
+    words = finding_words(RunView(timeline, diagnosis(found)), found)[0]
     assert words[:2] == (
         "The objective dropped from 20.00 to 5.00 at step 30 and was back after 1 step.",
         "20.00 → 5.00 at step 30",
     )
     flat = replace(finding("plateau", 30, None, "reward"), evidence={})
-    assert told(Ground(timeline, diagnosis(flat)), flat)[0].sentence == (
+    assert finding_words(RunView(timeline, diagnosis(flat)), flat)[0].sentence == (
         "The objective stopped rising at step 30."
     )
 
@@ -455,7 +455,7 @@ def test_what_ought_to_rise_is_told_to_fall() -> None:
 def calm(values: list[float], metric: str = "loss", role: Role = Role.LOSS) -> str:
     timeline = run(np.arange(len(values)), values, metric, role=role)
     found = finding("near-perfect", 0, 2, metric)
-    return told(Ground(timeline, diagnosis(found)), found)[0].sentence
+    return finding_words(RunView(timeline, diagnosis(found)), found)[0].sentence
 
 
 def test_a_calm_course_falls_rises_or_stays_as_its_metric_ought_to() -> None:
@@ -469,8 +469,8 @@ def test_a_calm_course_falls_rises_or_stays_as_its_metric_ought_to() -> None:
 def test_a_calm_course_of_several_trainings_is_that_of_the_farthest() -> None:
     logs = [attempt(f"{k}.csv", series("loss", np.arange(n), np.linspace(4, last, n))) for k, n, last in TWO]
     found = replace(finding("near-perfect", 0, 59), attempt=None)
-    ground = Ground(stitch(logs, relation="seeds"), diagnosis(found))
-    assert told(ground, found)[0].sentence == (
+    run = RunView(stitch(logs, relation="seeds"), diagnosis(found))
+    assert finding_words(run, found)[0].sentence == (
         "The loss fell from 4.00 to 1.00 over steps 0 to 59, and nothing disturbed it for long."
     )
 
@@ -483,14 +483,13 @@ def test_what_was_not_over_is_told_by_when_it_was_last_seen() -> None:
     first, next_ = (finding("spike-no-full-recovery", at, None) for at in (20, 30))
     early, late = (replace(f, evidence={"residual_log": 0.1}) for f in (first, next_))
     timeline = run(steps, loss)
-    ground = Ground(timeline, diagnosis(early, late))
-    assert told(ground, early)[0].sentence.endswith("by step 29 it stood 11 % above its earlier course.")
-    assert told(ground, late)[0].sentence.endswith(
-        "when the log ended it stood 11 % above its earlier course."
-    )
+    view = RunView(timeline, diagnosis(early, late))
+    stood = "it stood 11 % above its earlier course."
+    assert finding_words(view, early)[0].sentence.endswith(f"by step 29 {stood}")
+    assert finding_words(view, late)[0].sentence.endswith(f"when the log ended {stood}")
     parted = rolled_back()
     gone = finding("spike-slow-recovery", 350, None)
-    assert told(Ground(parted, diagnosis(gone)), gone)[0].sentence.endswith(
+    assert finding_words(RunView(parted, diagnosis(gone)), gone)[0].sentence.endswith(
         "had not come all the way back when the attempt ended."
     )
 

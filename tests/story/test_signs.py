@@ -10,7 +10,7 @@ from tests.story.told_specimens import specimen
 
 import chronicle
 from chronicle.model import Diagnosis, Event, EventKind, Verdict
-from chronicle.story.measured import Ground
+from chronicle.story.measured import RunView
 from chronicle.story.signs import Sign
 from chronicle.story.signs import around as placed
 
@@ -30,19 +30,19 @@ def around(at: int = ONSET, **columns: Any) -> dict[str, bool]:
     diagnosis = Diagnosis(Verdict.GOOD, (), (), timeline.joins, ())
     name = timeline.attempts[0].name
     event = Event("e", EventKind.FINDING, "E", "It rose.", step=at, attempt=name)
-    return dict(placed(Ground(timeline, diagnosis), event, [event]).signs)
+    return dict(placed(RunView(timeline, diagnosis), event, [event]).signs)
 
 
 def test_what_was_not_logged_is_not_told() -> None:
-    told = around()
+    signs = around()
     unknown = {Sign.RATE_ROSE, Sign.GRADIENT_LED, Sign.ONE_SOURCE, Sign.SCALE_LED, Sign.EPOCH_ENDED}
-    assert not unknown & set(told)
-    assert not {Sign.VALIDATION_STILL, Sign.FAULT_NEAR, Sign.FIRST_SAMPLE, Sign.DECIMAL} & set(told)
+    assert not unknown & set(signs)
+    assert not {Sign.VALIDATION_STILL, Sign.FAULT_NEAR, Sign.FIRST_SAMPLE, Sign.DECIMAL} & set(signs)
 
 
 def test_only_findings_have_signs() -> None:
-    told = specimen("lab-lr-kick").story.events
-    assert {event.kind for event in told if event.signs} == {EventKind.FINDING}
+    events = specimen("lab-lr-kick").story.events
+    assert {event.kind for event in events if event.signs} == {EventKind.FINDING}
 
 
 def test_a_rate_that_rose_and_one_that_is_zero() -> None:
@@ -77,8 +77,8 @@ def test_worse_than_an_untrained_model_and_young() -> None:
     loss = np.where(STEPS < 8, 5.0, 2.0)
     assert around(loss=np.where(STEPS == ONSET, 9.0, loss))["above-start"]
     assert not around(loss=np.where(STEPS == ONSET, 4.0, loss))["above-start"]
-    told = around(ONSET + 13_000, step=STEPS + 13_000)
-    assert not told["young"] and "above-start" not in told  # nobody knows how it began
+    signs = around(ONSET + 13_000, step=STEPS + 13_000)
+    assert not signs["young"] and "above-start" not in signs  # nobody knows how it began
     assert around()["young"]
 
 

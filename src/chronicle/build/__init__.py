@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chronicle.build.engines import Stamps, stamps, write_bytes, write_tree
-from chronicle.build.made import Made, make_site, recalled
+from chronicle.build.made import SiteRecord, last_record, make_site
 from chronicle.build.produce import READ_ON, Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.site import claim
-from chronicle.build.sources import only_machines, remedy, runs_told_of
+from chronicle.build.sources import only_machines, remedy, runs_concerned
 from chronicle.build.store import ENTRY, code_sha256, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
@@ -46,7 +46,7 @@ class Report:
 
     outcomes: tuple[Outcome, ...]
     site: Path
-    engine_said: str
+    engine_output: str
 
     @property
     def entries(self) -> list[Entry]:
@@ -58,9 +58,9 @@ class Report:
         return [(o.run_id, problem) for o in self.outcomes for problem in o.problems]
 
     @property
-    def said(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """What is worth knowing of runs that have no page, and no problem."""
-        return [line for o in self.outcomes for line in o.said]
+        return [line for o in self.outcomes for line in o.remarks]
 
     @property
     def reused(self) -> int:
@@ -95,8 +95,8 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     site = Path(os.path.abspath(out))
     own = workspace is not None and workspace.trusted
     work = root if own else site.with_name(f".{site.name}-cache")
-    made = [work / "build" / name for name in ("entries", READ_ON, "docs", "next", "lock")]
-    require_no_link(root, site, *made)  # a build removes what it does not know from these
+    folders = [work / "build" / name for name in ("entries", READ_ON, "docs", "next", "lock")]
+    require_no_link(root, site, *folders)  # a build removes what it does not know from these
     if not own:
         claim(site)
         write_bytes(work / "mkdocs.yml", shipped("mkdocs.yml").read_bytes())
@@ -135,20 +135,21 @@ def build(
     claim(where.out)
     sweep()  # a build that has nothing to unpack leaves nothing of a killed one either
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
-        before = recalled(where.root)
+        before = last_record(where.root)
         report, parts, docs = _pages(workspace, runs, where, before, jobs, dask, progress)
         title = workspace.config.title
         title = "" if title == WorkspaceConfig.title else title  # nobody chose that one
-        made_of = Made(engine or workspace.config.engine, title, strict, newest(runs), docs=docs, parts=parts)
-        printed = make_site(where.root, where.out, before, made_of)
-    return replace(report, engine_said=printed)
+        engine = engine or workspace.config.engine
+        now = SiteRecord(engine, title, strict, newest(runs), docs=docs, parts=parts)
+        printed = make_site(where.root, where.out, before, now)
+    return replace(report, engine_output=printed)
 
 
 def _pages(
     workspace: Workspace,
     runs: Sequence[RunFolder],
     where: Places,
-    before: Made,
+    before: SiteRecord,
     jobs: int | None,
     dask: str,
     progress: Progress,
@@ -180,7 +181,7 @@ def _pages(
         cases,
         config.site_url,
         config.edit_url,
-        whole=lambda entry: outcome_of[entry.run_id].whole(),
+        full_entry=lambda entry: outcome_of[entry.run_id].full_entry(),
         known={run_id: row[2] for run_id, row in kept.items() if row},
         shared=_shared(config, patterns, cases, workspace.templates),
         standing=same,
@@ -194,8 +195,8 @@ def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates:
     folders = *templates, shipped("gallery") / "sketches"
     files = [file for folder in folders for file in sorted(folder.iterdir()) if file.is_file()]
     texts = [file.read_bytes() for file in files]
-    told = config.title, config.site_url, config.edit_url
-    return hashlib.sha256(repr((code_sha256(), told, patterns, cases, texts)).encode()).hexdigest()
+    settings = config.title, config.site_url, config.edit_url
+    return hashlib.sha256(repr((code_sha256(), settings, patterns, cases, texts)).encode()).hexdigest()
 
 
 def make_entries(
@@ -247,7 +248,7 @@ def with_machines(
     trained = [entry for run_id, entry in entries.items() if run_id not in apart]
     if not apart or not trained:
         return outcomes
-    beside: dict[str, list[Path]] = {}
+    machine_logs: dict[str, list[Path]] = {}
     remade: dict[str, Outcome] = {}
     for run in (run for run in runs if run.run_id in apart):
         logs: list[Attempt] = []
@@ -256,15 +257,15 @@ def with_machines(
             problem = remedy(logs, trained)
         except ChronicleError as err:  # it changed since it was read
             problem = run.published(str(err))
-        told_of = runs_told_of(logs, trained)
-        for run_id in told_of:
-            beside.setdefault(run_id, []).extend(run.logs)
-        if not told_of:
+        concerned = runs_concerned(logs, trained)
+        for run_id in concerned:
+            machine_logs.setdefault(run_id, []).extend(run.logs)
+        if not concerned:
             problem = redactor_of(config.redact, logs)(problem)
             remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (problem,))
     left = [o for o in outcomes if o.run_id not in apart or o.run_id in remade]
-    for run in (run for run in runs if run.run_id in beside):
-        with_logs = replace(run, beside=tuple(beside[run.run_id]))
+    for run in (run for run in runs if run.run_id in machine_logs):
+        with_logs = replace(run, beside=tuple(machine_logs[run.run_id]))
         product = Product(with_logs, config, store / f"{run.run_id}+machines")
         remade[run.run_id] = product.cached() or produce(product)
     return [remade.get(o.run_id, o) for o in left]

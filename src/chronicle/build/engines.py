@@ -52,7 +52,7 @@ ENGINES = {
 def build_site(
     engine: str,
     config: Path,
-    made: Path,
+    new_site: Path,
     *,
     title: str = "",
     strict: bool,
@@ -62,8 +62,8 @@ def build_site(
 ) -> str:
     """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
 
-    It writes the folder ``made``; where only the ``changed`` ones of ``docs`` (all files that it may read)
-    are asked for, that holds the rest of the site.
+    It writes the folder ``new_site``; where only the ``changed`` ones of ``docs`` (all files that it may
+    read) are asked for, that holds the rest of the site.
     The site is called ``title``, escaped, for themes print it raw; where that is empty, as mkdocs.yml says.
     ``epoch`` (Unix seconds) stands for the time of the build, so that the same input gives the same bytes.
 
@@ -77,15 +77,15 @@ def build_site(
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
-    values = {"site_dir": os.path.relpath(made, config.parent), "site_name": as_html(title)}
+    values = {"site_dir": os.path.relpath(new_site, config.parent), "site_name": as_html(title)}
     with _config(config, values) as file:
         command = ["build", "--config-file", str(file), "--clean", *(["--strict"] if strict else [])]
         if changed is None:
             code, printed = run_module(row.module, command, environment, config.parent)
         else:
-            listed = made.with_name(LISTED)
-            told = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
-            write_bytes(listed, told.encode("utf-8", "surrogateescape"))
+            listed = new_site.with_name(LISTED)
+            paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
+            write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
             part = [row.module, str(listed), *command]
             code, printed = run_module(PART, part, environment, config.parent)
             listed.unlink()
@@ -105,10 +105,10 @@ def _config(config: Path, values: Mapping[str, str]) -> Iterator[Path]:
     """A mkdocs.yml that is like ``config`` but for these values, beside it: paths in it are relative."""
     known = {key: value for key, value in values.items() if value}
     lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?", "", config.read_text("utf-8"), flags=re.MULTILINE)
-    said = "".join(f"{key}: {json.dumps(value)}\n" for key, value in known.items())
+    settings = "".join(f"{key}: {json.dumps(value)}\n" for key, value in known.items())
     file = config.with_name(f".{config.name}.chronicle.yml")
     try:
-        write_bytes(file, f"{lines.rstrip()}\n{said}".encode())
+        write_bytes(file, f"{lines.rstrip()}\n{settings}".encode())
         yield file
     finally:
         file.unlink(missing_ok=True)
@@ -135,12 +135,12 @@ def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
 
     A link is no file of ours, whatever it leads to, and has no size and time.
     """
-    found: Stamps = {}
-    _add_stamps(str(folder), "", hidden, found)
-    return found
+    files: Stamps = {}
+    _add_stamps(str(folder), "", hidden, files)
+    return files
 
 
-def _add_stamps(folder: str, within: str, hidden: bool, found: Stamps) -> None:
+def _add_stamps(folder: str, within: str, hidden: bool, files: Stamps) -> None:
     try:
         entries = [*os.scandir(folder)]
     except FileNotFoundError:
@@ -150,12 +150,12 @@ def _add_stamps(folder: str, within: str, hidden: bool, found: Stamps) -> None:
         if name[0] == "." and not hidden:
             continue
         if entry.is_dir(follow_symlinks=False):
-            _add_stamps(entry.path, f"{within}{name}/", hidden, found)
+            _add_stamps(entry.path, f"{within}{name}/", hidden, files)
         elif entry.is_file(follow_symlinks=False):
             stat = entry.stat()
-            found[within + name] = [stat.st_size, stat.st_mtime_ns]
+            files[within + name] = [stat.st_size, stat.st_mtime_ns]
         else:
-            found[within + name] = []
+            files[within + name] = []
 
 
 def write_tree(

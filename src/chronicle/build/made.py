@@ -44,7 +44,7 @@ _RENDERERS = (
 )
 
 
-class Made(NamedTuple):
+class SiteRecord(NamedTuple):
     """The last site: engine, title, a ``key`` of all it is rendered with, the time it speaks of, and files.
 
     ``in_parts`` says whether the engine can be asked for single pages of it (None: nobody has tried), and
@@ -62,63 +62,62 @@ class Made(NamedTuple):
     parts: Mapping[str, str] = {}
 
 
-def recalled(root: Path) -> Made:
+def last_record(root: Path) -> SiteRecord:
     """What is known of the last site; nothing where there is none, or nothing that can be used."""
     try:
-        made = Made(*json.loads((root / MEMORY).read_bytes()))
-        rows = [*made.docs.items(), *made.site.items()]
+        record = SiteRecord(*json.loads((root / MEMORY).read_bytes()))
+        rows = [*record.docs.items(), *record.site.items()]
         right = all(
             isinstance(stamp, list) and not path.startswith("/") and ".." not in path.split("/")
             for path, stamp in rows
         )
-        return made if right and isinstance(made.parts, dict) else Made()
+        return record if right and isinstance(record.parts, dict) else SiteRecord()
     except (OSError, ValueError, TypeError, AttributeError):
-        return Made()
+        return SiteRecord()
 
 
-def make_site(root: Path, out: Path, before: Made, now: Made) -> str:
+def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str:
     """Makes the site of build/docs, as far as that is not as ``before``; returns what the engine printed.
 
     ``now`` says by which engine, of what time and of which files. The site appears at ``out`` in one step.
     Errors are those of `chronicle.build.build`.
     """
-    made, docs, memory, config = (root / name for name in ("build/next", "build/docs", MEMORY, "mkdocs.yml"))
-    clear(made, out)
-    made.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
-    now = now._replace(key=_engine_key(now, config))
+    names = "build/next", "build/docs", MEMORY, "mkdocs.yml"
+    new_site, docs, memory, config = (root / name for name in names)
+    clear(new_site, out)
+    new_site.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
+    # All that every page is rendered with: mkdocs.yml, the engine, its packages, our own source.
+    versions = {distribution: _version(distribution) for distribution in _RENDERERS}
+    ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
+    now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
     changed = _changed(before.docs, now.docs, docs)
     same = before.key == now.key and before.site == stamps(out)
     if same and before.in_parts and not changed and before.epoch == now.epoch:
         return ""
-    site = partial(build_site, now.engine, config, made, title=now.title, strict=now.strict, epoch=now.epoch)
+    site = partial(
+        build_site, now.engine, config, new_site, title=now.title, strict=now.strict, epoch=now.epoch
+    )
     in_parts, printed = before.in_parts if before.key == now.key else None, None
     if not ENGINES[now.engine].in_parts:
         in_parts = False
     if same and in_parts is not False:
-        _carry_over(before, changed, out, made)
+        _carry_over(before, changed, out, new_site)
         try:
             printed, in_parts = site(changed=changed, docs=now.docs), True
             for path in changed & now.docs.keys():
                 if not path.endswith(".md"):  # no page, and therefore the same in a site
-                    (made / path).parent.mkdir(parents=True, exist_ok=True)
-                    share(docs / path, made / path)
+                    (new_site / path).parent.mkdir(parents=True, exist_ok=True)
+                    share(docs / path, new_site / path)
         except NotInParts as err:
             in_parts = False if err.args[0] else None
     if printed is None:
-        remove(made)
+        remove(new_site)
         printed = site()
-    now = now._replace(site=stamps(made), in_parts=in_parts)
+    now = now._replace(site=stamps(new_site), in_parts=in_parts)
     memory.unlink(missing_ok=True)  # until the new one is in its place nothing is known
-    put_in_place(made, out, lacking(now.site, now.docs))
+    put_in_place(new_site, out, lacking(now.site, now.docs))
     write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
-
-
-def _engine_key(made: Made, config: Path) -> str:
-    """A hash over what all pages are rendered with: mkdocs.yml, the engine, its packages, our own source."""
-    versions = {d: _version(d) for d in _RENDERERS}
-    told = (made.engine, made.title, made.strict, sys.version, versions, code_sha256(), config.read_bytes())
-    return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
 def _version(distribution: str) -> str:
@@ -133,44 +132,45 @@ def _changed(before: Stamps, now: Stamps, docs: Path) -> set[str]:
     came_or_went = {path for path in now.keys() ^ before.keys() if path.endswith(".md")}
     changed = {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
     if came_or_went:
-        beside = [
+        others = [
             path for path in now.keys() - changed if path.endswith(".md") and not path.startswith("runs/")
         ]
-        texts = {path: (docs / path).read_text("utf-8") for path in beside}
+        texts = {path: (docs / path).read_text("utf-8") for path in others}
         changed |= {path for path, text in texts.items() if any(page in text for page in came_or_went)}
     return changed
 
 
-def _carry_over(before: Made, changed: Iterable[str], out: Path, made: Path) -> None:
-    """Makes ``made`` hold what did not change of the site ``out``, and nothing else.
+def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site: Path) -> None:
+    """Makes ``new_site`` hold what did not change of the site ``out``, and nothing else.
 
     Pages and figures become one file with those of ``out``: nobody writes them. What an engine writes anew
-    with every build (its index, its map of the site) is copied. What ``made`` was before is the site before
-    ``out``, which has nearly all of its files: those are left, so that a site of any size takes few changes.
+    with every build (its index, its map of the site) is copied. What ``new_site`` was before is the site
+    before ``out``, which has nearly all of its files: those are left, so that a site of any size takes few
+    changes.
     """
     again = {*map(_page_of, changed)}
     standing = {*map(_page_of, before.docs)} - again
     there: dict[str, int] = {}
     here: dict[str, int] = {}
-    for folder, found in ((made, there), (out, here)):
-        _add_inodes(str(folder), "", found)
+    for folder, inodes in ((new_site, there), (out, here)):
+        _add_inodes(str(folder), "", inodes)
     for path in there.keys() - (standing & here.keys()):
-        remove_file(made, path)
+        remove_file(new_site, path)
     for path in before.site.keys() - again:
-        source, target = out / path, made / path
+        source, target = out / path, new_site / path
         if path not in standing or there.get(path) != here.get(path):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
             (share if path in standing else shutil.copy2)(source, target)
 
 
-def _add_inodes(folder: str, within: str, found: dict[str, int]) -> None:
+def _add_inodes(folder: str, within: str, inodes: dict[str, int]) -> None:
     """The number of every file below a folder; none of a folder there is not. A link has its own."""
     for entry in os.scandir(folder) if os.path.isdir(folder) else ():
         if entry.is_dir(follow_symlinks=False):
-            _add_inodes(entry.path, f"{within}{entry.name}/", found)
+            _add_inodes(entry.path, f"{within}{entry.name}/", inodes)
         else:
-            found[within + entry.name] = entry.inode()
+            inodes[within + entry.name] = entry.inode()
 
 
 def _page_of(path: str) -> str:

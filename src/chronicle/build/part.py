@@ -96,16 +96,14 @@ def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:
         files.set_exclusions([file], config)
         return file
 
-    def of_theme(path: str) -> bool:
-        return any(Path(folder, path).is_file() for folder in config.theme.dirs)
-
     class Pages(files.Files):  # type: ignore[misc]
         def add_files_from_theme(self, env: Any, config: Any) -> None:
             pass
 
         def get_file_from_path(self, path: str) -> Any:
             page = super().get_file_from_path(path)
-            return known(path) if page is None and (path in docs or of_theme(path)) else page
+            of_theme = (Path(folder, path).is_file() for folder in config.theme.dirs)
+            return known(path) if page is None and (path in docs or any(of_theme)) else page
 
     pages = [known(path) for path in docs if path.endswith(".md")]
     return Pages(sorted(pages, key=files.file_sort_key))

@@ -1,4 +1,7 @@
-"""One run from its logs to its entry on disk: read, stitch, classify, draw, write. Cached by content."""
+"""One run from its logs to its entry on disk: read, stitch, classify, draw, write. Cached by content.
+
+`runs` gives the runs at paths, one after the other: for `chronicle.runs` and for the commands.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import orjson
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
-from chronicle.build.sources import no_logs, passed_over
+from chronicle.build.sources import expand, no_logs, passed_over
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, code_sha256, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
@@ -29,12 +32,12 @@ from chronicle.errors import (
 )
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.happened import listed
-from chronicle.readers import read_all
+from chronicle.readers import local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import tell
 from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
-from chronicle.workspace.folders import RunFolder, shown
+from chronicle.workspace.folders import RunFolder, Workspace, shown
 from chronicle.workspace.locks import remove
 
 if TYPE_CHECKING:
@@ -50,7 +53,7 @@ class Outcome:
     """What became of one run: what is listed of its entry (`chronicle.pages.happened.listed`), or what is
     wrong with its logs.
 
-    What is ``said`` is no problem.
+    ``remarks`` are no problems.
     ``files``, below ``folder``, belong to its page, with size, time and hash of each where it is kept for the
     next build; ``names`` are the hosts and users that its texts number, which are not published.
     """
@@ -59,12 +62,12 @@ class Outcome:
     folder: Path
     entry: Entry | None
     problems: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     files: Rows = field(default_factory=dict)
     cached: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
 
-    def whole(self) -> Entry:
+    def full_entry(self) -> Entry:
         """All of the entry. Raises OSError or ValueError where it cannot be read."""
         return _read_entry(self.folder)
 
@@ -104,8 +107,8 @@ class Product:
         """What was written of the run. Raises OSError, ValueError, KeyError or TypeError: no row."""
         row = orjson.loads((self.folder / ROW).read_bytes())
         entry, published = entry_from_json(row["entry"]), {n: r for n, r in files.items() if n != ROW}
-        told = tuple(problems), (), published, cached, row["names"]
-        return Outcome(self.run.run_id, self.folder, entry, *told)
+        rest = tuple(problems), (), published, cached, row["names"]
+        return Outcome(self.run.run_id, self.folder, entry, *rest)
 
 
 def produce(product: Product) -> Outcome:
@@ -117,15 +120,15 @@ def produce(product: Product) -> Outcome:
     run, folder = product.run, product.folder
     try:
         with contained(_logs_of(run)):
-            return _made(product)
+            return _make(product)
     except ChronicleError as err:
         remove(folder)
-        told = (redactor_of(product.config.redact)(run.published(str(err))),)
-        problems, said = ((), told) if isinstance(err, NotALog) else (told, ())
-        return Outcome(run.run_id, folder, None, problems, said)
+        message = (redactor_of(product.config.redact)(run.published(str(err))),)
+        problems, remarks = ((), message) if isinstance(err, NotALog) else (message, ())
+        return Outcome(run.run_id, folder, None, problems, remarks)
 
 
-def _made(product: Product) -> Outcome:
+def _make(product: Product) -> Outcome:
     run, folder = product.run, product.folder
     gc.freeze()  # what is there by now, the entries of all other runs say, is not looked at below
     key = product.key()  # before anything is read: what comes in later is for the next build
@@ -260,7 +263,7 @@ def _write(
         story=story,
         notes=notes,
         figures=draw(timeline, diagnosis, folder, story.events, title=config.title or run.run_id, x=x),
-        warnings=[*problems, *warnings, *redact.said()],
+        warnings=[*problems, *warnings, *redact.withheld()],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
@@ -307,3 +310,42 @@ def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis
 
 def _read_entry(folder: Path) -> Entry:
     return entry_from_json(orjson.loads((folder / ENTRY).read_bytes()))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: where its logs are and what its run.toml says, with the settings of the workspace around."""
+
+    folder: RunFolder
+    settings: WorkspaceConfig
+
+    @property
+    def run_id(self) -> str:
+        """What the run is called: the name of its folder, of its log, or the one that its tracker gave it."""
+        return self.folder.run_id
+
+    def timeline(self) -> Timeline:
+        """The run, read and stitched. Raises ChronicleError where nothing of it could be read."""
+        return stitched(self.folder, self.settings)[0]
+
+    def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
+        """The run read, stitched and classified, and what was wrong with single logs of it.
+
+        Raises:
+            ChronicleError: nothing of the run could be read, or its configuration is wrong.
+        """
+        return diagnose(self.folder, self.settings)
+
+
+def runs(path: str | Path, *more: str | Path) -> list[Run]:
+    """The runs at these paths: logs, stores, folders of logs, run folders, workspaces, addresses.
+
+    A store or a folder of several runs gives each of them, as the commands do.
+
+    Raises:
+        UsageError: a path that does not exist.
+        NothingToRead: no path holds a log.
+    """
+    home = Workspace.find(Path.cwd())
+    settings = home.config if home else WorkspaceConfig()
+    return [Run(run, settings) for run in expand([local(place) for place in (path, *more)])]

@@ -22,9 +22,8 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from chronicle.errors import MissingExtra
-from chronicle.metrics.hosts import expand as hosts_of
-from chronicle.metrics.hosts import fold
-from chronicle.metrics.values import plural
+from chronicle.metrics.values import expand as hosts_of
+from chronicle.metrics.values import fold, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.workspace.config import Redact
 
@@ -113,10 +112,12 @@ class Redactor:
         elif isinstance(value, list | tuple):
             changed = type(value)([self.value(item) for item in value])
         elif is_dataclass(value) and not isinstance(value, type):
-            changed = self._dataclass(value)
+            new = {f.name: self.fact(f.name, getattr(value, f.name)) for f in fields(value) if f.init}
+            new = {name: item for name, item in new.items() if item is not getattr(value, name)}
+            changed = replace(value, **new) if new else value
         return cast(T, changed)
 
-    def said(self) -> list[str]:
+    def withheld(self) -> list[str]:
         """What a page says of what was withheld: how much of which kind, and never what."""
         what = {"secret": "with what looks like a secret", "identity": "that told of a person or a machine"}
         return [
@@ -132,11 +133,6 @@ class Redactor:
         if new != text:
             self.texts["identity"].add(text)
         return self(new)
-
-    def _dataclass(self, value: Any) -> Any:
-        new = {f.name: self.fact(f.name, getattr(value, f.name)) for f in fields(value) if f.init}
-        changed = {name: item for name, item in new.items() if item is not getattr(value, name)}
-        return replace(value, **changed) if changed else value
 
     def _redacted(self, text: str) -> str:
         new = text
@@ -224,8 +220,8 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
 @cache
 def _is_secret_name(name: str) -> bool:
     """Whether a name's last words are those of a secret; ``eos_token`` and ``max_tokens`` are none."""
-    whole = re.split(r"[/.]", name)[-1].lower()
-    return whole == "token" or _SECRET.fullmatch(" ".join(_words(name))) is not None
+    last = re.split(r"[/.]", name)[-1].lower()
+    return last == "token" or _SECRET.fullmatch(" ".join(_words(name))) is not None
 
 
 def _last_word(name: str) -> str:

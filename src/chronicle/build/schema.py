@@ -40,8 +40,8 @@ def diagnosis_json(
     events: Sequence[Event] = (),
 ) -> dict[str, Any]:
     """The object that `chronicle classify --json` prints for one run."""
-    beside = {"faults": to_json(faults), "presets": to_json(presets), "events": to_json(events)}
-    return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis), **beside}
+    lists = {"faults": to_json(faults), "presets": to_json(presets), "events": to_json(events)}
+    return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis), **lists}
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

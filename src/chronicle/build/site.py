@@ -44,10 +44,11 @@ def lacking(site: Stamps, docs: Stamps) -> list[str]:
     return [page for page in wanted if not (site.get(page) or [0])[0]]
 
 
-def put_in_place(made: Path, out: Path, missing: Sequence[str]) -> None:
-    """Puts the site ``made`` in the place of ``out``, unless pages are ``missing`` in it.
+def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
+    """Puts the site ``new_site`` in the place of ``out``, unless pages are ``missing`` in it.
 
-    What was there stays as ``made``, where the two have exchanged their names: the next site begins with it.
+    What was there stays as ``new_site``, where the two have exchanged their names: the next site begins with
+    it.
 
     Raises:
         SiteError: pages are missing in it; ``out`` is as it was.
@@ -56,39 +57,42 @@ def put_in_place(made: Path, out: Path, missing: Sequence[str]) -> None:
     if missing:
         named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
         raise SiteError(f"the site engine made no {named}; the site of the last build is left as it is")
-    (made / MARKER).touch()
+    (new_site / MARKER).touch()
     out.parent.mkdir(parents=True, exist_ok=True)
     if not out.exists():
         try:
-            made.rename(out)
+            new_site.rename(out)
             return
         except OSError as err:
             if err.errno != errno.EXDEV:
                 raise
     try:
-        is_spare = made.stat().st_dev == out.parent.stat().st_dev
-        beside = made if is_spare else shutil.copytree(made, _beside(out))
-        _exchange(beside, out)
+        is_spare = new_site.stat().st_dev == out.parent.stat().st_dev
+        spare = new_site if is_spare else shutil.copytree(new_site, _beside(out))
+        _exchange(spare, out)
     except OSError as err:
         if err.errno not in _NO_RENAME:
             raise
-        _filled(out, made)
-        beside, is_spare = made, False
-    hidden_to(out, beside)
-    for left in () if is_spare else (beside, made):
+        # Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half.
+        files = [file for file in new_site.rglob("*") if file.is_file()]
+        content = [(file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files]
+        write_tree(out, content, stamps(out))
+        spare, is_spare = new_site, False
+    hidden_to(out, spare)
+    for left in () if is_spare else (spare, new_site):
         remove(left)
 
 
-def clear(made: Path, out: Path) -> None:
+def clear(new_site: Path, out: Path) -> None:
     """Makes room for a site that is to be made, of what a build that was killed left there.
 
-    What people hid goes on in ``out``; ``made`` may hold anything else afterwards.
+    What people hid goes on in ``out``; ``new_site`` may hold anything else afterwards.
     """
-    if not out.exists() and _away(made).is_dir():  # killed between two steps
-        _away(made).rename(out)
-    for left in (made, _away(made), _beside(out)):
+    if not out.exists() and _away(new_site).is_dir():  # killed between two steps
+        _away(new_site).rename(out)
+    for left in (new_site, _away(new_site), _beside(out)):
         hidden_to(out, left)
-    remove(_away(made))
+    remove(_away(new_site))
     remove(_beside(out))
 
 
@@ -110,42 +114,35 @@ def _beside(out: Path) -> Path:
     return out.with_name(f".{out.name}.chronicle-next")
 
 
-def _exchange(made: Path, out: Path) -> None:
+def _exchange(new_site: Path, out: Path) -> None:
     """Lets two folders change their names, in one step where the system can."""
     if not out.exists():
-        made.rename(out)
+        new_site.rename(out)
         return
     try:
-        _exchanged(made, out)
+        _exchanged(new_site, out)
     except OSError as err:
         if err.errno not in _NOT_WHOLE:
             raise
-        away = _away(made)  # two steps: who reads in between finds nothing
+        away = _away(new_site)  # two steps: who reads in between finds nothing
         out.rename(away)
-        made.rename(out)
-        away.rename(made)
+        new_site.rename(out)
+        away.rename(new_site)
 
 
-def _away(made: Path) -> Path:
-    return made.with_name(f"{made.name}.old")
+def _away(new_site: Path) -> Path:
+    return new_site.with_name(f"{new_site.name}.old")
 
 
-def _exchanged(one: Path, other: Path) -> None:
+def _exchanged(path: Path, other: Path) -> None:
     libc: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
-    first, second = os.fsencode(one), os.fsencode(other)
+    first, second = os.fsencode(path), os.fsencode(other)
     if sys.platform == "linux" and hasattr(libc, "renameat2"):
         failed = libc.renameat2(_HERE, first, _HERE, second, _EXCHANGE)
     elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
         failed = libc.renamex_np(first, second, _SWAP)
     else:
-        raise OSError(errno.ENOSYS, "no exchange of names", str(one))
+        raise OSError(errno.ENOSYS, "no exchange of names", str(path))
     if failed:
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), str(one), None, str(other))
-
-
-def _filled(out: Path, made: Path) -> None:
-    """Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half."""
-    files = [file for file in made.rglob("*") if file.is_file()]
-    content = [(file.relative_to(made).as_posix(), file.read_bytes()) for file in files]
-    write_tree(out, content, stamps(out))
+        raise OSError(number, os.strerror(number), str(path), None, str(other))

@@ -4,6 +4,10 @@ An entry is kept under a key, a hash over all that it was made from, and with th
 A log is known by the hash of its content. Size and times of a file are a shortcut that is only taken where it
 is safe: the time at which its inode changed cannot be set back, and it must lie well before the moment at
 which the content was hashed (what git calls a racy timestamp).
+
+`chronicle check` believes nothing of that and reads all that a workspace holds, since a failing disk changes
+neither size nor time. What it finds damaged loses its mark of being kept, so that the next build makes it
+again.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from stat import S_ISREG
@@ -20,8 +25,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from chronicle.build.engines import write_bytes
-from chronicle.workspace.folders import RunFolder
+from chronicle.build.engines import stamps, write_bytes
+from chronicle.build.site import MARKER, lacking
+from chronicle.errors import os_message
+from chronicle.workspace.folders import RunFolder, Workspace
+from chronicle.workspace.locks import Say, locked
 from chronicle.workspace.notes import BESIDE, NOTES
 
 ENTRY = "entry.json"
@@ -34,6 +42,7 @@ _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
 _TYPES = [*[int] * 5, str]  # of the fields of `Seen`
 Marks = tuple[int, int, int, int, int]
 _HAS_CHANGE_TIME = os.name == "posix"  # elsewhere that field holds when a file was made
+_AGAIN = "Remedy: chronicle build, which makes it again"
 
 
 class Seen(NamedTuple):
@@ -45,10 +54,6 @@ class Seen(NamedTuple):
     inode: int
     device: int
     sha256: str
-
-    def was_still(self, at_ns: int) -> bool:
-        """Whether a look at ``at_ns`` would have seen any change since."""
-        return _HAS_CHANGE_TIME and max(self.modified_ns, self.changed_ns) + _RACY_NS < at_ns
 
 
 def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
@@ -81,18 +86,18 @@ def looks_known(run: RunFolder, memory: Path) -> bool:
     known = _recalled(memory)
     if known.code != code_sha256():
         return False
-    found = inputs(run)
-    return found.keys() == known.seen.keys() and all(map(known.is_as_it_was, found, found.values()))
+    marks_of = inputs(run)
+    return marks_of.keys() == known.seen.keys() and all(map(known.is_as_it_was, marks_of, marks_of.values()))
 
 
 def changed_unseen(memory: Path) -> list[Path]:
     """Inputs that look as they did when they were hashed, and hold something else. Reads all of them."""
-    known, found = _recalled(memory), []
+    known, changed = _recalled(memory), []
     for name in known.seen:
         marks = _marks(name)
         if known.is_as_it_was(name, marks) and _hashed(name, marks) != known.seen[name]:
-            found.append(Path(name))
-    return found
+            changed.append(Path(name))
+    return changed
 
 
 class Memory(NamedTuple):
@@ -105,7 +110,9 @@ class Memory(NamedTuple):
     def is_as_it_was(self, file: str, marks: Marks | int) -> bool:
         """Whether a file has changed since, as far as its looks tell: never, where they might not."""
         before = self.seen.get(file)
-        return before is not None and before[:-1] == marks and before.was_still(self.at_ns)
+        if before is None or before[:-1] != marks or not _HAS_CHANGE_TIME:  # a look may have missed a change
+            return False
+        return max(before.modified_ns, before.changed_ns) + _RACY_NS < self.at_ns
 
     def look(self, file: str, marks: Marks | int) -> Seen | str:
         """How a file looks, with its hash, the known one if it looks the same; a word if it has none."""
@@ -128,8 +135,8 @@ def _recalled(memory: Path) -> Memory:
 
 def _remember(memory: Path, seen: Mapping[str, Seen], at_ns: int) -> None:
     memory.mkdir(parents=True, exist_ok=True)
-    told = json.dumps([code_sha256(), seen], ensure_ascii=False)
-    write_bytes(memory / MEMORY, told.encode("utf-8", errors="surrogateescape"))
+    content = json.dumps([code_sha256(), seen], ensure_ascii=False)
+    write_bytes(memory / MEMORY, content.encode("utf-8", errors="surrogateescape"))
     os.utime(memory / MEMORY, ns=(at_ns, at_ns))
 
 
@@ -249,39 +256,138 @@ def inputs(run: RunFolder) -> dict[str, Marks | int]:
 
     With what each looks like; the number of an error for one that nobody can look at.
     """
-    found: dict[str, Marks | int] = {}
+    marks_of: dict[str, Marks | int] = {}
     for log in (*run.logs, *run.beside):
-        _add_below(str(log), found, set())
+        _add_below(str(log), marks_of, set())
     if run.folder not in run.logs:
-        found |= {str(file): _marks(str(file)) for file in run.own_files}
-    return dict(sorted(found.items()))
+        marks_of |= {str(file): _marks(str(file)) for file in run.own_files}
+    return dict(sorted(marks_of.items()))
 
 
 def newest(runs: Iterable[RunFolder]) -> int:
     """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
-    found = [(file, marks) for run in runs for file, marks in inputs(run).items()]
-    logs = (m[1] for file, m in found if not isinstance(m, int) and not file.endswith((NOTES, BESIDE)))
+    files = [(file, marks) for run in runs for file, marks in inputs(run).items()]
+    logs = (m[1] for file, m in files if not isinstance(m, int) and not file.endswith((NOTES, BESIDE)))
     return max(logs, default=0) // 10**9
 
 
-def _add_below(log: str, found: dict[str, Marks | int], entered: set[tuple[int, int]]) -> None:
+def _add_below(log: str, marks_of: dict[str, Marks | int], entered: set[tuple[int, int]]) -> None:
     """The files that reading a log may open: all of a folder, with links; the write-ahead log of SQLite."""
     try:
         entries = list(os.scandir(log))
         stat = os.stat(log)
     except NotADirectoryError:
-        found[log] = _marks(log)
-        if os.path.isfile(beside := f"{log}-wal"):  # what is not in the file itself yet
-            found[beside] = _marks(beside)
+        marks_of[log] = _marks(log)
+        if os.path.isfile(write_ahead := f"{log}-wal"):  # what is not in the file itself yet
+            marks_of[write_ahead] = _marks(write_ahead)
         return
     except OSError as err:
-        found[log] = err.errno or 0
+        marks_of[log] = err.errno or 0
         return
     if (stat.st_dev, stat.st_ino) in entered:  # a link has led back
         return
     entered.add((stat.st_dev, stat.st_ino))
     for entry in entries:
         if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():  # one may lead to itself
-            _add_below(entry.path, found, entered)
+            _add_below(entry.path, marks_of, entered)
         elif not entry.name.startswith("."):
-            found[entry.path] = _marks(entry)
+            marks_of[entry.path] = _marks(entry)
+
+
+class Flaw(NamedTuple):
+    """What is not as it was written, and what to do; not ``is_damage`` if that is only worth knowing."""
+
+    where: str
+    what: str
+    is_damage: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def check(workspace: Workspace, say: Say) -> list[Flaw]:
+    """What is damaged in a workspace: its runs, the entries that are kept, the site, and what git holds.
+
+    Waits for a build that is at work; ``say`` is told so.
+
+    Raises:
+        OSError: the mark of a damaged entry cannot be removed.
+    """
+    build = workspace.root / "build"
+    entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())
+    with locked(build / "lock", f"the build in {workspace.root}", say):
+        flaws = [flaw for run in workspace.runs() for flaw in _of_run(run)]
+        flaws += [flaw for folder in entries for flaw in _of_entry(folder)]
+        flaws += _of_site((workspace.root / workspace.config.out).resolve(), build / "docs", entries)
+    return [*flaws, *_of_git(workspace)]
+
+
+def _of_run(run: RunFolder) -> Iterator[Flaw]:
+    if run.problem:
+        yield Flaw(run.run_id, str(run.problem))
+    for root, folders, names in os.walk(run.folder or "", onerror=None):
+        for path in (Path(root) / name for name in (*folders, *names)):
+            if path.is_symlink() and not path.exists():
+                yield Flaw(str(path), "is a link to what does not exist. Remedy: mend the link or remove it")
+            elif path.is_file() and not os.access(path, os.R_OK):
+                yield Flaw(str(path), "cannot be read. Remedy: check its permissions")
+    try:
+        if run.notes_file and run.notes_file.is_file():
+            run.notes_file.read_text("utf-8-sig")
+    except UnicodeDecodeError as err:
+        where = f"{run.notes_file}@{err.start}"
+        yield Flaw(where, "is no UTF-8; a page shows a sign in its place. Remedy: save it as UTF-8")
+    except OSError as err:
+        yield Flaw(run.run_id, os_message(err))
+
+
+def _of_entry(folder: Path) -> Iterator[Flaw]:
+    spoiled, unseen = damaged(folder), changed_unseen(folder)
+    for name in spoiled:
+        what = "holds something else than what was written" if (folder / name).exists() else "is missing"
+        yield Flaw(str(folder / name), f"{what}. {_AGAIN}")
+    for log in unseen:
+        what = "changed, and its size and times did not: a disk that fails, or a tool that hides what it does"
+        yield Flaw(
+            str(log), f"{what}. Remedy: compare it with a copy of yours; the next build reads it again"
+        )
+    if spoiled or unseen:
+        forget(folder)
+
+
+def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[Flaw]:
+    if not (site / MARKER).exists():
+        return
+    for page in lacking(stamps(site), stamps(docs)):
+        yield Flaw(str(site / page), f"is missing. {_AGAIN}")
+    for folder in entries:
+        for name, sha256 in kept_files(folder).items():
+            file = site / "runs" / folder.name / name
+            published = file.is_file() and (docs / file.relative_to(site)).is_file()
+            if published and sha256_of(file) != sha256:
+                yield Flaw(str(file), f"is not what was kept of the run. {_AGAIN}")
+
+
+def _of_git(workspace: Workspace) -> Iterator[Flaw]:
+    """What git says of its own objects, and which files of runs are not as it holds them."""
+    fsck = _git(workspace.root, "fsck", "--no-progress", "--no-dangling")
+    if fsck is None or fsck.returncode == 128:  # no git, or no repository
+        return
+    if fsck.returncode:
+        errors = (fsck.stderr or fsck.stdout).strip().splitlines() or ["git fsck failed"]
+        yield Flaw(str(workspace.root), f"what git holds is damaged ({errors[0]}). Remedy: clone it anew")
+    names = ["--no-ext-diff", "--name-only", "-z", "--relative", "HEAD", "--"]
+    status = _git(workspace.root, "diff", *names, workspace.config.runs)
+    for name in status.stdout.split("\0") if status and not status.returncode else []:
+        if name:
+            yield Flaw(name, "differs from what git holds (`git diff` shows how)", is_damage=False)
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+    """Runs git on a repository of strangers: no program that its configuration names is started."""
+    command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "-c", "core.pager=cat", *arguments]
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+    except OSError:
+        return None

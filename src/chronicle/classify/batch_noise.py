@@ -134,11 +134,9 @@ def _correlated(
 
 def _inflation(x: Floats, y: Floats) -> float:
     """How much wider chance correlations are than 1/sqrt(n), because noise is like its neighbours."""
-
-    def own(v: Floats) -> Floats:
-        return np.array([float(v[k:] @ v[: len(v) - k]) for k in range(1, _MEMORY)]) / float(v @ v)
-
-    return max(1.0, 1.0 + 2.0 * float(own(x) @ own(y)))
+    lags = range(1, _MEMORY)
+    own, other = (np.array([float(v[k:] @ v[: len(v) - k]) for k in lags]) / float(v @ v) for v in (x, y))
+    return max(1.0, 1.0 + 2.0 * float(own @ other))
 
 
 @dataclass(frozen=True)

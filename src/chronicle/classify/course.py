@@ -328,7 +328,10 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
     fits = [(family.name, likeliest(value, error, family)) for family in families(t.tobytes())]
     found = [(name, fit) for name, fit in fits if fit is not None]
     best = max((fit for _, fit in found), key=lambda fit: fit.score)
-    count = effective((value - best.curve) / value / error)
+    left = (value - best.curve) / value / error
+    left = np.clip(left / max(float(np.std(left)), 1e-9), -3, 3)
+    rho = min(max(float(left[1:] @ left[:-1]) / max(float(left @ left), 1e-9), 0.0), 0.9)
+    count = max(len(left) * (1 - rho) / (1 + rho), 8.0)  # medians that there are in effect
     told: dict[str, Explanation] = {}
     for name, fit in found:
         score = count * fit.score - 0.5 * fit.parameters * float(np.log(count))
@@ -400,10 +403,3 @@ def student(z: Floats) -> float:
         spread = max(float(weight @ square) / n, 1e-18)
     far = float(np.add.reduce(np.log1p(square / (NU * spread))))
     return -0.5 * (math.log(spread) + (NU + 1) * far / n)
-
-
-def effective(z: Floats) -> float:
-    """How many medians there are in effect, given residuals."""
-    z = np.clip(z / max(float(np.std(z)), 1e-9), -3, 3)
-    rho = min(max(float(z[1:] @ z[:-1]) / max(float(z @ z), 1e-9), 0.0), 0.9)
-    return max(len(z) * (1 - rho) / (1 + rho), 8.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,14 +30,17 @@ class Rule:
     replaces: frozenset[str] = frozenset()
     covers: frozenset[str] = frozenset()
 
-    def explains(self, new: Finding, known: Finding) -> bool:
-        """Whether a finding of this rule takes the place of an earlier one."""
-        if (new.metric, new.attempt) != (known.metric, known.attempt):
-            return False
-        if known.pattern in self.replaces and new.start_step == known.start_step:
-            return True
+    def unexplained(self, known: Iterable[Finding], new: Iterable[Finding]) -> Iterator[Finding]:
+        """The earlier findings of which no finding of this rule takes the place."""
+        beside: defaultdict[tuple[str | None, str | None], list[Finding]] = defaultdict(list)
+        for f in new:
+            beside[f.metric, f.attempt].append(f)
+        return (f for f in known if not any(self._explains(n, f) for n in beside[f.metric, f.attempt]))
+
+    def _explains(self, new: Finding, known: Finding) -> bool:
         end = math.inf if new.end_step is None else new.end_step
-        return known.pattern in self.covers and new.start_step <= known.start_step <= end
+        covered = known.pattern in self.covers and new.start_step <= known.start_step <= end
+        return covered or (known.pattern in self.replaces and new.start_step == known.start_step)
 
     def find(self, view: View) -> Iterator[Finding]:
         """What it finds in a run: never what one of its own criteria speaks against."""

@@ -63,8 +63,7 @@ def collect(view: View) -> list[Finding]:
     findings: list[Finding] = []
     for rule in RULES:
         new = list(rule.find(view))
-        findings = [f for f in findings if not any(rule.explains(n, f) for n in new)]
-        findings += new
+        findings = [*rule.unexplained(findings, new), *new]
     return [f for f in findings if not (schedule.explained_by_restart(view, f) or part_of_game(view, f))]
 
 
@@ -95,7 +94,7 @@ def moved_by(series: Series, finding: Finding) -> float:
     during = size[(steps >= finding.start_step) & (steps <= end)]
     before = size[steps < finding.start_step][-max(len(during), 8) :]
     during = during if finding.end_step is not None else during[len(during) // 2 :]
-    return float(np.median(during) - np.median(before)) if len(during) and len(before) else 0.0
+    return median(during) - median(before) if len(during) and len(before) else 0.0
 
 
 def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -171,7 +170,7 @@ def explanation(view: View, finding: Finding) -> str:
     the learning rate is so low that the weights hardly move. Rises that are over: the logged learning rate
     went up again, or they begin in the first twentieth of the steps, in which nothing has a level.
     """
-    limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), span(view)
+    limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
     if finding.pattern == SLOWER and any(a.objective is not None for a in attempts):
         return "an environment has a pace of its own"
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
@@ -219,7 +218,7 @@ def set_anew(attempt: AttemptView, finding: Finding) -> Iterator[str]:
 
 
 def _lasts(view: View, finding: Finding, share: float) -> bool:
-    first, last = span(view)
+    first, last = view.span
     return finding.end_step is None and last - finding.start_step >= share * (last - first)
 
 
@@ -234,18 +233,11 @@ def held_out_stayed(view: View, step: float, left: float) -> bool:
     return False
 
 
-def span(view: View) -> tuple[int, int]:
-    """The first and the last step of a judged loss or objective (0, 0 without one)."""
-    judged = (s for a in view.attempts for s in (a.loss, a.first(Role.OBJECTIVE)))
-    steps = [s.steps for s in judged if s is not None]
-    return min((int(s.min()) for s in steps), default=0), max((int(s.max()) for s in steps), default=0)
-
-
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
     """More of the run spent in fast spikes than a good run has, on one metric; two spikes at least."""
     metrics = {a.loss.metric for a in view.attempts if a.loss is not None}
     spikes = [f for f in live if f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence]
-    lost, (first, last) = sum(f.end_step - f.start_step for f in spikes if f.end_step is not None), span(view)
+    lost, (first, last) = sum(f.end_step - f.start_step for f in spikes if f.end_step is not None), view.span
     return len(spikes) >= 2 and lost > view.thresholds.spike_share * max(last - first, 1)
 
 

@@ -115,6 +115,13 @@ class View:
             by_name.setdefault(attempt.name, []).append(attempt)
         return by_name
 
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The first and the last step of a judged loss or objective (0, 0 without one)."""
+        judged = (s for a in self.attempts for s in (a.loss, a.first(Role.OBJECTIVE)))
+        steps = [s.steps for s in judged if s is not None]
+        return min((int(s.min()) for s in steps), default=0), max((int(s.max()) for s in steps), default=0)
+
     def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
         """Events of a series of any role, ``sign`` -1 its dips; those of a loss that are open asked again."""
         seen = self._kernel(series, sign)[0]

@@ -22,7 +22,7 @@ from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from chronicle.build.runs import Run
+    from chronicle.build.produce import Run
     from chronicle.model import Diagnosis, Timeline
     from chronicle.story import Story
     from chronicle.workspace.folders import Workspace
@@ -340,9 +340,9 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             say=terminal.say,
         )
     terminal.complain(*(terminal.of_run(*problem) for problem in report.unreadable))
-    terminal.say(*report.said)
-    if options["verbose"] and report.engine_said:
-        click.echo(report.engine_said, err=True)
+    terminal.say(*report.remarks)
+    if options["verbose"] and report.engine_output:
+        click.echo(report.engine_output, err=True)
     if as_json:
         _echo_json(report.to_json())
     elif not quiet:
@@ -357,7 +357,7 @@ def check() -> None:
 
     What is damaged is told with what to do, and made again by the next build where it can be.
     """
-    from chronicle.build.check import check as look_at
+    from chronicle.build.store import check as look_at
     from chronicle.cli import terminal
 
     workspace = workspace_here()
@@ -421,7 +421,7 @@ def completion(shell: str) -> None:
 
 def predict(folder: Path) -> dict[str, Any]:
     """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
-    from chronicle.build.runs import runs
+    from chronicle.build.produce import runs
     from chronicle.build.schema import diagnosis_json
     from chronicle.score import one_answer, unlabelled
 
@@ -442,7 +442,7 @@ class _JudgedRuns:
         self.paths, self.unreadable = paths, False
 
     def __iter__(self) -> Iterator[tuple[Run, Timeline, Diagnosis, Story]]:
-        from chronicle.build.runs import runs
+        from chronicle.build.produce import runs
         from chronicle.cli.terminal import complain, say, say_passed_over
         from chronicle.story import tell
 

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from chronicle.build.entry import facts
-from chronicle.build.runs import Run
+from chronicle.build.produce import Run
 from chronicle.cli.terminal import badge, columns, event_lines, filled, printable
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, with_unit

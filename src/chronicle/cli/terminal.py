@@ -33,8 +33,8 @@ from chronicle.model import (
     Verdict,
 )
 from chronicle.pages import PatternPage, words
-from chronicle.pages.advice import Advice, advice
-from chronicle.story import CANNOT_TELL, SAID, Story, card
+from chronicle.pages.run_page import Advice, advice
+from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, card
 from chronicle.workspace.config import nearest
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def event_lines(event: Event, before: str = "") -> Iterator[str]:
     ``before`` stands in front of it.
     """
     shape = LOOKS[event.verdict][0] if event.verdict is not None else ""
-    kind = event.title.lower() if event.kind in SAID else event.kind.value
+    kind = event.title.lower() if event.kind in BY_PEOPLE else event.kind.value
     name = f"{shape} {event.patterns[0]}" if event.patterns else kind
-    aside = f"{event.who}: " if event.kind in SAID and event.who else ""
+    aside = f"{event.who}: " if event.kind in BY_PEOPLE and event.who else ""
     when = ""
     if event.kind is EventKind.FAULT:  # the only one whose sentence does not say when
         known = [f"step {count(event.step)}"] if event.step is not None else []

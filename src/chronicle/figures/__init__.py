@@ -25,7 +25,7 @@ _LISTED = 6  # findings named in an alt text; the key below the figure has all
 _EMPTY = "No metric to draw: the log holds no values."
 
 Files = dict[str, tuple[str, int, int]]
-Told = Mapping[str, Event]
+Marked = Mapping[str, Event]
 """The events of findings by their marks."""
 
 
@@ -53,8 +53,8 @@ def draw(
         blank = {variant: empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
         return (Figure("whole", _written("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
     over = scene(timeline, diagnosis, x) if x is not None else None
-    told = {event.mark: event for event in events if event.patterns}
-    figures = [_whole(over or run, folder, title, told, x), *_zooms(run, folder, told)]
+    marked = {event.mark: event for event in events if event.patterns}
+    figures = [_whole(over or run, folder, title, marked, x), *_zooms(run, folder, marked)]
     small, shared = thumb(run), share(over or run).paint()
     (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
     (folder / "share.png").write_bytes(shared.png(2))
@@ -75,22 +75,22 @@ def picture(timeline: Timeline, diagnosis: Diagnosis, mark: str = "", dark: bool
     run = scene(timeline, diagnosis)
     if run is None:
         raise UsageError(_EMPTY)
-    found = {str(item.number): item for item in run.findings}
-    if mark and mark not in found:
-        raise UsageError(f"no finding {mark!r}. Findings of this run: {', '.join(found) or 'none'}")
-    plan = zoom(run, found[mark], WIDE) if mark else whole(run, WIDE)
+    numbered = {str(item.number): item for item in run.findings}
+    if mark and mark not in numbered:
+        raise UsageError(f"no finding {mark!r}. Findings of this run: {', '.join(numbered) or 'none'}")
+    plan = zoom(run, numbered[mark], WIDE) if mark else whole(run, WIDE)
     return plan.paint().png(2, DARK if dark else LIGHT)
 
 
-def _whole(run: Scene, folder: Path, title: str, told: Told, x: OnAxis | None) -> Figure:
+def _whole(run: Scene, folder: Path, title: str, marked: Marked, x: OnAxis | None) -> Figure:
     plans = {variant: whole(run, width) for variant, width in _WIDTHS.items()}
-    alt, caption = whole_alt(title, run, plans["wide"], told), whole_caption(run, plans["wide"])
+    alt, caption = whole_alt(title, run, plans["wide"], marked), whole_caption(run, plans["wide"])
     if x is not None and x.axis != "step":
         caption += f" x axis: {x.axis}s ({literal(x.how)})."
     return Figure("whole", _written("whole", plans, folder), alt, caption)
 
 
-def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
+def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
     for item in run.zooms():
         name = f"finding-{item.number}"
         plans = {variant: zoom(run, item, width) for variant, width in _WIDTHS.items()}
@@ -98,7 +98,7 @@ def _zooms(run: Scene, folder: Path, told: Told) -> Iterator[Figure]:
         shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
         as_whole = "Bands and numbers as in the figure of the whole run."
         caption = " ".join([*shared, as_whole, *_reading(plan)])
-        alt = zoom_alt(item.number, told, plan)
+        alt = zoom_alt(item.number, marked, plan)
         yield Figure(name, _written(name, plans, folder), alt, caption)
 
 
@@ -112,9 +112,9 @@ def _written(name: str, plans: Mapping[str, Plan | Sheet], folder: Path) -> File
     return files
 
 
-def whole_alt(title: str, run: Scene, plan: Plan, told: Told) -> str:
+def whole_alt(title: str, run: Scene, plan: Plan, marked: Marked) -> str:
     """``TITLE: loss over steps 0 to 100 000. 1 Fast-recovering spike: 2.52 → 3.88 at step 22 308; …``"""
-    shown = [told[str(item.number)] for item in run.findings[:_LISTED] if str(item.number) in told]
+    shown = [marked[str(item.number)] for item in run.findings[:_LISTED] if str(item.number) in marked]
     parts = [f"{event.mark} {event.title}: {event.short}" for event in shown]
     if more := len(run.findings) - len(parts):
         parts.append(plural(more, "more finding"))
@@ -134,9 +134,9 @@ def whole_caption(run: Scene, plan: Plan) -> str:
     return " ".join([f"{_metrics(plan)}, whole run.", *_reading(plan), *lesser])
 
 
-def zoom_alt(number: int, told: Told, plan: Plan) -> str:
+def zoom_alt(number: int, marked: Marked, plan: Plan) -> str:
     """``Finding 2, Spike, not fully recovered: 2.26 → 4.17 at step 58 897. train/loss over steps …``"""
-    event = told.get(str(number))
+    event = marked.get(str(number))
     what = f"{event.title}: {event.short}. " if event else ""
     return f"Finding {number}, {what}{_shown(plan)}."
 

@@ -54,7 +54,7 @@ def view_script(
     most = max(_FEWEST, MOST_POINTS // max(parts, 1))
     drawn = [_panel(panel, block, most, axes) for panel in panels]
     names = [attempt.name for attempt in timeline.attempts]
-    told = {
+    view = {
         "title": title,
         "verdict": diagnosis.verdict.value,
         "headline": headline,
@@ -66,7 +66,7 @@ def view_script(
         "events": [_event(event, names, axes) for event in events if event.step is not None],
         "block": block.text(),
     }
-    return f"chronicleView({json.dumps(told, ensure_ascii=False, allow_nan=False).translate(_SAFE)});\n"
+    return f"chronicleView({json.dumps(view, ensure_ascii=False, allow_nan=False).translate(_SAFE)});\n"
 
 
 class _Block:

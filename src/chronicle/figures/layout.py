@@ -70,6 +70,7 @@ class Scene:
             for line in panel.lines
             if item.finding.metric in (None, line.metric)
             for segment in line.segments
+            if segment.meets(item.finding.start_step, item.end)
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
         ]
         return body_scale(panel.segments(), panel.role, peaks)
@@ -77,15 +78,15 @@ class Scene:
     def zooms(self) -> list[Occurrence]:
         """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
         by_number = {item.number: item for item in self.findings}
-        order = [by_number[one.number] for one in ranked(self.groups, self.diagnosis.verdict)]
+        order = [by_number[group.number] for group in ranked(self.groups, self.diagnosis.verdict)]
         return [item for item in order if self._shows_more(item)][:MOST_ZOOMS]
 
     def window(self, item: Occurrence) -> tuple[float, float]:
         """First and last step of the zoom: the finding with its context, and the rollback that it led to."""
         finding, start, end = item.finding, float(item.finding.start_step), item.end
-        span, whole = end - start, self.last - self.first
+        span, length = end - start, self.last - self.first
         longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
-        width = max(span, _LEAST_SAMPLES * median_gap(longest.steps), min(_RUN_SHARE * whole, 3 * span))
+        width = max(span, _LEAST_SAMPLES * median_gap(longest.steps), min(_RUN_SHARE * length, 3 * span))
         over = finding.end_step is not None
         first = start - (_BEFORE if over else _BEFORE_OPEN) * width
         last = end + (_AFTER if over else 0.05) * width
@@ -95,7 +96,7 @@ class Scene:
             if left and near and join.from_step >= end >= join.to_step:
                 first = min(first, join.to_step - 0.12 * width)
                 last = max(last, join.from_step + 0.25 * width)
-        pad = PAD * min(whole, last - first)
+        pad = PAD * min(length, last - first)
         first, last = max(first, self.first - pad), min(last, self.last + pad)
         return (first, last) if last > first else (self.first - 2, self.last + 2)
 
@@ -143,10 +144,10 @@ def _occurrences(
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its series in its attempt."""
     names = [attempt.name for attempt in timeline.attempts]
-    badges = {one.number for one in ranked(groups, diagnosis.verdict)[:MOST_BADGES]}
+    badges = {group.number for group in ranked(groups, diagnosis.verdict)[:MOST_BADGES]}
     occurrences = []
-    for one in groups:
-        marked = drawn(one.lead)
+    for group in groups:
+        marked = drawn(group.lead)
         finding = marked if x is None else x.finding(marked)
         end: float | None = finding.end_step
         if end is None:
@@ -154,7 +155,7 @@ def _occurrences(
             tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
-        occurrences.append(Occurrence(one.number, finding, float(end), one.number in badges))
+        occurrences.append(Occurrence(group.number, finding, float(end), group.number in badges))
     return occurrences
 
 

@@ -41,6 +41,10 @@ class Segment:
     live: bool
     attempt: int = 0
 
+    def meets(self, first: float, last: float) -> bool:
+        """Whether points may lie in [first, last]; of thousands of attempts, most do not."""
+        return len(self.steps) > 0 and bool(self.steps[0] <= last and self.steps[-1] >= first)
+
     def inside(self, first: float, last: float, reach: int = 0) -> Segment:
         """The points in [first, last], a view and maybe empty.
 

@@ -19,7 +19,6 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D, Bbox
-from numpy.typing import NDArray
 from PIL import Image
 
 from chronicle.figures.style import DARK, FONT, LIGHT, Tokens, text_px
@@ -190,7 +189,7 @@ class Sheet:
         pen = _Pen(self, scale, tokens)
         for item in self._ordered():
             item.paint(pen)
-        image = Image.fromarray(pen.pixels()).convert("RGB")
+        image = Image.fromarray(np.asarray(pen.renderer.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
         data = io.BytesIO()
         # A third of the bytes in half of the time.
         image = image.quantize(_COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -203,12 +202,12 @@ class _Pen:
 
     def __init__(self, sheet: Sheet, scale: float, tokens: Tokens) -> None:
         self._width, self._height = round(sheet.width * scale), round(sheet.height * scale)
-        self._renderer = RendererAgg(self._width, self._height, 72)  # type: ignore[no-untyped-call]
+        self.renderer = RendererAgg(self._width, self._height, 72)  # type: ignore[no-untyped-call]
         self._scale, self._tokens = scale, tokens
 
     def draw(self, path: Path, token: str, px: float, ink: Ink | None = None) -> None:
         scale = self._scale
-        gc = self._renderer.new_gc()
+        gc = self.renderer.new_gc()
         gc.set_foreground(self._tokens[token])
         gc.set_linewidth(px * scale)
         gc.set_joinstyle("round")
@@ -220,10 +219,7 @@ class _Pen:
                 left, top, width, height = (scale * length for length in ink.within)
                 gc.set_clip_rectangle(Bbox.from_bounds(left, self._height - top - height, width, height))
         place = Affine2D().scale(scale, -scale).translate(0, self._height)
-        self._renderer.draw_path(gc, path, place, None if px else gc.get_rgb())  # type: ignore[no-untyped-call]
-
-    def pixels(self) -> NDArray[np.uint8]:
-        return np.asarray(self._renderer.buffer_rgba())  # type: ignore[no-untyped-call]
+        self.renderer.draw_path(gc, path, place, None if px else gc.get_rgb())  # type: ignore[no-untyped-call]
 
 
 def _rules(tokens: Sequence[str], light: Tokens, dark: Tokens) -> str:

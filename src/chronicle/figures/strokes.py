@@ -348,13 +348,13 @@ def _median(values: Floats) -> float:
 def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
     """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
     gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
-    found = []
+    extremes = []
     for above in (True, False):
         outside = _outside(panel, scale, window, above)
         cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > gap) + 1
         groups = [outside[a:b] for a, b in pairwise([0, *cuts, len(outside)]) if b > a]
-        found += [max(group, key=lambda c: c.value if above else -c.value) for group in groups]
-    return found
+        extremes += [max(group, key=lambda c: c.value if above else -c.value) for group in groups]
+    return extremes
 
 
 def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Clip]:

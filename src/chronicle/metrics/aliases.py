@@ -17,11 +17,11 @@ EVALUATED = (
 )
 PER_SECOND = r"(per|/|p) ?(s|sec|secs|second|gpu|device|day)\b"
 A_LOSS = (
-    r"\b(loss|losses|nll|cross ?entropy|xent|m?logloss|ce mean|neg(ative)? elbo|objective|bpb|bpc|bpd"
-    r"|bits per (byte|character|dim))\b"
+    r"\b(loss|losses|nll|neg(ative)? log ?likelihood|cross ?entropy|xent|m?logloss|ce mean|neg(ative)? elbo"
+    r"|objective|bpb|bpc|bpd|bits per (byte|character|dim))\b"
 )
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
-_OF = r"(train|training|trn|learn|val|valid|validation|eval|test|dev|mean|avg|average|s|\d+)"
+_OF = r"(train|training|trn|learn|val|valid|validation|eval|test|dev|mean|avg|average|scaled|s|\d+)"
 # Losses of CatBoost, LightGBM and XGBoost, and those among them that are other things without a phase.
 _OF_BOOSTING = (
     r"multi ?class( one vs all)?|query ?(rmse|soft ?max)|multi ?rmse|rmse ?with uncertainty|msle|smape|mphe"
@@ -42,7 +42,8 @@ REWARDED = (
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|f ?scores?|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr"
     r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score"
-    r"|spearman|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi)\b"
+    r"|spearman|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi|mean ?io?u|win ?rate"
+    r"|(?<!neg )(?<!negative )log ?likelihood)\b"
 )
 
 
@@ -259,7 +260,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, rf"(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
     Alias(
         Role.OBJECTIVE,
-        rf"^(?!.*{_STEERS})(?!.*\b(max|min|best|highest|lowest|quantile|p\d+)\b).*{REWARDED}",
+        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|highest|lowest|quantile|p\d+)\b).*{REWARDED}",
         "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet",
     ),
     Alias(

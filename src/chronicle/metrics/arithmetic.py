@@ -31,14 +31,14 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     They are logged at the same steps under names that differ in one place, lie in [0, 1], and sum to one in
     every row. Settings that never change are none.
     """
-    found: dict[str, tuple[str, ...]] = {}
-    inside = {name: one for name, one in series.items() if _in_unit_interval(one)}
+    group_of: dict[str, tuple[str, ...]] = {}
+    inside = {name: metric for name, metric in series.items() if _in_unit_interval(metric)}
     for family in _families(tuple(inside)):
-        names = [name for name in family if name not in found]
+        names = [name for name in family if name not in group_of]
         for group in _at_equal_steps(names, inside):
             if len(group) > 1 and _sum_to_one([inside[name] for name in group]):
-                found |= dict.fromkeys(group, group)
-    return list(dict.fromkeys(found.values()))
+                group_of |= dict.fromkeys(group, group)
+    return list(dict.fromkeys(group_of.values()))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers of any size may be logged
@@ -50,19 +50,19 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
     if len(total) < FEWEST_ROWS:
         return {}
     rows = _some_rows(len(total))
-    whole = total.values[rows]
-    beside = {
-        name: one.values[rows]
-        for name, one in series.items()
-        if one is not total and (one.steps is total.steps or np.array_equal(one.steps, total.steps))
+    sums = total.values[rows]
+    candidates = {
+        name: metric.values[rows]
+        for name, metric in series.items()
+        if metric is not total and (metric.steps is total.steps or np.array_equal(metric.steps, total.steps))
     }
-    finite = {name: term for name, term in beside.items() if np.isfinite(term).all()}
+    finite = {name: term for name, term in candidates.items() if np.isfinite(term).all()}
     fits = 1 < len(finite) <= min(_MOST_TERMS, len(rows) // _ROWS_PER_TERM)
-    if not fits or not np.isfinite(whole).all():
+    if not fits or not np.isfinite(sums).all():
         return {}
-    if not _may_be_sum(whole, np.column_stack(list(finite.values()))):
+    if not _may_be_sum(sums, np.column_stack(list(finite.values()))):
         return {}
-    names = [name for name, term in finite.items() if not _is_multiple(whole, term)]
+    names = [name for name, term in finite.items() if not _is_multiple(sums, term)]
     if not names:
         return {}
     terms = np.column_stack([finite[name] for name in names])
@@ -70,54 +70,54 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
     for _ in range(2):  # once with all, once with those that matter
         if len(kept) < 2:
             return {}
-        weights = _weights(whole, terms[:, kept])
-        matter = np.mean(np.abs(terms[:, kept] * weights), axis=0) > _LEAST_SHARE * np.mean(np.abs(whole))
+        weights = _weights(sums, terms[:, kept])
+        matter = np.mean(np.abs(terms[:, kept] * weights), axis=0) > _LEAST_SHARE * np.mean(np.abs(sums))
         last, kept = kept, kept[matter]
     terms = terms[:, kept]
-    weights = _weights(whole, terms)
+    weights = _weights(sums, terms)
     settled = 2 <= len(kept) == len(last) and (weights > 0).all()
-    if not settled or not _are_equal(whole, terms, weights):
+    if not settled or not _are_equal(sums, terms, weights):
         return {}
     return {names[i]: float(weight) for i, weight in zip(kept, weights, strict=True)}
 
 
-def _may_be_sum(whole: Floats, terms: Floats) -> bool:
+def _may_be_sum(sums: Floats, terms: Floats) -> bool:
     """Whether a sum of all terms comes near the total in a few rows: far nearer than `_are_equal` asks.
 
     Most logs hold no sum at all, and this takes a tenth of finding it out by all rows.
     """
-    some = slice(None, None, max(1, len(whole) // (_ROWS_PER_TERM * terms.shape[1])))
-    off = whole[some] - terms[some] @ _weights(whole[some], terms[some])
-    near = 2 * _COARSE * np.std(whole) + _NEAR * np.abs(whole).max()
+    some = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
+    off = sums[some] - terms[some] @ _weights(sums[some], terms[some])
+    near = 2 * _COARSE * np.std(sums) + _NEAR * np.abs(sums).max()
     return bool(np.sqrt(np.mean(off**2)) <= near)
 
 
-def _are_equal(whole: Floats, terms: Floats, weights: Floats) -> bool:
+def _are_equal(sums: Floats, terms: Floats, weights: Floats) -> bool:
     """Whether the sum is the total in every row: as floats, or but for a rounding that is small beside the
     course of the total."""
-    off = np.abs(whole - terms @ weights)
-    if (off <= _SINGLE * (np.abs(whole) + np.abs(terms) @ weights)).all():
+    off = np.abs(sums - terms @ weights)
+    if (off <= _SINGLE * (np.abs(sums) + np.abs(terms) @ weights)).all():
         return True
-    most = _COARSE * np.std(whole)
+    most = _COARSE * np.std(sums)
     if off.max() > most:  # to how many digits all of them are rounded takes longer to find out
         return False
-    rounded = rounding(whole) + sum(w * rounding(t) for w, t in zip(weights, terms.T, strict=True))
+    rounded = rounding(sums) + sum(w * rounding(t) for w, t in zip(weights, terms.T, strict=True))
     return bool((off <= rounded).all() and rounded.max() <= most)
 
 
-def _weights(whole: Floats, terms: Floats) -> Floats:
+def _weights(sums: Floats, terms: Floats) -> Floats:
     """The weights with the least squares of what is left, in units in which all terms are alike."""
     scale = np.maximum(np.abs(terms).max(axis=0), 1e-300)
-    return np.asarray(np.linalg.lstsq(terms / scale, whole, rcond=1e-10)[0] / scale)
+    return np.asarray(np.linalg.lstsq(terms / scale, sums, rcond=1e-10)[0] / scale)
 
 
-def _is_multiple(whole: Floats, term: Floats) -> bool:
+def _is_multiple(sums: Floats, term: Floats) -> bool:
     square = float(term @ term)
-    weight = float(term @ whole) / square if 0 < square < np.inf else 0.0
-    off = np.abs(whole - weight * term)
-    if off.max() > _COARSE * np.abs(whole).max():
+    weight = float(term @ sums) / square if 0 < square < np.inf else 0.0
+    off = np.abs(sums - weight * term)
+    if off.max() > _COARSE * np.abs(sums).max():
         return False
-    return bool((off <= rounding(whole) + abs(weight) * rounding(term)).all())
+    return bool((off <= rounding(sums) + abs(weight) * rounding(term)).all())
 
 
 def rounding(values: Floats) -> Floats:
@@ -133,10 +133,10 @@ def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return np.linspace(0, n - 1, min(n, _SAMPLED)).astype(np.intp)
 
 
-def _in_unit_interval(one: Series) -> bool:
-    if len(one) < FEWEST_ROWS or not 0 <= one.values[0] <= 1:
+def _in_unit_interval(series: Series) -> bool:
+    if len(series) < FEWEST_ROWS or not 0 <= series.values[0] <= 1:
         return False
-    some = one.values[_some_rows(len(one))]
+    some = series.values[_some_rows(len(series))]
     return bool(some.min() >= 0 and some.max() <= 1)  # a NaN is neither
 
 
@@ -161,7 +161,7 @@ def _at_equal_steps(names: Sequence[str], series: Mapping[str, Series]) -> Itera
 def _sum_to_one(group: Sequence[Series]) -> bool:
     """Whether the shares sum to one in each row; not where all are constant, or switch from 0 to 1."""
     rows = _some_rows(len(group[0]))
-    values = np.stack([one.values[rows] for one in group])
+    values = np.stack([series.values[rows] for series in group])
     if np.isin(values, (0.0, 1.0)).all() or (values == values[:, :1]).all():
         return False
     off = np.abs(values.sum(axis=0) - 1)

@@ -26,7 +26,7 @@ _IN_EPOCH = (
 IN_EPOCH_NAMES = tuple(_IN_EPOCH.split())
 _ON_CONSOLE = (
     "batch minibatch mini_batch batches batch_id batch_idx iters itr it i idx env_step env_steps episode"
-    " instance round progress"
+    " instance round progress t"
 )
 CONSOLE_IN_EPOCH_NAMES = tuple(_ON_CONSOLE.split())
 EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting

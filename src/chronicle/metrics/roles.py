@@ -80,9 +80,9 @@ def names_a_loss(metric: str) -> bool:
 
 def says_nothing(word: str) -> bool:
     """Whether a word beside "loss" would be none that is known: no part, no data, no phase of a training."""
-    beside = f"{word} loss"
-    parts = set(words_of(plain(beside)))
-    return role_of(beside) is Role.LOSS and bool(parts) and not parts & aliases.COMPONENTS
+    name = f"{word} loss"
+    parts = set(words_of(plain(name)))
+    return role_of(name) is Role.LOSS and bool(parts) and not parts & aliases.COMPONENTS
 
 
 def dataset_of(metric: str) -> str:
@@ -126,28 +126,28 @@ def assign_all(
     Raises:
         UsageError: an override is no regular expression.
     """
-    told = {name: by.role for series in logs for name, by in by_values(series).items()}
-    return [_assigned(series, told, overrides) for series in logs]
+    by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
+    return [_assigned(series, by_value, overrides) for series in logs]
 
 
 def _assigned(
-    series: Mapping[str, Series], told: Mapping[str, Role], overrides: Sequence[tuple[str, Role]]
+    series: Mapping[str, Series], by_value: Mapping[str, Role], overrides: Sequence[tuple[str, Role]]
 ) -> dict[str, Series]:
-    given = {name: told[name] for name in series if name in told}
-    given |= {name: one.role for name, one in series.items() if one.role is not Role.OTHER}
+    given = {name: by_value[name] for name in series if name in by_value}
+    given |= {name: metric.role for name, metric in series.items() if metric.role is not Role.OTHER}
     given |= {name: role for name in series if (role := _override(name, overrides)) is not None}
     roles = dict(_by_names(tuple(series), tuple(given.items())))
-    for name, one in series.items():
-        if roles[name] is Role.STEP_TIME and plain(name) in _CLOCKS and _only_grows(one):
+    for name, metric in series.items():
+        if roles[name] is Role.STEP_TIME and plain(name) in _CLOCKS and _only_grows(metric):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= given
     assigned = dict[str, Series]()
-    for name, one in series.items():
-        role, unit = roles[name], one.unit or unit_of(name, roles[name])
+    for name, metric in series.items():
+        role, unit = roles[name], metric.unit or unit_of(name, roles[name])
         dataset = dataset_of(name) if role is Role.DATASET_LOSS else ""
         # `replace` takes five times as long, and a folder of small files holds thousands of series
-        assigned[name] = Series(one.metric, role, one.steps, one.values, one.times, unit, dataset)
+        assigned[name] = Series(metric.metric, role, metric.steps, metric.values, metric.times, unit, dataset)
     return assigned
 
 
@@ -163,24 +163,24 @@ def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
     """What the values of a log tell of the names that decide nothing: shares sum to one, parts to a total."""
     open_names, totals = _undecided(tuple(series))
     undecided = {name: series[name] for name in open_names}
-    found: dict[str, ByValues] = {}
-    for family in shares({name: one for name, one in undecided.items() if role_of(name) is Role.OTHER}):
+    decided: dict[str, ByValues] = {}
+    for family in shares({name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}):
         listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
         why = f"lies in [0, 1] and sums to one with {listed}"
-        found |= {name: ByValues(Role.RATIO, why) for name in family}
-    known = {name: one for name, one in series.items() if role_of(name) is Role.PART_LOSS}
+        decided |= {name: ByValues(Role.RATIO, why) for name in family}
+    known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
-        beside = {n: one for n, one in (undecided | known).items() if n not in found}
-        weights = parts_of(series[total], beside)
+        candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
+        weights = parts_of(series[total], candidates)
         mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not known
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
         role = Role.DATASET_LOSS if mean else Role.PART_LOSS
-        found |= {
+        decided |= {
             name: ByValues(role, why)
             for name in weights
             if name in undecided and (role is Role.PART_LOSS or role_of(name) is Role.LOSS)
         }
-    return found
+    return decided
 
 
 @lru_cache(maxsize=16)
@@ -197,9 +197,9 @@ def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
 def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
     """The roles that the names of a whole log tell, beside those that are given."""
     known = dict(given)
-    told = _phases({name: role_of(name) for name in names} | known)
-    roles = _objectives(_losses(_errors(told, known), known), known) | known
-    return _whole(roles, Role.GRAD_NORM, Role.OTHER)
+    in_phases = _phases({name: role_of(name) for name in names} | known)
+    roles = _objectives(_losses(_errors(in_phases, known), known), known) | known
+    return _totals(roles, Role.GRAD_NORM, Role.OTHER)
 
 
 def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None:
@@ -238,7 +238,17 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
+        roles |= _in_total(set(others))
     return roles
+
+
+def _in_total(names: set[str]) -> dict[str, Role]:
+    """A bare `Total` beside names of parts alone (`Rec`, `KL`) is the loss, which these are parts of."""
+    totals = {name for name in names if plain(name) == "total"}
+    parts = {name for name in names - totals if set(plain(name).split()) <= aliases.COMPONENTS}
+    if not totals or not parts:
+        return {}
+    return dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
 
 
 def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
@@ -246,26 +256,26 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     with: an agent may get better while they rise. Not where a preference is learned: there the rewards are
     read off the loss. A bare score, or what an evaluation was rewarded with, is the objective where no losses
     stand beside it but an agent's. An entropy that is added to such losses is the policy's."""
-    found = [name for name in _named(roles, Role.OBJECTIVE) if name not in given]
+    rewards = [name for name in _named(roles, Role.OBJECTIVE) if name not in given]
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
-        return dict(roles) | dict.fromkeys(found, Role.SCORE)
+        return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
     of_an_agent = all(aliases.OF_AGENTS & set(words_of(plain(name))) for name in losses)
-    if not found and Role.OBJECTIVE not in given.values() and of_an_agent:
-        found = [name for name in _named(roles, Role.OTHER) if plain(name) in aliases.BARE_SCORES]
-        evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not found else []
-        found += [name for name in evaluated if re.search(aliases.REWARDED, plain(name))]
-    if not found and Role.OBJECTIVE not in given.values():
+    if not rewards and Role.OBJECTIVE not in given.values() and of_an_agent:
+        rewards = [name for name in _named(roles, Role.OTHER) if plain(name) in aliases.BARE_SCORES]
+        evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
+        rewards += [name for name in evaluated if re.search(aliases.REWARDED, plain(name))]
+    if not rewards and Role.OBJECTIVE not in given.values():
         return dict(roles)
-    whole = [name for name in found if aliases.OF_EPISODES & set(plain(name).split())]
-    if whole:  # what an episode came to, not what a step or a part of it was worth
-        roles = dict(roles) | dict.fromkeys(found, Role.SCORE)
-        found = whole
+    of_episodes = [name for name in rewards if aliases.OF_EPISODES & set(plain(name).split())]
+    if of_episodes:  # what an episode came to, not what a step or a part of it was worth
+        roles = dict(roles) | dict.fromkeys(rewards, Role.SCORE)
+        rewards = of_episodes
     steering = [name for name in _named(roles, Role.LOSS, Role.DATASET_LOSS) if name not in given]
-    roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(found, Role.OBJECTIVE)
+    roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(rewards, Role.OBJECTIVE)
     parts = (name for name in _named(roles, Role.PART_LOSS) if name not in given)
     roles |= {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
-    return _whole(roles, Role.OBJECTIVE, Role.SCORE)
+    return _totals(roles, Role.OBJECTIVE, Role.SCORE)
 
 
 def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
@@ -291,14 +301,14 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     """
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS)
     errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name)) and name not in given]
-    beside = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
+    losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
     if any(aliases.STANDING & set(words_of(plain(name))) for name in _named(roles, Role.PART_LOSS)):
-        beside.add(Role.LOSS)
-    if beside == {Role.VALIDATION_LOSS}:
+        losses.add(Role.LOSS)
+    if losses == {Role.VALIDATION_LOSS}:
         ours = aliases.OF_TRAINING | {"cost"}  # which is what a training makes small
         kept = [name for name in errors if ours & set(plain(name).split())]
     else:
-        kept = [] if beside else errors
+        kept = [] if losses else errors
     kinds = {name: set(plain(name).split()) & aliases.ERROR_WORDS for name in kept}
     first = next(iter(kinds.values()), set())
     return dict(roles) | {name: Role.OTHER for name in errors if kinds.get(name) != first}
@@ -318,10 +328,10 @@ def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list
     return [name for name in losses if name != first]
 
 
-def _whole(roles: Mapping[str, Role], whole: Role, part: Role) -> dict[str, Role]:
+def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:
     """Of several gradient norms, or objectives, those with the fewest words are the whole, the others a part:
     one layer's, one agent's."""
-    n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is whole}
+    n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is total}
     fewest = min(n_words.values(), default=0)
     return dict(roles) | {name: part for name, n in n_words.items() if n > fewest}
 
@@ -333,7 +343,7 @@ def _only_grows(series: Series) -> bool:
 
 
 _OF_PLAYERS = aliases.COMPONENTS | aliases.BESIDE_PLAYERS
-_TOLD_APART = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"idt", "identity"}
+_OF_ONE_SIDE = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"idt", "identity"}
 
 
 def words_of(name: str) -> list[str]:
@@ -346,12 +356,13 @@ def players(names: Collection[str]) -> set[str]:
     """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
     None where either side is missing; letters alone are none among other letters.
     """
-    told = {name: set(name.split()) for name in names}
-    found = {name for name, words in told.items() if words <= _OF_PLAYERS and words & _TOLD_APART}
-    if any(len(name) == 1 and name not in found for name in names):
-        found = {name for name in found if len(name) > 1}
-    both = all(any(told[name] & side for name in found) for side in (aliases.GENERATORS, aliases.OPPONENTS))
-    return found if both else set()
+    words_in = {name: set(name.split()) for name in names}
+    parts = {name for name, words in words_in.items() if words <= _OF_PLAYERS and words & _OF_ONE_SIDE}
+    if any(len(name) == 1 and name not in parts for name in names):
+        parts = {name for name in parts if len(name) > 1}
+    sides = aliases.GENERATORS, aliases.OPPONENTS
+    both = all(any(words_in[name] & side for name in parts) for side in sides)
+    return parts if both else set()
 
 
 def rank(name: str) -> int:
@@ -394,9 +405,9 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest."""
-    found = [s for s in series if s.role in roles and len(s) >= fewest]
-    first = min((roles.index(s.role) for s in found), default=0)
-    of_kind = [s for s in found if s.role is roles[first]]
+    candidates = [s for s in series if s.role in roles and len(s) >= fewest]
+    first = min((roles.index(s.role) for s in candidates), default=0)
+    of_kind = [s for s in candidates if s.role is roles[first]]
     enough = _AS_LONG * max(map(len, of_kind), default=0)
     return min((s for s in of_kind if len(s) >= enough), key=lambda s: len(s.metric), default=None)
 

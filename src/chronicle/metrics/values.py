@@ -1,14 +1,24 @@
-"""Numbers and times as pages and the command line write them, and names in the order of their numbers."""
+"""Numbers and times as pages and the command line write them, and names in the order of their numbers.
+
+Also node lists as schedulers write them, ``nid[001-003,007]``, and the hosts that they name.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain, islice, product
 from typing import Any
 
 NARROW_SPACE = "\u202f"  # no-break: "58 897" never falls apart at the end of a line
+MOST_HOSTS = 4096
+
+_NUMBERED = re.compile(r"(.*?)(\d{1,18})", re.DOTALL)
+_PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
+_BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
 
 def count(number: float) -> str:
@@ -99,3 +109,48 @@ def natural(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
     parts = re.split(r"(\d+)", name)
     parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
     return tuple((len(part) if k % 2 else -1, part) for k, part in enumerate(parts)), name
+
+
+def expand(text: str) -> list[str]:
+    """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
+
+    def hosts(part: str) -> Iterator[str]:  # every number of a bracket with every one of the others
+        pieces = _BRACKET.split(part)
+        choices = [list(islice(_numbers(p), MOST_HOSTS)) if i % 2 else [p] for i, p in enumerate(pieces)]
+        return map("".join, product(*choices))
+
+    return list(islice(chain.from_iterable(map(hosts, filter(None, _PART.findall(text)))), MOST_HOSTS))
+
+
+def canonical(text: str) -> str:
+    """A node list in one spelling, however it was spelled: the shortest that keeps the order."""
+    return fold(expand(text))
+
+
+def fold(hosts: Iterable[str]) -> str:
+    """The short form of hosts, in their order: what `expand` gives back."""
+    groups: list[tuple[str, list[list[str]]]] = []  # a name without its number, and ranges of such numbers
+    for host in hosts:
+        match = _NUMBERED.fullmatch(host)
+        name, number = match.groups() if match else (host, "")
+        ranges = groups[-1][1] if groups and groups[-1][0] == name and number and groups[-1][1] else []
+        if not ranges:
+            groups.append((name, [[number]] if number else []))
+        elif number == str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][0])):
+            ranges[-1][1:] = [number]
+        else:
+            ranges.append([number])
+    folded = []
+    for name, ranges in groups:
+        inner = ",".join("-".join(ends) for ends in ranges)
+        folded.append(f"{name}[{inner}]" if "," in inner or "-" in inner else name + inner)
+    return ",".join(folded)
+
+
+def _numbers(text: str) -> Iterator[str]:
+    for item in filter(None, text.split(",")):
+        first, _, last = item.partition("-")
+        if not first.isdecimal() or len(item) > 40:
+            continue
+        for number in range(int(first), int(last if last.isdecimal() else first) + 1):
+            yield str(number).zfill(len(first))

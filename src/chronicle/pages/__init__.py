@@ -11,7 +11,7 @@ from pathlib import Path
 
 from chronicle.pages import chronology, lists
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
-from chronicle.pages.home import home
+from chronicle.pages.lists import home
 from chronicle.pages.run_page import runs
 from chronicle.pages.search import guide_js, search_js
 from chronicle.pages.words import renderer

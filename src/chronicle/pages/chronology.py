@@ -99,14 +99,15 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
     for event in entry.events:
         row, join = Happened(entry, event), joins.get(event.id)
         spoken = [row, *(Happened(entry, note) for note in row.notes)]
-        said = [(one.said, one.event.sentence) for one in spoken if one.said in (*_DONE, *_WHY, *_OUTCOME)]
+        kinds = (*_DONE, *_WHY, *_OUTCOME)
+        noted = [(note.note_kind, note.event.sentence) for note in spoken if note.note_kind in kinds]
         changed = event.kind in _SET or (
             join is not None and bool(join.changes or join.kind is not JoinKind.RESUME)
         )
-        if event.of or not (said or changed):
+        if event.of or not (noted or changed):
             continue
         done, why, outcome = (
-            [text for kind, text in said if kind in kinds] for kinds in (_DONE, _WHY, _OUTCOME)
+            [text for kind, text in noted if kind in kinds] for kinds in (_DONE, _WHY, _OUTCOME)
         )
         done = [event.sentence] * changed + done
         why = [event.sentence] * (event.kind is EventKind.FINDING) + why
@@ -168,7 +169,7 @@ def atom(site: SiteData) -> str:
 def json_feed(site: SiteData) -> str:
     """The JSON feed of the same events."""
     addresses = {"home_page_url": site.site_url, "feed_url": site.site_url + JSON}
-    said = {
+    feed = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": plain(site.title),
         **(addresses if site.site_url else {}),
@@ -185,7 +186,7 @@ def json_feed(site: SiteData) -> str:
             for item in _items(site)
         ],
     }
-    return json.dumps(said, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(feed, ensure_ascii=False, indent=1) + "\n"
 
 
 def _items(site: SiteData) -> Iterator[dict[str, str]]:

@@ -136,7 +136,7 @@ class Case:
 class SiteData:
     """All that the pages show. ``unreadable`` holds (log or run, what is wrong with it).
 
-    Entries need no more than `chronicle.pages.happened.listed` leaves of them: ``whole`` gives all of one.
+    Entries need no more than `chronicle.pages.happened.listed` leaves: ``full_entry`` gives all of one.
     ``site_url`` and ``edit_url`` are those of chronicle.toml; both end in a slash, or are empty.
     ``known`` has a hash of each entry by its run, ``shared`` one of all else that pages are rendered with;
     ``standing`` has the pages there are, with what they were made of. Without them every page is rendered.
@@ -153,7 +153,7 @@ class SiteData:
     known: Mapping[str, str] = field(default_factory=dict)
     shared: str = ""
     standing: Mapping[str, str] = field(default_factory=dict)
-    whole: Callable[[Entry], Entry] = lambda entry: entry
+    full_entry: Callable[[Entry], Entry] = lambda entry: entry
 
     @cached_property
     def page_of(self) -> Mapping[str, PatternPage]:
@@ -177,10 +177,10 @@ class SiteData:
                 shown.setdefault(pattern, []).append(entry)
         return shown
 
-    def page(self, path: str, told: object, text: Callable[[], str]) -> Page:
-        """The page at ``path``: its text is asked for unless it stands there, made of what is ``told``."""
-        of = f"{self.shared}{told}".encode("utf-8", "surrogatepass")
-        made_of = hashlib.sha256(of).hexdigest() if self.shared and told else ""
+    def page(self, path: str, content: object, text: Callable[[], str]) -> Page:
+        """The page at ``path``: its text is asked for unless it stands there, made of what is ``content``."""
+        of = f"{self.shared}{content}".encode("utf-8", "surrogatepass")
+        made_of = hashlib.sha256(of).hexdigest() if self.shared and content else ""
         stands = made_of and self.standing.get(path) == made_of
         return Page(path, None if stands else text(), made_of)
 

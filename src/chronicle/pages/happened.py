@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import dropwhile
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import moment
 from chronicle.model import Entry, Event, EventKind, Figure, JoinKind, Verdict
 from chronicle.pages.words import hour, place
-from chronicle.story import SAID
+from chronicle.story import BY_PEOPLE
 
 _QUIET = having(Trait.CALM | Trait.PROPERTY)
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
@@ -51,16 +52,16 @@ class Happened:
         return hour(self.time) or ("day only" if self.time else "no date")
 
     @property
-    def said(self) -> str:
+    def note_kind(self) -> str:
         """What kind of note it is, ``decision``; empty where nobody said it."""
         if self.event.kind is EventKind.NOTE:
             return self.event.title.lower()
-        return self.event.kind.value if self.event.kind in SAID else ""
+        return self.event.kind.value if self.event.kind in BY_PEOPLE else ""
 
     @property
     def kind(self) -> str:
         """What the filter calls it: a note by what it is, everything else by its kind."""
-        return self.said or self.event.kind.value
+        return self.note_kind or self.event.kind.value
 
     @cached_property
     def notes(self) -> tuple[Event, ...]:
@@ -68,7 +69,7 @@ class Happened:
         return tuple(note for note in self.entry.events if note.of == self.event.id)
 
     @cached_property
-    def told(self) -> str:
+    def content(self) -> str:
         """All that other pages show of it: where this is equal, they are."""
         return repr((self.href, self.title, self.event, self.notes, self.after))
 
@@ -81,7 +82,9 @@ class Happened:
     def after(self) -> str:
         """What came then: the next restart after a finding, else the next finding, else the end."""
         is_finding = self.event.kind is EventKind.FINDING
-        for other in self.entry.events[self.entry.events.index(self.event) + 1 :]:
+        later = dropwhile(lambda other: other.id != self.event.id, self.entry.events)
+        next(later)  # itself: whole events are slow to compare, and a run may have thousands
+        for other in later:
             is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
             if other.kind is EventKind.END or other.kind in _JOINS or (is_bad and not is_finding):
                 return f"{other.title}: {other.short}" if other.short else other.title
@@ -90,8 +93,8 @@ class Happened:
 
 def rows(entries: Iterable[Entry]) -> list[Happened]:
     """All events that have a date, newest first, whatever run they are of; of a run without dates its end."""
-    found = [row for entry in entries for row in _logged(entry)]
-    return sorted(found, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
+    logged = [row for entry in entries for row in _logged(entry)]
+    return sorted(logged, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
 
 
 def _logged(entry: Entry) -> Iterator[Happened]:
@@ -107,12 +110,8 @@ def _logged(entry: Entry) -> Iterator[Happened]:
 
 def last_time(entry: Entry) -> str:
     """The time of the last thing that a run's logs tell, as it stands there; empty where they have none."""
-    logged = (event.time for event in entry.events if event.kind not in SAID)
+    logged = (event.time for event in entry.events if event.kind not in BY_PEOPLE)
     return max(logged, key=moment, default="")
-
-
-def _bare(event: Event) -> Event:
-    return replace(event, numbers=(), causes=(), signs={}, parts=(), also=())
 
 
 def listed(entry: Entry) -> Entry:
@@ -123,7 +122,7 @@ def listed(entry: Entry) -> Entry:
     return replace(
         entry,
         story=(),
-        events=tuple(map(_bare, entry.events)),
+        events=tuple(replace(e, numbers=(), causes=(), signs={}, parts=(), also=()) for e in entry.events),
         diagnosis=replace(entry.diagnosis, findings=tuple(seen), not_assessed=()),
         facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
         costs=(),

@@ -1,23 +1,30 @@
-"""Pages that list runs: Browse, patterns, cases, reviews, unreadable logs; and a run as a card."""
+"""Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and a run as a card.
+
+Home shows a team what asks for somebody, what is new and what runs; of the reference gallery how to learn.
+The page of a pattern shows its events in this archive, those that somebody spoke of first, and how often it
+comes.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import clipped, moment, plural, value_words
+from chronicle.classify.patterns import BY_ID, Trait, having
+from chronicle.metrics.values import clipped, count, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
+from chronicle.pages.chronology import day_words
 from chronicle.pages.gallery import Page, PatternPage, SiteData
 from chronicle.pages.happened import Happened, figure, last_time
-from chronicle.pages.precedents import precedents, statistics
 from chronicle.pages.words import Html, Render, as_json, place, plain
-from chronicle.story import card as told
-from chronicle.story import deciding
+from chronicle.story import CANNOT_TELL, deciding
+from chronicle.story import card as card_words
+from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import shipped
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
@@ -27,6 +34,14 @@ _CAPTION = 160  # characters of a title or a measure on a card
 Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
 """Of each verdict the pages of patterns, with what each says first, and how many runs show it."""
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
+FEWEST = 5  # of fewer nothing is counted: an interval over them says nothing
+_OVERALL = having(Trait.WHOLE_RUN | Trait.CALM | Trait.PROPERTY)  # these have no end of their own
+_Z = 1.96  # of a normal distribution, for an interval of 95 %
+ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # rows, rows, projects, cards of each
+_ASKS = (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL)
+_DAY_S = 86_400
+_OPEN_ENDS = ("", "cut off")
+_CALM = having(Trait.CALM)
 
 
 @dataclass(frozen=True)
@@ -57,8 +72,8 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
     yield Page("patterns/index.md", render("patterns.md.j2", {"base": "../", **columns(site)}))
     for page in site.patterns:
-        found, cards = precedents(site, page.id), _cards_of(site, page.specimens)
-        numbers, runs = list(statistics(site, page.id, found)), len(site.showing.get(page.id, ()))
+        happened, cards = precedents(site, page.id), _cards_of(site, page.specimens)
+        numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
         values = {
             "base": "../",
             "site": site,
@@ -68,13 +83,13 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
             "alike": [(_drawing(other.pattern, "small"), other) for other in page.lookalikes],
             "own_drawing": _drawing(page.id, "small"),
             "specimens": cards,
-            "events": found[:SHOWN],
+            "events": happened[:SHOWN],
             "numbers": numbers,
             "runs": runs,
         }
-        told = cards, [one.told for one in found[:SHOWN]], numbers, runs
+        content = cards, [row.content for row in happened[:SHOWN]], numbers, runs
         text = partial(render, "pattern.md.j2", values)
-        yield site.page(f"patterns/{page.id}.md", told, text)
+        yield site.page(f"patterns/{page.id}.md", content, text)
 
 
 def cases(site: SiteData, render: Render) -> Iterator[Page]:
@@ -93,15 +108,15 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     if not has_reviews(site):
         return
     runs = [
-        (entry, review, said, said is entry.diagnosis.verdict)
+        (entry, review, verdict, verdict is entry.diagnosis.verdict)
         for entry in site.entries
-        if (review := last_review(entry.notes)) and (said := verdict_of(review))
+        if (review := last_review(entry.notes)) and (verdict := verdict_of(review))
     ]
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
     stances = [
-        (finding, said, said.title.lower() == STANCES[0])
+        (finding, verdict, verdict.title.lower() == STANCES[0])
         for entry in site.entries
-        for finding, said in _stances(entry)
+        for finding, verdict in _stances(entry)
     ]
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
@@ -126,8 +141,8 @@ def has_reviews(site: SiteData) -> bool:
 def _stances(entry: Entry) -> Iterator[tuple[Happened, Event]]:
     """The findings that people confirmed or disputed, each with the last word on it."""
     findings = {event.id: event for event in entry.events if event.patterns}
-    said = sorted(entry.events, key=lambda event: moment(event.time))
-    last = {e.of: e for e in said if e.kind is EventKind.REVIEW and e.of in findings}
+    by_time = sorted(entry.events, key=lambda event: moment(event.time))
+    last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
     yield from ((Happened(entry, findings[of]), event) for of, event in last.items())
 
 
@@ -198,7 +213,7 @@ def card(entry: Entry) -> Card:
         href=page,
         title=_caption(entry.title or entry.run_id),
         verdict=entry.badge,
-        measure=_caption(told(entry.events, entry.verdict)),
+        measure=_caption(card_words(entry.events, entry.verdict)),
         meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(_points(entry), "point")))),
         thumb=page.replace("index.html", path) if path else "",
     )
@@ -238,3 +253,154 @@ def _linked(body: str, patterns: str) -> str:
 
 def _caption(text: str) -> str:
     return clipped(plain(text), _CAPTION)
+
+
+def precedents(site: SiteData, pattern: str) -> list[Happened]:
+    """The events that a pattern names: those that somebody spoke of first, then the newest."""
+    happened = [
+        Happened(entry, event)
+        for entry in site.showing.get(pattern, ())
+        for event in entry.events
+        if event.kind is EventKind.FINDING and event.patterns[:1] == (pattern,)
+    ]
+    return sorted(happened, key=lambda row: (not row.notes, -moment(row.time)))
+
+
+def statistics(site: SiteData, pattern: str, happened: Sequence[Happened]) -> Iterator[str]:
+    """Sentences about a pattern in this archive, each with its n and an interval of 95 %."""
+    runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
+    if shown and runs >= FEWEST:
+        yield f"{_share(shown, runs)} of the {count(runs)} runs here show it."
+    if pattern in _OVERALL:
+        return
+    closed = [row.event for row in happened if row.event.step is not None and row.event.end_step is not None]
+    if len(happened) >= FEWEST:
+        over = _share(len(closed), len(happened))
+        yield f"{over} of its {count(len(happened))} events were over when the log ended."
+    of_steps = [row.event for row in happened if all(row.get("axis") == "step" for row in row.entry.attempts)]
+    taken = sorted(e.end_step - e.step for e in of_steps if e.end_step is not None and e.step is not None)
+    if len(taken) > FEWEST:
+        low, high = median_interval(len(taken))
+        middle = taken[len(taken) // 2]
+        ends = f"{count(taken[low])} to {count(taken[high])}"
+        yield f"Half of {count(len(taken))} took {count(middle)} steps or fewer (95 % interval {ends})."
+
+
+def _share(part: int, n: int) -> str:
+    low, high = wilson(part, n)
+    return f"{count(100 * part / n)} % (95 % interval {count(100 * low)} to {count(100 * high)} %)"
+
+
+def wilson(part: int, n: int) -> tuple[float, float]:
+    """The interval of Wilson (1927) for a share of ``n`` > 0, 95 %: it never leaves 0 to 1."""
+    share, z2 = part / n, _Z**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = _Z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def median_interval(n: int) -> tuple[int, int]:
+    """Ranks, from 0, of the sorted values between which the median of what ``n`` values are from lies.
+
+    They leave out at most 2.5 % on each side, by the binomial distribution; of few values it is all of them.
+    """
+    below, rank = 0.0, 0
+    while rank < n // 2 and (below := below + math.comb(n, rank) / 2**n) <= 0.025:
+        rank += 1
+    rank = max(rank - 1, 0)
+    return rank, n - 1 - rank
+
+
+def home(site: SiteData, render: Render) -> Iterator[Page]:
+    """index.md. All that is relative to a time is so to the newest event, so that a build can be repeated."""
+    tally = Counter(entry.badge for entry in site.entries)
+    specimens = {run_id for page in site.patterns for run_id in page.specimens}
+    # The reference gallery: nobody gave it a title, and the pattern pages show its runs.
+    teaching = site.title == WorkspaceConfig.title and not specimens.isdisjoint(site.entry_of)
+    shown = hero(site) if teaching else None
+    urgent = [entry for entry in worst_first(site) if needs_attention(entry)]
+    news, more = week(site.happened)
+    values = {
+        "site": site,
+        "teaching": teaching,
+        "tally": [(badge, tally[badge]) for badge in (*VERDICTS, CANNOT_TELL) if tally[badge]],
+        "hero": shown,
+        "hero_card": card(shown) if shown else None,
+        "figure": figure(shown, "whole") if shown else None,
+        "folder": place(shown.run_id).removesuffix("index.html") if shown else "",
+        "attention": [card(entry) for entry in urgent[:ATTENTION]],
+        "urgent": len(urgent),
+        "news": news,
+        "more_news": more,
+        "until": f"{day_words(news[0].day)} {news[0].day[:4]}" if news else "",
+        "training": [] if teaching else [card(entry) for entry in in_training(site.entries)],
+        "shelves": [] if teaching else shelves(site.entries),
+        "reviewed": has_reviews(site),
+        **columns(site),
+    }
+    yield Page("index.md", render("home.md.j2", values))
+
+
+def needs_attention(entry: Entry) -> bool:
+    """Whether a run is bad or worrying, or nobody can tell, and no decision or review came after that."""
+    if entry.badge not in _ASKS:
+        return False
+    decided = (event for event in entry.events if event.kind is EventKind.DECISION)
+    reviewed = (event for event in entry.events if event.kind is EventKind.REVIEW and not event.of)
+    grave = max((event.time[:10] for event in deciding(entry.events, entry.verdict)), default="")
+    return not any(not event.time or event.time[:10] >= grave for event in (*decided, *reviewed))
+
+
+def week(rows: Sequence[Happened]) -> tuple[list[Happened], int]:
+    """What happened in the seven days up to the newest event, newest first; and how much more than that."""
+    dated = [row for row in rows if row.time]
+    since = moment(dated[0].time) - 7 * _DAY_S if dated else 0.0
+    recent = [row for row in dated if moment(row.time) >= since]
+    return recent[:NEWS], len(recent[NEWS:])
+
+
+def in_training(entries: Sequence[Entry]) -> list[Entry]:
+    """Runs whose log tells of no end and goes on to within a day of the newest log there is."""
+    ends = [(entry, end) for entry in entries if (end := _end(entry))]
+    newest = max((moment(end.time) for _, end in ends), default=0.0)
+    return [entry for entry, end in ends if end.ending in _OPEN_ENDS and newest - moment(end.time) <= _DAY_S]
+
+
+def _end(entry: Entry) -> Event | None:
+    """The end of a run that was logged with a time of day, not read off a picture or made as a specimen."""
+    if entry.about.get("data", "log") != "log" or entry.about.get("synthetic"):
+        return None
+    ends = (
+        event for event in entry.events if event.kind is EventKind.END and len(event.time) > len("2026-11-18")
+    )
+    return next(ends, None)
+
+
+def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
+    """The newest runs of each project, and how many it has; the project with the newest run first.
+
+    Projects of a single run share the last shelf, which has no name.
+    """
+    number = Counter(str(entry.about.get("project", "")) for entry in entries)
+    of: dict[str, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: -moment(last_time(entry))):
+        project = str(entry.about.get("project", ""))
+        of.setdefault(project if number[project] > 1 else "", []).append(entry)
+    named = [project for project in of if project][:SHELVES]
+    return [
+        (project, len(of[project]), [card(run) for run in of[project][:ON_A_SHELF]])
+        for project in [*named, ""]
+        if project in of
+    ]
+
+
+def hero(site: SiteData) -> Entry | None:
+    """The run whose figure stands on top: real, with something to see in it, ended well, and long."""
+
+    def rank(entry: Entry) -> tuple[bool, bool, bool, int]:
+        synthetic = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
+        eventful = any(f.end_step is not None and f.pattern not in _CALM for f in entry.diagnosis.findings)
+        last_step = max((int(row.get("last_step") or 0) for row in entry.attempts), default=0)
+        return not synthetic, eventful, entry.verdict is Verdict.GOOD, last_step
+
+    return max((entry for entry in site.entries if figure(entry, "whole")), key=rank, default=None)

@@ -1,8 +1,14 @@
-"""The page of a run: its figure, its story and its events, then what stands behind them."""
+"""The page of a run: its figure, its story and its events, then what stands behind them.
+
+Advice on an event is the causes on its pattern's page, ranked by the signs around it. A cause that a sign
+speaks against goes to the end, whatever else speaks for it. Of the others those come first that most signs
+speak for; the order of the page, the likeliest cause first, decides between equals.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
 
@@ -11,10 +17,9 @@ from chronicle.classify.restarts import lettered, restart
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, Event, Finding, Verdict
 from chronicle.pages import words
-from chronicle.pages.advice import Advice, advice
-from chronicle.pages.gallery import Page, SiteData
+from chronicle.pages.gallery import Cause, Page, PatternPage, SiteData
 from chronicle.pages.happened import Happened, figure
-from chronicle.pages.precedents import precedents
+from chronicle.pages.lists import precedents
 from chronicle.pages.words import Render, slug
 from chronicle.story import deciding, gravest
 from chronicle.workspace.notes import last_review
@@ -34,11 +39,11 @@ def runs(site: SiteData, render: Render) -> Iterator[Page]:
         path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_elsewhere(entry, of))
         known = site.known.get(entry.run_id)
         text = partial(_rendered, site, render, entry, alike)
-        yield site.page(path, known and [known, *(one.told for one in alike)], text)
+        yield site.page(path, known and [known, *(row.content for row in alike)], text)
 
 
 def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened]) -> str:
-    return render("run.md.j2", _values(site, site.whole(entry), alike))
+    return render("run.md.j2", _values(site, site.full_entry(entry), alike))
 
 
 def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, object]:
@@ -49,7 +54,7 @@ def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, ob
     preview = figure(entry, "share")
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
-    told = [Happened(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
+    listed = [Happened(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
     return {
         "base": "../../",
         "site": site,
@@ -63,8 +68,8 @@ def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, ob
         "address": words.address(entry.run_id),
         "key": sorted(marked, key=lambda event: event.step or 0)[:KEY],  # as in the figure
         "marked": len(marked),
-        "told": told[:EVENTS],
-        "untold": len(told[EVENTS:]),
+        "listed": listed[:EVENTS],
+        "unlisted": len(listed[EVENTS:]),
         "restarts": [(letter, join, restart(join, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),
         "reasons": _reasons(entry),
@@ -83,17 +88,17 @@ def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Ha
     """Events of other runs that have the name of one that decides this run."""
     leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
     for pattern in [p for p in dict.fromkeys(leads) if p not in _CALM][:ALIKE]:
-        yield from islice((one for one in of(pattern) if one.entry.run_id != entry.run_id), ALIKE)
+        yield from islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE)
 
 
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
     """The gravest events with those of their findings that have criteria."""
     by_id = {finding.id: finding for finding in entry.diagnosis.findings}
-    found = [
+    findings_of = [
         (event, [by_id[part] for part in event.parts if part in by_id and by_id[part].criteria])
         for event in gravest(entry.events, entry.verdict)
     ]
-    return [(event, findings) for event, findings in found if findings][:TABLES]
+    return [(event, findings) for event, findings in findings_of if findings][:TABLES]
 
 
 def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
@@ -113,5 +118,59 @@ def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
     for event in gravest(entry.events, entry.verdict):
         for pattern in event.patterns:
             first.setdefault(pattern, event)
-    told = [advice(event, site.page_of[p]) for p, event in first.items() if p in site.page_of]
-    return [one for one in told if one.page.verdict is not Verdict.GOOD and one.causes][:CAUSES]
+    advices = [advice(event, site.page_of[p]) for p, event in first.items() if p in site.page_of]
+    return [row for row in advices if row.page.verdict is not Verdict.GOOD and row.causes][:CAUSES]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A cause with what this run says of it: phrases for it and against it, and what nobody logged."""
+
+    cause: Cause
+    speaks_for: tuple[str, ...]
+    against: tuple[str, ...]
+    not_logged: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Of one event: the page its causes are from, the causes in order, what decides between the first two."""
+
+    event: Event
+    page: PatternPage
+    causes: tuple[Ranked, ...]
+    check: str
+
+
+def advice(event: Event, page: PatternPage) -> Advice:
+    """What a page says of the causes of an event, in the order that this run's evidence gives them."""
+    causes = ranked(page.causes, event.signs)
+    return Advice(event, page, causes, _check(causes))
+
+
+def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
+    """The causes, those first that the signs speak for, those last that they speak against."""
+    weighed = [_weighed(cause, signs) for cause in causes]
+    return tuple(sorted(weighed, key=lambda row: (bool(row.against), -len(row.speaks_for))))
+
+
+def _weighed(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
+    seen = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
+    against = [sign for sign in cause.when if seen[sign] is False]
+    against += [sign for sign in cause.unless if seen[sign]]
+    return Ranked(
+        cause,
+        tuple(sign.holds for sign in cause.when if seen[sign]),
+        tuple(sign.holds if seen[sign] else sign.fails for sign in against),
+        tuple(dict.fromkeys(sign.needs for sign in seen if seen[sign] is None and sign.needs)),
+    )
+
+
+def _check(causes: Sequence[Ranked]) -> str:
+    """How to tell the first cause from the second: what was not logged and would say it, else by a look."""
+    open_ = [row for row in causes[:2] if not row.against]
+    if len(open_) < 2:
+        return ""
+    missing = dict.fromkeys(word for row in open_ for word in row.not_logged)
+    logged = f" Not logged, and it would tell: {', '.join(missing)}." if missing else ""
+    return f"{open_[0].cause.tell}{logged}"

@@ -80,10 +80,10 @@ def search_js(site: SiteData) -> str:
 
 def guide_js(site: SiteData, guide: Path) -> str:
     """The script of all sections of the guide, pattern pages and cases: address, title, words."""
-    told = ((file, file.read_text("utf-8")) for file in sorted(guide.rglob("*.md")))
+    texts = ((file, file.read_text("utf-8")) for file in sorted(guide.rglob("*.md")))
     rows = [
         row
-        for file, text in told
+        for file, text in texts
         if not text.startswith(_APPENDIX)
         for row in _sections(file.relative_to(guide), text)
     ]
@@ -104,11 +104,11 @@ def _run(entry: Entry, place: Mapping[str, int]) -> str:
     if slug(entry.run_id) != entry.run_id:
         head.append(slug(entry.run_id))
     left = A_RUN - len(as_json(head).encode()) - 4
-    head.insert(5, _bag(_said(entry), left))
+    head.insert(5, _bag(_texts(entry), left))
     return as_json(head)
 
 
-def _said(entry: Entry) -> Iterator[str]:
+def _texts(entry: Entry) -> Iterator[str]:
     """The words of a run, those first that nobody could guess from its title."""
     yield from (f"{note.kind} {note.author} {note.text}" for note in entry.notes)
     yield from map(str, entry.about.get("tags", ()))

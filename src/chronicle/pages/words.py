@@ -248,7 +248,7 @@ def renderer(folders: Sequence[Path]) -> Render:
         keep_trailing_newline=True,
     )
     filters = (cited, count, lines, linked, place, plain, plural)
-    environment.filters.update({one.__name__: one for one in filters}, yaml=yaml_string)
+    environment.filters.update({function.__name__: function for function in filters}, yaml=yaml_string)
     environment.globals.update(base="", verdicts=VERDICTS)
 
     def render(name: str, values: Mapping[str, Any]) -> str:

@@ -49,8 +49,8 @@ from chronicle.readers.find import (
     scan,
     stored_runs,
 )
-from chronicle.readers.packed import named_back, respelled, told_back, unpacked
-from chronicle.readers.side_files import told_beside
+from chronicle.readers.packed import error_named_back, named_back, respelled, unpacked
+from chronicle.readers.side_files import side_facts
 from chronicle.readers.text import clean
 
 if TYPE_CHECKING:
@@ -122,24 +122,24 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
     attempts: list[Attempt] = []
     problems = list(plugins()[1])
     files = list(scan(path, is_log).all_logs()) if folder else [path]
-    for file, found in zip(files, _chosen(files, only) if only else read_files(files), strict=True):
-        if isinstance(found, LogError):
-            problems.append(found)
+    for file, outcome in zip(files, _chosen(files, only) if only else read_files(files), strict=True):
+        if isinstance(outcome, LogError):
+            problems.append(outcome)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
         # file names that are no UTF-8 are written out, so that pages can hold them
-        names = [clean(relative + one.name.removeprefix(file.name)) for one in found]
-        attempts += [respelled(replace(one, name=n), clean) for one, n in zip(found, names, strict=True)]
-    attempts = arrange(attempts, told_beside(path, path if folder else path.parent))
-    assigned = roles.assign_all([one.series for one in attempts], aliases)
-    attempts = [replace(one, series=series) for one, series in zip(attempts, assigned, strict=True)]
+        names = [clean(relative + log.name.removeprefix(file.name)) for log in outcome]
+        attempts += [respelled(replace(log, name=n), clean) for log, n in zip(outcome, names, strict=True)]
+    attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
+    assigned = roles.assign_all([log.series for log in attempts], aliases)
+    attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]
     if address := _address_of(path):
 
         def published(text: str) -> str:
             return text.replace(str(path), address)
 
-        attempts = [respelled(one, published) for one in attempts]
-        problems = [type(one)(published(one.where), published(one.problem)) for one in problems]
+        attempts = [respelled(log, published) for log in attempts]
+        problems = [type(err)(published(err.where), published(err.problem)) for err in problems]
     return Reading(tuple(attempts), tuple(problems))
 
 
@@ -175,8 +175,8 @@ def _chosen(files: list[Path], only: str) -> Iterator[list[Attempt] | LogError]:
     for file in files:
         try:
             info = file.stat()
-            found = _whole_store(file, info.st_size, info.st_mtime_ns)
-            yield [one for one in found if one.facts.get("run") == only]
+            attempts = _whole_store(file, info.st_size, info.st_mtime_ns)
+            yield [attempt for attempt in attempts if attempt.facts.get("run") == only]
         except LogError as err:
             yield err
         except OSError:
@@ -193,17 +193,17 @@ def what_to_do(path: Path) -> str:
     for folder, remedy in _CLOSED.items():
         if path.name == folder or (path / folder).is_dir():
             return remedy
-    found: list[Path] = []
+    texts_seen: list[Path] = []
 
     def is_named(file: Path) -> bool:  # once there are enough of them no other file is opened
-        if len(found) > _MOST_NAMED or not is_text(file):
+        if len(texts_seen) > _MOST_NAMED or not is_text(file):
             return False
-        found.append(file)
+        texts_seen.append(file)
         return True
 
     texts = list(scan(path, is_named).all_logs()) if path.is_dir() else []
     if not texts:
-        return f"Remedy: name a log of a known format ({', '.join(one.NAME for one in all_readers())})"
+        return f"Remedy: name a log of a known format ({', '.join(reader.NAME for reader in all_readers())})"
     named = ", ".join(clean(str(text.relative_to(path))) for text in texts[:_MOST_NAMED])
     more = ", ..." if len(texts) > _MOST_NAMED else ""
     return f"No reader knows {named}{more}. Remedy: `chronicle doctor` on one of them says what it lacks"
@@ -235,20 +235,20 @@ def read_file(path: Path) -> list[Attempt]:
         NothingToRead: there is no such file.
     """
     try:
-        if path.is_dir() and (found := folder_claims(path)):
-            reader = _only(found, path)
+        if path.is_dir() and (readers := folder_claims(path)):
+            reader = _only(readers, path)
             attempts = hook(reader, "read_folder", list)(path)
             unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in foreign_logs(reader, path))
-            return _by(reader, [replace(one, faults=(*one.faults, *unread)) for one in attempts])
+            return _by(reader, [replace(attempt, faults=(*attempt.faults, *unread)) for attempt in attempts])
         _require_regular(path)
         with unpacked(path) as file:
             if file.path == path:
                 return _plain(path)
             try:
                 _require_regular(file.path)
-                return [named_back(one, file, path) for one in _plain(file.path)]
+                return [named_back(attempt, file, path) for attempt in _plain(file.path)]
             except LogError as err:
-                raise told_back(err, file, path) from err
+                raise error_named_back(err, file, path) from err
     except OSError as err:
         raise _unreadable(path, err) from err
 
@@ -263,16 +263,16 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
     readers = [_of_many(path, faster) for path in paths]
     for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
         files = [path for path, _ in group]
-        for path, found in zip(files, _together(reader, files), strict=False):
-            if isinstance(found, OSError):
-                yield _unreadable(path, found)
-            elif found is None:
+        for path, outcome in zip(files, _together(reader, files), strict=False):
+            if isinstance(outcome, OSError):
+                yield _unreadable(path, outcome)
+            elif outcome is None:
                 try:
                     yield read_file(path)
                 except LogError as err:
                     yield err
             else:
-                yield found if isinstance(found, LogError) or not reader else _by(reader, found)
+                yield outcome if isinstance(outcome, LogError) or not reader else _by(reader, outcome)
 
 
 def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
@@ -288,7 +288,7 @@ def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
 
 def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
     """The one of the readers of many that a file is named after, if it is a regular one."""
-    named = [one for one in readers if any(suffix in path.name for suffix in one.SUFFIXES)]
+    named = [reader for reader in readers if any(suffix in path.name for suffix in reader.SUFFIXES)]
     try:
         return named[0] if named and stat.S_ISREG(path.stat().st_mode) else None
     except OSError:
@@ -307,21 +307,21 @@ def _plain(path: Path) -> list[Attempt]:
 
 
 def _by(reader: Reader, attempts: list[Attempt]) -> list[Attempt]:
-    return [replace(one, facts={"format": reader.NAME, **one.facts}) for one in attempts]
+    return [replace(attempt, facts={"format": reader.NAME, **attempt.facts}) for attempt in attempts]
 
 
-def _only(found: list[Reader], path: Path) -> Reader:
+def _only(readers: list[Reader], path: Path) -> Reader:
     """The one reader among those that claim a log. Raises UnknownFormat and AmbiguousFormat."""
-    if not found:
+    if not readers:
         for reader in all_readers():
             if lacks := hook(reader, "lacks", str)(path):
                 raise UnknownFormat(str(path), lacks)
         known = ", ".join(reader.NAME for reader in all_readers())
         raise UnknownFormat(str(path), _UNKNOWN.format(known))
-    if len(found) > 1:
-        names = " and ".join(repr(reader.NAME) for reader in found)
+    if len(readers) > 1:
+        names = " and ".join(repr(reader.NAME) for reader in readers)
         raise AmbiguousFormat(str(path), f"readers {names} both claim it. Remedy: uninstall one of them")
-    return found[0]
+    return readers[0]
 
 
 def _require_regular(path: Path) -> None:

@@ -16,7 +16,7 @@ from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD, counts_steps
 from chronicle.readers.find import WRITERS
-from chronicle.readers.side_files import BY_TIME, Told, home_of
+from chronicle.readers.side_files import BY_TIME, SideFacts, home_of
 from chronicle.readers.step_axis import MANY
 
 # The name of an event file: Unix seconds, then host and process.
@@ -30,21 +30,21 @@ _FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how e
 _MOST_NAMED = 3  # series of another counter
 
 
-def arrange(attempts: Sequence[Attempt], told: Sequence[Told] = ()) -> list[Attempt]:
+def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -> list[Attempt]:
     """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
 
-    ``told`` is what files beside them tell. Names are paths relative to the folder that was read.
+    ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read.
     """
     attempts, asides = _asides(attempts)
-    if any(_COUNTER in one.facts for one in attempts):
-        steps = [_all_steps(one) for one in attempts if _COUNTER not in one.facts and one.axis == "step"]
-        attempts = [_on_axis_of(one, steps) if _COUNTER in one.facts else one for one in attempts]
-    attempts = _with_facts(attempts, [*told, *asides])
-    attempts = [_on_one_counter(one) for one in _join_writers(_latest_states(_with_episodes(attempts)))]
-    attempts = sorted(attempts, key=lambda one: natural(one.name))
-    starts = [started(one) for one in attempts]
+    if any(_COUNTER in log.facts for log in attempts):
+        steps = [_all_steps(log) for log in attempts if _COUNTER not in log.facts and log.axis == "step"]
+        attempts = [_on_axis_of(log, steps) if _COUNTER in log.facts else log for log in attempts]
+    attempts = _with_facts(attempts, [*side_facts, *asides])
+    attempts = [_on_one_counter(log) for log in _join_writers(_latest_states(_with_episodes(attempts)))]
+    attempts = sorted(attempts, key=lambda log: natural(log.name))
+    starts = [started(log) for log in attempts]
     if all(map(math.isfinite, starts)):
-        attempts = [one for _, one in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
+        attempts = [log for _, log in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
     return attempts
 
 
@@ -63,11 +63,11 @@ def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
         return attempt
     # What counted the steps is a metric now.
     was = str(attempt.facts[_COUNTER]).partition(";")[0]
-    series = {metric: one for metric, one in attempt.series.items() if metric != name}
+    series = {metric: curve for metric, curve in attempt.series.items() if metric != name}
     series[was] = replace(counter, metric=was, values=counter.steps.astype(np.float64))
     moved = {
-        metric: replace(one, steps=np.interp(one.steps, counter.steps, counter.values).astype(np.int64))
-        for metric, one in series.items()
+        metric: replace(curve, steps=np.interp(curve.steps, counter.steps, counter.values).astype(np.int64))
+        for metric, curve in series.items()
     }
     return replace(attempt, series=moved, facts={**attempt.facts, _COUNTER: name})
 
@@ -96,15 +96,15 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
     axis, *_ = max(alike.values(), key=lambda group: (len(group[0]), len(group)), default=[None])
     if axis is None or len(alike) < 2 or not (np.diff(axis.times) >= 0).all():
         return attempt
-    others = [one for group in alike.values() if _counts_other(axis, group[0]) for one in group]
+    others = [curve for group in alike.values() if _counts_other(axis, group[0]) for curve in group]
     if not others:
         return attempt
     moved = {}
-    for one in others:  # a slower counter, as of epochs, is logged at its end, a faster one when that is over
-        before, after = _beside(axis, one)
-        reached = before if np.ptp(one.steps) < np.ptp(before) else after
-        moved[one.metric] = replace(one, steps=reached)
-    rows = "".join(f"; {len(one)} rows by {one.metric}" for one in others[:_MOST_NAMED])
+    for curve in others:  # a slower counter (epochs) is logged at its end, a faster one when that is over
+        before, after = _steps_around(axis, curve)
+        reached = before if np.ptp(curve.steps) < np.ptp(before) else after
+        moved[curve.metric] = replace(curve, steps=reached)
+    rows = "".join(f"; {len(curve)} rows by {curve.metric}" for curve in others[:_MOST_NAMED])
     facts = {_COUNTER: f"{axis.metric}{rows}", **attempt.facts}
     return replace(attempt, series={**attempt.series, **moved}, facts=facts)
 
@@ -114,7 +114,7 @@ def _counts_other(axis: Series, other: Series) -> bool:
     is far behind, and by the same factor throughout."""
     if not np.isfinite(other.times).all():
         return False
-    before, after = _beside(axis, other)
+    before, after = _steps_around(axis, other)
     slack = 2 * np.median(np.abs(np.diff(axis.steps)))
     outside = (other.steps < before - slack) | (other.steps > after + slack)
     begun = other.times >= axis.times[0]
@@ -126,7 +126,7 @@ def _counts_other(axis: Series, other: Series) -> bool:
     return bool(max(factor, 1 / factor) >= _FACTOR and even >= _LINEAR)
 
 
-def _beside(axis: Series, other: Series) -> tuple[Steps, Steps]:
+def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:
     """The steps of a series just before and just after the points of another one were written."""
     at = np.searchsorted(axis.times, other.times, side="right")
     return axis.steps[np.maximum(at - 1, 0)], axis.steps[np.minimum(at, len(axis) - 1)]
@@ -136,28 +136,28 @@ def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
     """The attempts, what the environments of one training tell of their episodes as one: at the steps of the
     log in their folder that was begun with them, if it has times, and judged no more, as that log is."""
     by_folder: dict[str, list[Attempt]] = {}
-    for one in attempts:
-        if one.series.keys() >= {REWARD, LENGTH} and "started_at" in one.facts:
-            by_folder.setdefault(_around(one), []).append(one)
-    rest = [one for one in attempts if all(one is not e for ones in by_folder.values() for e in ones)]
-    found = []
-    for folder, ones in by_folder.items():
-        episodes = _episodes(ones)
-        beside = [one for one in rest if _around(one) == folder and math.isfinite(started(one))]
-        if beside:
-            log = min(beside, key=lambda one: abs(_begun(one) - _begun(episodes)))
-            axis = max(log.series.values(), key=len)
+    for log in attempts:
+        if log.series.keys() >= {REWARD, LENGTH} and "started_at" in log.facts:
+            by_folder.setdefault(_around(log), []).append(log)
+    rest = [log for log in attempts if all(log is not e for monitors in by_folder.values() for e in monitors)]
+    joint = []
+    for folder, monitors in by_folder.items():
+        episodes = _episodes(monitors)
+        others = [log for log in rest if _around(log) == folder and math.isfinite(started(log))]
+        if others:
+            nearest = min(others, key=lambda log: abs(_begun(log) - _begun(episodes)))
+            axis = max(nearest.series.values(), key=len)
             steps = np.interp(episodes.series[LENGTH].times, axis.times, axis.steps).astype(np.int64)
-            placed = {metric: replace(one, steps=steps) for metric, one in episodes.series.items()}
+            placed = {metric: replace(curve, steps=steps) for metric, curve in episodes.series.items()}
             placed[REWARD] = replace(placed[REWARD], role=Role.SCORE)
             episodes = replace(episodes, series=placed)
-        found.append(episodes)
-    return rest + found
+        joint.append(episodes)
+    return rest + joint
 
 
-def _episodes(ones: Sequence[Attempt]) -> Attempt:
+def _episodes(monitors: Sequence[Attempt]) -> Attempt:
     """The episodes of all environments in the order in which they ended, at the steps of all of them."""
-    parts = [one.series for one in ones]
+    parts = [monitor.series for monitor in monitors]
     order = np.argsort(np.concatenate([series[LENGTH].times for series in parts]), kind="stable")
     columns = {
         metric: [np.concatenate([getattr(series[metric], of) for series in parts])[order] for of in _CELLS]
@@ -166,7 +166,7 @@ def _episodes(ones: Sequence[Attempt]) -> Attempt:
     }
     steps = np.cumsum(columns[LENGTH][0]).astype(np.int64)
     series = {m: Series(m, Role.OTHER, steps, values, times) for m, (values, times) in columns.items()}
-    return replace(_one_of(ones[0], ones[1:]), series=series)
+    return replace(_merged(monitors[0], monitors[1:]), series=series)
 
 
 def started(attempt: Attempt) -> float:
@@ -175,42 +175,42 @@ def started(attempt: Attempt) -> float:
     return min((time for time in firsts if not math.isnan(time)), default=math.nan)
 
 
-def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[Told]]:
+def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]]:
     """The attempts, and what event files tell that hold hyperparameters and no curve.
 
     `add_hparams` writes one into a folder of its own, with at most a result of each metric.
     """
     kept, asides = list[Attempt](), list[Attempt]()
-    for one in attempts:
-        single = all(len(s) <= 1 for s in one.series.values()) and BY_TIME.fullmatch(_folder(one))
-        is_aside = one.facts.get("format") == "event file" and (not one.series or single)
-        (asides if is_aside else kept).append(one)
+    for log in attempts:
+        single = all(len(s) <= 1 for s in log.series.values()) and BY_TIME.fullmatch(_folder(log))
+        is_aside = log.facts.get("format") == "event file" and (not log.series or single)
+        (asides if is_aside else kept).append(log)
     if not kept:
-        return [one for one in asides if one.series], []
-    told = []
-    for one in asides:
-        results = {tag: float(s.values[-1]) for tag, s in one.series.items() if len(s)}
-        facts = {**one.facts, "summary": results} if results else {**one.facts}
-        folder, at_time = home_of(one.name)
-        at_time = _created(one) if math.isnan(at_time) else at_time
-        told.append(Told(folder, at_time, facts, _process(one)))
-    return kept, told
+        return [log for log in asides if log.series], []
+    facts_aside = []
+    for log in asides:
+        results = {tag: float(s.values[-1]) for tag, s in log.series.items() if len(s)}
+        facts = {**log.facts, "summary": results} if results else {**log.facts}
+        folder, at_time = home_of(log.name)
+        at_time = _created(log) if math.isnan(at_time) else at_time
+        facts_aside.append(SideFacts(folder, at_time, facts, _process(log)))
+    return kept, facts_aside
 
 
-def _with_facts(attempts: Sequence[Attempt], told: Iterable[Told]) -> list[Attempt]:
+def _with_facts(attempts: Sequence[Attempt], side_facts: Iterable[SideFacts]) -> list[Attempt]:
     """The attempts with what files tell that lie beside them or above, or below: there by process or time.
 
     What lies nearer wins, and before all what an attempt says of itself.
     """
     facts: list[dict[str, Any]] = [{} for _ in attempts]
-    begun = [_begun(one) for one in attempts]
-    for one in told:
-        home = f"{one.folder}/"
-        beside = [k for k, a in enumerate(attempts) if not one.folder or f"{a.name}/".startswith(home)]
-        before = [k for k in beside if begun[k] <= one.at_time + _CLOCKS_S]
-        ours = [k for k in beside if one.process and _process(attempts[k]) == one.process]
-        for k in ours or ([max(before, key=begun.__getitem__)] if before else beside):
-            facts[k] |= one.facts
+    begun = [_begun(log) for log in attempts]
+    for side in side_facts:
+        home = f"{side.folder}/"
+        near = [k for k, a in enumerate(attempts) if not side.folder or f"{a.name}/".startswith(home)]
+        before = [k for k in near if begun[k] <= side.at_time + _CLOCKS_S]
+        ours = [k for k in near if side.process and _process(attempts[k]) == side.process]
+        for k in ours or ([max(before, key=begun.__getitem__)] if before else near):
+            facts[k] |= side.facts
     return [replace(a, facts={**f, **a.facts}) if f else a for a, f in zip(attempts, facts, strict=True)]
 
 
@@ -221,13 +221,13 @@ def _begun(attempt: Attempt) -> float:
 
 
 def _created(attempt: Attempt) -> float:
-    found = _EVENT_FILE.search(attempt.name)
-    return float(found[1]) if found else math.nan
+    stamp = _EVENT_FILE.search(attempt.name)
+    return float(stamp[1]) if stamp else math.nan
 
 
 def _process(attempt: Attempt) -> str:
-    found = _EVENT_FILE.search(attempt.name)
-    return found[2] or "" if found else ""
+    stamp = _EVENT_FILE.search(attempt.name)
+    return stamp[2] or "" if stamp else ""
 
 
 def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
@@ -254,31 +254,31 @@ def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
     A file of the first writer (train/, or the folder around) is an attempt; those of the others belong to
     the attempt of their process, else to the one that ran when they were begun.
     """
-    events = [one for one in attempts if one.facts.get("format") == "event file"]
-    rest = [one for one in attempts if one.facts.get("format") != "event file"]
+    events = [log for log in attempts if log.facts.get("format") == "event file"]
+    rest = [log for log in attempts if log.facts.get("format") != "event file"]
     by_folder: dict[str, list[Attempt]] = {}
-    for one in events:
-        folder = f"/{one.name}".rpartition("/")[0]
+    for log in events:
+        folder = f"/{log.name}".rpartition("/")[0]
         around = folder.rpartition("/")[0]
-        by_folder.setdefault(around if _folder(one).lower() in WRITERS else folder, []).append(one)
+        by_folder.setdefault(around if _folder(log).lower() in WRITERS else folder, []).append(log)
     return rest + [joined for group in by_folder.values() for joined in _joined(group)]
 
 
 def _joined(group: list[Attempt]) -> list[Attempt]:
     ranked: list[list[Attempt]] = [[], [], []]  # of the folder around the writers, of train/, of the others
-    for one in group:
-        name = _folder(one).lower()
-        ranked[1 if name in OF_TRAINING else 2 if name in WRITERS else 0].append(one)
+    for log in group:
+        name = _folder(log).lower()
+        ranked[1 if name in OF_TRAINING else 2 if name in WRITERS else 0].append(log)
     leading, *others = filter(None, ranked)
     if not others:
         return group
     leaders = sorted(leading, key=_begun)
     followers: dict[int, list[Attempt]] = {}
-    for one in (one for one in group if one not in leading):
-        ours = [i for i, leader in enumerate(leaders) if _process(leader) == _process(one) != ""]
-        running = [i for i in ours or range(len(leaders)) if _begun(leaders[i]) <= _begun(one)]
-        followers.setdefault((running or ours[:1] or [0])[-1], []).append(one)
-    return [_one_of(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
+    for log in (log for log in group if log not in leading):
+        ours = [i for i, leader in enumerate(leaders) if _process(leader) == _process(log) != ""]
+        running = [i for i in ours or range(len(leaders)) if _begun(leaders[i]) <= _begun(log)]
+        followers.setdefault((running or ours[:1] or [0])[-1], []).append(log)
+    return [_merged(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
 
 
 def _folder(attempt: Attempt) -> str:
@@ -291,19 +291,19 @@ def _around(attempt: Attempt) -> str:
     return attempt.name.rpartition("/")[0]
 
 
-def _one_of(leader: Attempt, followers: Sequence[Attempt]) -> Attempt:
+def _merged(leader: Attempt, followers: Sequence[Attempt]) -> Attempt:
     series: dict[str, Series] = {}
-    for one in (leader, *followers):
-        folder = _folder(one)
-        for tag, points in one.series.items():
+    for log in (leader, *followers):
+        folder = _folder(log)
+        for tag, points in log.series.items():
             name = f"{folder}/{tag}" if folder.lower() in WRITERS else tag
             while name in series:
                 name += " (2)"
             series[name] = replace(points, metric=name)
     return replace(
         leader,
-        sources=tuple(source for one in (leader, *followers) for source in one.sources),
+        sources=tuple(source for log in (leader, *followers) for source in log.sources),
         series=series,
-        faults=tuple(fault for one in (leader, *followers) for fault in one.faults),
-        truncated=leader.truncated or any(one.truncated for one in followers),
+        faults=tuple(fault for log in (leader, *followers) for fault in log.faults),
+        truncated=leader.truncated or any(log.truncated for log in followers),
     )

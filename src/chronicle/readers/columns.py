@@ -7,6 +7,7 @@ Every reader of rows (CSV, JSON lines, ...) hands its columns to `attempt_of`; a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -42,10 +43,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Column", "column_key", "counted_by", "counts_steps", "is_counter", "step_rank"]  # of step_axis
-__all__ += ["BLANK", "NAN", "Builder", "attempt_of", "is_blank", "iso_seconds", "number", "text_of", "unix"]
+__all__ += ["BLANK", "NAN", "WRAPPED", "Builder", "attempt_of", "is_blank", "iso_seconds", "number"]
+__all__ += ["text_of", "unix"]
 
 BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
 NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}
+
+# A number as NumPy, PyTorch, TensorFlow and JAX print their own.
+WRAPPED = re.compile(
+    r"\b(?:(?:np|numpy)\.float\d+|(?:tf\.)?tensor|Array)"
+    r"\(([-+]?(?:(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?|nan|inf))\.?(?:, (?:[^()]|\(\)){0,120})?\)",
+    re.IGNORECASE,
+)
 
 # Columns of what the environments of an agent tell of each episode.
 REWARD, LENGTH = "episode reward", "episode length"
@@ -61,6 +70,8 @@ def number(cell: str) -> float | None:
     try:
         return float(cell)
     except ValueError:
+        if cell[-1:] == ")" and (wrapped := WRAPPED.fullmatch(cell.strip())):
+            return number(wrapped[1])
         return float("nan") if cell.strip().lower() in NAN else None
 
 
@@ -246,8 +257,8 @@ def attempt_of(
     if axis.counts == "step" and (length := steps_per_epoch(steps, epochs)):
         steps = across_epochs(steps, epochs, length)
         facts = {"steps_per_epoch": length, **(facts or {})}
-    if axis.told:
-        facts = {"step_counter": axis.told, **(facts or {})}
+    if axis.counter:
+        facts = {"step_counter": axis.counter, **(facts or {})}
     clock, times = _times(columns, n_rows)
     series = {n: _series(n, c, steps, times) for n, c in numbers.items() if n not in (axis.name, clock)}
     if not series:

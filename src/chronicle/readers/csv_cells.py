@@ -80,14 +80,15 @@ class Table:
         if not self._builders:
             return None
         known = self.n_rows, self._n_lines, list(self._last), self._faults.state()
-        return *known, self.names, self.delimiter, self._comma, [one.state(arrays) for one in self._builders]
+        columns = [builder.state(arrays) for builder in self._builders]
+        return *known, self.names, self.delimiter, self._comma, columns
 
     def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
         """Goes on from a state."""
         self.n_rows, self._n_lines, last, faults, self.names, self.delimiter, self._comma, builders = state
         self._last.extend(last)
         self._faults.restore(faults)
-        self._builders = [Builder.restored(one, arrays) for one in builders]
+        self._builders = [Builder.restored(column, arrays) for column in builders]
 
     @property
     def faults(self) -> list[Fault]:

@@ -105,9 +105,9 @@ def _begin(start: Sequence[str]) -> list[list[str]]:
 def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
     """The share of numbers and blanks among cells, but for texts that stand ``apart``; 0 without numbers."""
     numbers = sum(number(cell) is not None for cell in row)
-    told = numbers + sum(map(is_blank, row))
+    filled = numbers + sum(map(is_blank, row))
     left_out = sum(number(cell) is None and not is_blank(cell) for cell in compress(row, apart))
-    return told / (len(row) - left_out) if numbers else 0.0
+    return filled / (len(row) - left_out) if numbers else 0.0
 
 
 def lacks(path: Path) -> str:
@@ -150,10 +150,10 @@ def _facts(comments: Sequence[str]) -> dict[str, Any]:
     facts = dict[str, Any]()
     for comment in comments:
         try:
-            told = from_json(comment.lstrip("# "))
+            header = from_json(comment.lstrip("# "))
         except (ValueError, RecursionError):
             continue
-        facts |= named_facts(flat(told)) if isinstance(told, dict) else {}
+        facts |= named_facts(flat(header)) if isinstance(header, dict) else {}
     return {_OF_GYM.get(name, name): value for name, value in facts.items()}
 
 

@@ -179,13 +179,13 @@ def hook(reader: Reader, name: str, otherwise: type) -> Callable[..., Any]:
 
     It raises Defect where it fails.
     """
-    found = getattr(reader, name, None)
-    if found is None:
+    function = getattr(reader, name, None)
+    if function is None:
         return lambda path: otherwise()
 
     def called(path: Path) -> Any:
         with contained(str(path)):
-            return found(path)
+            return function(path)
 
     return called
 
@@ -308,8 +308,8 @@ def _is_part(folder: Folder, *, beside_logs: bool) -> bool:
     """Whether a folder holds an attempt or a writer of the run of the folder around it."""
     name = folder.path.name
     launches = name == "runs" and all(_LAUNCH.fullmatch(below.path.name) for below in folder.folders)
-    beside = beside_logs and (launches or bool(BY_TIME.fullmatch(name)))
-    return bool(_ATTEMPT.fullmatch(name)) or name.lower() in WRITERS or beside
+    is_beside = beside_logs and (launches or bool(BY_TIME.fullmatch(name)))
+    return bool(_ATTEMPT.fullmatch(name)) or name.lower() in WRITERS or is_beside
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:

@@ -116,12 +116,12 @@ class JsonLog:
         self._n_lines += len(lines)
         if any(line.startswith(b"[") for line in lines):
             last = self._n_lines if unfinished else 0
-            told = [
-                (n, one)
+            entries = [
+                (n, entry)
                 for n, line in zip(numbers, lines, strict=True)
-                for one in self._entries(n, line, last)
+                for entry in self._entries(n, line, last)
             ]
-            numbers, lines = [n for n, _ in told], [one for _, one in told]
+            numbers, lines = [n for n, _ in entries], [entry for _, entry in entries]
         self._read(lines, numbers, unfinished=unfinished)
 
     def state(self, arrays: Arrays) -> Any:
@@ -135,7 +135,7 @@ class JsonLog:
         """Goes on from a state."""
         self.n_rows, self._n_lines, self._early, self._events, faults, builders = state
         self._faults.restore(faults)
-        self._builders = {name: Builder.restored(one, arrays) for name, one in builders}
+        self._builders = {name: Builder.restored(builder, arrays) for name, builder in builders}
 
     def attempts(self) -> list[Attempt]:
         """What was read, an attempt a run. Raises BadLog where no line holds a number."""

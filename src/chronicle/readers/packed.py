@@ -143,7 +143,7 @@ def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
     )
 
 
-def told_back(err: LogError, file: Unpacked, path: Path) -> LogError:
+def error_named_back(err: LogError, file: Unpacked, path: Path) -> LogError:
     """A problem with ``file`` as one of the archive at ``path``."""
     where = err.where.replace(str(file.path), str(path))
     archive = f"the archive {file.state}, and what is left " if file.state else ""

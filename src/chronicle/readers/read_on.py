@@ -135,15 +135,15 @@ class Source:
         """Whether fewer than ``size`` bytes are left to be read behind a mark that was just passed."""
         return mark.offset > 0 and os.fstat(self.file.fileno()).st_size - self.file.tell() < size
 
-    def keep(self, mark: Mark, told: Callable[[Arrays], Any]) -> None:
+    def keep(self, mark: Mark, state_of: Callable[[Arrays], Any]) -> None:
         """Keeps what is known at a mark, where that spares much.
 
-        ``told`` gives it as JSON, None for nothing, and puts arrays of numbers of 64 bits into a list.
+        ``state_of`` gives it as JSON, None for nothing, and puts arrays of numbers of 64 bits into a list.
         """
         if self._kept is None or mark.offset - self.begun <= WORTH_BYTES:
             return
         arrays = Arrays()
-        state = told(arrays)
+        state = state_of(arrays)
         rows = [[array.dtype.str, len(array)] for array in arrays]
         text = json.dumps([mark.offset, mark.sha256.hexdigest(), state, rows]).encode()
         padded = text + b" " * (-(_HEAD + len(text)) % _ALIGNED)
@@ -167,7 +167,7 @@ def _write(kept: Path, parts: list[Any]) -> None:
     new.replace(kept)
     room = MOST_BYTES
     files = ((file.stat(), file) for file in kept.parent.iterdir())
-    for info, old in sorted(files, key=lambda found: -found[0].st_mtime_ns):
+    for info, old in sorted(files, key=lambda entry: -entry[0].st_mtime_ns):
         room -= info.st_size
         if room < 0:
             old.unlink(missing_ok=True)

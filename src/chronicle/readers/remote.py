@@ -79,19 +79,19 @@ def _synchronised(files: Any, address: str, log_like: IsLog, is_log: IsLog) -> P
     mirror = mirror_of(address)
     memory = cache() / "index" / f"{hashlib.sha256(address.encode()).hexdigest()}.json"
     files.invalidate_cache()
-    found = dict(_objects(files, address))
-    old, new = _recall(memory), {name: _mark(info) for name, info in found.items()}
+    objects = dict(_objects(files, address))
+    old, new = _recall(memory), {name: _mark(info) for name, info in objects.items()}
     places = _places(mirror, old.keys() | new.keys())
     changed = {name for name, mark in new.items() if old.get(name, [])[:3] != mark}
     looked_at = [name for name in new if name in changed or (old[name][3] and not places[name].is_file())]
     with ThreadPoolExecutor(THREADS) as threads:
-        judged = threads.map(lambda name: _wanted(files, name, found[name], log_like, is_log), looked_at)
+        judged = threads.map(lambda name: _wanted(files, name, objects[name], log_like, is_log), looked_at)
         wanted = dict(zip(looked_at, judged, strict=True))
         taken = [name for name, take in wanted.items() if take]
         _bounded(address, sum(new[name][1] for name in taken))
         for name in old.keys() - new.keys():
             places[name].unlink(missing_ok=True)
-        list(threads.map(lambda name: _get(files, found[name], places[name]), taken))
+        list(threads.map(lambda name: _get(files, objects[name], places[name]), taken))
     index = {name: [*mark, wanted.get(name, (old.get(name) or [0])[-1])] for name, mark in new.items()}
     memory.parent.mkdir(parents=True, exist_ok=True)
     memory.write_text(json.dumps(index), "utf-8")

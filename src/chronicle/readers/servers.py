@@ -21,9 +21,8 @@ from urllib.parse import unquote
 
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers.side_files import surroundings
-from chronicle.readers.trackers import names_of
+from chronicle.readers.trackers import names_of, typed
 from chronicle.readers.trackers.mlflow import SYSTEM, about, listed
-from chronicle.readers.trackers.points import typed
 from chronicle.workspace.folders import spelled
 from chronicle.workspace.locks import scratch
 
@@ -89,8 +88,8 @@ def _write(file: Path, run: Run) -> None:
     with scratch(file.parent) as folder:
         new = folder / LOG
         with new.open("w", encoding="utf-8") as log:
-            told = {name: value for name, value in run.facts.items() if value not in (None, "")}
-            for row in ({"config": run.config, **told}, *run.rows):
+            facts = {name: value for name, value in run.facts.items() if value not in (None, "")}
+            for row in ({"config": run.config, **facts}, *run.rows):
                 log.write(json.dumps(row, default=str) + "\n")
         if not file.is_file() or file.read_bytes() != new.read_bytes():
             new.replace(file)
@@ -105,19 +104,19 @@ def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
     os.environ.setdefault("MLFLOW_ALLOW_HTTP_REDIRECTS", "false")  # no server may send the client elsewhere
     client = MlflowClient(f"{scheme.partition('+')[2]}://{place['server']}")
     if place["run"]:
-        found: Iterable[Any] = [client.get_run(place["run"])]
+        runs: Iterable[Any] = [client.get_run(place["run"])]
     else:
         named = client.get_experiment_by_name(place["experiment"])
-        found = _pages(client, named.experiment_id if named else place["experiment"])
-    for run in found:
+        runs = _pages(client, named.experiment_id if named else place["experiment"])
+    for run in runs:
         info, data = run.info, run.data
         metrics = [metric for metric in data.metrics if not metric.startswith(SYSTEM)]
         points = [point for metric in metrics for point in client.get_metric_history(info.run_id, metric)]
         points.sort(key=lambda point: point.timestamp)
         rows = [{"step": p.step, "timestamp": p.timestamp / 1000, p.key: p.value} for p in points]
-        told = {"name": info.run_name, "status": info.status, "start_time": info.start_time}
-        datasets = [one.dataset for one in run.inputs.dataset_inputs] if run.inputs else []
-        facts = {**about(told, data.tags), "dataset": listed((one.name, one.digest) for one in datasets)}
+        known = {"name": info.run_name, "status": info.status, "start_time": info.start_time}
+        datasets = [used.dataset for used in run.inputs.dataset_inputs] if run.inputs else []
+        facts = {**about(known, data.tags), "dataset": listed((d.name, d.digest) for d in datasets)}
         if rows:
             params = {name: typed(value) for name, value in data.params.items()}
             yield Run(info.run_id, info.run_name or info.run_id, params, facts, rows)
@@ -167,8 +166,8 @@ def _trackio(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
             continue
         asked = [{"run": name, "run_id": run["id"]}]
         # without `scalar_only` a number that is not finite is null; with it, left out
-        (told,) = client.predict(project, asked, 1 << 31, False, api_name="/get_logs_batch")
-        rows = ({name: math.nan if v is None else v for name, v in row.items()} for row in told["logs"])
+        (batch,) = client.predict(project, asked, 1 << 31, False, api_name="/get_logs_batch")
+        rows = ({name: math.nan if v is None else v for name, v in row.items()} for row in batch["logs"])
         config = configs.get(run_id) or configs.get(name) or {}
         config = {key: value for key, value in config.items() if not key.startswith("_")}
         yield Run(run_id, name, config, {"name": name, "project": project}, rows)

@@ -20,9 +20,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chronicle.metrics.hosts import canonical
-from chronicle.readers.hyperparameters import MAX_TEXT, Scalar, config_facts
-from chronicle.readers.plain_yaml import load, scalar
+from chronicle.metrics.values import canonical
+from chronicle.readers.hyperparameters import MAX_TEXT, Scalar, config_facts, from_yaml, scalar
 from chronicle.readers.text import clean
 
 MAX_BYTES = 1 << 22  # a larger file is no description of a run
@@ -48,7 +47,7 @@ class SideFile:
 
 
 @dataclass(frozen=True)
-class Told:
+class SideFacts:
     """What one file tells. ``folder`` is the folder it speaks of, relative to what was read; ``at_time`` is
     when it was written [Unix s], NaN where that is not known, and ``process`` by whom, "" likewise."""
 
@@ -63,10 +62,10 @@ def is_side_file(path: Path) -> bool:
     return _row(path.parent.name, path.name) is not None
 
 
-def told_beside(path: Path, base: Path) -> list[Told]:
+def side_facts(path: Path, base: Path) -> list[SideFacts]:
     """What the side files below a folder tell, or those beside a file; paths relative to ``base``."""
     read = ((file, _read(file, row.holds)) for file, row in _files(path))
-    return [Told(*home_of(file.relative_to(base).as_posix()), facts) for file, facts in read if facts]
+    return [SideFacts(*home_of(file.relative_to(base).as_posix()), facts) for file, facts in read if facts]
 
 
 def home_of(name: str) -> tuple[str, float]:
@@ -89,13 +88,13 @@ def _row(folder: str, name: str) -> SideFile | None:
 
 def _files(path: Path) -> Iterator[tuple[Path, SideFile]]:
     """The side files below a folder, those above first, or those beside a file, with their rows."""
-    found = (
+    files = (
         (file, row)
         for folder, names in _folders(path)
         for name in sorted(names)
         if (row := _row(os.path.basename(folder), name)) and (file := Path(folder, name)).is_file()
     )
-    return islice(found, MAX_FILES)
+    return islice(files, MAX_FILES)
 
 
 def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -115,8 +114,8 @@ def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
     try:
         if file.stat().st_size > MAX_BYTES:
             return {}
-        told = holds(file.read_text("utf-8", "replace"))
-        return {name: value for name, value in told.items() if value != ""}
+        facts = holds(file.read_text("utf-8", "replace"))
+        return {name: value for name, value in facts.items() if value != ""}
     except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return {}
 
@@ -242,7 +241,7 @@ def _json(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
 
 
 def _yaml(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
-    return lambda text: holds(load(text))
+    return lambda text: holds(from_yaml(text))
 
 
 _SETTINGS, _START = "settings", "machine, code, command, packages"

@@ -116,7 +116,7 @@ class Axis:
     others: bool = False
 
     @property
-    def told(self) -> str:
+    def counter(self) -> str:
         """Which counter it is, where a log has several; else ""."""
         rows = "".join(f"; {n} rows by {clean(name)}" for name, n in self.placed.items())
         return clean(self.name) + rows if rows or self.others else ""
@@ -147,12 +147,12 @@ def _axis_by_name(columns: Mapping[str, Column]) -> Axis:
     named = ((rank, name) for name in columns if (rank := step_rank(name)) is not None)
     ranked = sorted((counted_by(name) != "step", rank, name) for rank, name in named)
     whole = [name for _, _, name in ranked if _is_axis(columns[name].values)]
-    moving = [one for one in whole if np.ptp((c := columns[one]).where(is_whole(c.values)).values) > 0]
+    moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
     if counted_by(name) != "step" or len(moving) < 2:
         return Axis(name, counted_by(name) or "row", columns[name] if name else None)
     candidates = [other for other in moving if counted_by(other) == "step"]
-    filled = [equated(columns, one, [o for o in moving if o != one]) for one in candidates]
+    filled = [equated(columns, each, [o for o in moving if o != each]) for each in candidates]
     n_rows = [0 if axis.column is None else len(axis.column.rows) for axis in filled]
     best = next(axis for axis, n in zip(filled, n_rows, strict=True) if 2 * n >= max(n_rows))
     return replace(best, others=len(candidates) > 1)
@@ -189,11 +189,11 @@ def _placed(axis: Column, counter: Column, *, same: bool) -> Column:
     gap = np.searchsorted(axis.rows, alone.rows)  # rows in one gap between two steps have one number
     firsts = np.append(True, (np.diff(alone.values) != 0) | (np.diff(gap) > 0))
     moves = np.bincount(gap[firsts], minlength=len(axis.rows) + 1)[gap] >= MANY
-    told, early = moves | (gap == 0), (gap == 0) & ~moves
-    steps = _translated(axis, counter, alone.values[told].astype(np.float64), same=same)
+    placed, early = moves | (gap == 0), (gap == 0) & ~moves
+    steps = _translated(axis, counter, alone.values[placed].astype(np.float64), same=same)
     if steps is None:
         return NO_COLUMN
-    return Column(np.where(early[told], np.minimum(steps, axis.values[0]), steps), alone.rows[told])
+    return Column(np.where(early[placed], np.minimum(steps, axis.values[0]), steps), alone.rows[placed])
 
 
 def _translated(axis: Column, counter: Column, values: Floats, *, same: bool) -> Steps | None:
@@ -281,10 +281,10 @@ def epochs_by_row(axis: Axis, steps: Steps, epochs: Column) -> Column:
         return _passes(steps) if column_key(axis.name) in IN_EPOCH_NAMES else epochs
     if axis.column is None or axis.counts != "step" or np.isin(epochs.rows, axis.column.rows).any():
         return epochs
-    told = np.searchsorted(axis.column.rows, epochs.rows)  # before which row with a step each stands
+    next_step = np.searchsorted(axis.column.rows, epochs.rows)  # before which row with a step each stands
     begun = np.searchsorted(axis.column.rows, falls + 1)
     rising = np.all(np.diff(epochs.values) > 0)
-    return _passes(steps) if len(falls) and rising and np.isin(begun, told).all() else epochs
+    return _passes(steps) if len(falls) and rising and np.isin(begun, next_step).all() else epochs
 
 
 def _passes(steps: Steps) -> Column:
@@ -346,9 +346,9 @@ def counts_up(counter: Column, epochs: Column) -> bool:
     if not len(epochs.rows):
         begin = values[0] + np.median(forward[forward > 0])
         return bool(rises >= 2 * falls and np.all(values[1:][forward < 0] <= begin))
-    anew = np.mean(forward[up] <= 0) if up.any() else 0.0
-    by_epoch = anew >= _RESTARTING and np.array_equal(epochs.values, np.floor(epochs.values))
-    return bool(4 * falls <= rises and (anew == 0 or by_epoch))
+    restarting = np.mean(forward[up] <= 0) if up.any() else 0.0
+    by_epoch = restarting >= _RESTARTING and np.array_equal(epochs.values, np.floor(epochs.values))
+    return bool(4 * falls <= rises and (restarting == 0 or by_epoch))
 
 
 def _epoch_at(rows: Steps, epochs: Column) -> NDArray[Any]:

@@ -196,7 +196,7 @@ class Faults(list[Fault]):
 
     def state(self) -> Any:
         """All of them, as JSON."""
-        return [[*vars(one.place).values(), one.what, one.count] for one in self], self.n_more
+        return [[*vars(fault.place).values(), fault.what, fault.count] for fault in self], self.n_more
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""

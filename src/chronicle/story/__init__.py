@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Timeline, Verdict
-from chronicle.story.grouping import Happening as Happening
-from chronicle.story.grouping import happenings as happenings
-from chronicle.story.grouping import ranked as ranked
 from chronicle.story.measured import Axis as Axis
-from chronicle.story.measured import Ground
+from chronicle.story.measured import Happening as Happening
+from chronicle.story.measured import RunView
 from chronicle.story.measured import axis_of as axis_of
+from chronicle.story.measured import happenings as happenings
+from chronicle.story.measured import ranked as ranked
 from chronicle.story.telling import events
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
 
 CANNOT_TELL = "cannot tell"
-SAID = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
+BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
 _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
-_WHOLE = having(Trait.CALM | Trait.PROPERTY)
-_TOLD = 6  # findings in the first paragraph
-_TOLD_JOINS = 4
+_OVERALL = having(Trait.CALM | Trait.PROPERTY)
+_MOST_FINDINGS = 6  # findings in the first paragraph
+_MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
 _OFTEN = {1: "once more", 2: "twice more"}
@@ -53,15 +53,16 @@ def tell(
     timeline: Timeline, diagnosis: Diagnosis, config: RunConfig = _NO_CONFIG, notes: Sequence[Note] = ()
 ) -> Story:
     """The story of a run. Pure: the same arguments give the same words."""
-    ground = Ground(timeline, diagnosis, config)
-    happened = events(ground, notes)
+    run = RunView(timeline, diagnosis, config)
+    happened = events(run, notes)
     review = last_review(notes)
     verdict = (review and verdict_of(review)) or diagnosis.verdict
     odd = diagnosis.verdict is Verdict.UNEXPECTED
     is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     chosen = _chosen(diagnosis, happened)
-    headline = _headline(ground, diagnosis, happened, chosen)
-    sequence = _sequence(ground, diagnosis, happened, chosen)
+    decisive = [event.sentence for event in chosen] or [diagnosis.because]
+    headline = " ".join(filter(None, [*decisive, _restarts(run, diagnosis), *_ending(happened)]))
+    sequence = _sequence(run, diagnosis, happened, chosen)
     paragraphs = (
         "" if all(part in headline for part in sequence) else " ".join([*sequence, *_ending(happened)]),
         _reviewed(review, diagnosis) if review else "",
@@ -69,17 +70,17 @@ def tell(
         _open(timeline, diagnosis, happened),
     )
     badge = CANNOT_TELL if is_open else verdict.value
-    told = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
-    return Story(verdict, badge, headline, tuple(told), happened)
+    shown = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
+    return Story(verdict, badge, headline, tuple(shown), happened)
 
 
 def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
     """Who judged the run, and whether the classifier says the same."""
     who, day = review.author or "A person", f" on {review.at_time[:10]}" if review.at_time else ""
     verdict, classifier = verdict_of(review), diagnosis.verdict
-    beside = "as the classifier does" if verdict is classifier else f"against the classifier's {classifier}"
+    stance = "as the classifier does" if verdict is classifier else f"against the classifier's {classifier}"
     words = f": “{clipped(' '.join(review.text.split()), 300)}”" if review.text.strip() else "."
-    return f"{who} judged this run {verdict}{day}, {beside}{words}"
+    return f"{who} judged this run {verdict}{day}, {stance}{words}"
 
 
 def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
@@ -87,14 +88,14 @@ def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
 
     Of a good run these are its calm course, then what it survived.
     """
-    found = [event for event in happened if event.kind is EventKind.FINDING and event.live]
+    findings = [event for event in happened if event.kind is EventKind.FINDING and event.live]
     if verdict is Verdict.UNEXPECTED:
-        found = [event for event in found if set(event.patterns) & _ODD]
+        findings = [event for event in findings if set(event.patterns) & _ODD]
     elif verdict is not Verdict.GOOD:
-        found = [event for event in found if event.verdict is verdict] or [
-            event for event in found if not set(event.patterns) & _WHOLE
+        findings = [event for event in findings if event.verdict is verdict] or [
+            event for event in findings if not set(event.patterns) & _OVERALL
         ]
-    return sorted(found, key=lambda e: (not set(e.patterns) & _CALM, -e.severity, happened.index(e)))
+    return sorted(findings, key=lambda e: (not set(e.patterns) & _CALM, -e.severity, happened.index(e)))
 
 
 def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
@@ -123,24 +124,16 @@ def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
     return [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
 
 
-def _headline(
-    ground: Ground, diagnosis: Diagnosis, happened: Sequence[Event], chosen: Sequence[Event]
-) -> str:
-    """What decides, from its beginning; restarts; and the end."""
-    sentences = [event.sentence for event in chosen] or [diagnosis.because]
-    return " ".join(filter(None, [*sentences, _restarts(ground, diagnosis), *_ending(happened)]))
-
-
-def _restarts(ground: Ground, diagnosis: Diagnosis) -> str:
+def _restarts(run: RunView, diagnosis: Diagnosis) -> str:
     """How often the run was taken up again, and what that discarded."""
     joins = diagnosis.joins
     if not joins:
         return ""
     kinds = [(sum(join.kind is kind for join in joins), kind.value) for kind in JoinKind]
-    told = _listed([plural(number, kind) for number, kind in kinds if number])
+    kinds_listed = _listed([plural(number, kind) for number, kind in kinds if number])
     lost = sum(join.discarded_steps for join in joins)
-    discarded = f", and {ground.axis.lost(lost)}" if lost else ""
-    return f"The run has {plural(len(ground.timeline.attempts), 'attempt')} ({told}){discarded}."
+    discarded = f", and {run.axis.lost(lost)}" if lost else ""
+    return f"The run has {plural(len(run.timeline.attempts), 'attempt')} ({kinds_listed}){discarded}."
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -154,31 +147,31 @@ def _ending(happened: Sequence[Event]) -> list[str]:
 
 
 def _sequence(
-    ground: Ground, diagnosis: Diagnosis, happened: Sequence[Event], chosen: Sequence[Event]
+    run: RunView, diagnosis: Diagnosis, happened: Sequence[Event], chosen: Sequence[Event]
 ) -> list[str]:
     """What happened, in sequence: the findings that count, those of the headline above all, and restarts."""
     calm = [e for e in happened if set(e.patterns) & _CALM]
     grave = [*chosen, *(e for e in gravest(happened, diagnosis.verdict) if e not in chosen)]
     alike: dict[str, list[Event]] = {}
     for event in grave:
-        if event.live and not set(event.patterns) & _WHOLE:
+        if event.live and not set(event.patterns) & _OVERALL:
             alike.setdefault(event.title, []).append(event)
-    told = [event for same in alike.values() for event in same[:_ALIKE]][:_TOLD]
+    shown = [event for same in alike.values() for event in same[:_ALIKE]][:_MOST_FINDINGS]
     joins = [e for e in happened if e.kind in _JOINS]
-    if len(joins) <= _TOLD_JOINS:
+    if len(joins) <= _MOST_JOINS:
         gone = (e for e in happened if e.kind is EventKind.FINDING and not e.live)
-        told += [*joins, *(e for e in gone if not set(e.patterns) & _WHOLE)]
-    parts = [e.sentence for e in [*calm, *sorted(told, key=happened.index)]]
+        shown += [*joins, *(e for e in gone if not set(e.patterns) & _OVERALL)]
+    parts = [e.sentence for e in [*calm, *sorted(shown, key=happened.index)]]
     for title, same in alike.items():
-        if rest := [event for event in same if event not in told]:
+        if rest := [event for event in same if event not in shown]:
             steps = [event.step or 0 for event in rest]
-            where = f"at {ground.axis.place(steps[0])}"
+            where = f"at {run.axis.place(steps[0])}"
             if len(rest) > 1:
-                where = f"over {ground.axis.places(min(steps), max(steps))}"
+                where = f"over {run.axis.places(min(steps), max(steps))}"
             often = _OFTEN.get(len(rest)) or f"{count(len(rest))} more times"
             parts.append(f"“{title}” was found {often}, {where}.")
-    if len(joins) > _TOLD_JOINS:
-        parts.append(_restarts(ground, diagnosis))
+    if len(joins) > _MOST_JOINS:
+        parts.append(_restarts(run, diagnosis))
     faults = sum(e.kind is EventKind.FAULT for e in happened)
     if faults:
         were = "was" if faults == 1 else "were"
@@ -196,8 +189,8 @@ def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> s
     marks: dict[str, list[str]] = {}
     for event in sorted(decide[:3], key=happened.index):
         marks.setdefault(event.title, []).append(event.mark)
-    told = [f"{_listed(of)} (“{title}”)" for title, of in marks.items()]
-    listed = _listed([*told, *[f"{count(len(decide) - 3)} more"] * (len(decide) > 3)])
+    titled = [f"{_listed(of)} (“{title}”)" for title, of in marks.items()]
+    listed = _listed([*titled, *[f"{count(len(decide) - 3)} more"] * (len(decide) > 3)])
     noun = "finding" if len(decide) == 1 else "findings"
     named = any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide)
     why = "" if named else f":{diagnosis.because.partition(':')[2].rstrip('.')}"
@@ -207,14 +200,14 @@ def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> s
 def _open(timeline: Timeline, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
     """What is still open: what was not over, was discarded, could not be judged or is in doubt."""
     parts = []
-    found = [event for event in happened if event.kind is EventKind.FINDING]
-    unfinished = [e for e in found if e.live and e.end_step is None and e.ending]
+    findings = [event for event in happened if event.kind is EventKind.FINDING]
+    unfinished = [e for e in findings if e.live and e.end_step is None and e.ending]
     if unfinished:
         marks = _listed([e.mark for e in unfinished])
         noun = "Finding" if len(unfinished) == 1 else "Findings"
         verb = "was" if len(unfinished) == 1 else "were"
         parts.append(f"{noun} {marks} {verb} not over when the log ended.")
-    if gone := sum(not event.live for event in found):
+    if gone := sum(not event.live for event in findings):
         lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
         parts.append(f"{plural(gone, 'finding')} {lie} not count.")
     if diagnosis.not_assessed:

@@ -1,4 +1,8 @@
-"""What sentences stand on: the numbers of a finding, each measured once against one baseline.
+"""What sentences stand on: findings in groups, and the numbers of each, measured once against one baseline.
+
+Two findings are of one happening where they lie in one attempt and their onsets are no further apart than
+the log tells apart, or where both speak of the loss and one began before the other was over. A finding that
+is not over counts up to its peak only: what comes long after is a consequence, and a happening of its own.
 
 The baseline of a rise is the level before it: the lower of the median before its onset and the one at its
 onset, so that a rise at the foot of an older fall is not told as a fall. A peak that a picture cuts off, or
@@ -9,20 +13,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.counters import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
-from chronicle.model import Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Track
-from chronicle.story.grouping import sample_gap
-from chronicle.timeline.courses import wall_clock
+from chronicle.model import (
+    VERDICTS,
+    Diagnosis,
+    Finding,
+    Floats,
+    Quantity,
+    Role,
+    Steps,
+    Timeline,
+    Track,
+    Verdict,
+)
 from chronicle.workspace.config import RunConfig
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -45,6 +59,11 @@ _NAMES = {
     Role.SCORE: "the training score",
     Role.OBJECTIVE: "the objective",
 }
+RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
+"""Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
+_OF_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
+_ALONE = having(Trait.CALM | Trait.PROPERTY) | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
+_NEAR_GAPS = 2  # logged samples that two onsets of one happening may be apart
 
 
 @dataclass(frozen=True)
@@ -74,8 +93,8 @@ class Axis:
 
     def span(self, number: float) -> str:
         """``240 steps``, ``1 step``, ``145 million tokens``."""
-        whole = count(number)
-        return f"{whole} {self.noun}" + ("" if self.noun.endswith("s") or whole == "1" else "s")
+        digits = count(number)
+        return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
 
     def lost(self, number: float) -> str:
         """``39 steps were discarded``, ``1 epoch was discarded``."""
@@ -105,7 +124,7 @@ class Rise:
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class RunView:
     """A run as its sentences need it."""
 
     timeline: Timeline
@@ -134,11 +153,6 @@ class Ground:
         if attempt is None:
             return 0 if len(self.views) == 1 else None
         return next((view.index for view in self.views if view.name == attempt), None)
-
-    def attempt_at(self, moment: float) -> str:
-        """The attempt that had last begun at a moment in Unix seconds; empty where times do not tell."""
-        begun = [(wall_clock(attempt)[0], attempt.name) for attempt in self.timeline.attempts]
-        return max(((start, name) for start, name in begun if start <= moment), default=(0, ""))[1]
 
     def is_live(self, attempt: str | None, step: int) -> bool:
         """Whether a step of an attempt (None: of any) lies on the course that the run kept."""
@@ -321,20 +335,20 @@ class Words(NamedTuple):
 class Teller:
     """A finding with all that its sentence may ask for."""
 
-    ground: Ground
+    run: RunView
     finding: Finding
     numbers: list[Quantity] = field(default_factory=list)
 
     @property
     def what(self) -> str:
-        return self.ground.name(self.finding.metric)
+        return self.run.name(self.finding.metric)
 
     @property
     def start(self) -> str:
-        return self.ground.axis.place(self.finding.start_step)
+        return self.run.axis.place(self.finding.start_step)
 
     def place(self, step: float) -> str:
-        return self.ground.axis.place(round(step))
+        return self.run.axis.place(round(step))
 
     def has(self, key: str) -> bool:
         """Whether the evidence holds a finite number of this name."""
@@ -355,9 +369,9 @@ class Teller:
 
     def rise(self, metric: str = "") -> Rise | None:
         """The rise of the loss, its two numbers kept."""
-        rise = self.ground.rise(self.finding, metric)
+        rise = self.run.rise(self.finding, metric)
         if rise is not None:
-            unit = self.ground.unit(metric or self.finding.metric)
+            unit = self.run.unit(metric or self.finding.metric)
             self.number("before", rise.before, f"{rise.before_words}{unit}")
             self.number("peak", rise.peak, f"{rise.peak_words}{unit}")
         return rise
@@ -366,9 +380,9 @@ class Teller:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
         rise, at = self.rise(metric), self.start
         if rise is not None:
-            unit = self.ground.unit(metric or self.finding.metric)
-            told = f"{verb} from {rise.before_words} to {rise.peak_words}{unit} at {at}"
-            return told, f"{rise.short}{unit} at {at}"
+            unit = self.run.unit(metric or self.finding.metric)
+            phrase = f"{verb} from {rise.before_words} to {rise.peak_words}{unit} at {at}"
+            return phrase, f"{rise.short}{unit} at {at}"
         if self.has("height_log"):
             over = self.number("height", self.value("height_log"), percent(self.value("height_log")))
             return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
@@ -377,14 +391,81 @@ class Teller:
     @property
     def close(self) -> str:
         """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
-        until, at = self.ground.until(self.finding), self.ground.index(self.finding.attempt)
+        until, at = self.run.until(self.finding), self.run.index(self.finding.attempt)
         if math.isfinite(until):
             return f"by {self.place(until)}"
-        is_last = at is None or at == len(self.ground.views) - 1
+        is_last = at is None or at == len(self.run.views) - 1
         return "when the log ended" if is_last else "when the attempt ended"
 
     def ended(self, back: str = "back") -> tuple[str, str]:
         """How a rise ended: ``was back after 240 steps``."""
-        if lasted := self.ground.lasted(self.finding):
+        if lasted := self.run.lasted(self.finding):
             return f"was back {lasted}", f"back {lasted}"
         return f"had not come {back} {self.close}", f"not over {self.close}"
+
+
+@dataclass(frozen=True)
+class Happening:
+    """One group: its number, the finding that names it, over the steps of all, and all of its findings."""
+
+    number: int
+    lead: Finding
+    parts: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return BY_ID[self.lead.pattern].verdict
+
+
+def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
+    """The findings of a diagnosis in groups, in the order they begin, counted from 1."""
+    near = _NEAR_GAPS * sample_gap(timeline)
+    groups: list[list[Finding]] = []
+    for finding in sorted(diagnosis.findings, key=_place):
+        home = next((g for g in groups if any(_is_one_happening(finding, other, near) for other in g)), None)
+        groups.append([finding]) if home is None else home.append(finding)
+    named = [(_lead(group), tuple(group)) for group in groups]
+    named.sort(key=lambda item: _place(item[0]))
+    return [Happening(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
+
+
+def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
+    """Those first that make the verdict, then by their own verdict and severity."""
+
+    def rank(group: Happening) -> tuple[bool, int, float, int]:
+        return group.verdict is verdict, group.verdict.rank, group.lead.severity, -group.number
+
+    return sorted(groups, key=rank, reverse=True)
+
+
+def sample_gap(timeline: Timeline) -> float:
+    """Steps from one logged sample of the loss to the next, as the run mostly logged it; 1 where unknown."""
+    loss = shown_metric(timeline.series.values())
+    return median_gap(loss.steps) if loss is not None else 1.0
+
+
+def _is_one_happening(a: Finding, b: Finding, near: float) -> bool:
+    if {a.pattern, b.pattern} & _ALONE or (a.attempt and b.attempt and a.attempt != b.attempt):
+        return False
+    if abs(a.start_step - b.start_step) <= near:
+        return True
+    return {a.pattern, b.pattern} <= _OF_LOSS and max(a.start_step, b.start_step) <= min(_until(a), _until(b))
+
+
+def _until(finding: Finding) -> int:
+    last = finding.peak_step if finding.end_step is None else finding.end_step
+    return finding.start_step if last is None else max(last, finding.start_step)
+
+
+def _lead(group: Sequence[Finding]) -> Finding:
+    """The gravest name of a group, over the steps of all that are rises or have that name."""
+    first = max(group, key=lambda f: (BY_ID[f.pattern].verdict.rank, f.severity, f.metric is None))
+    same = [f for f in group if f.pattern == first.pattern or {f.pattern, first.pattern} <= RISES]
+    ends = [f.end_step for f in same if f.end_step is not None]
+    end = max(ends) if len(ends) == len(same) else None
+    return replace(first, start_step=min(f.start_step for f in same), end_step=end)
+
+
+def _place(finding: Finding) -> tuple[int, int, str, str]:
+    verdict = VERDICTS.index(BY_ID[finding.pattern].verdict)
+    return finding.start_step, verdict, finding.pattern, finding.metric or ""

@@ -16,8 +16,18 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import duration
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Finding, Quantity
-from chronicle.story.grouping import RISES
-from chronicle.story.measured import Ground, Rise, Teller, Words, percent, plainly, share, stated, times
+from chronicle.story.measured import (
+    RISES,
+    Rise,
+    RunView,
+    Teller,
+    Words,
+    percent,
+    plainly,
+    share,
+    stated,
+    times,
+)
 
 _DOWNWARDS = {
     "jumped": "dropped",
@@ -62,9 +72,9 @@ def _divergence(t: Teller) -> Words:
     rise = t.rise()
     if rise is None:
         return Words(f"{t.what} turned upwards at {t.start}, without a spike", f"from {t.start}")
-    unit = t.ground.unit(t.finding.metric)
-    told = f"{t.what} turned upwards at {t.start}, without a spike, and rose from {rise.before_words} to"
-    return Words(f"{told} {rise.peak_words}{unit}", f"{rise.short}{unit} from {t.start}", "never over")
+    unit = t.run.unit(t.finding.metric)
+    sentence = f"{t.what} turned upwards at {t.start}, without a spike, and rose from {rise.before_words} to"
+    return Words(f"{sentence} {rise.peak_words}{unit}", f"{rise.short}{unit} from {t.start}", "never over")
 
 
 def _shift(t: Teller) -> Words:
@@ -81,8 +91,8 @@ def _shift(t: Teller) -> Words:
 def _datasets(t: Teller) -> Words:
     moved = [str(name) for name in t.finding.evidence.get("data_sets", ())]
     of = int(t.value("of", len(moved)))
-    metric = max(moved, key=lambda m: _height(t.ground.rise(t.finding, m)), default="")
-    names = [t.ground.name(m) for m in moved]
+    metric = max(moved, key=lambda m: _height(t.run.rise(t.finding, m)), default="")
+    names = [t.run.name(m) for m in moved]
     risen, short = t.risen("rose", metric)
     ended, ending = t.ended()
     rest = of - len(moved)
@@ -93,7 +103,7 @@ def _datasets(t: Teller) -> Words:
     few = [name.removeprefix("the loss of ") for name in names[:_NAMED]]
     listed = f"{', '.join(few[:-1])} and {few[-1]}" if few else "several data sets"
     who = f"the losses of {listed}" + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-    together = f"{who} rose together: {t.ground.name(metric)} {risen} and {ended}"
+    together = f"{who} rose together: {t.run.name(metric)} {risen} and {ended}"
     return Words(together, short, ending)
 
 
@@ -124,14 +134,14 @@ def _rate_not_restored(t: Teller) -> Words:
     off = times(factor) if factor > 1 else f"{count(100 * factor)} % of"
     size = t.number("factor", factor, off)
     how = ", and it warmed up again" if t.finding.evidence.get("how") == "warms up again" else ""
-    told = f"from {t.start} on the learning rate was {size} what was expected{how}"
-    return Words(told, f"learning rate {size} what was expected from {t.start}")
+    sentence = f"from {t.start} on the learning rate was {size} what was expected{how}"
+    return Words(sentence, f"learning rate {size} what was expected from {t.start}")
 
 
 def _precursor(t: Teller) -> Words:
-    rose, ahead = t.say("rise", "rise_factor", times), t.say("lead", "lead_steps", t.ground.axis.span)
-    told = f"the gradient norm rose to {rose} its level at {t.start}, {ahead} before the loss rose"
-    return Words(told, f"gradient norm {ahead} ahead of the loss at {t.start}")
+    rose, ahead = t.say("rise", "rise_factor", times), t.say("lead", "lead_steps", t.run.axis.span)
+    sentence = f"the gradient norm rose to {rose} its level at {t.start}, {ahead} before the loss rose"
+    return Words(sentence, f"gradient norm {ahead} ahead of the loss at {t.start}")
 
 
 def _rising_rate(t: Teller) -> Words:
@@ -143,89 +153,85 @@ def _rising_rate(t: Teller) -> Words:
         "spikes in the second half": f"{factor} as many in the second half as in the first",
     }.get(str(t.finding.evidence.get("of")), "faster and faster")
     grew = "grew higher and higher" if "as high" in trend else "came more and more often"
-    span = t.ground.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
+    span = t.run.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
     return Words(f"spikes {grew}: {number} over {span}, {trend}", f"{number} from {t.start}")
 
 
 def _logits(t: Teller) -> Words:
     rose, top = t.say("growth", "growth_factor", times), t.say("last", "last_logit", plainly)
-    told = f"the largest attention logit grew to {rose} its size from {t.start} on and reached {top}"
+    sentence = f"the largest attention logit grew to {rose} its size from {t.start} on and reached {top}"
     if t.has("doubling_steps"):
-        told += f", doubling about every {t.ground.axis.span(t.value('doubling_steps'))}"
-    return Words(told, f"attention logit up to {top} from {t.start}")
+        sentence += f", doubling about every {t.run.axis.span(t.value('doubling_steps'))}"
+    return Words(sentence, f"attention logit up to {top} from {t.start}")
 
 
 def _drift(t: Teller) -> Words:
     before, now = t.say("before", "level_before", plainly), t.say("now", "level_now", plainly)
-    told = f"the mean log Z of the output left its level at {t.start} and moved from {before} to {now}"
-    return Words(told, f"log Z {before} → {now} from {t.start}")
+    sentence = f"the mean log Z of the output left its level at {t.start} and moved from {before} to {now}"
+    return Words(sentence, f"log Z {before} → {now} from {t.start}")
 
 
 def _settled(t: Teller) -> Words:
     left, level = t.say("left", "entropy_left_share", share), t.say("level", "objective_level", plainly)
     best = t.say("best", "best_level", plainly)
-    told = f"the entropy of the policy was gone at {t.start} ({left} of that at the start was left), and the"
-    told += f" objective settled at {level}, where {best} would be the best"
-    return Words(told, f"{left} of the entropy left from {t.start}, objective at {level}")
+    sentence = f"the entropy of the policy was gone at {t.start} ({left} of that at the start was left), and"
+    sentence += f" the objective settled at {level}, where {best} would be the best"
+    return Words(sentence, f"{left} of the entropy left from {t.start}, objective at {level}")
 
 
 def _longer(t: Teller) -> Words:
     before, now = t.say("before", "length_before", plainly), t.say("now", "length_now", plainly)
-    told = f"the answers grew from a mean length of {before} to {now} from {t.start} on, and the objective"
-    level = t.say("level", "objective_level", plainly)
-    return Words(
-        f"{told} gained nothing by it: it stands at {level}", f"length {before} → {now} from {t.start}"
-    )
+    sentence = f"the answers grew from a mean length of {before} to {now} from {t.start} on, and the"
+    sentence += f" objective gained nothing by it: it stands at {t.say('level', 'objective_level', plainly)}"
+    return Words(sentence, f"length {before} → {now} from {t.start}")
 
 
 def _judges_differ(t: Teller) -> Words:
     best, now = t.say("best", "best_score", plainly), t.say("now", "last_score", plainly)
     then, rose = t.say("then", "objective_then", plainly), t.say("rose", "objective_now", plainly)
-    told = (
-        f"{t.what} fell from {best} to {now} after {t.start}, while the objective rose from {then} to {rose}"
-    )
-    return Words(told, f"{best} → {now} from {t.start}, objective up")
+    sentence = f"{t.what} fell from {best} to {now} after {t.start}, while the objective rose from {then}"
+    sentence += f" to {rose}"
+    return Words(sentence, f"{best} → {now} from {t.start}, objective up")
 
 
 def _few_experts(t: Teller) -> Words:
     busy = t.say("busiest", "busiest_times", times)
-    told = f"the router sends {busy} the mean load to its busiest expert from {t.start} on"
+    sentence = f"the router sends {busy} the mean load to its busiest expert from {t.start} on"
     if t.has("idle_share"):
-        told += f", and {t.say('idle', 'idle_share', share)} of the experts get almost nothing"
-    return Words(told, f"busiest expert at {busy} the mean from {t.start}")
+        sentence += f", and {t.say('idle', 'idle_share', share)} of the experts get almost nothing"
+    return Words(sentence, f"busiest expert at {busy} the mean from {t.start}")
 
 
 def _plateau(t: Teller) -> Words:
-    steps, _ = t.ground.samples(t.finding)
+    steps, _ = t.run.samples(t.finding)
     fell = bool((steps < t.finding.start_step).any())
-    told = f"{t.what} {'stopped falling at' if fell else 'had stopped falling by'} {t.start}"
+    sentence = f"{t.what} {'stopped falling at' if fell else 'had stopped falling by'} {t.start}"
     before, after = t.value("slope_before_log_per_log_step"), t.value("slope_after_log_per_log_step")
     if before and after and before / after > 1:
-        told += (
-            f": it fell {t.number('slower', before / after, times(before / after))} more slowly from there"
-        )
+        slower = t.number("slower", before / after, times(before / after))
+        sentence += f": it fell {slower} more slowly from there"
     if t.value("learning_rate_share", 1.0) < 0.01:
-        told += ", with the learning rate as good as zero"
-    return Words(told, f"flat from {t.start}")
+        sentence += ", with the learning rate as good as zero"
+    return Words(sentence, f"flat from {t.start}")
 
 
 def _overfitting(t: Teller) -> Words:
     up = t.say("rise", "rise_log", percent)
-    told = f"{t.what} was lowest at {t.start} and rose by {up} from there"
+    sentence = f"{t.what} was lowest at {t.start} and rose by {up} from there"
     if t.has("training_fall_log"):
-        fall = percent(-t.value("training_fall_log"))
-        told += f", while the training loss fell by {t.number('fall', t.value('training_fall_log'), fall)}"
-    return Words(told, f"{up} above its lowest, at {t.start}")
+        fall = t.say("fall", "training_fall_log", lambda log_units: percent(-log_units))
+        sentence += f", while the training loss fell by {fall}"
+    return Words(sentence, f"{up} above its lowest, at {t.start}")
 
 
 def _slower(t: Teller) -> Words:
     share = t.value("slower_share")
     slow = t.number("slower", share, f"{count(100 * share)} %")
-    lasted = t.number("lasted", t.value("slow_steps"), t.ground.axis.span(t.value("slow_steps", 0)))
-    told = f"the training became {slow} slower at {t.start} and stayed so for {lasted}"
+    lasted = t.number("lasted", t.value("slow_steps"), t.run.axis.span(t.value("slow_steps", 0)))
+    sentence = f"the training became {slow} slower at {t.start} and stayed so for {lasted}"
     if t.has("lost_steps"):
-        told += f", which cost the time of about {t.ground.axis.span(t.value('lost_steps'))}"
-    return Words(told, f"{slow} slower from {t.start}")
+        sentence += f", which cost the time of about {t.run.axis.span(t.value('lost_steps'))}"
+    return Words(sentence, f"{slow} slower from {t.start}")
 
 
 def _hang(t: Teller) -> Words:
@@ -242,18 +248,18 @@ def _failed(t: Teller) -> Words:
     if t.has("attempts"):
         of = t.number("attempts", t.value("attempts"), plural(int(t.value("attempts")), "attempt"))
         died = int(t.value("died", 0))
-        told = f"none of {of} held" if died == t.value("attempts") else f"{count(died)} of {of} were lost"
-        return Words(told, told)
-    _, values = t.ground.samples(t.finding)
+        sentence = f"none of {of} held" if died == t.value("attempts") else f"{count(died)} of {of} were lost"
+        return Words(sentence, sentence)
+    _, values = t.run.samples(t.finding)
     known = values[np.isfinite(values)]
     if len(known) < 2:
         return Words("the run did not learn", "did not learn")
     first, last = (float(np.median(part)) for part in (known[:8], known[-8:]))
     ends = t.number("first", first, plainly(first)), t.number("last", last, plainly(last))
-    told = f"{t.what} began at {ends[0]} and ended at {ends[1]}: the run did not learn"
+    sentence = f"{t.what} began at {ends[0]} and ended at {ends[1]}: the run did not learn"
     if ends[0] == ends[1]:
-        told = f"{t.what} stayed near {ends[1]}: the run did not learn"
-    return Words(told, f"{ends[0]} → {ends[1]}, did not learn")
+        sentence = f"{t.what} stayed near {ends[1]}: the run did not learn"
+    return Words(sentence, f"{ends[0]} → {ends[1]}, did not learn")
 
 
 def _nan(t: Teller) -> Words:
@@ -266,66 +272,62 @@ def _nan(t: Teller) -> Words:
         return Words(
             f"{t.what} was {what} from {start} to the end ({values})", f"{what} from {start}", "to the end"
         )
-    back = (
-        "for one logged value" if number == 1 else f"over {t.ground.axis.places(t.finding.start_step, end)}"
-    )
+    back = "for one logged value" if number == 1 else f"over {t.run.axis.places(t.finding.start_step, end)}"
     at = f" at {start}" if number == 1 else ""
     return Words(f"{t.what} was {what} {back}{at}", f"{what} at {start}", "over")
 
 
 def _loss_scale(t: Teller) -> Words:
     halved = t.say("halvings", "halvings", times)
-    told = f"the loss scale was halved {halved} from {t.start} on"
+    sentence = f"the loss scale was halved {halved} from {t.start} on"
     if t.has("lowest_scale"):
-        told += f", down to {t.say('lowest', 'lowest_scale', stated)}"
-    return Words(told, f"loss scale halved {halved} from {t.start}")
+        sentence += f", down to {t.say('lowest', 'lowest_scale', stated)}"
+    return Words(sentence, f"loss scale halved {halved} from {t.start}")
 
 
 def _frozen(t: Teller) -> Words:
     number = t.number("values", t.value("equal_samples"), plural(int(t.value("equal_samples", 0)), "value"))
     same = t.say("value", "value_loss", stated)
     end = t.finding.end_step
-    span = f"from {t.start} on" if end is None else f"over {t.ground.axis.places(t.finding.start_step, end)}"
-    told = f"{t.what} was logged as {same}, the same to the last bit, {span} ({number})"
-    return Words(told, f"the same value from {t.start}")
+    span = f"from {t.start} on" if end is None else f"over {t.run.axis.places(t.finding.start_step, end)}"
+    sentence = f"{t.what} was logged as {same}, the same to the last bit, {span} ({number})"
+    return Words(sentence, f"the same value from {t.start}")
 
 
 def _grokking(t: Teller) -> Words:
     if t.has("train_saturated_step"):
         learned = t.place(t.value("train_saturated_step"))
-        steps, values = t.ground.samples(t.finding)
+        steps, values = t.run.samples(t.finding)
         low, high = (
             float(np.interp(s, steps, values)) for s in (t.finding.start_step, t.finding.end_step or 0)
         )
         ends = t.number("from", low, plainly(low)), t.number("to", high, plainly(high))
-        span = t.ground.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
-        told = f"{t.what} went from {ends[0]} to {ends[1]} over {span}, long after the training data"
-        return Words(f"{told} had been learned at {learned}", f"{ends[0]} → {ends[1]} from {t.start}")
+        span = t.run.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
+        sentence = f"{t.what} went from {ends[0]} to {ends[1]} over {span}, long after the training data"
+        return Words(f"{sentence} had been learned at {learned}", f"{ends[0]} → {ends[1]} from {t.start}")
     fall = t.number("fall", t.value("drop_log"), percent(-t.value("drop_log")))
-    lasted = t.ground.lasted(t.finding).removeprefix("after ")
+    lasted = t.run.lasted(t.finding).removeprefix("after ")
     took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
     return Words(f"{t.what} fell by {fall}{took} at {t.start}", f"{fall} lower at {t.start}")
 
 
 def _repeated(t: Teller) -> Words:
     low, up = t.value("low_start_step"), t.say("jump", "jump_log", percent)
-    told = f"{t.what} jumped by {up} at {t.start}, where new data began"
+    sentence = f"{t.what} jumped by {up} at {t.start}, where new data began"
     if math.isfinite(low):
-        fed = t.number(
-            "replayed", t.value("replayed_steps"), t.ground.axis.span(t.value("replayed_steps", 0))
-        )
+        fed = t.number("replayed", t.value("replayed_steps"), t.run.axis.span(t.value("replayed_steps", 0)))
         if t.has("low_log"):
             under = t.number("low", t.value("low_log"), percent(-t.value("low_log")))
-            told = f"{t.what} was {under} too low, and jumped by {up} at {t.start}, where new data began"
+            sentence = f"{t.what} was {under} too low, and jumped by {up} at {t.start}, where new data began"
         restart = f"after the restart at {t.place(low)}"
-        told = f"{restart} the run was fed {fed} of data that it had seen before: {told}"
-    return Words(told, f"{up} up where new data began, at {t.start}")
+        sentence = f"{restart} the run was fed {fed} of data that it had seen before: {sentence}"
+    return Words(sentence, f"{up} up where new data began, at {t.start}")
 
 
 def _reinitialised(t: Teller) -> Words:
     risen, short = t.risen("jumped")
-    told = f"{t.what} {risen}, back at the value of the very first steps: what had been learned was lost"
-    return Words(told, short)
+    sentence = f"{t.what} {risen}, back at the value of the very first steps: what had been learned was lost"
+    return Words(sentence, short)
 
 
 def _quantised(t: Teller) -> Words:
@@ -339,8 +341,8 @@ def _quantised(t: Teller) -> Words:
 
 def _decay(t: Teller) -> Words:
     fell = t.number("fall", t.value("drop_log"), percent(-t.value("drop_log")))
-    told = f"{t.what} fell {fell} below its course when the learning rate began to decay at {t.start}"
-    return Words(told, f"{fell} lower from {t.start}")
+    sentence = f"{t.what} fell {fell} below its course when the learning rate began to decay at {t.start}"
+    return Words(sentence, f"{fell} lower from {t.start}")
 
 
 def _ramp(t: Teller) -> Words:
@@ -350,37 +352,37 @@ def _ramp(t: Teller) -> Words:
     where = (
         f"at {t.start}"
         if stages == 1
-        else f"in {stages} stages over {t.ground.axis.places(t.finding.start_step, end)}"
+        else f"in {stages} stages over {t.run.axis.places(t.finding.start_step, end)}"
     )
-    told = f"the batch grew to {factor} its size {where}"
+    sentence = f"the batch grew to {factor} its size {where}"
     if t.value("noise_factor", 1.0) < 1:
         calmer = t.number("noise", t.value("noise_factor"), f"{count(100 * (1 - t.value('noise_factor')))} %")
-        told += f", and {t.what} scattered {calmer} less"
-    return Words(told, f"batch {factor} as large")
+        sentence += f", and {t.what} scattered {calmer} less"
+    return Words(sentence, f"batch {factor} as large")
 
 
 def _calm(t: Teller) -> Words:
-    steps, values = t.ground.samples(t.finding)
+    steps, values = t.run.samples(t.finding)
     known = np.flatnonzero(np.isfinite(values))
     if not len(known):
         return Words("nothing stood out", "nothing stood out")
     ends_of = known[np.diff(steps[known], append=-np.inf) < 0]  # the last rows of trainings beside each other
     rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
     first, last = values[rows].tolist()
-    least = "at least " if t.ground.is_cut(values, int(rows[0])) else ""
+    least = "at least " if t.run.is_cut(values, int(rows[0])) else ""
     ends = t.number("first", first, f"{least}{plainly(first)}"), t.number("last", last, plainly(last))
-    span = t.ground.axis.places(*steps[rows].tolist())
-    unit = t.ground.unit(t.finding.metric)
-    better = first < last if t.ground.falls(t.finding) else last < first
+    span = t.run.axis.places(*steps[rows].tolist())
+    unit = t.run.unit(t.finding.metric)
+    better = first < last if t.run.falls(t.finding) else last < first
     verb = ("rose" if last > first else "fell") if better else "went"
-    told = f"{t.what} {verb} from {ends[0]} to {ends[1]}{unit} over {span}"
+    sentence = f"{t.what} {verb} from {ends[0]} to {ends[1]}{unit} over {span}"
     if ends[0] == ends[1]:
-        told = f"{t.what} stayed near {ends[1]}{unit} over {span}"
+        sentence = f"{t.what} stayed near {ends[1]}{unit} over {span}"
     if t.finding.pattern == "noisy-healthy":
         noise = t.say("noise", "noise_log", percent)
-        told += f", with noise of about {noise} from value to value"
+        sentence += f", with noise of about {noise} from value to value"
     return Words(
-        f"{told}, and nothing disturbed it for long",
+        f"{sentence}, and nothing disturbed it for long",
         f"{'≥ ' if least else ''}{plainly(first)} → {ends[1]}{unit}, calm",
     )
 
@@ -424,15 +426,15 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
 """The sentence of each pattern; a test holds that none is missing."""
 
 
-def told(ground: Ground, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
+def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
     """The words of a finding, and the numbers in them."""
-    teller = Teller(ground, finding)
+    teller = Teller(run, finding)
     tell = SENTENCES.get(finding.pattern)
     if tell is None:  # a pattern of a rule of one's own
         title = BY_ID[finding.pattern].title if finding.pattern in BY_ID else clipped(finding.pattern, 80)
         return Words(f"{title} at {teller.start}.", f"at {teller.start}"), ()
     words = tell(teller)
-    if finding.pattern in RISES | {"plateau"} and ground.falls(
+    if finding.pattern in RISES | {"plateau"} and run.falls(
         finding
     ):  # what ought to rise, as an objective does, falls
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))

@@ -2,7 +2,7 @@
 
 A sign is asked of the log alone. It holds, it does not, or nobody can tell, since what it needs was not
 logged; `Event.signs` has the first two. The causes of a pattern name the signs that they need
-(gallery/<verdict>/), and `chronicle.pages.advice` ranks them by what was found.
+(gallery/<verdict>/), and `chronicle.pages.run_page` ranks them by what was found.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.view import AttemptView, value_at
 from chronicle.model import Event, EventKind, Floats, Role, Series
-from chronicle.story.measured import BEFORE, Ground
+from chronicle.story.measured import BEFORE, RunView
 
-_WHOLE = having(Trait.CALM | Trait.PROPERTY)
+_OVERALL = having(Trait.CALM | Trait.PROPERTY)
 _WITH = 8  # samples: so much may lie between two sides of one happening
 _AROUND = 50  # samples before an event that tell what was usual
 _SHORTLY = 50  # samples: what happened so shortly before may be a cause
@@ -37,7 +37,7 @@ _SHARE = 1 / 3  # of what training did: validation that moved less did not move 
 class Scene:
     """An event, the others of its run, and the attempt it lies in."""
 
-    ground: Ground
+    run: RunView
     event: Event
     others: Sequence[Event]
     view: AttemptView
@@ -55,15 +55,15 @@ class Scene:
     @cached_property
     def from_start(self) -> bool:
         """Whether the log holds the beginning of the training, as far as a picture of it tells."""
-        return self.view.index == 0 and self.begun <= max(2 * self.ground.gap, _BEGINS * self.step)
+        return self.view.index == 0 and self.begun <= max(2 * self.run.gap, _BEGINS * self.step)
 
     def near(self, samples: int) -> float:
-        return samples * max(self.ground.gap, 1.0)
+        return samples * max(self.run.gap, 1.0)
 
     @cached_property
     def shortly_before(self) -> list[tuple[int, Event]]:
         """What happened up to ``_SHORTLY`` samples before, and how many steps before; the nearest first."""
-        if set(self.event.patterns) & _WHOLE:
+        if set(self.event.patterns) & _OVERALL:
             return []
         near = [
             (self.step - other.step, other)
@@ -74,13 +74,13 @@ class Scene:
             and 0 <= self.step - other.step <= self.near(_SHORTLY)
             and self.event.id != other.id
             and self.event.title != other.title
-            and not set(other.patterns) & (_WHOLE | {"rising-spike-rate"})
+            and not set(other.patterns) & (_OVERALL | {"rising-spike-rate"})
         ]
         return sorted(near, key=lambda pair: pair[0])
 
     def causes(self) -> tuple[str, ...]:
         """``Batch change, 40 steps earlier``: what came shortly before, in words."""
-        span = self.ground.axis.span
+        span = self.run.axis.span
         words = (
             f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''}, "
             + (f"{span(before)} earlier" if before else "at the same place")
@@ -114,8 +114,8 @@ class Scene:
         """Whether a finding of a pattern lies at or before the event; None where its series is missing."""
         if self.view.first(role) is None:
             return None
-        found = (f for f in self.ground.diagnosis.findings if f.pattern == pattern)
-        return any(f.start_step <= self.step and f.attempt in (None, self.view.name) for f in found)
+        findings = (f for f in self.run.diagnosis.findings if f.pattern == pattern)
+        return any(f.start_step <= self.step and f.attempt in (None, self.view.name) for f in findings)
 
     def is_near(self, *kinds: EventKind, samples: int = _WITH) -> bool:
         around = self.near(samples)
@@ -128,14 +128,14 @@ def _resumed(scene: Scene, samples: int = _WITH) -> bool:
 
 
 def _every_resume(scene: Scene) -> bool | None:
-    if len(scene.ground.diagnosis.joins) < 2 or not _resumed(scene):
+    if len(scene.run.diagnosis.joins) < 2 or not _resumed(scene):
         return None
     alike = [o for o in scene.others if o.kind is EventKind.FINDING and o.title == scene.event.title]
     return len({o.attempt for o in alike}) > 1
 
 
 def _first_sample(scene: Scene) -> bool | None:
-    if scene.ground.config.data == "digitised picture":  # a line has no first sample
+    if scene.run.config.data == "digitised picture":  # a line has no first sample
         return None
     values = scene.since(scene.view.loss, 2 * _WITH)
     values = values[np.isfinite(values)]
@@ -250,17 +250,9 @@ def _decimal(scene: Scene) -> bool | None:
 def _learned_before(scene: Scene) -> bool | None:
     if "grokking" not in scene.event.patterns:
         return None
-    found = [f for f in scene.ground.diagnosis.findings if f.id in scene.event.parts]
-    tracks = [scene.ground.timeline.series.get(f.metric or "") for f in found]
+    findings = [f for f in scene.run.diagnosis.findings if f.id in scene.event.parts]
+    tracks = [scene.run.timeline.series.get(f.metric or "") for f in findings]
     return any(t is not None and t.role in (Role.VALIDATION_SCORE, Role.VALIDATION_LOSS) for t in tracks)
-
-
-def _batch_changed(scene: Scene) -> bool | None:
-    return None if scene.view.first(Role.BATCH_SIZE) is None else scene.is_near(EventKind.BATCH)
-
-
-def _fault_near(scene: Scene) -> bool | None:
-    return scene.is_near(EventKind.FAULT, samples=_AROUND) if scene.ground.timeline.faults else None
 
 
 Ask = Callable[[Scene], bool | None]
@@ -314,9 +306,12 @@ class Sign(StrEnum):
         "attention logits grew", "attention logits did not grow", "attention logits"
     OUTPUT_DRIFTED = "output-drifted", lambda scene: scene.has(Role.OUTPUT_LOGIT, "output-logit-drift"), \
         "the output logits drifted", "the output logits did not drift", "log Z"
-    FAULT_NEAR = "fault-near", _fault_near, "a fault of a machine nearby", "no fault of a machine nearby", \
-        "machine logs"
-    BATCH_CHANGED = "batch-changed", _batch_changed, "the batch changed there", \
+    FAULT_NEAR = "fault-near", \
+        lambda s: s.is_near(EventKind.FAULT, samples=_AROUND) if s.run.timeline.faults else None, \
+        "a fault of a machine nearby", "no fault of a machine nearby", "machine logs"
+    BATCH_CHANGED = "batch-changed", \
+        lambda s: None if s.view.first(Role.BATCH_SIZE) is None else s.is_near(EventKind.BATCH), \
+        "the batch changed there", \
         "the batch did not change", "batch size"
     YOUNG = "young", lambda scene: scene.from_start and scene.step <= _YOUNG, \
         "in the first 20 000 steps of a run from the start", "far from the start of the run"
@@ -331,12 +326,12 @@ class Sign(StrEnum):
     # fmt: on
 
 
-def around(ground: Ground, event: Event, others: Sequence[Event]) -> Event:
+def around(run: RunView, event: Event, others: Sequence[Event]) -> Event:
     """A finding with what came shortly before it, and the signs that the log can tell; any other as it is."""
-    at = ground.index(event.attempt or None)
-    if event.kind is not EventKind.FINDING or event.step is None or not ground.views:
+    at = run.index(event.attempt or None)
+    if event.kind is not EventKind.FINDING or event.step is None or not run.views:
         return event
-    scene = Scene(ground, event, others, ground.views[at or 0])
-    found = {sign.value: sign.ask(scene) for sign in Sign}
-    told = {word: bool(holds) for word, holds in found.items() if holds is not None}
-    return replace(event, causes=scene.causes(), signs=told)
+    scene = Scene(run, event, others, run.views[at or 0])
+    answers = {sign.value: sign.ask(scene) for sign in Sign}
+    signs = {word: bool(holds) for word, holds in answers.items() if holds is not None}
+    return replace(event, causes=scene.causes(), signs=signs)

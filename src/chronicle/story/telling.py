@@ -1,7 +1,8 @@
 """From a timeline, its diagnosis and the notes on it to events: what happened, in the order it happened.
 
 That order is the one of attempts, then of steps: what a discarded branch saw comes before the rollback that
-discarded it.
+discarded it. Changes of schedule and batch are told where a log shows them inside an attempt; joins tell
+those at restarts.
 """
 
 from __future__ import annotations
@@ -12,18 +13,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.restarts import duration, lettered
 from chronicle.metrics.values import clipped, count, fault_words, instant, plural
-from chronicle.model import Change, Event, EventKind, Fault, Finding, Join, JoinKind, Note, Role
-from chronicle.story.changes import changes
-from chronicle.story.grouping import RISES, Happening, happenings
-from chronicle.story.measured import Ground, stated
-from chronicle.story.sentences import told
+from chronicle.model import (
+    Change,
+    Event,
+    EventKind,
+    Fault,
+    Finding,
+    Floats,
+    Join,
+    JoinKind,
+    Note,
+    Quantity,
+    Role,
+    Track,
+)
+from chronicle.story.measured import RISES, Happening, RunView, happenings, stated
+from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
+from chronicle.timeline.courses import wall_clock
 from chronicle.timeline.endings import last_ending
 from chronicle.workspace.notes import REVIEWS
 
@@ -31,7 +45,7 @@ _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as
 _SHOWN_CHANGES = 4
 _MOST_FAULTS = 200  # events; of very many faults the last one stands for the rest
 _NEAR_SHARE = 0.1  # of its step: a note's id of an event that moved still means it
-_WHOLE = having(Trait.CALM | Trait.PROPERTY)
+_OVERALL = having(Trait.CALM | Trait.PROPERTY)
 _ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _ENDED = {
     "finished": "The training finished at {}.",
@@ -42,74 +56,78 @@ _ENDED = {
     **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
 _KINDS = list(EventKind)
-_SAID_AS = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
+_KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
+_RATE_LOG = math.log(1.2)  # a learning rate that jumps by less is its schedule
+_STANDS_OUT = 8.0  # times what it moves by around it: a warm-up and a decay are no changes
+_AROUND = 10  # samples
+_BATCH_LOG = math.log(1.01)
+_MOST = 12  # changes of one series told one by one; more are one event
 
 
-def events(ground: Ground, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
+def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     """All events of a run, in the order they happened."""
-    clock = _Clock(ground)
-    joined = [_joined(ground, letter, join) for letter, join in lettered(ground.diagnosis)]
-    plain = [*_launch(ground), *joined, *changes(ground), *_faults(ground), *_end(ground)]
-    found = [_found(ground, one) for one in happenings(ground.timeline, ground.diagnosis)]
-    placed = [clock.placed(event) for event in _with_ids([*plain, *found])]
-    placed = [around(ground, event, placed) for event in placed]
-    placed, said = _with_notes(placed, notes)
-    return tuple(sorted([*placed, *(clock.placed(event) for event in said)], key=_order(ground)))
+    clock = _Clock(run)
+    joined = [_joined(run, letter, join) for letter, join in lettered(run.diagnosis)]
+    plain = [*_launch(run), *joined, *changes(run), *_faults(run), *_end(run)]
+    findings = [_of_group(run, group) for group in happenings(run.timeline, run.diagnosis)]
+    placed = [clock.placed(event) for event in _with_ids([*plain, *findings])]
+    placed = [around(run, event, placed) for event in placed]
+    placed, spoken = _with_notes(placed, notes)
+    return tuple(sorted([*placed, *(clock.placed(event) for event in spoken)], key=_order(run)))
 
 
-def _launch(ground: Ground) -> Iterator[Event]:
-    if not ground.timeline.attempts:
+def _launch(run: RunView) -> Iterator[Event]:
+    if not run.timeline.attempts:
         return
-    first = ground.timeline.attempts[0]
+    first = run.timeline.attempts[0]
     steps = [int(s.steps.min()) for s in first.series.values() if len(s)]
     if steps:
         where = first.facts.get("nodes") or first.facts.get("host") or ""
         on = f" on {clipped(str(where), 60)}" if where else ""
-        words = f"The log begins at {ground.axis.place(min(steps))}{on}."
+        words = f"The log begins at {run.axis.place(min(steps))}{on}."
         yield Event("launch", EventKind.LAUNCH, "Launch", words, step=min(steps), attempt=first.name)
 
 
-def _joined(ground: Ground, letter: str, join: Join) -> Event:
-    axis, lost = ground.axis, join.discarded_steps
+def _joined(run: RunView, letter: str, join: Join) -> Event:
+    axis, lost = run.axis, join.discarded_steps
     paused = f"a pause of {duration(join.gap_s)}" if join.gap_s is not None and join.gap_s >= 1 else ""
     later = f" after {paused}" if paused else ""
     if join.to_step < join.from_step:
-        told_ = f"The run went back from {axis.way(join.from_step, join.to_step)}{later}"
+        sentence = f"The run went back from {axis.way(join.from_step, join.to_step)}{later}"
         if join.kind is JoinKind.RELAUNCH:
-            ends = axis.place(join.to_step), axis.place(join.from_step)
-            told_ = f"The run was started again from {ends[0]} after {ends[1]}{paused and f' and {paused}'}"
-        told_ += f", and {axis.lost(lost)}" if lost else ""
+            after = f"{axis.place(join.from_step)}{paused and f' and {paused}'}"
+            sentence = f"The run was started again from {axis.place(join.to_step)} after {after}"
+        sentence += f", and {axis.lost(lost)}" if lost else ""
         short = f"from {axis.way(join.from_step, join.to_step)}"
     else:
-        told_ = f"The run went on at {axis.place(join.to_step)}{later}"
-        told_ += f", and a branch of {axis.span(lost)} was given up" if lost else ""
+        sentence = f"The run went on at {axis.place(join.to_step)}{later}"
+        sentence += f", and a branch of {axis.span(lost)} was given up" if lost else ""
         short = f"at {axis.place(join.to_step)}"
-    after = ground.timeline.attempts[join.after].name
     return Event(
         f"{join.kind.value}-a{join.after + 1}",
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
-        f"{told_}.{_moved(ground, join)}{_reach(ground, join)}",
+        f"{sentence}.{_moved(run, join)}{_reach(run, join)}",
         short,
         letter,
         step=join.to_step,
         duration_s=join.gap_s,
-        attempt=after,
+        attempt=run.timeline.attempts[join.after].name,
         severity=min(1.0, lost / max(1, join.from_step)),
     )
 
 
-def _moved(ground: Ground, join: Join) -> str:
+def _moved(run: RunView, join: Join) -> str:
     """What is not the same after a join, as a sentence."""
-    phrases = [_changed(ground, join, change) for change in join.changes[:_SHOWN_CHANGES]]
+    phrases = [_changed(run, join, change) for change in join.changes[:_SHOWN_CHANGES]]
     if rest := join.changes[_SHOWN_CHANGES:]:
         phrases.append(f"{plural(len(rest), 'more value')} changed")
     *first, last = phrases or [""]
-    told = f"{', '.join(first)}, and {last}" if first else last
-    return f" {told[:1].upper()}{told[1:]}." if told else ""
+    listed = f"{', '.join(first)}, and {last}" if first else last
+    return f" {listed[:1].upper()}{listed[1:]}." if listed else ""
 
 
-def _changed(ground: Ground, join: Join, change: Change) -> str:
+def _changed(run: RunView, join: Join, change: Change) -> str:
     """``the learning rate rose from 0.0003 to 0.001``; ``the seed was 2 in place of 1``."""
     before, after = change.before, change.after
     unit = f" {change.unit}" if change.unit else ""
@@ -123,51 +141,53 @@ def _changed(ground: Ground, join: Join, change: Change) -> str:
         off = "left out" if after > before else "read again"
         return f"{stated(abs(after - before))} {what} were {off}"
     if change.at_step is not None:
-        place = "" if change.at_step == join.to_step else f" at {ground.axis.place(change.at_step)}"
+        place = "" if change.at_step == join.to_step else f" at {run.axis.place(change.at_step)}"
         ends = f"from {stated(before)} to {stated(after)}{unit}{place}"
         return f"the {change.quantity} {'rose' if after > before else 'fell'} {ends}"
     return f"the {name} {verb} {stated(after)}{unit} in place of {stated(before)}"
 
 
-def _reach(ground: Ground, join: Join) -> str:
+def _reach(run: RunView, join: Join) -> str:
     """Whether a rollback went back far enough, and whether what it left came again."""
     seen, words = join.evidence, ""
     left = seen.get("left_pattern") or seen.get("inside_pattern")
     title = f"“{BY_ID[left].title}”" if left in BY_ID else "what had begun"
-    again = f" came again at {ground.axis.place(seen['again_step'])}" if "again_step" in seen else ""
+    again = f" came again at {run.axis.place(seen['again_step'])}" if "again_step" in seen else ""
     if "inside_start_step" in seen:
-        begun = ground.axis.place(seen["inside_start_step"])
+        begun = run.axis.place(seen["inside_start_step"])
         words = f" The run did not go back far enough: {title} had begun at {begun}"
         words += f", and{again}." if again else "."
     elif "left_start_step" in seen:
-        words = f" It was taken up {ground.axis.span(seen['margin_steps'])} before {title} began"
+        words = f" It was taken up {run.axis.span(seen['margin_steps'])} before {title} began"
         words += f", which{again}." if again else "."
     elif again:
         words = f" {title[:1].upper()}{title[1:]}{again}."
     return words
 
 
-def _faults(ground: Ground) -> Iterator[Event]:
+def _faults(run: RunView) -> Iterator[Event]:
     """Faults beside the curves: those of one kind at one step are one event."""
     groups: dict[tuple[object, ...], list[Fault]] = {}
-    for fault in ground.timeline.faults:
+    for fault in run.timeline.faults:
         groups.setdefault((fault.kind, fault.what, fault.at_step), []).append(fault)
     listed = list(groups.values())
     for faults in listed[: _MOST_FAULTS - 1]:
-        yield _fault(ground, faults)
+        yield _fault(run, faults)
     if rest := [fault for faults in listed[_MOST_FAULTS - 1 :] for fault in faults]:
-        yield replace(_fault(ground, rest), sentence=f"{plural(len(rest), 'more fault')} followed.")
+        yield replace(_fault(run, rest), sentence=f"{plural(len(rest), 'more fault')} followed.")
 
 
-def _fault(ground: Ground, faults: Sequence[Fault]) -> Event:
+def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
     first = faults[0]
     hosts = list(dict.fromkeys(fault.host for fault in faults if fault.host))
     number = sum(fault.count for fault in faults)
     often = f", {count(number)} times" if number > 1 else ""
     on = f" on {clipped(', '.join(hosts), 80)}" if hosts else ""
+    begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
+    begun = (pair for pair in begun if pair[0] <= first.at_time)
     kind = fault_words(first.kind)
     title = f"Fault: {kind}"
-    where = "" if first.at_step is None else f" at {ground.axis.place(first.at_step)}"
+    where = "" if first.at_step is None else f" at {run.axis.place(first.at_step)}"
     return Event(
         f"fault-{first.kind}-{coarse(first.at_step or 0)}",
         EventKind.FAULT,
@@ -176,47 +196,47 @@ def _fault(ground: Ground, faults: Sequence[Fault]) -> Event:
         f"{kind}{where}",
         step=first.at_step,
         time=instant(first.at_time),
-        attempt=ground.attempt_at(first.at_time),
+        attempt=max(begun, default=(0, ""))[1],  # the one that had last begun; none where times do not tell
         who=clipped(", ".join(hosts), 80),
     )
 
 
-def _end(ground: Ground) -> Iterator[Event]:
+def _end(run: RunView) -> Iterator[Event]:
     """How the run ended: the end of the attempt that is its latest."""
-    ending = last_ending(ground.timeline)
+    ending = last_ending(run.timeline)
     if ending is None:
         return
-    attempt = ground.timeline.attempts[ending.attempt]
+    attempt = run.timeline.attempts[ending.attempt]
     last = max((int(s.steps.max()) for s in attempt.series.values() if len(s)), default=None)
     if last is None:
         return
     form = _ENDED.get(ending.how, f"The log ends at {{}}: {ending.how}.")
-    words = form.format(ground.axis.place(last))
-    short = f"{ending.how or 'ends'} at {ground.axis.place(last)}"
+    words = form.format(run.axis.place(last))
+    short = f"{ending.how or 'ends'} at {run.axis.place(last)}"
     yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=ending.how)
 
 
-def _found(ground: Ground, one: Happening) -> Event:
+def _of_group(run: RunView, group: Happening) -> Event:
     """The event of a group of findings: the sentence of its gravest name, then what else was seen."""
-    lead = one.lead
-    words, numbers = told(ground, lead)
+    lead = group.lead
+    words, numbers = finding_words(run, lead)
     sentences, shorts = [words.sentence], words.short
     others: dict[str, Finding] = {}
-    for part in one.parts:
+    for part in group.parts:
         if part.pattern != lead.pattern and not {part.pattern, lead.pattern} <= RISES:
             others.setdefault(_FAMILY if part.pattern in RISES else part.pattern, part)
     for part in others.values():
-        more, further = told(ground, part)
+        more, further = finding_words(run, part)
         sentences.append(more.sentence)
         numbers += further
-    same = [p for p in one.parts if p.pattern == lead.pattern and p.metric == lead.metric]
+    same = [p for p in group.parts if p.pattern == lead.pattern and p.metric == lead.metric]
     if len(same) > 1:
         sentences.append(f"It peaked {'twice' if len(same) == 2 else f'{count(len(same))} times'}.")
-    live = lead.pattern == "failed-run" or ground.is_live(lead.attempt, lead.start_step)
+    live = lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)
     if not live:
         sentences.append("This branch was discarded later.")
         shorts += " · discarded"
-    at = ground.index(lead.attempt)
+    at = run.index(lead.attempt)
     family = _FAMILY if lead.pattern in RISES else lead.pattern
     return Event(
         f"{family}{'' if at is None else f'-a{at + 1}'}-{coarse(lead.start_step)}",
@@ -224,34 +244,34 @@ def _found(ground: Ground, one: Happening) -> Event:
         BY_ID[lead.pattern].title,
         " ".join(sentences),
         shorts,
-        str(one.number),
+        str(group.number),
         step=lead.start_step,
         end_step=lead.end_step,
         attempt=lead.attempt or "",
         live=live,
-        verdict=one.verdict,
+        verdict=group.verdict,
         severity=lead.severity,
         numbers=numbers,
         ending=words.ending,
-        patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in one.parts)])),
-        parts=tuple(part.id for part in one.parts),
+        patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)])),
+        parts=tuple(part.id for part in group.parts),
     )
 
 
-def _numbered(made: Iterable[Event]) -> list[Event]:
+def _numbered(listed: Iterable[Event]) -> list[Event]:
     """The events with ids that no two of them share."""
     seen: Counter[str] = Counter()
     named = []
-    for event in made:
+    for event in listed:
         seen[event.id] += 1
         again = f".{seen[event.id]}" if seen[event.id] > 1 else ""
         named.append(replace(event, id=f"{event.id}{again}"))
     return named
 
 
-def _with_ids(made: Iterable[Event]) -> list[Event]:
+def _with_ids(listed: Iterable[Event]) -> list[Event]:
     """The events with ids of their own, and for findings those of the neighbouring places."""
-    named = _numbered(made)
+    named = _numbered(listed)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
         near = _neighbours(event.id) if event.kind is EventKind.FINDING else ()
@@ -277,18 +297,18 @@ def coarse(step: int) -> int:
     return max(round(step / size), 0) * size
 
 
-def _with_notes(made: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Event], list[Event]]:
+def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Event], list[Event]]:
     """Events with the ids by which notes know them, and the notes as events of their own."""
-    known, said = list(made), []
+    known, spoken = list(happened), []
     for note in notes:
         place = _meant(note, known)
         of = known[place] if place is not None else None
         if place is not None and of is not None and note.event and note.event not in (of.id, *of.also):
             known[place] = replace(of, also=(*of.also, note.event))
-        said.append(
+        spoken.append(
             Event(
                 f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}",
-                _SAID_AS.get(note.kind, EventKind.NOTE),
+                _KIND_OF_NOTE.get(note.kind, EventKind.NOTE),
                 (note.kind or "note").replace("review ", "review: ").capitalize(),
                 note.text,
                 clipped(note.text.split("\n")[0], 120),
@@ -299,12 +319,12 @@ def _with_notes(made: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Even
                 who=note.author,
             )
         )
-    return known, _numbered(said)
+    return known, _numbered(spoken)
 
 
-def _meant(note: Note, made: Sequence[Event]) -> int | None:
+def _meant(note: Note, listed: Sequence[Event]) -> int | None:
     """Which event a note speaks of: the one it names, else the finding or join that lies around its step."""
-    for place, event in enumerate(made):
+    for place, event in enumerate(listed):
         if note.event and note.event in (event.id, *event.also):
             return place
     match = _ID.fullmatch(note.event) if note.event else None
@@ -313,7 +333,7 @@ def _meant(note: Note, made: Sequence[Event]) -> int | None:
         family = f"{match['family']}-a{match['attempt']}-" if match["attempt"] else f"{match['family']}-"
         near = [
             (abs(event.step - step), place)
-            for place, event in enumerate(made)
+            for place, event in enumerate(listed)
             if event.step is not None and event.id.startswith(family)
         ]
         return min(near)[1] if near and min(near)[0] <= _NEAR_SHARE * max(step, 1) else None
@@ -321,8 +341,8 @@ def _meant(note: Note, made: Sequence[Event]) -> int | None:
         return None
     around = [
         (event.kind is not EventKind.FINDING, abs(event.step - note.step), place)
-        for place, event in enumerate(made)
-        if event.step is not None and _covers(event, note.step) and not set(event.patterns) & _WHOLE
+        for place, event in enumerate(listed)
+        if event.step is not None and _covers(event, note.step) and not set(event.patterns) & _OVERALL
     ]
     return min(around)[2] if around else None
 
@@ -337,21 +357,21 @@ def _covers(event: Event, step: int) -> bool:
 class _Clock:
     """When and at how many tokens a run was at a step of an attempt."""
 
-    def __init__(self, ground: Ground) -> None:
-        self.ground = ground
-        times = [t.times[np.isfinite(t.times)] for t in ground.timeline.series.values()]
+    def __init__(self, run: RunView) -> None:
+        self.run = run
+        times = [t.times[np.isfinite(t.times)] for t in run.timeline.series.values()]
         self.begun = min((float(t.min()) for t in times if len(t)), default=math.nan)
         self.at = lru_cache(maxsize=None)(self._at)
 
     def placed(self, event: Event) -> Event:
         """The event with its time, the time since the start, how long it took, and its tokens."""
-        config = self.ground.config
+        config = self.run.config
         if event.step is None:
             return event if event.time else replace(event, time=config.date)
         start = self.at(event.attempt, event.step, False)
         end = self.at(event.attempt, event.end_step, False) if event.end_step is not None else math.nan
         tokens = self.at(event.attempt, event.step, True)
-        if math.isnan(tokens) and config.tokens_per_step and self.ground.axis.noun == "step":
+        if math.isnan(tokens) and config.tokens_per_step and self.run.axis.noun == "step":
             tokens = event.step * config.tokens_per_step
         return replace(
             event,
@@ -364,8 +384,8 @@ class _Clock:
     def _at(self, attempt: str, step: int, tokens: bool) -> float:
         """Unix seconds (or the tokens) of the last point at or before a step; NaN where nothing tells."""
         best = math.nan, -math.inf
-        index = self.ground.index(attempt or None)
-        for track in self.ground.timeline.series.values():
+        index = self.run.index(attempt or None)
+        for track in self.run.timeline.series.values():
             if tokens and track.role is not Role.TOKENS:
                 continue
             rows = track.live if index is None else track.attempt == index
@@ -380,17 +400,82 @@ class _Clock:
         return best[0]
 
 
-def _order(ground: Ground) -> Callable[[Event], tuple[bool, int, float, int, str]]:
+def _order(run: RunView) -> Callable[[Event], tuple[bool, int, float, int, str]]:
     """The order of events: by attempt, by step, and at one step what may be the cause first."""
-    index = {attempt.name: k for k, attempt in reversed(list(enumerate(ground.timeline.attempts)))}
+    index = {attempt.name: k for k, attempt in reversed(list(enumerate(run.timeline.attempts)))}
     last = len(index)
 
     def key(event: Event) -> tuple[bool, int, float, int, str]:
-        whole = event.kind is EventKind.END or bool(set(event.patterns) & _WHOLE)
-        kept = (view.index for view in ground.views if event.step is not None and view.is_live(event.step))
+        overall = event.kind is EventKind.END or bool(set(event.patterns) & _OVERALL)
+        kept = (view.index for view in run.views if event.step is not None and view.is_live(event.step))
         at = index.get(event.attempt, last if event.step is None else next(kept, 0))
         step = math.inf if event.step is None else float(event.step)
         kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
-        return whole or event.step is None, at, step, _KINDS.index(kind), event.time
+        return overall or event.step is None, at, step, _KINDS.index(kind), event.time
 
     return key
+
+
+def changes(run: RunView) -> Iterator[Event]:
+    """Each jump of the learning rate and of the batch size on its own, or all in one where they are many."""
+    for role, kind, name, least in (
+        (Role.LEARNING_RATE, EventKind.SCHEDULE, "learning rate", _RATE_LOG),
+        (Role.BATCH_SIZE, EventKind.BATCH, "batch size", _BATCH_LOG),
+    ):
+        tracks = run.timeline.by_role(role)
+        track = max(tracks, key=len, default=None)
+        if track is not None:
+            groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
+            if len(groups) > _MOST:
+                groups = [list(chain.from_iterable(groups))]
+            yield from (_event(run, track, kind, name, group) for group in groups)
+
+
+def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
+    """Rows of the track after which the value is another one, and moved far more than around it.
+
+    Jumps of neighbouring samples in one direction, such as a warm-up of few samples, are together.
+    """
+    rows = np.flatnonzero((track.attempt == attempt) & np.isfinite(track.values) & (track.values > 0))
+    moves = np.diff(np.log(track.values[rows]))
+    # A linear ramp moves evenly by amount, an exponential one by ratio: a jump does neither.
+    scales = np.abs(moves), np.abs(np.diff(track.values[rows]))
+
+    def stands_out(sizes: Floats, i: int) -> bool:
+        around = np.delete(sizes[max(i - _AROUND, 0) : i + _AROUND + 1], min(i, _AROUND))
+        return bool(sizes[i] >= _STANDS_OUT * np.median(around))
+
+    large = np.flatnonzero(scales[0] >= least).tolist() if len(moves) > 1 else []
+    jumps = np.array([i for i in large if all(stands_out(sizes, i) for sizes in scales)], np.int64)
+    apart = (np.diff(jumps) > 1) | (np.diff(np.sign(moves[jumps])) != 0)
+    return [rows[group + 1].tolist() for group in np.split(jumps, np.flatnonzero(apart) + 1) if len(group)]
+
+
+def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[int]) -> Event:
+    """One jump, or several as one: the row of each."""
+    first, last = jumps[0], jumps[-1]
+    attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
+    before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
+    ends, verb = f"from {stated(before)} to {stated(after)}", "rose" if after > before else "fell"
+    short = f"at {run.axis.place(begin)}"
+    move = f"{verb} {ends} {short}"
+    if len(jumps) > 1:
+        over, short = f"over {run.axis.places(begin, end)}", f"in {count(len(jumps))} stages"
+        one_way = len(set(np.sign(np.diff(track.values[jumps], prepend=before)).tolist())) == 1
+        move = (
+            f"{verb} {ends} {short} {over}"
+            if one_way
+            else f"changed {count(len(jumps))} times {over}, {ends}"
+        )
+    return Event(
+        f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
+        kind,
+        kind.value.capitalize(),
+        f"The {name} {move}.",
+        f"{name} {stated(before)} → {stated(after)} {short}",
+        step=begin,
+        end_step=end if len(jumps) > 1 else None,
+        attempt=run.timeline.attempts[attempt].name,
+        live=bool(track.live[first]),
+        numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
+    )

@@ -15,7 +15,7 @@ from chronicle.model import Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.copies import without_copies, without_logs_of_the_whole
 from chronicle.timeline.courses import by_name, course, in_order
-from chronicle.timeline.endings import beside, happened
+from chronicle.timeline.endings import happened, without_machines
 from chronicle.timeline.inputs import attempts_from
 from chronicle.timeline.split import split
 from chronicle.timeline.tracks import discarded, live, tracks, within
@@ -45,7 +45,7 @@ def stitch(
     """
     if relation and relation not in _RELATIONS:
         raise UsageError(f"relation must be one of {', '.join(map(repr, _RELATIONS))}, not {relation!r}")
-    logs, machines = beside(attempts_from(what))
+    logs, machines = without_machines(attempts_from(what))
     parts, split_doubts, backs = split(logs, relation_given=bool(relation))
     kept, wholes = without_logs_of_the_whole([c for part in parts if (c := course(part))])
     kept, copies = without_copies(kept)
@@ -64,7 +64,7 @@ def stitch(
         doubts=(*split_doubts, *order_doubts, *join_doubts),
         step_backs=(
             *sorted(backs, key=lambda back: (by_name(back.attempts[0]), back.cause)),
-            *(t.beside for t in trainings if t.beside is not None),
+            *(t.departure for t in trainings if t.departure is not None),
         ),
         faults=happened([*attempts, *copies], machines, series),
     )

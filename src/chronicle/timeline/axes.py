@@ -69,7 +69,7 @@ class OnAxis:
 
     def finding(self, finding: Finding) -> Finding:
         """The finding over this axis; what its evidence says stays in steps."""
-        named = (k for k, one in enumerate(self.timeline.attempts) if one.name == finding.attempt)
+        named = (k for k, attempt in enumerate(self.timeline.attempts) if attempt.name == finding.attempt)
         k = next(named, None)
         steps = {name: getattr(finding, name) for name in ("start_step", "peak_step", "end_step")}
         places: dict[str, Any] = {n: self.place(k, step) for n, step in steps.items() if step is not None}
@@ -121,11 +121,11 @@ def _moved(over: OnAxis) -> Timeline:
 
     attempts = [
         replace(
-            one,
+            attempt,
             axis=over.axis,
-            series={m: replace(s, steps=_placed(s.steps, table)) for m, s in one.series.items()},
+            series={m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()},
         )
-        for one, table in zip(timeline.attempts, over.tables, strict=True)
+        for attempt, table in zip(timeline.attempts, over.tables, strict=True)
     ]
     return replace(
         timeline,

@@ -50,14 +50,14 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
     kept: dict[int, Course] = {}
     copies: list[Attempt] = []
     for rank, log in enumerate(ranked):
-        found: dict[Relation | None, tuple[int, int]] = {}  # the first that is related so, and the shift
+        originals: dict[Relation | None, tuple[int, int]] = {}  # the first that is related so, and the shift
         for k in logs.may_be_of(rank, log):
             two = Pair(kept[k], log, kept[k])
-            found.setdefault(two.copied, (k, two.shift or 0))
-            if Relation.SAME in found:
+            originals.setdefault(two.copied, (k, two.shift or 0))
+            if Relation.SAME in originals:
                 copies.append(log.attempt)
                 break
-        if home := found.get(Relation.SAME, found.get(Relation.PART)):
+        if home := originals.get(Relation.SAME, originals.get(Relation.PART)):
             rank, by = home
             other = replace(log.attempt, series={m: moved(s, by) for m, s in log.attempt.series.items()})
             log = course(with_series_of(kept[rank].attempt, other)) or log

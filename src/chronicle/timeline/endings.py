@@ -80,8 +80,8 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
 
 def last_ending(timeline: Timeline) -> Ending | None:
     """How the run ended: the end of the attempt that is its latest; None where nothing was logged."""
-    told = [ending for ending in endings(timeline) if ending.then != "empty"]
-    latest = [ending for ending in told if ending.then == "latest"] or told
+    not_empty = [ending for ending in endings(timeline) if ending.then != "empty"]
+    latest = [ending for ending in not_empty if ending.then == "latest"] or not_empty
     return latest[-1] if latest else None
 
 
@@ -96,16 +96,16 @@ def how_ended(attempt: Attempt, fault: str = "") -> str:
     return fault or ("cut off" if attempt.truncated else "")
 
 
-def beside(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
+def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
     """Attempts, and the machine logs beside them, whose facts go to the attempts that ran at the time.
 
     Where there is nothing but machine logs they are attempts themselves.
     """
-    machines = [one for one in attempts if not one.series and one.facts.get("format") == MACHINE_LOG]
-    trained = [one for one in attempts if one not in machines]
+    machines = [log for log in attempts if not log.series and log.facts.get("format") == MACHINE_LOG]
+    trained = [log for log in attempts if log not in machines]
     if not trained or not machines:
         return list(attempts), []
-    spans = [wall_clock(one) for one in trained]
+    spans = [wall_clock(log) for log in trained]
     known = [k for k, (first, _) in enumerate(spans) if math.isfinite(first)]
     for machine in filter(_of_job, machines):
         moments = [fault.at_time for fault in machine.faults if math.isfinite(fault.at_time)]
@@ -131,13 +131,13 @@ def happened(
     """
     clock, steps = _clock(series.values())
     first, last = (clock[0], clock[-1]) if len(clock) else (math.nan, math.nan)
-    found = dict.fromkeys(_placed(fault, clock, steps) for one in attempts for fault in _dated(one, last))
+    faults = dict.fromkeys(_placed(fault, clock, steps) for log in attempts for fault in _dated(log, last))
     for machine in machines:
         for fault in _dated(machine, last):
             outside = fault.at_time < first - AROUND_S or fault.at_time > last + AROUND_S  # not if not known
             if _of_job(machine) or not outside:
-                found[_placed(fault, clock, steps)] = None
-    return tuple(sorted(found, key=_order))
+                faults[_placed(fault, clock, steps)] = None
+    return tuple(sorted(faults, key=_order))
 
 
 def ended_by(timeline: Timeline) -> list[str]:
@@ -201,7 +201,7 @@ def _clock(tracks: Iterable[Track]) -> tuple[Floats, Steps]:
 def _dated(log: Attempt, near: float) -> list[Fault]:
     """What a log says beside the curves, each time in the year that brings it next to ``near``."""
     return [
-        one if has_year(one.at_time) else replace(one, at_time=in_year_of(one.at_time, near))
-        for one in log.faults
-        if one.kind != "read"
+        fault if has_year(fault.at_time) else replace(fault, at_time=in_year_of(fault.at_time, near))
+        for fault in log.faults
+        if fault.kind != "read"
     ]

@@ -45,7 +45,7 @@ def attempts_from(what: Any) -> list[Attempt]:
             named = ", ".join([*names][:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
             what = f"{sources[0]} holds {len(names)} runs ({named})"
             raise UsageError(f"{what}: stitch one at a time. chronicle.runs(path) gives each of them")
-    return [one for attempt in attempts for one in _by_seed(attempt)]
+    return [part for attempt in attempts for part in _by_seed(attempt)]
 
 
 def _attempts(what: Any) -> list[Attempt]:
@@ -64,7 +64,7 @@ def _attempts(what: Any) -> list[Attempt]:
 
 
 def _data(series: Iterable[Series], name: str = "data") -> Attempt:
-    return Attempt(name, (), assign({one.metric: one for one in series}))
+    return Attempt(name, (), assign({column.metric: column for column in series}))
 
 
 def _given(metric: str, given: Any) -> Series:
@@ -151,13 +151,13 @@ def _attempt_of_long(name: str, rows: Any) -> Attempt:
 
     series, roles = [], {}
     for metric, part in rows.groupby(rows["metric"].astype(str), sort=False):
-        one = _given(metric, (part["step"], part["value"]))
+        column = _given(metric, (part["step"], part["value"]))
         if "time" in part.columns:
             since = pd.to_datetime(part["time"], utc=True) - pd.Timestamp(0, tz="UTC")
-            one = replace(one, times=np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64))
+            column = replace(column, times=np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64))
         if "role" in part.columns and part["role"].iloc[0] in list(Role):
             roles[metric] = Role(part["role"].iloc[0])
-        series.append(one)
+        series.append(column)
     data = _data(series, name)
     return replace(data, series={m: replace(s, role=roles.get(m, s.role)) for m, s in data.series.items()})
 

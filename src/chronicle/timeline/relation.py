@@ -163,24 +163,24 @@ class Pair:
             return Relation.CONTINUES
         return Relation.ANEW if self._starts_anew() else Relation.OVERTAKES
 
-    def apart(self, told: str = "", sure: bool = True) -> Iterator[str]:
+    def apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
         """Why the later one is no part of the training but one of its own, keys of `trainings.APART`; none if
         it is a part.
 
-        ``told`` is the relation that run.toml states, ``sure`` whether the logs tell that it is this training
+        ``relation`` is the one that run.toml states, ``sure`` whether the logs tell that it is this training
         that begins again, if one does.
         """
         a, b = self.before, self.after
-        trains = [any(s.role in _TRAINED for s in one.attempt.series.values()) for one in (a, b)]
+        trains = [any(s.role in _TRAINED for s in course.attempt.series.values()) for course in (a, b)]
         if trains == [True, False]:
             yield "evaluation"  # it logs nothing that only a training does, and overtakes nothing
-        if told == "attempts" or self.course is Relation.CONTINUES:
+        if relation == "attempts" or self.course is Relation.CONTINUES:
             return
         if side_by_side(a, b):
             yield "together"
-        if told == "seeds" and self.begins_alike:
+        if relation == "seeds" and self.begins_alike:
             yield "told"
-        if not told and self.course is Relation.ANEW:
+        if not relation and self.course is Relation.ANEW:
             yield from self._no_relaunch(sure)
 
     def _no_relaunch(self, sure: bool) -> Iterator[str]:
@@ -222,10 +222,10 @@ class Pair:
         old, new = self.before.attempt.series, self.after.attempt.series
         both = [(s, new[m]) for m, s in old.items() if m in new and s.role not in SCHEDULES]
         n_equal = 0
-        for one, other in both if len(both) > 1 else ():
-            a, b = common(one, other)
+        for series, other in both if len(both) > 1 else ():
+            a, b = common(series, other)
             late = np.abs(a.times - b.times) > SAME_TIME_S
-            if len(a) < _COMMON_SHARE * min(len(one), len(other)) or late.any():
+            if len(a) < _COMMON_SHARE * min(len(series), len(other)) or late.any():
                 return False
             finite = known(a, b)
             x, y = a.values[finite], b.values[finite]
@@ -269,7 +269,7 @@ class Pair:
     @property
     def start(self) -> float:
         """How many steps the start of the training is, two logging intervals of it."""
-        starts = (one.clock.steps[: START_SAMPLES + 1] for one in (self.root, self.after))
+        starts = (course.clock.steps[: START_SAMPLES + 1] for course in (self.root, self.after))
         return 2 * max(max(1.0, (float(s[-1]) - float(s[0])) / max(1, len(s) - 1)) for s in starts)
 
     @property
@@ -305,7 +305,7 @@ class Pair:
 
     def state(self, name: str) -> bool | None:
         """Whether both logs state the same value of a fact; None where one of them states none."""
-        stated = [one.attempt.facts.get(name) for one in (self.before, self.after)]
+        stated = [course.attempt.facts.get(name) for course in (self.before, self.after)]
         return None if None in stated else str(stated[0]) == str(stated[1])
 
     @property
@@ -330,9 +330,9 @@ def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:
     return None if np.isnan(levels).any() else (*levels, len(old))
 
 
-def _level(one: Course, way: int) -> float:
+def _level(course: Course, way: int) -> float:
     """Loss at the start (way 1) or end (-1); infinite if nothing there is finite: then no level is near."""
-    values = one.clock.values
+    values = course.clock.values
     level = median(values[::way][: max(1, min(SEAM_SAMPLES, len(values) // _SHORT_SAMPLES))])
     return math.inf if math.isnan(level) else level
 

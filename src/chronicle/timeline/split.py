@@ -86,12 +86,12 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
     if not cuts:
         return [_each(attempt, _by_step)]
     series: list[dict[str, Series]] = [{} for _ in range(len(cuts) + 1)]
-    for metric, one in attempt.series.items():
-        piece = _belongs(one, ticks, cuts)
+    for metric, points in attempt.series.items():
+        piece = _belongs(points, ticks, cuts)
         order = np.argsort(piece, kind="stable")
         for k, rows in enumerate(np.split(order, np.searchsorted(piece[order], np.arange(1, len(series))))):
             if len(rows):
-                series[k][metric] = _by_step(one.pick(rows))
+                series[k][metric] = _by_step(points.pick(rows))
     facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
     early = replace(attempt, facts=facts, faults=(), truncated=False)
     return [
@@ -137,8 +137,8 @@ def starts(series: Series) -> list[int]:
     steps, most = series.steps, _most_cuts(series.steps)
     # A log to which every launch appends, of which some got no further than a few rows. Rows out of order,
     # and ranks that write by turns, fall to other steps than the first.
-    anew = (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
-    if anew and len(down) <= max(_FEW_CUTS, len(steps) / _ROWS_BETWEEN_CUTS):
+    from_first = (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
+    if from_first and len(down) <= max(_FEW_CUTS, len(steps) / _ROWS_BETWEEN_CUTS):
         return [*down.tolist()]
     if not len(down) or len(down) > max(2, _SHUFFLED * len(series)):
         return []
@@ -175,7 +175,7 @@ def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
     checkpoint. A pause alone proves nothing, and is left to those who look for hangs: a hang as long as a
     launch is taken for a resume, by which nothing is judged. And a clock of the process that begins anew.
     """
-    return sorted({*_pauses(ticks.times, cuts), *_anew(attempt, ticks, cuts)})
+    return sorted({*_pauses(ticks.times, cuts), *_clock_restarts(attempt, ticks, cuts)})
 
 
 def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
@@ -184,23 +184,23 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
     pause = np.diff(times, prepend=times[0])
     launch = float(pause[list(cuts)].min())
     pause[list(cuts)] = 0.0
-    found = np.flatnonzero(pause >= max(_LEAST_S, _AS_LONG * launch))
-    clear = len(found) and pause[found].min() >= _FAR_ABOVE * np.delete(pause, found).max()
-    return found.tolist() if clear and launch >= _LEAST_S and len(found) <= _AS_MANY * len(cuts) else []
+    long = np.flatnonzero(pause >= max(_LEAST_S, _AS_LONG * launch))
+    clear = len(long) and pause[long].min() >= _FAR_ABOVE * np.delete(pause, long).max()
+    return long.tolist() if clear and launch >= _LEAST_S and len(long) <= _AS_MANY * len(cuts) else []
 
 
-def _anew(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
+def _clock_restarts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
     """Rows of the clock at which the seconds of a process begin anew, and not those of an epoch."""
-    beside = {m: s for m, s in attempt.series.items() if np.array_equal(s.steps, ticks.steps)}
+    by_name = {m: s for m, s in attempt.series.items() if np.array_equal(s.steps, ticks.steps)}
     elapsed = next(
-        (s.values for m, s in beside.items() if s is not ticks and _ELAPSED.fullmatch(m.lower())), None
+        (s.values for m, s in by_name.items() if s is not ticks and _ELAPSED.fullmatch(m.lower())), None
     )
     if elapsed is None or not (elapsed[1:] < elapsed[:-1]).any():
         return []
     down = np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1
     begin = elapsed[0] + _SHORT_SAMPLES * np.median(np.abs(np.diff(elapsed)))
-    anew = (elapsed[down] <= begin) & (elapsed[down - 1] > begin)
-    epoch = next((np.floor(s.values) for s in beside.values() if s.role is Role.EPOCH), None)
+    restarts = (elapsed[down] <= begin) & (elapsed[down - 1] > begin)
+    epoch = next((np.floor(s.values) for s in by_name.values() if s.role is Role.EPOCH), None)
     back = np.setdiff1d(down, cuts)
     if attempt.axis == "epoch":
         of_epochs = False
@@ -209,7 +209,7 @@ def _anew(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
     else:  # they begin anew at equal distances, as far as the log tells
         lengths = np.diff([0, *down, len(ticks)])
         of_epochs = bool(np.ptp(lengths[:-1]) <= 1 and lengths[-1] <= lengths[0] + 1)
-    return back.tolist() if anew.all() and not of_epochs and len(back) <= _most_cuts(ticks.steps) else []
+    return back.tolist() if restarts.all() and not of_epochs and len(back) <= _most_cuts(ticks.steps) else []
 
 
 def _quiet(series: Series, down: Index) -> list[bool]:

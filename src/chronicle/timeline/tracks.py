@@ -24,8 +24,8 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
     alive = _live_course(len(attempts), trainings)
     known: dict[tuple[int, ...], tuple[Steps, _Attempts, Mask]] = {}  # of what was last logged so often
     logged: dict[str, dict[int, Series]] = {}
-    for k, one in enumerate(attempts):
-        for metric, series in one.series.items():
+    for k, piece in enumerate(attempts):
+        for metric, series in piece.series.items():
             logged.setdefault(metric, {})[k] = series
     made = {}
     for metric, by_attempt in logged.items():
@@ -58,8 +58,8 @@ def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def within(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     """The attempts with their points as parts of the tracks, so that memory holds them once."""
     return tuple(
-        replace(one, series={m: _part(series[m], s, k) for m, s in one.series.items()})
-        for k, one in enumerate(attempts)
+        replace(attempt, series={m: _part(series[m], s, k) for m, s in attempt.series.items()})
+        for k, attempt in enumerate(attempts)
     )
 
 

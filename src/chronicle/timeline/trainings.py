@@ -59,37 +59,37 @@ _EARLY = (
 )
 
 
-def relate(courses: Sequence[Course], told: str, order_given: bool) -> tuple[list[Training], list[str]]:
+def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple[list[Training], list[str]]:
     """The trainings in the attempts (in the order they ran), and the doubts about them.
 
-    ``told`` is the relation that run.toml states ("": none), ``order_given`` whether it gave the order: then
+    ``relation`` is the one that run.toml states ("": none), ``order_given`` whether it gave the order: then
     each attempt follows the one before.
     """
     courses = [replace(course, index=index) for index, course in enumerate(courses)]
-    trainings = _related(courses, told, order_given, several=False)
+    trainings = _related(courses, relation, order_given, several=False)
     # A training begun beside or after another one of its kind: a seed, a trial of a sweep.
-    trials = any(t.beside and t.beside.evidence["because"] not in _NO_TRIAL for t in trainings)
-    if not told and trials and any(t.relaunches for t in trainings):
-        trainings = _related(courses, told, order_given, several=True)
-    doubts = [] if told else [*_doubts(trainings, courses)]
+    trials = any(t.departure and t.departure.evidence["because"] not in _NO_TRIAL for t in trainings)
+    if not relation and trials and any(t.relaunches for t in trainings):
+        trainings = _related(courses, relation, order_given, several=True)
+    doubts = [] if relation else [*_doubts(trainings, courses)]
     return trainings, doubts + [doubt for training in trainings for doubt in training.doubts]
 
 
-def _related(courses: Sequence[Course], told: str, order_given: bool, several: bool) -> list[Training]:
+def _related(courses: Sequence[Course], relation: str, order_given: bool, several: bool) -> list[Training]:
     """Puts each attempt to its training. Where there turned out to be ``several``, the second one to begin at
     the start is one of them, unless the first had died."""
     trainings: list[Training] = []
     tips = Tips(len(courses))
     for after in courses:
         home, decided = _home(trainings, tips, after)
-        beside = None
+        departure = None
         if home is not None:
             two = Pair(trainings[home].tip, after, trainings[home].root)
             sure = decided and (not several or len(trainings) > 1 or how_ended(two.before.attempt) in DIED)
-            beside = next((training_beside(two, why) for why in two.apart(told, sure)), None)
-        if home is None or beside is not None:
+            departure = next((training_beside(two, why) for why in two.apart(relation, sure)), None)
+        if home is None or departure is not None:
             home = len(trainings)
-            trainings.append(Training([after], {after.index: after}, beside=beside))
+            trainings.append(Training([after], {after.index: after}, departure=departure))
         else:
             if not decided:
                 trainings[home].doubts.append(_ANY_HOME.format(before=trainings[home].tip, after=after))
@@ -109,7 +109,7 @@ def _home(trainings: Sequence[Training], tips: Tips, after: Course) -> tuple[int
 
 def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterator[str]:
     """What `relation` in run.toml decides: trainings of their own, and attempts that began at the start."""
-    backs = [training.beside for training in trainings if training.beside is not None]
+    backs = [training.departure for training in trainings if training.departure is not None]
     for why, words in APART.items():
         names = [name for back in backs if back.evidence["because"] == why for name in back.attempts]
         if names and words:
@@ -220,7 +220,7 @@ class Training:
     roots: dict[int, Course]  # by the index of an attempt, where its live course begins
     joins: dict[int, Join] = field(default_factory=dict)  # by the attempt that the join leads into
     doubts: list[str] = field(default_factory=list)
-    beside: StepBack | None = None  # why it is not part of the training before it
+    departure: StepBack | None = None  # why it is not part of the training before it
 
     @property
     def tip(self) -> Course:
@@ -252,7 +252,7 @@ class Training:
         """Joins the next attempt in time to the one it comes from (with ``chain``: to the latest)."""
         tip, root = self.tip, self.root
         # Where nobody reached that far, what lies between was not logged.
-        before = tip if chain else next((one for one in reversed(self.path) if reached(one, after)), tip)
+        before = tip if chain else next((c for c in reversed(self.path) if reached(c, after)), tip)
         if before is not tip:
             self.doubts.append(_LEFT.format(before=tip, after=after))
         early = after.first < root.first - Pair(tip, after, root).start and after.started > root.started
@@ -262,12 +262,12 @@ class Training:
             self.doubts.append(_MISSING.format(before=before, after=after, steps=after.first - before.last))
         lost, pieces = self._leave(before)
         two = Pair(before, after, self.root)
-        anew = two.course is Relation.ANEW
-        begin = min(self.root.first, after.first) if anew else after.first
+        relaunched = two.course is Relation.ANEW
+        begin = min(self.root.first, after.first) if relaunched else after.first
         if two.course is not Relation.CONTINUES:
-            pieces += self.live() if anew else self._overtaken(begin)
+            pieces += self.live() if relaunched else self._overtaken(begin)
         self.joins[after.index] = join_of(two, lost + max(0, before.last - begin), costs(pieces))
-        self.roots[after.index] = after if anew else self.root
+        self.roots[after.index] = after if relaunched else self.root
         self.path.append(after)
 
     def _leave(self, before: Course) -> tuple[int, list[Piece]]:

@@ -100,6 +100,7 @@ FAULTS = {
     "slurmstepd: error: *** STEP 63532.0 ON cn106 CANCELLED AT 2020-12-14T09:43:55 ***": (
         "cancelled", "cn106", "Slurm job 63532 cancelled",
     ),
+    "KeyboardInterrupt": ("cancelled", "", "stopped by hand (KeyboardInterrupt)"),
     "submitit WARNING (2022-08-12 02:06:11,453) - Caught signal SIGUSR2 on n7: this job is preempted.": (
         "preemption", "",
         "submitit WARNING (2022-08-12 02:06:11,453) - Caught signal SIGUSR2 on n7: this job is preempted.",

@@ -225,6 +225,35 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS},
         "step",
     ),
+    "a few samples that are listed before epochs, and count nothing": (
+        "".join(f"[{n}] id=7, start={n * 5}\n" for n in range(5)) * 3
+        + "".join(f"Epoch {n}/99 train_loss={5 - n / 2} val_mae=2.5\n" for n in range(1, 41)),
+        {
+            "train_loss": steps(*range(1, 41)),
+            "val_mae": steps(*range(1, 41), first=2.5, by=0),
+        },
+        "epoch",
+    ),
+    "a loss beside the best score so far is that of an evaluation": (
+        repeated("Epoch: [0/1] Iter:[{i}/10], Loss: {loss}\n")
+        + "Loss: 2.5, MeanIU: 0.5, Best_mIoU: 0.75\nLoss: 2.0, MeanIU: 0.5, Best_mIoU: 0.75\n",
+        {
+            "Epoch": steps(*STEPS, first=0.0, by=0),
+            "Loss": LOSS,
+            "val/Loss": [(10, 2.5), (10, 2.0)],
+            "val/MeanIU": [(10, 0.5), (10, 0.5)],
+            "val/Best_mIoU": [(10, 0.75), (10, 0.75)],
+        },
+        "step",
+    ),
+    "a counter of one letter": (
+        "".join(f"t={120 * n}, r=3.0, loss={5 - n / 2}\n" for n in STEPS),
+        {
+            "r": steps(*range(120, 1201, 120), first=3.0, by=0),
+            "loss": steps(*range(120, 1201, 120)),
+        },
+        "step",
+    ),
     "what was said before, said again": (
         repeated("[{i}]\tloss:{loss}\n") + "Early stopping, best iteration is:\n[3]\tloss:3.5\n",
         {"loss": LOSS},

@@ -69,6 +69,7 @@ from chronicle.classify.measure import (
     MEDIAN_ERROR,
     fit,
     inflation,
+    median,
     positive,
     running,
     scale,
@@ -132,7 +133,7 @@ def settled(contest: Contest, after: float, moved: float) -> bool:
 
 def end_of(y: Floats) -> float:
     """The level of the last tenth, log units."""
-    return float(np.median(y[-max(len(y) // 10, 6) :]))
+    return median(y[-max(len(y) // 10, 6) :])
 
 
 def fall_of(y: Floats) -> float:
@@ -149,7 +150,7 @@ def at_chance(view: View, attempt: AttemptView, loss: Series, contest: Contest) 
         return None
     if still(steps[late], rest, limits) is None or moves_on(attempt, loss, float(steps[0])):
         return None
-    level, error = float(np.exp(np.median(rest))), MEDIAN_ERROR * noise / len(rest) ** 0.5
+    level, error = float(np.exp(median(rest))), MEDIAN_ERROR * noise / len(rest) ** 0.5
     (classes, off), most = guessing(level), max(CHANCE, limits.single_t * error)
     checks = [
         *noted(classes=classes, level_loss=level),
@@ -174,8 +175,8 @@ def moves_on(attempt: AttemptView, loss: Series, since: float) -> bool:
 
 def moved(v: Floats) -> bool:
     """Whether eighths of a series differ by a fiftieth of it and by three times what neighbours differ by."""
-    eighths = np.array([np.median(part) for part in np.array_split(v, 8)])
-    usual = 3 * float(np.median(np.abs(np.diff(v)))) / max(len(v) / 8, 1) ** 0.5
+    eighths = np.array([median(part) for part in np.array_split(v, 8)])
+    usual = 3 * median(np.abs(np.diff(v))) / max(len(v) / 8, 1) ** 0.5
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
 
 
@@ -240,7 +241,7 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
 
 def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check | None:
     """The check that the loss fell by next to nothing between two stretches of a log, None if it did fall."""
-    fall = float(np.median(first) - np.median(last))
+    fall = median(first) - median(last)
     error = MEDIAN_ERROR * wiggle(y) * (2 / max(len(first), 1)) ** 0.5
     if abs(fall) >= max(limits.moved, limits.single_t * error):
         return None
@@ -268,16 +269,16 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
     before = y[steps < place]
     if min(len(before), len(y) - len(before)) < FLAT_LEAST:
         return None
-    level, third = float(np.median(before)), len(before) // 3
+    level, third = median(before), len(before) // 3
     fall = level - end_of(y)
-    learned = float(np.median(before[:third]) - np.median(before[-third:]))
+    learned = median(before[:third]) - median(before[-third:])
     if abs(learned) >= NONE * fall or fall < limits.drop:
         return None
     fallen_half = running(y, 5) < level - limits.midway * fall
     i = int(np.argmax(fallen_half & (steps >= place - NONE * span)))
     soon = y[(steps >= steps[i] + 0.02 * span) & (steps < steps[i] + NONE * span)]
     checks = [at_least("waits, against healthy and stopped", lead, "nats", LEAD, "lead_nats")]
-    if len(soon) and level - float(np.median(soon)) > ABRUPT * fall:
+    if len(soon) and level - median(soon) > ABRUPT * fall:
         if lead < FAR_LEAD or any(e.kind is Kind.DROP and abrupt(view, loss, e) for e in view.events(loss)):
             return None
         checks = [*checks, at_least("fall", fall, "log units", limits.drop, "drop_log")]
@@ -385,7 +386,7 @@ def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, 
     off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
     alike = inflation(off, scale(off)) if len(after) >= ALIKE else 1.0
     error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
-    return low, float(np.median(late) - smooth[low]), max(limits.moved, limits.join_t * error)
+    return low, float(median(late) - smooth[low]), max(limits.moved, limits.join_t * error)
 
 
 def train_gain(loss: Series, start: float, end: float) -> tuple[float, float] | None:
@@ -396,7 +397,7 @@ def train_gain(loss: Series, start: float, end: float) -> tuple[float, float] | 
     if not len(before) or not len(after):
         return None
     error = MEDIAN_ERROR * wiggle(y) * (1 / len(before) + 1 / len(after)) ** 0.5
-    return float(np.median(before) - np.median(after)), error
+    return median(before) - median(after), error
 
 
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
@@ -471,10 +472,10 @@ def abrupt(view: View, loss: Series, drop: Event) -> bool:
     a = int(np.searchsorted(steps, start))
     if a < max(LEAST, FIRST * len(steps)) or start - steps[0] < FIRST * (steps[-1] - steps[0]):
         return False
-    gap = float(np.median(np.diff(steps[max(a - 32, 0) : a + 1])))
+    gap = median(np.diff(steps[max(a - 32, 0) : a + 1]))
     quick = lasted <= max(view.thresholds.sudden * start, 8 * gap)
     before = int(np.searchsorted(steps, start - lasted))
-    gained = float(np.median(y[max(before - 4, 0) : before + 1]) - np.median(y[a - 4 : a]))
+    gained = median(y[max(before - 4, 0) : before + 1]) - median(y[a - 4 : a])
     return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
 
 
@@ -483,7 +484,7 @@ def lasts(loss: Series, drop: Event) -> bool:
     (steps, y), before = positive(loss), slice(max(drop.onset - LEAST, 0), drop.onset)
     line, after = fit(steps[before], y[before]), y[drop.onset :]
     late = after[-max(len(after) // 2, 4) :]
-    return line is not None and bool(np.median(late) <= line.level - 0.5 * abs(drop.height))
+    return line is not None and median(late) <= line.level - 0.5 * abs(drop.height)
 
 
 STANDSTILL = Rule.of_losses(

@@ -58,6 +58,7 @@ import numpy as np
 
 from chronicle.classify.detect import RISES as RISING_KINDS
 from chronicle.classify.detect import Event, Kind
+from chronicle.classify.measure import median
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
@@ -190,8 +191,7 @@ class Shape:
     def value(self, first: int, last: int) -> float:
         """Median of the finite values from one sample to another, in the unit of the series."""
         part = self.series.values[max(first, 0) : max(last, 1)]
-        part = part[np.isfinite(part)]
-        return float(np.median(part)) if len(part) else math.nan
+        return median(part[np.isfinite(part)])
 
     def checks(self) -> list[Check]:
         e, limits = self.event, self.limits

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import running, wiggle
+from chronicle.classify.measure import median, running, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
@@ -91,7 +91,7 @@ def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) ->
     steps, level = levels(series)
     if len(level) < LEAST:
         return None
-    middle, last = level[len(level) // 2], float(np.median(level[-max(len(level) // 16, 3) :]))
+    middle, last = level[len(level) // 2], median(level[-max(len(level) // 16, 3) :])
     high, need, fast = (getattr(view.thresholds, f"logit_{name}") for name in ("high", "growth", "fast"))
     growth = last / max(middle, 1e-9)
     if not (last > high and growth >= need) and not (last > high / 2 and growth >= fast):
@@ -114,9 +114,9 @@ def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Fin
     if len(level) < LEAST:
         return None
     limits, settled = view.thresholds, int(len(level) * START_SHARE)
-    base = float(np.median(level[settled : settled + max(len(level) // 10, 3)]))
+    base = median(level[settled : settled + max(len(level) // 10, 3)])
     eighth = max(len(level) // 8, 3)
-    middle, last = float(np.median(level[len(level) // 2 :][:eighth])), float(np.median(level[-eighth:]))
+    middle, last = median(level[len(level) // 2 :][:eighth]), median(level[-eighth:])
     noise = wiggle(series.values[np.isfinite(series.values)])
     drift, late = last - base, last - middle
     need = max(limits.drift, limits.drift_share * abs(base), limits.drift_noise * noise)
@@ -151,8 +151,8 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     grid, mantissa = np.unique(values), np.frexp(values)[0] * 2.0**BITS
     if len(values) < GRID_LEAST or len(grid) < 3:
         return
-    share, apart = len(grid) / len(values), float(np.median(np.diff(grid)))
-    few = share < limits.quantised and apart >= limits.grid * float(np.median(np.abs(values)))
+    share, apart = len(grid) / len(values), median(np.diff(grid))
+    few = share < limits.quantised and apart >= limits.grid * median(np.abs(values))
     coarse = bool(np.all(mantissa == np.rint(mantissa)))
     if few or coarse:
         few_limits = f"< {limits.quantised}", f">= {limits.quantised}"

@@ -28,7 +28,7 @@ import numpy as np
 
 from chronicle.classify.detect import RISES as RISING_KINDS
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import BEFORE, fit, positive, sure
+from chronicle.classify.measure import BEFORE, fit, median, positive, sure
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
@@ -134,7 +134,7 @@ def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
 def growth(values: Floats) -> tuple[float, float]:
     """Kendall's p of a rising sequence, and its last third over its first (medians)."""
     third = max(len(values) // 3, 1)
-    first, last = float(np.median(values[:third])), float(np.median(values[-third:]))
+    first, last = median(values[:third]), median(values[-third:])
     return above_by_chance(kendall(values)), last / first if first else 1.0
 
 

@@ -95,7 +95,7 @@ def _from_the_rise(
     """A rise inside one log after which nothing is known: one finding for each sample it may begin at."""
     (start, early), (steps, y) = positive(first), positive(loss)
     onset = int(np.searchsorted(steps, shape.start_step))
-    learned, level = median(y[:onset][-LEAST:]), float(np.median(early[:2]))
+    learned, level = median(y[:onset][-LEAST:]), median(early[:2])
     noise = 3 * wiggle(early[: 4 * LEAST])
     highest = level + (view.thresholds.first_level / 3 * (level - learned) + noise)
     if onset < LEAST or np.max(running(y[onset:][: 4 * LEAST], 3)) > highest:
@@ -124,22 +124,22 @@ def same_course(
 ) -> bool:
     """Whether the loss is back at its first level, and learns as fast as the first time."""
     (start, early), (steps, y) = first, again
-    level = float(np.median(early[:2]))
+    level = median(early[:2])
     to_learn = level - learned
     near = 1.5 * view.thresholds.first_level * to_learn
-    if to_learn < LEARNED or not len(y) or abs(float(np.median(y[:2])) - level) > near:
+    if to_learn < LEARNED or not len(y) or abs(median(y[:2]) - level) > near:
         return False
     tenths = level - to_learn * np.arange(1, 10) / 10
     once, twice = passed(start, early, tenths), passed(steps, y, tenths)
     gaps = np.diff(start)
-    gap = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
+    gap = median(gaps[gaps > 0]) if (gaps > 0).any() else 1.0
     if not once[-1] >= RESOLVED * gap:
         return False  # learned within a few samples: any return from a spike looks like that
     over = float(steps[-1] - steps[0])
     seen = (once + gap) * SAME_PACE <= over
     if seen.sum() < 4:
         return False
-    pace = float(np.median((twice[seen] + gap) / (once[seen] + gap)))
+    pace = median((twice[seen] + gap) / (once[seen] + gap))
     return 1 / SAME_PACE <= pace <= SAME_PACE
 
 
@@ -263,7 +263,7 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     old = [r for r in old if r.steps[0] < rate.steps[0] and r.steps[-1] >= reach]
     begins = float(rate.steps[min(1, len(rate) - 1)])
     rates = [then for r in old if (then := expected(r, begins)) is not None and then > 0]
-    now = float(np.median(rate.values[:3]))
+    now = median(rate.values[:3])
     if not rates or not np.isfinite(now):
         return
     factor = now / min(rates, key=lambda then: abs(np.log(max(now, 1e-30) / then)))

@@ -37,6 +37,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chronicle.classify.measure import median
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, ascent
 from chronicle.classify.view import AttemptView, View
@@ -60,12 +61,12 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
     """
     ok = np.isfinite(entropy.values)
     steps, values = entropy.steps[ok], entropy.values[ok]
-    start = float(np.median(values[:_START])) if len(values) >= OBJECTIVE else 0.0
+    start = median(values[:_START]) if len(values) >= OBJECTIVE else 0.0
     if not start:
         return None
     parts = np.array_split(np.arange(len(values)), min(_BLOCKS, len(values) // 3))
     with np.errstate(over="ignore"):  # logged values may be as small as floats get
-        shares = np.array([np.median(values[part]) for part in parts]) / start
+        shares = np.array([median(values[part]) for part in parts]) / start
     there = np.flatnonzero(~(shares <= GONE))
     first = int(there[-1]) + 1 if len(there) else 0
     if first == len(parts) or shares.min() < -GONE:
@@ -77,7 +78,7 @@ def _best(values: Floats, level: float, own: float) -> tuple[float, float]:
     """The best that can be told of an objective, and its scale: from there to the worst."""
     if values.min() >= -1.0 and USED <= values.max() <= 1.0:
         return 1.0, 2.0 if values.min() < 0 else 1.0
-    return own, own - min(level, float(np.median(values[:_START])))
+    return own, own - min(level, median(values[:_START]))
 
 
 def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -113,7 +114,7 @@ def left_from(length: Series) -> tuple[float, float, float] | None:
     if len(values) < OBJECTIVE:
         return None
     parts = np.array_split(np.arange(len(values)), BLOCKS)
-    levels = np.array([np.median(values[part]) for part in parts])
+    levels = np.array([median(values[part]) for part in parts])
     end = float(np.mean(levels[-2:]))
     low = np.flatnonzero(levels <= end / GROWN)
     return (float(steps[parts[low[-1]][0]]), float(levels[low[-1]]), end) if len(low) and end > 0 else None

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chronicle.classify.measure import median
 from chronicle.classify.report import At, Rule, at_least, finding
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import plain
@@ -81,7 +82,7 @@ def _judged(attempt: AttemptView, layer: Layer) -> Finding | None:
         idle, what = float(np.mean(later < IDLE)), "experts below a tenth of the mean load"
         checks.append(at_least(what, idle, "share of them", IDLE_EXPERTS, "idle_share"))
     else:
-        first = max(float(np.median(earlier[: max(half // 8, 3)])), 1.0)
+        first = max(median(earlier[: max(half // 8, 3)]), 1.0)
         checks.append(at_least("growth of that since the start", busiest / first, "times", GROWN))
     if any(not check.met for check in checks):
         return None

@@ -35,7 +35,7 @@ import numpy as np
 
 from chronicle.classify.course import came_back
 from chronicle.classify.detect import Kind
-from chronicle.classify.measure import log_values, positive, running, scale, sure, tremble, wiggle
+from chronicle.classify.measure import log_values, median, positive, running, scale, sure, tremble, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -166,7 +166,7 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
 def uneven(steps: Floats, step: Step) -> bool:
     """Whether the log changes its cadence around the step, or did so before: its trend bends too much."""
     gaps = np.diff(steps[step.at - step.window : step.at + step.window + 1])
-    usual = [float(np.median(part)) for part in np.array_split(gaps, 16)]
+    usual = [median(part) for part in np.array_split(gaps, 16)]
     return max(usual) > 2 * min(usual) or steps[step.at] < EARLY * step.window * usual[8]
 
 
@@ -252,7 +252,7 @@ def design(window: int) -> Floats:
 def stays(y: Floats, step: Step) -> bool:
     """Whether the outer halves of both windows differ by half of the step or more, the same way."""
     at, w, half = step.at, step.window, step.window // 2
-    near, before, after = (np.median(y[at + a : at + b]) for a, b in ((-half, 0), (-w, -half), (half, w)))
+    near, before, after = (median(y[at + a : at + b]) for a, b in ((-half, 0), (-w, -half), (half, w)))
     if step.height <= 0:
         return bool(after - before <= 0.5 * step.height)
     fall = min((near - before) / half, 0.0) * (w + half)

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import medians, positive
+from chronicle.classify.measure import median, medians, positive
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, stands
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
@@ -58,10 +58,10 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
     before = y[max(a - USUAL, 0) : a]
     if min(len(before), len(y) - a) < limits.slow_samples:
         return
-    slower = sign * (y[a:] - np.median(before))
+    slower = sign * (y[a:] - median(before))
     b = slow_until(slower, least, limits.midway) + a
     a += slow_from(slower[: b - a], least, limits.midway)
-    lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * np.median(y[a:b] - np.median(before))))
+    lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * median(y[a:b] - median(before))))
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
     if _batch_changed(attempt, *around, limits.slower):
         return
@@ -80,19 +80,19 @@ def slow_until(slower: Floats, least: int, midway: float) -> int:
     """How many samples the speed stays down: until a median of ``least`` is midway to how slow it was by then
     (a drop that deepens is not over before it is deep)."""
     level = medians(slower, least)
-    usual, start = float(np.median(slower[:least])), least
+    usual, start = median(slower[:least]), least
     while start < len(level):
         stop = min(2 * start, len(level))
         back = np.flatnonzero(level[start:stop] < midway * usual)
         if len(back):
             return start + int(back[0])
-        usual, start = max(usual, float(np.median(slower[:stop]))), stop
+        usual, start = max(usual, median(slower[:stop])), stop
     return len(slower)
 
 
 def slow_from(slower: Floats, least: int, midway: float) -> int:
     """The sample at which a slow stretch is half as slow as it is in all, and stays so."""
-    half = midway * float(np.median(slower))
+    half = midway * median(slower)
     level = medians(slower, min(least, len(slower)))
     not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
     first = int(not_yet[-1]) + 1 if len(not_yet) else 0
@@ -125,12 +125,12 @@ def standstill(
     ok = np.isfinite(gaps) & (gaps > 0) & (steps > 0)
     if ok.sum() < LEAST // 2:
         return
-    usual = float(np.median(gaps[ok]))
+    usual = median(gaps[ok])
     least = max(limits.hang_times * usual, limits.hang_s / unit_s) if unit_s else limits.hang_unknown * usual
     long = np.flatnonzero(ok & (gaps >= least))
     for i in long[long >= limits.slow_samples]:
         alike = int(np.sum(ok & (gaps >= limits.midway * gaps[i]))) - 1
-        if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / np.median(steps[ok]):
+        if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
             continue
         times, limit = gaps[i] / usual, f">= {least / usual:.3g}"
         checks = [

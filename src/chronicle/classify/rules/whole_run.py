@@ -43,7 +43,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chronicle.classify.measure import MEDIAN_ERROR, positive, wiggle
+from chronicle.classify.measure import MEDIAN_ERROR, median, positive, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
 from chronicle.classify.rules import repeated_data, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
@@ -94,7 +94,7 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Findi
 
 def learned(y: Floats) -> float:
     """How far the lowest eighth of log values lies below the first two."""
-    return float(np.mean(y[:2])) - min(float(np.median(part)) for part in np.array_split(y, 8))
+    return float(np.mean(y[:2])) - min(median(part) for part in np.array_split(y, 8))
 
 
 def rises(values: Floats) -> bool:
@@ -104,7 +104,7 @@ def rises(values: Floats) -> bool:
     if len(v) < 4:
         return False
     gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
-    return last >= 0.9 * gain > 0 and gain >= 3 * float(np.median(np.abs(np.diff(v[len(v) // 2 :]))))
+    return last >= 0.9 * gain > 0 and gain >= 3 * median(np.abs(np.diff(v[len(v) // 2 :])))
 
 
 def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -114,8 +114,8 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         return
     for shift in (f for f in typed_findings(view, loss) if f.pattern == SHIFT):
         first, after = float(np.mean(y[:2])), y[steps >= shift.start_step]
-        gained = first - float(np.median(y[steps < shift.start_step][-FEWEST:]))
-        left = first - float(np.median(after[-FEWEST:]))
+        gained = first - median(y[steps < shift.start_step][-FEWEST:])
+        left = first - median(after[-FEWEST:])
         if len(after) < 2 * FEWEST or gained < limits.learned:
             continue
         checks = [
@@ -164,7 +164,7 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
     if points < FEWEST:
         return
     attempt, loss = max(judged, key=lambda pair: len(pair[1]))
-    noise, most = float(np.median([view.noise(s) for _, s in judged])), view.thresholds.noisy
+    noise, most = median(np.array([view.noise(s) for _, s in judged])), view.thresholds.noisy
     start, end = min(int(s.steps.min()) for _, s in judged), max(int(s.steps.max()) for _, s in judged)
     noisy = noise > most
     checks = [
@@ -211,13 +211,13 @@ def ascent(series: Series) -> Ascent | None:
     if len(v) < OBJECTIVE:
         return None
     parts = np.array_split(v, BLOCKS)
-    levels = np.array([np.median(p) for p in parts])
+    levels = np.array([median(p) for p in parts])
     first, last, at = float(levels[:2].mean()), float(levels[-2:].mean()), int(np.argmax(levels))
     inside = MEDIAN_ERROR * wiggle(v) / len(parts[-1]) ** 0.5
     # neighbours within a block may be alike, so quarters of blocks say how much means differ
     quarters = np.array([p.mean() for p in np.array_split(v, min(4 * BLOCKS, len(v)))])
     error = max(inside, wiggle(quarters) / 2, 1e-9 * float(np.abs(v).max()))
-    if not np.median(np.abs(np.diff(v))):  # most are the same, and medians do not know what the rest may do
+    if not median(np.abs(np.diff(v))):  # most are the same, and medians do not know what the rest may do
         error = max(error, MEDIAN_ERROR * float(np.std(v)) / len(parts[-1]) ** 0.5)
     best, start = float(levels[at]), np.array_split(steps, BLOCKS)[at][0]
     return Ascent(first, best, last, start, (best - first) / error, (best - last) / error)

@@ -27,14 +27,12 @@ from chronicle.readers.console.line_records import (
     MAYBE,
     Gatherer,
     Record,
-    axis_of,
     is_known,
-    key_of,
     may_tell,
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair, settings
+from chronicle.readers.console.pairs import Pair, axis_of, key_of, settings
 from chronicle.readers.console.prefixes import begin
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head
@@ -120,8 +118,8 @@ def _plan_of(raw: Sequence[bytes]) -> Plan:
 def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
     """What counts in a log, from the best, with all that it told.
 
-    A better name that comes half as often as another one beside what a training is judged by tells fewer of
-    its rows, and does not count: the other one places what is told with it, too.
+    A better name that comes half as often as another one, or as epochs, beside what a training is judged by
+    tells fewer of its rows, and does not count: the other one places what is told with it, too.
     """
     ranks, told = dict[str, int](), dict[str, list[Pair]]()
     outer, judged = dict[str, list[float]](), Counter[str]()
@@ -133,10 +131,13 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
             outer.setdefault(key, []).append(record.epoch.value if record.epoch else 0.0)
             judged[key] += record.is_training
     bars = _bars_of(all_records)
+    alone = {r.epoch.value for r in all_records if r.epoch and r.is_training and not r.counters}
     known = [
         key
         for key in sorted(told, key=ranks.__getitem__)
-        if _counts(ranks[key], told[key], outer[key]) and (key in bars or not bars or "progress/" not in key)
+        if _counts(ranks[key], told[key], outer[key])
+        and (key in bars or not bars or "progress/" not in key)
+        and (judged[key] or 2 * len(told[key]) >= len(alone))
     ]
     most = max((judged[key] for key in known), default=0)
     best = next((i for i, key in enumerate(known) if 2 * len(told[key]) >= most), 0)

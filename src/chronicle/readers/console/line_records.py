@@ -18,26 +18,15 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes
 from chronicle.readers.console.log import Line
-from chronicle.readers.console.pairs import Pair, in_english, pairs
+from chronicle.readers.console.pairs import EPOCHS, Pair, counts, in_english, last_word, pairs, rank_of_name
 from chronicle.readers.console.prefixes import begin, time_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
-_N_NAMED = 2 * len(STEP_NAMES)
-_EPOCHS = ("epoch", "ep")
-# Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
-_NO_COUNT = set(
-    re.findall(
-        r"\w+",
-        "accum accumulation best checkpoint every final first grad gradient inner last log max min n next num"
-        " patience per ppo save saved total until warmup",
-    )
-)
 _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/.\\-])",
     re.IGNORECASE,
@@ -169,9 +158,9 @@ class Record:
 
 @lru_cache(maxsize=4096)
 def _form(names: tuple[str, ...], words: tuple[str, str]) -> Form:
-    ranks = ((_rank_of_name(name), i, name) for i, name in enumerate(names))
+    ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
     ranked = [(rank, i, name) for rank, i, name in ranks if rank is not None]
-    lasts = ["epoch" if _last_word(name) in _EPOCHS else _last_word(name) for name in names]
+    lasts = ["epoch" if last_word(name) in EPOCHS else last_word(name) for name in names]
     outer = ("epoch", "episode")[: 1 + (len(ranked) > 1)]  # of episodes, in which other names count steps
     epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
     return Form(names, words, epoch, sorted(ranked, key=itemgetter(0)))
@@ -184,10 +173,24 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # what stands behind a metric is said of another one
     evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
+    if not evaluation and _tells_the_best(names):
+        evaluation = "val"
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
     words = evaluation, (checkpoint.lastgroup or "") if checkpoint else ""
     return Reading(_form(names, words), [pair.value for pair in named], ends)
+
+
+@lru_cache(maxsize=4096)
+def _tells_the_best(names: tuple[str, ...]) -> bool:
+    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation.
+
+    The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.
+    """
+    told = {name: re.split(r"[\s/._]", name.lower()) for name in names}
+    best = any("best" in words and role_of(name) in _SCORES for name, words in told.items())
+    ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in told.items())
+    return best and not ours and any(role_of(name) in LOSSES for name in names)
 
 
 def _evaluation(text: str) -> str:
@@ -206,50 +209,15 @@ def is_judged(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _rank_of_name(name: str) -> int | None:
-    """How well a name counts steps (0 is best); None where it does not. Epochs are not asked here."""
-    name = re.sub(r"\(\w*\)$", "", name)
-    rank, words = step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
-    if words[-1] in _EPOCHS:
-        return None
-    if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
-        rank = step_rank(words[-1]) if " " in name else None
-        if rank is None and words[-1] in CONSOLE_IN_EPOCH_NAMES:
-            rank = _N_NAMED + CONSOLE_IN_EPOCH_NAMES.index(words[-1])
-    return rank
-
-
-@lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
     """Whether a value of this name belongs to a training wherever it stands."""
     return "loss" in name.lower() or role_of(name) is not Role.OTHER
-
-
-def axis_of(rank: int) -> str:
-    """What a counter of this rank counts."""
-    return STEP_NAMES[rank % len(STEP_NAMES)][1] if rank < _N_NAMED else "step"
-
-
-def counts(pair: Pair) -> bool:
-    """Whether a pair counts steps or epochs."""
-    whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
-    return (whole and _rank_of_name(pair.name) is not None) or _last_word(pair.name) in _EPOCHS
 
 
 def as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
     is_bar = pair.of and not counts(pair) and not is_known(pair.name)
     return pair._replace(name="progress") if is_bar else pair
-
-
-def key_of(pair: Pair) -> str:
-    """The name of a counter without its case; bars without a name are told apart by what they count up to."""
-    return f"progress/{pair.of}" if pair.name == "progress" else pair.name.lower()
-
-
-@lru_cache(maxsize=4096)
-def _last_word(name: str) -> str:
-    return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
 
 
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.

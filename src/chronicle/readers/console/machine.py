@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.metrics.counters import has_year, in_year_of
-from chronicle.metrics.hosts import canonical
+from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.console.prefixes import boot_time, moment, stamp

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from chronicle.readers.columns import is_counter, number
+from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.readers.columns import WRAPPED, is_counter, number, step_rank
 from chronicle.readers.hyperparameters import Scalar
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
@@ -80,11 +81,6 @@ _PAIR = re.compile(
     (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) ) (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
-# A number as NumPy, PyTorch and JAX print their own.
-_WRAPPED = re.compile(
-    rf"\b(?:(?:np|numpy)\.float\d+|tensor|Array)\(({_NUMBER})\.?(?:, (?:[^()]|\(\)){{0,120}})?\)",
-    re.IGNORECASE,
-)
 _ROUND = re.compile(r"\[(\d{1,15})(?:\]\s| \| )")  # of gradient boosting; of gpt-2-simple with a clock
 # Who of many that learn apart tells it, as in federated learning: each has curves of its own.
 _MEMBER = re.compile(r"(?i)\s{0,8}\[((?:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6})\][\s:|-]*")
@@ -118,7 +114,7 @@ def pairs(text: str) -> list[Pair]:
     if member := _MEMBER.match(text):
         own = pairs(text[member.end() : _LONGEST])
         return [one if is_counter(one.name) else one._replace(name=f"{member[1]}/{one.name}") for one in own]
-    text = _WRAPPED.sub(r"\1", reworded(text[:_LONGEST]))
+    text = WRAPPED.sub(r"\1", reworded(text[:_LONGEST]))
     if round_ := _ROUND.match(text):
         named.append(Pair("progress", float(round_[1])))
     for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text):
@@ -147,6 +143,58 @@ def _ungrouped(match: re.Match[str]) -> str:
     name, _, value = inner.partition("=")
     return f"{group if group.endswith(name) else f'{group}/{name}'}={value} "
 
+
+# --- what counts ---
+
+_N_NAMED = 2 * len(STEP_NAMES)
+EPOCHS = ("epoch", "ep")
+# Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
+_NO_COUNT = set(
+    re.findall(
+        r"\w+",
+        "accum accumulation best checkpoint every final first grad gradient inner last log max min n next num"
+        " patience per ppo save saved total until warmup",
+    )
+)
+
+
+@lru_cache(maxsize=4096)
+def rank_of_name(name: str) -> int | None:
+    """How well a name counts steps (0 is best); None where it does not. Epochs are not asked here."""
+    name = re.sub(r"\(\w*\)$", "", name)
+    rank, words = step_rank(name), re.split(r"[\s/.]", name.lower().replace("-", "_"))
+    if words[-1] in EPOCHS:
+        return None
+    if rank is None and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower())):
+        rank = step_rank(words[-1]) if " " in name else None
+        if rank is None and words[-1] in CONSOLE_IN_EPOCH_NAMES:
+            rank = _N_NAMED + CONSOLE_IN_EPOCH_NAMES.index(words[-1])
+    return rank
+
+
+def axis_of(rank: int) -> str:
+    """What a counter of this rank counts."""
+    return STEP_NAMES[rank % len(STEP_NAMES)][1] if rank < _N_NAMED else "step"
+
+
+def counts(pair: Pair) -> bool:
+    """Whether a pair counts steps or epochs."""
+    whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
+    return (whole and rank_of_name(pair.name) is not None) or last_word(pair.name) in EPOCHS
+
+
+def key_of(pair: Pair) -> str:
+    """The name of a counter without its case; bars without a name are told apart by what they count up to."""
+    return f"progress/{pair.of}" if pair.name == "progress" else pair.name.lower()
+
+
+@lru_cache(maxsize=4096)
+def last_word(name: str) -> str:
+    """The last word of a name in lower case, without what stands in brackets behind it."""
+    return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
+
+
+# --- words of trainers ---
 
 _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
 _CELL = rf"\s+({_FLOAT})"
@@ -256,6 +304,8 @@ _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
 _LEVANTER = re.compile(r"Progress on:(?P<what>\w+) (?P<n>[\d.]{1,12})(?P<unit>[kM]?)it/\S+ .*postfix:")
 
 
+# A number without a blank behind it, but the next name: `tf=0.00lr=0.001`, `idx: 0loss: 0.693`.
+_GLUED = re.compile(r"(?<=[:=])(\s?[-+]?\d[\d.]{0,20})(?=[A-Za-z_]{2,40}(?:=|: )\s?[-+\dtnT])")
 # A number whose comma parts no thousands, behind a sign of its name: 0,523 and 12,5 and 3,1416.
 _DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,}))(?![\d.]|,\d)")
 
@@ -272,6 +322,7 @@ def reworded(text: str) -> str:
     """
     if "," in text and _DECIMAL_COMMA.search(text) and not re.search(r"\d\.\d", text):
         text = re.sub(r"(?<=\d),(?=\d)", ".", text)
+    text = _GLUED.sub(r"\1 ", text)
     for literal, pattern, into in _WORDINGS:
         if literal in text:
             text = pattern.sub(into, text, count=1)

@@ -129,8 +129,8 @@ def _struct_value(message: bytes) -> Scalar | None:
     """A google.protobuf.Value: a number, a text or a truth; None for anything else."""
     for number, kind, value in fields(message):
         if (number, kind) == (2, FIXED64):
-            (told,) = struct.unpack("<d", value)
-            return int(told) if abs(told) < _EXACT and told.is_integer() else float(told)
+            (real,) = struct.unpack("<d", value)
+            return int(real) if abs(real) < _EXACT and real.is_integer() else float(real)
         if (number, kind) == (3, BYTES):
             return str(value.decode("utf-8", "replace"))
         if (number, kind) == (4, VARINT):

@@ -10,6 +10,7 @@ summary.proto and tensor.proto of TensorFlow.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -259,8 +260,10 @@ _TENSOR_DTYPES: dict[int, tuple[str, int]] = {
     10: ("?", 11), _BFLOAT16: ("<u2", 13), 17: ("<u2", 7), _HALF: ("<u2", 13), 22: ("<u4", 16),
     23: ("<u8", 17),
 }  # fmt: skip
-_FIXED_FIELDS = {5: ("<f", 4, FIXED32), 6: ("<d", 8, FIXED64)}  # fields of floats
-_VARINT_FIELDS = (7, 10, 11, 13, 16, 17)  # fields of all other numbers
+_BITS = {_BFLOAT16: (b"\0\0", "<f"), _HALF: (b"", "<e")}  # 16 bits that are kept as a whole number
+_FLOAT_FIELDS = {5: ("<f", 4, FIXED32), 6: ("<d", 8, FIXED64)}
+_SIGNED_FIELDS = (7, 10, 11, 13)
+_NUMBER_FIELDS = (*_FLOAT_FIELDS, *_SIGNED_FIELDS, 16, 17)
 
 
 class Text(NamedTuple):
@@ -289,42 +292,37 @@ def event(payload: bytes) -> Event:
         elif (number, kind) == (2, VARINT):
             step = signed(value)
         elif (number, kind) == (5, BYTES):
-            values = messages(value, 1)
-            scalars += [scalar for v in values if (scalar := summary_value(v))]
-            texts += [text for v in values if b"text" in v or b"hparams" in v for text in _texts(v)]
+            for message in messages(value, 1):
+                tag, scalar, texts_of_value = _summary_value(message)
+                if scalar is not None:
+                    scalars.append((tag, scalar))
+                texts += texts_of_value
     return Event(wall_time, step, scalars, texts)
 
 
-def summary_value(message: bytes) -> tuple[str, float] | None:
-    """(tag, value) of a Summary.Value; None where it holds something else than one number."""
-    tag, scalar = "", None
+def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
+    """Tag, number and texts of a Summary.Value."""
+    tag, plugin, scalar, content = "", "", None, b""
+    strings: list[bytes] = []
+    may_be_text = b"text" in message or b"hparams" in message
     for number, kind, value in fields(message):
         if (number, kind) == (1, BYTES):
             tag = value.decode("utf-8", "backslashreplace")
         elif (number, kind) == (2, FIXED32):
             (scalar,) = struct.unpack("<f", value)
         elif (number, kind) == (8, BYTES):
-            scalar = tensor(value)
-    return None if scalar is None else (tag, scalar)
-
-
-def _texts(message: bytes) -> list[Text]:
-    """What a Summary.Value of the text plugin or of HParams holds."""
-    tag, plugin, content, strings = "", "", b"", list[bytes]()
-    for number, kind, value in fields(message):
-        if (number, kind) == (1, BYTES):
-            tag = value.decode("utf-8", "backslashreplace")
-        elif (number, kind) == (8, BYTES) and len(value) <= MAX_TEXT:
-            strings += messages(value, 8)
-        elif (number, kind) == (9, BYTES):
+            scalar = _tensor(value)
+            if may_be_text and len(value) <= MAX_TEXT:
+                strings += messages(value, 8)
+        elif (number, kind) == (9, BYTES) and may_be_text:
             metadata = last_of(last_of(value, BYTES).get(1, b""), BYTES)
             plugin, content = metadata.get(1, b"").decode("utf-8", "replace"), metadata.get(2, b"")
     if plugin == "text":
-        return [Text(tag, plugin, text) for text in strings[:1]]
-    return [Text(tag, plugin, content)] if plugin == "hparams" else []
+        return tag, scalar, [Text(tag, plugin, text) for text in strings[:1]]
+    return tag, scalar, [Text(tag, plugin, content)] if plugin == "hparams" else []
 
 
-def tensor(message: bytes) -> float | None:
+def _tensor(message: bytes) -> float | None:
     """The number that a tensor of one element holds; None for any other tensor."""
     dtype, n_elements, content = 0, 1, b""
     cells: dict[int, list[Any]] = {}
@@ -336,36 +334,29 @@ def tensor(message: bytes) -> float | None:
                 n_elements *= next((signed(v) for n, k, v in fields(dimension) if (n, k) == (1, VARINT)), 0)
         elif (number, kind) == (4, BYTES):
             content = value
-        elif number in _FIXED_FIELDS or number in _VARINT_FIELDS:
+        elif number in _NUMBER_FIELDS:
             cells.setdefault(number, []).extend(_cells(number, kind, value))
     if dtype not in _TENSOR_DTYPES or n_elements != 1:
         return None
     numpy_type, number = _TENSOR_DTYPES[dtype]
-    values = cells.get(number, [])
+    values: Sequence[Any] = cells.get(number, [])
     if content:
         whole = len(content) == np.dtype(numpy_type).itemsize
         values = np.frombuffer(content, numpy_type).tolist() if whole else []
-    return _as_float(dtype, values[0]) if len(values) == 1 else None
+    if len(values) == 1 and dtype in _BITS:
+        low_bytes, code = _BITS[dtype]
+        values = struct.unpack(code, low_bytes + struct.pack("<H", values[0] & 0xFFFF))
+    return float(values[0]) if len(values) == 1 else None
 
 
 def _cells(number: int, kind: int, value: Any) -> list[Any]:
-    if number in _FIXED_FIELDS:
-        code, size, unpacked = _FIXED_FIELDS[number]
+    if number in _FLOAT_FIELDS:
+        code, size, unpacked = _FLOAT_FIELDS[number]
         if kind not in (unpacked, BYTES) or len(value) % size:
             raise ValueError("a float of odd length")
         return [cell for (cell,) in struct.iter_unpack(code, value)]
-    if kind == VARINT:
-        return [value]
-    cells, at = [], 0
+    cells, at = [value] if kind == VARINT else [], 0
     while kind == BYTES and at < len(value):
         cell, at = varint(value, at)
         cells.append(cell)
-    return cells
-
-
-def _as_float(dtype: int, value: Any) -> float:
-    if dtype == _BFLOAT16:
-        return float(struct.unpack("<f", struct.pack("<I", (value & 0xFFFF) << 16))[0])
-    if dtype == _HALF:
-        return float(struct.unpack("<e", struct.pack("<H", value & 0xFFFF))[0])
-    return float(value if dtype in (1, 2, 22, 23) else signed(value) if value >= 0 else value)
+    return [signed(cell) if number in _SIGNED_FIELDS else cell for cell in cells]

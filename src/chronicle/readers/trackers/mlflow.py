@@ -17,8 +17,7 @@ from typing import Any
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.text import Head, Lines, clean, head_lines
-from chronicle.readers.trackers import NOTHING, names_of
-from chronicle.readers.trackers.points import PointLog, typed
+from chronicle.readers.trackers import NOTHING, PointLog, names_of, typed
 from chronicle.readers.trackers.sqlite import Store, opened, tables_of
 
 NAME = "mlflow"
@@ -94,8 +93,8 @@ def read_folder(path: Path) -> list[Attempt]:
     facts |= about({**meta, "name": meta.get("run_name", "")}, tags)
     if experiment := _meta(path.parent).get("name"):
         facts["experiment"] = experiment
-    if told := listed(_datasets_of_folder(path)):
-        facts["dataset"] = told
+    if datasets := listed(_datasets_of_folder(path)):
+        facts["dataset"] = datasets
     run, faults, truncated = PointLog(facts, SYSTEM), list[Fault](), False
     run.params |= {key: typed(text) for key, text in _texts(path / "params")}
     for name, file in _files(path / "metrics"):
@@ -134,18 +133,16 @@ def _runs(store: Store) -> dict[str, PointLog]:
         row = dict(zip(_RUN, cells, strict=True))
         if row["lifecycle_stage"] == "deleted":
             continue
-        told = {"name": str(row["run_uuid"]), **about(row, tags.get(row["run_uuid"], {}))}
+        run = {"name": str(row["run_uuid"]), **about(row, tags.get(row["run_uuid"], {}))}
         if row["experiment_id"] in experiments:
-            told["experiment"] = str(experiments[row["experiment_id"]])
+            run["experiment"] = str(experiments[row["experiment_id"]])
         if row["source_version"]:
-            told["git_commit"] = str(row["source_version"])
+            run["git_commit"] = str(row["source_version"])
         if used := listed(datasets.get(str(row["run_uuid"]), ())):
-            told["dataset"] = used
-        facts[str(row["run_uuid"])] = told
-    names = names_of((uuid, about["name"]) for uuid, about in facts.items())
-    return {
-        uuid: PointLog({"run": names[uuid, about["name"]], **about}, SYSTEM) for uuid, about in facts.items()
-    }
+            run["dataset"] = used
+        facts[str(row["run_uuid"])] = run
+    names = names_of((uuid, run["name"]) for uuid, run in facts.items())
+    return {uuid: PointLog({"run": names[uuid, run["name"]], **run}, SYSTEM) for uuid, run in facts.items()}
 
 
 def _seconds(time_ms: Any) -> Any:
@@ -160,11 +157,11 @@ def _datasets_of(store: Store) -> dict[str, list[tuple[Any, Any]]]:
     """(name, digest) of the data sets that were logged as inputs, by run."""
     columns = ("dataset_uuid", "name", "digest")
     named = {uuid: (name, digest) for uuid, name, digest in store.rows("datasets", columns)}
-    found: dict[str, list[tuple[Any, Any]]] = {}
+    by_run: dict[str, list[tuple[Any, Any]]] = {}
     for source, run in store.rows("inputs", ("source_id", "destination_id")):
         if source in named:
-            found.setdefault(str(run), []).append(named[source])
-    return found
+            by_run.setdefault(str(run), []).append(named[source])
+    return by_run
 
 
 def _datasets_of_folder(run: Path) -> Iterator[tuple[str, str]]:

@@ -26,8 +26,7 @@ from chronicle.model import Attempt
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.text import Faults, Head, clean
-from chronicle.readers.trackers import NOTHING, only_file
-from chronicle.readers.trackers.points import PointLog, typed
+from chronicle.readers.trackers import NOTHING, PointLog, only_file, typed
 from chronicle.readers.trackers.sqlite import MAGIC, opened, tables_of
 from chronicle.readers.trackers.wandb_records import Frames, seconds_of
 
@@ -73,8 +72,8 @@ class Offline:
 
     def run_key(self, path: Path) -> str:
         """What the names of all launches of a run share; "" for anything else."""
-        found = self.key.fullmatch(path.name)
-        return found["key"] if found else ""
+        name = self.key.fullmatch(path.name)
+        return name["key"] if name else ""
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ class OfflineFolder(Offline):
     def run_key(self, path: Path) -> str:
         """As of any file, from the name of the folder, if it holds messages of this client."""
         folder = path if path.is_dir() else path.parent
-        found = self.key.fullmatch(folder.name)
-        return found["key"] if found and self._file(folder) else ""
+        name = self.key.fullmatch(folder.name)
+        return name["key"] if name and self._file(folder) else ""
 
     def identify_folder(self, path: Path) -> bool:
         """A folder with a file of messages, known by its name and content."""
@@ -185,12 +184,12 @@ def _fill_neptune_database(path: Path, log: PointLog, faults: Faults) -> bool:
 def _neptune_snapshot(operation: bytes, log: PointLog) -> None:
     step: float | None = None
     time_s = math.nan
-    told = last_of(operation, BYTES)
-    if _STEP in told:
-        parts = last_of(told[_STEP], VARINT)
+    values = last_of(operation, BYTES)
+    if _STEP in values:
+        parts = last_of(values[_STEP], VARINT)
         step = parts.get(1, 0) + parts.get(2, 0) / _MICRO
-    if _TIME in told:
-        time_s = seconds_of(told[_TIME])
+    if _TIME in values:
+        time_s = seconds_of(values[_TIME])
     for name, value in map(_entry, messages(operation, _ASSIGN)):
         if isinstance(value, str | int | float) and not name.startswith(_NEPTUNE_OWN):
             log.params[name] = value
@@ -200,9 +199,9 @@ def _neptune_snapshot(operation: bytes, log: PointLog) -> None:
 
 def _entry(entry: bytes) -> tuple[str, Any]:
     """The key and the value of an entry of a map: float64, int64, bool or string."""
-    told = last_of(entry, BYTES)
-    name = _text(told.get(1, b""))
-    for n, kind, content in fields(told.get(2, b"")):
+    cells = last_of(entry, BYTES)
+    name = _text(cells.get(1, b""))
+    for n, kind, content in fields(cells.get(2, b"")):
         if (n, kind) == (1, FIXED64):
             return name, struct.unpack("<d", content)[0]
         if kind == VARINT:
@@ -237,9 +236,9 @@ def _is_comet(path: Path) -> bool:
 def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
-            told = _object(json.loads(archive.read("experiment.json")))
-            log.facts |= {"run": str(told.get("offline_id", ""))}
-            log.facts |= {"project": told["project_name"]} if told.get("project_name") else {}
+            experiment = _object(json.loads(archive.read("experiment.json")))
+            log.facts |= {"run": str(experiment.get("offline_id", ""))}
+            log.facts |= {"project": experiment["project_name"]} if experiment.get("project_name") else {}
             if archive.getinfo("messages.json").file_size > MOST_BYTES:
                 raise BadLog(str(path), f"unpacks to more than {MOST_BYTES / 1e9:.1f} GB. Remedy: unpack it")
             with archive.open("messages.json") as file:
@@ -294,11 +293,11 @@ def _fill_swanlab(path: Path, log: PointLog, faults: Faults) -> bool:
 
 def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
     if n == _SCALAR:
-        told, step = last_of(content, BYTES), signed(last_of(content, VARINT).get(2, 0))
-        time_s = seconds_of(told[4]) if 4 in told else math.nan
-        numbers = (cell for _, kind, cell in fields(told.get(5, b"")) if kind == FIXED64)
+        cells, step = last_of(content, BYTES), signed(last_of(content, VARINT).get(2, 0))
+        time_s = seconds_of(cells[4]) if 4 in cells else math.nan
+        numbers = (cell for _, kind, cell in fields(cells.get(5, b"")) if kind == FIXED64)
         value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # what is zero is not written
-        log.point(_text(told.get(1, b"")), step, value, time_s)
+        log.point(_text(cells.get(1, b"")), step, value, time_s)
     elif n == _START:
         log.facts |= texts(content, _SWANLAB_RUN)
     elif n == _FINISH:
@@ -351,8 +350,8 @@ def _replaced(console: Path) -> tuple[float, float]:
     """When the client told that it writes another number for NaN [Unix ms], and which one; else infinity."""
     with suppress(OSError, ValueError), console.open("rb") as file:
         for line in iter(partial(file.readline, LONGEST), b""):
-            if found := _REPLACED.search(line):
-                return float(json.loads(line)[0].get("timestamp", math.inf)), float(found[1])
+            if replacement := _REPLACED.search(line):
+                return float(json.loads(line)[0].get("timestamp", math.inf)), float(replacement[1])
     return math.inf, math.nan
 
 
@@ -421,4 +420,4 @@ _ROWS: tuple[Offline, ...] = (
     OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
     OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
-BY_NAME = {one.NAME: one for one in _ROWS}
+BY_NAME = {row.NAME: row for row in _ROWS}

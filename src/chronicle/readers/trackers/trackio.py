@@ -69,13 +69,13 @@ def read(path: Path) -> list[Attempt]:
             # `_Username`, `_Created` and the like are Trackio's own
             config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
             with suppress(BadLog):  # of a run that logged texts and media only
-                on_axis, told = on_one_axis(columns_of(rows[key]), "_step")
+                on_axis, counter = on_one_axis(columns_of(rows[key]), "_step")
                 attempt = attempt_of(
                     path,
                     len(rows[key]),
                     on_axis,
                     name=f"{path.name}: {name}",
-                    facts={"run": name, "project": path.stem, **told, **config_facts(config)},
+                    facts={"run": name, "project": path.stem, **counter, **config_facts(config)},
                     faults=faults,
                     truncated=bool(store.faults),
                 )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
-from chronicle.metrics.hosts import canonical
+from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import attempt_of
 from chronicle.readers.console.machine import Faults
@@ -132,12 +132,12 @@ class _Run:
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        columns, told = on_one_axis(columns, "_step", self.step_metrics)
+        columns, counter = on_one_axis(columns, "_step", self.step_metrics)
         attempt = attempt_of(
             self.path,
             self.history.n_rows,
             columns,
-            facts={**told, **facts},
+            facts={**counter, **facts},
             faults=faults,
             truncated=truncated or "ended" not in facts,
         )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import examples
 
-from chronicle.readers.plain_yaml import load
+from chronicle.readers.hyperparameters import from_yaml
 
 LIGHTNING = """
 # written by save_hyperparameters
@@ -39,7 +39,7 @@ path: /data/set  # where
 
 
 def test_what_trainers_write() -> None:
-    assert load(LIGHTNING) == {
+    assert from_yaml(LIGHTNING) == {
         "batch_size": 32,
         "betas": [0.9, 0.95],
         "model": {"width": 16, "act": None},
@@ -69,21 +69,21 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 @given(st.dictionaries(WORDS, VALUES, min_size=1, max_size=5))
 def test_it_reads_what_pyyaml_writes(written: dict[str, Any]) -> None:
     text = yaml.safe_dump(written, default_flow_style=False)
-    assert load(text) == yaml.safe_load(text)
+    assert from_yaml(text) == yaml.safe_load(text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "- ", "a", ":", "\t", "a: b: c: [", "- - - -", "a:\n    b\n  c: 1", "%&*", "a: |"]
 )
 def test_nothing_is_refused(text: str) -> None:
-    assert isinstance(load(text), dict | list)
+    assert isinstance(from_yaml(text), dict | list)
 
 
 @pytest.mark.parametrize("part", [" ", "a ", ": ", '"', "' ", "- ", "a:\n", "[", "\n", "a\\"])
 def test_a_large_hostile_text_ends(part: str) -> None:
-    assert isinstance(load("a" + part * 50_000 + "b"), dict | list)
+    assert isinstance(from_yaml("a" + part * 50_000 + "b"), dict | list)
 
 
 def test_deep_nesting_ends(tmp_path: object) -> None:
-    assert load("\n".join(" " * i + "a:" for i in range(5000)))
-    assert load("- " * 5000 + "a")
+    assert from_yaml("\n".join(" " * i + "a:" for i in range(5000)))
+    assert from_yaml("- " * 5000 + "a")
