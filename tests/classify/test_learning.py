@@ -178,3 +178,39 @@ def test_a_loss_below_zero_without_a_learning_rate_at_its_end_is_judged() -> Non
     falls = -np.linspace(1, 5, 400) + 0.01 * np.random.default_rng(0).standard_normal(400)
     rate = np.where(np.arange(400) < 200, 1e-3, 0.0)
     assert "plateau" not in classify({"loss": falls, "learning_rate": rate}).patterns
+
+
+def turning(seed: int, count: int = 48) -> tuple[np.ndarray, np.ndarray]:
+    """Steps, and a validation loss that falls for a third of them and then rises by 0.5 log units."""
+    t, noise = np.linspace(0, 1, count), np.random.default_rng(seed).standard_normal(count)
+    return t, np.exp(0.8 * np.exp(-t / 0.08) + 0.7 * np.maximum(t - 0.3, 0) + 0.02 * noise)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_of_the_training_hides_no_turn_of_the_validation(seed: int) -> None:
+    t, held = turning(seed)
+    loss = np.exp(0.5 * np.exp(-t / 0.1) + 1.5 * np.random.default_rng(seed + 9).standard_normal(len(t)))
+    assert "overfitting" in classify({"Cost": loss, "val_loss": held}).patterns
+
+
+def test_only_a_loss_that_says_it_is_of_the_training_can_deny_overfitting() -> None:
+    t, held = turning(0)
+    columns = {"loss": 2 * np.exp(-4 * t), "val_loss": held}
+    assert "overfitting" in classify({**columns, "Loss": 1.02 * held}).patterns
+    assert "overfitting" not in classify({**columns, "train/loss": 1.02 * held}).patterns
+
+
+@pytest.mark.parametrize("end", ["falls", "rises"])
+def test_a_score_that_ends_at_its_best_asks_for_more_than_a_slight_rise(end: str) -> None:
+    t = np.linspace(0, 1, 60)
+    held = np.exp(0.8 * np.exp(-t / 0.08) + 0.12 * np.maximum(t - 0.3, 0))
+    score = 0.9 * (1 - np.exp(-t / 0.3)) if end == "rises" else 0.9 - 0.3 * np.abs(t - 0.3)
+    columns = {"loss": 2 * np.exp(-4 * t), "val_loss": held, "val_acc": score}
+    assert ("overfitting" in classify(columns).patterns) is (end == "falls")
+
+
+def test_a_part_of_the_validation_that_rises_while_the_others_fall_is_no_overfitting() -> None:
+    t, held = turning(1)
+    columns = {"train/loss": 2 * np.exp(-4 * t), "val/obj_loss": held}
+    assert "overfitting" in classify(columns).patterns
+    assert "overfitting" not in classify({**columns, "val/box_loss": 3 * np.exp(-3 * t)}).patterns

@@ -36,11 +36,13 @@ spike-slow-recovery (a climb from the first step on)
 
 overfitting
     Sees: validation loss that turns upward while training loss goes on falling.
-    Rule: the minimum of the validation loss (of running medians) lies before nine tenths of the run; the
-    median of the last third of what follows it (three points or more) is 1.5 % and five standard errors
-    above it; the training loss is lower than it was then, by 1.5 % or more, and no other loss of the training
-    (an evaluation on its data) is higher by as much. Of three to five evaluations each is worse than the one
-    before, by 15 % in all.
+    Rule: the minimum of the validation loss (of running medians, the narrowest that tells) lies before nine
+    tenths of the run; the median of the last third of what follows it (three points or more) is 1.5 % and
+    five standard errors above it (15 % where a held-out score ends at its best); the noise is that of the
+    time since the minimum and as long before. The training loss, and any evaluation that says it is of the
+    training, is lower than it was then by 1.5 % or more, or too noisy to tell (four errors). Other
+    validation losses did not fall by more: then it is a part. Of three to five evaluations each is worse
+    than the one before, by 15 % in all.
     Blind to: runs without validation. False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. 2305.16264 (epochs).
 
@@ -77,8 +79,11 @@ from chronicle.classify.measure import (
 )
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
+from chronicle.classify.rules.whole_run import rises
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.aliases import OF_TRAINING
+from chronicle.metrics.roles import direction, plain
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, SUDDEN = "failed-run", "plateau", "grokking"
@@ -319,22 +324,31 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    limits = view.thresholds
-    for validation in attempt.by_role(Role.VALIDATION_LOSS):
+    limits, held_out = view.thresholds, attempt.by_role(Role.VALIDATION_LOSS)
+    scores = attempt.by_role(Role.VALIDATION_SCORE)
+    better = any(rises(direction(s) * s.values) for s in scores)  # then only answers are less sure
+    for validation in held_out:
         steps, y = positive(validation)
         if validation is loss or len(y) < 3:
             continue
         low, rise, need = turned_up(view, y)
+        need = max(need, limits.overfit_few) if better else need
         if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
-        gains = [train_gain(s, steps[low], steps[-1]) for s in attempt.by_role(Role.LOSS)]
-        gain = train_gain(loss, steps[low], steps[-1])
-        if gain is None or gain < limits.moved or min(g for g in gains if g is not None) < -limits.moved:
+        beside = (train_gain(s, steps[low], steps[-1]) for s in held_out if s not in (validation, loss))
+        if sum(fall for fall, _ in filter(None, beside)) >= rise:  # a part, and the whole goes on
             continue
+        named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & set(plain(s.metric).split()))
+        told = (train_gain(s, steps[low], steps[-1]) for s in (loss, *named))
+        gains = [(gain, limits.other_t * error) for gain, error in filter(None, told)]
+        if not gains or min(gain + unsure for gain, unsure in gains) < limits.moved:
+            continue
+        gain = gains[0][0]
+        least = f">= {limits.moved:g}, or not known by {limits.other_t:g} errors"
         checks = [
             *noted(minimum_step=int(steps[low])),
             at_least("validation over its minimum", rise, "log units", need, "rise_log"),
-            at_least("training loss fell meanwhile", gain, "log units", limits.moved, "training_fall_log"),
+            Check("training loss fell meanwhile", gain, "log units", least, key="training_fall_log"),
         ]
         at, other = At(attempt, validation, steps[low], steps[-1]), "the training loss had risen as well"
         confidence = 0.5 + 0.5 * sure(rise, need)
@@ -343,31 +357,47 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
 
 
 def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
-    """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed."""
-    least = view.thresholds.moved
-    if len(y) < EVALUATIONS:
+    """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed.
+
+    Wider medians know the minimum better, so they see a slow turn in noise; the narrowest that tells
+    places it.
+    """
+    n, limits = len(y), view.thresholds
+    if n < EVALUATIONS:
         worse = bool(np.all(np.diff(y) > 0))  # too few for a noise: any three are in this order once in six
-        return 0, float(y[-1] - y[0]) if worse else 0.0, view.thresholds.overfit_few
-    smooth = running(y, 3 if len(y) < 30 else 5)
+        return 0, float(y[-1] - y[0]) if worse else 0.0, limits.overfit_few
+    width = 3 if n < 30 else 5
+    widths = (width << k for k in range(n.bit_length()) if not k or width << k <= n // 4)
+    turns = [risen_from_minimum(limits, y, width | 1) for width in widths]
+    return next((turn for turn in turns if turn[1] >= turn[2]), turns[0])
+
+
+def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, float, float]:
+    """As `turned_up`, by running medians of one width. The noise is that of the time since the minimum and of
+    as long before it: before a cut of the rate it may be another."""
+    smooth = running(y, width)
     low = int(np.argmin(smooth))
     after = y[low + 1 :]
-    if len(after) < 3:
-        return low, 0.0, least
+    if len(after) < max(3, limits.overfit_late * (len(y) - 1)):
+        return low, 0.0, limits.moved
     late = after[-max(len(after) // 3, 3) :]
-    noise = scale(np.diff(y, 2)) / np.sqrt(6)
+    noise = scale(np.diff(y[max(low - max(len(after), EVALUATIONS), 0) :], 2)) / np.sqrt(6)
     x = np.arange(len(after))
     off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
     alike = inflation(off, scale(off)) if len(after) >= ALIKE else 1.0
-    error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / 3))
-    return low, float(median(late) - smooth[low]), max(least, view.thresholds.join_t * error)
+    error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
+    return low, float(median(late) - smooth[low]), max(limits.moved, limits.join_t * error)
 
 
-def train_gain(loss: Series, start: float, end: float) -> float | None:
-    """How much the training loss fell between two steps (medians around them), log units."""
+def train_gain(loss: Series, start: float, end: float) -> tuple[float, float] | None:
+    """How much a training loss fell between two steps (medians around them), and its error, log units."""
     steps, y = positive(loss)
     near = max(0.1 * (end - start), 1.0)
     before, after = y[np.abs(steps - start) <= near], y[steps >= end - near]
-    return median(before) - median(after) if len(before) and len(after) else None
+    if not len(before) or not len(after):
+        return None
+    error = MEDIAN_ERROR * wiggle(y) * (1 / len(before) + 1 / len(after)) ** 0.5
+    return median(before) - median(after), error
 
 
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
