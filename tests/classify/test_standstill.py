@@ -81,6 +81,15 @@ def test_an_objective_that_keeps_a_part_of_what_it_gained_worries(kept: float, v
     assert (told.verdict, "divergence-no-spike" in told.patterns) == (verdict, verdict != "good")
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("slip", "collapses"), [(3.0, False), (20.0, True)])
+def test_what_an_objective_gained_in_its_first_values_counts(slip: float, collapses: bool, seed: int) -> None:
+    t = np.arange(200)
+    reached = np.interp(t, [3, 40, 199], [-17, -14, -14 - slip])
+    returns = np.where(t < 2, -43, reached) + 0.2 * np.random.default_rng(seed).standard_normal(200)
+    assert ("divergence-no-spike" in classify({"return": returns}).patterns) is collapses
+
+
 def test_single_episodes_of_an_agent_that_fails_in_nearly_all_are_no_rise() -> None:
     returns = np.full(64, -50.0)
     returns[[12, 15, 16, 33, 34, 44]] = [-48, -47, -47, -44, -49, -46]

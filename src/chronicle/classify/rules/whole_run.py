@@ -183,7 +183,8 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
 class Ascent:
     """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
 
-    ``gained`` is what it rose by at its best, ``lost`` what it fell by since, in errors of one block.
+    ``gained`` is what it rose by at its best, ``lost`` what it fell by since, in errors of one block;
+    ``at_once`` is what it had gained against its first three values, which a block of many may hide.
     """
 
     first: float
@@ -192,10 +193,16 @@ class Ascent:
     best_step: float
     gained: float
     lost: float
+    at_once: float
+
+    @property
+    def lost_share(self) -> float:
+        """What it lost of all that it had gained."""
+        return self.lost / max(self.gained, self.at_once)
 
     @property
     def collapsed(self) -> bool:
-        return self.lost > LOST * self.gained and min(self.gained, self.lost) >= FAR
+        return min(self.gained, self.lost) >= FAR and self.lost_share > LOST
 
     @property
     def learned(self) -> bool:
@@ -220,7 +227,8 @@ def ascent(series: Series) -> Ascent | None:
     if not median(np.abs(np.diff(v))):  # most are the same, and medians do not know what the rest may do
         error = max(error, MEDIAN_ERROR * float(np.std(v)) / len(parts[-1]) ** 0.5)
     best, start = float(levels[at]), np.array_split(steps, BLOCKS)[at][0]
-    return Ascent(first, best, last, start, (best - first) / error, (best - last) / error)
+    rises = (best - level for level in (first, last, median(v[:3])))
+    return Ascent(first, best, last, start, *(rise / error for rise in rises))
 
 
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -234,7 +242,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         checks = [
             *measured,
             at_least("rise to the best level", way.gained, "errors", FAR),
-            at_least("of that lost at the end", way.lost / way.gained, "share", LOST, "lost_share"),
+            at_least("of that lost at the end", way.lost_share, "share", LOST, "lost_share"),
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
