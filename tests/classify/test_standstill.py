@@ -82,7 +82,7 @@ def test_an_objective_that_keeps_a_part_of_what_it_gained_worries(kept: float, v
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("slip", "collapses"), [(3.0, False), (20.0, True)])
+@pytest.mark.parametrize(("slip", "collapses"), [(2.0, False), (7.0, True), (20.0, True)])
 def test_what_an_objective_gained_in_its_first_values_counts(slip: float, collapses: bool, seed: int) -> None:
     t = np.arange(200)
     reached = np.interp(t, [3, 40, 199], [-17, -14, -14 - slip])

@@ -56,6 +56,7 @@ FAILED, PLATEAU, PERFECT, NOISY = "failed-run", "plateau", "near-perfect", "nois
 FEWEST = 16  # points of an attempt that is long enough to have learned, and of a run to be called healthy
 ATTEMPTS = 3
 LOST = 1 / 3  # share of what was gained: more is no dip
+SLIP = 0.1  # share of what was gained since the first values: less is no collapse
 BLOCKS = 16  # of a log: an eighth of it are two, as at the start of a loss
 OBJECTIVE = 50  # points of an objective, three a block
 STARTS, AT_ONCE = 5, 0.95  # values, and the share after two blocks above them: it had learned at once
@@ -196,13 +197,9 @@ class Ascent:
     at_once: float
 
     @property
-    def lost_share(self) -> float:
-        """What it lost of all that it had gained."""
-        return self.lost / max(self.gained, self.at_once)
-
-    @property
     def collapsed(self) -> bool:
-        return min(self.gained, self.lost) >= FAR and self.lost_share > LOST
+        least = max(LOST * self.gained, SLIP * self.at_once)
+        return self.lost > least and min(self.gained, self.lost) >= FAR
 
     @property
     def learned(self) -> bool:
@@ -242,7 +239,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         checks = [
             *measured,
             at_least("rise to the best level", way.gained, "errors", FAR),
-            at_least("of that lost at the end", way.lost_share, "share", LOST, "lost_share"),
+            at_least("of that lost at the end", way.lost / way.gained, "share", LOST, "lost_share"),
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
