@@ -1,9 +1,9 @@
-/* The chronicle of all runs over window.chronicleEvents (events.js): filters by words, kind, person and run.
+/* The chronicle of all runs over window.chronicleEvents (events.js): filters by words, kind, person, project and run.
    The whole state is the URL's hash. The list that the page came with stands until the first filter. */
 (() => {
   "use strict";
   const root = document.getElementById("happened");
-  const FIELDS = ["time", "kind", "verdict", "mark", "title", "sentence", "who", "run", "name", "href"];
+  const FIELDS = ["time", "kind", "verdict", "mark", "title", "sentence", "who", "run", "name", "href", "project"];
   const all = (window.chronicleEvents || []).map(row =>
     Object.assign({}, ...FIELDS.map((name, i) => ({ [name]: row[i] }))));
   all.forEach(e => { e.text = [e.title, e.sentence, e.who, e.run, e.name, e.kind].join(" ").toLowerCase(); });
@@ -15,10 +15,11 @@
     return element;
   };
   const box = find("input"), days = find(".ch-days"), more = find(".ch-more"), status = find("[role=status]");
-  const [kind, who, run] = root.querySelectorAll("select");
+  const [kind, who, project, run] = root.querySelectorAll("select");
   const FILTERS = [
     { key: "kind", select: kind, of: e => e.kind, label: e => e.kind, any: "All kinds" },
     { key: "who", select: who, of: e => e.who, label: e => e.who, any: "Everybody" },
+    { key: "project", select: project, of: e => e.project, label: e => e.project, any: "All projects" },
     { key: "run", select: run, of: e => e.run, label: e => e.name, any: "All runs" },
   ];
   const SAID = ["note", "decision", "lesson", "hypothesis", "tried", "outcome", "review"];

@@ -116,7 +116,7 @@ def test_words_filter_too(opened: Opened) -> None:
 
 
 @pytest.mark.slow
-def test_the_chronicle_is_filtered_by_kind_person_run_and_words(opened: Opened) -> None:
+def test_the_chronicle_is_filtered_by_kind_person_project_run_and_words(opened: Opened) -> None:
     page = opened.go("chronicle.html")
     rows, said = page.locator("#happened .ch-log > li"), page.locator("#happened [role=status]")
     total = int(said.inner_text().split()[0])
@@ -126,6 +126,8 @@ def test_the_chronicle_is_filtered_by_kind_person_run_and_words(opened: Opened) 
     decisions = rows.count()
     assert said.inner_text() == f"{decisions} of {total} events"
     assert page.locator("#happened .ch-n[data-kind=decision]").count() == decisions > 0
+    page.get_by_label("Project").select_option("Atlas")
+    assert page.url.endswith("#kind=decision&project=Atlas")
     page.get_by_label("Run").select_option("demo-rollback")
     page.get_by_label("Person").select_option("ada")
     assert rows.count() == 1

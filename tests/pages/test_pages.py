@@ -244,7 +244,7 @@ hide: [navigation, toc]
 <p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more. As a feed: <a href="feed.xml" type="application/atom+xml">Atom</a>, <a href="feed.json">JSON</a>.</p>
 
 <section id="happened">
-<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words"><select aria-label="Kind"></select><select aria-label="Person"></select><select aria-label="Run"></select><span role="status" aria-live="polite"></span></div>
+<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words"><select aria-label="Kind"></select><select aria-label="Person"></select><select aria-label="Project"></select><select aria-label="Run"></select><span role="status" aria-live="polite"></span></div>
 <div class="ch-days">
 <div class="ch-month"><h2>November 2026</h2>
 <div>
@@ -262,8 +262,8 @@ hide: [navigation, toc]
 """
 EVENTS = """\
 window.chronicleEvents = [
-["2026-11-18T22:41+01:00","decision","","","Decision","Back to 56 000. Not 58 500.","ada","demo-rollback","A rollback with a lower learning rate","runs/demo-rollback/index.html#note-202611182241"],
-["2026-11-18T19:02:00Z","finding","bad","2","Spike, not fully recovered","The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.","","demo-rollback","A rollback with a lower learning rate","runs/demo-rollback/index.html#rise-a1-59000"]
+["2026-11-18T22:41+01:00","decision","","","Decision","Back to 56 000. Not 58 500.","ada","demo-rollback","A rollback with a lower learning rate","runs/demo-rollback/index.html#note-202611182241","Atlas"],
+["2026-11-18T19:02:00Z","finding","bad","2","Spike, not fully recovered","The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.","","demo-rollback","A rollback with a lower learning rate","runs/demo-rollback/index.html#rise-a1-59000","Atlas"]
 ];
 """
 

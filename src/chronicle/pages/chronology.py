@@ -68,7 +68,7 @@ def day_words(day: str, form: str = "{0.day} {0:%B}") -> str:
 def events_js(site: SiteData) -> str:
     """The data of chronicle.js, one array a row; a script, because fetch fails on file://.
 
-    time, kind, verdict, mark, title, sentence, who, run, title of the run, href
+    time, kind, verdict, mark, title, sentence, who, run, title of the run, href, project
     """
     lines = ",\n".join(as_json([plain(text) for text in _data(row)]) for row in site.happened)
     return f"window.chronicleEvents = [\n{lines}\n];\n"
@@ -78,7 +78,8 @@ def _data(row: Happened) -> tuple[str, ...]:
     event = row.event
     sentence = clipped(plain(event.sentence), _LONGEST)
     about = event.verdict or "", event.mark, event.title, sentence, event.who
-    return row.time, row.kind, *about, row.run, row.title, row.href
+    project = str(row.entry.about.get("project", ""))
+    return row.time, row.kind, *about, row.run, row.title, row.href, project
 
 
 def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
