@@ -180,7 +180,8 @@
     Object.assign(canvas, { scaleX: X, inverse: px => from + (px - left) / (right - left) * (to - from), box: [left, right, top, bottom] });
     g.font = "12px sans-serif"; g.textBaseline = "middle"; g.lineWidth = 1;
     g.fillStyle = token("ink2"); g.textAlign = "left";
-    g.fillText(`${panel.name} · ${panel.unit || "unit not declared"}${state.log ? ", log scale" : ""}`, left, 10, right - left);
+    const unit = panel.unit ? ` · ${panel.unit}` : "";
+    g.fillText(`${panel.name}${unit}${state.log ? ", log scale" : ""}`, left, 10, right - left);
     g.textAlign = "right";
     for (const v of state.log ? logTicks(low, high) : ticks(low, high, height > 200 ? 6 : 4)) {
       g.strokeStyle = token("grid"); g.beginPath(); g.moveTo(left, Math.round(Y(v)) + .5); g.lineTo(right, Math.round(Y(v)) + .5); g.stroke();

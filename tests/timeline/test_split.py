@@ -70,8 +70,8 @@ def test_a_pause_as_long_as_that_of_a_launch_is_a_resume():
         ("resume", "f#2", "f#3", 399, 400, 0),
     ]
     assert timeline.doubts == (
-        "f: goes on at step 400 after a pause as long as that of a launch, or with a clock that begins anew: "
-        "taken as a resume. It may have been a hang.",
+        "f goes on at step 400 after a pause as long as that of a launch, or with a clock that begins anew, "
+        "which was taken for a resume. It may have been a hang.",
     )
 
 
@@ -144,8 +144,8 @@ def test_four_seeds_in_one_file():
     timeline = stitch(one_file(UP, UP, UP, UP))
     assert (names(timeline), joins(timeline)) == (["f#1", "f#2", "f#3", "f#4"], NONE)
     assert timeline.doubts == (
-        "f#1, f#2, f#3 and f#4 cover the same steps and end at the same step: taken as separate trainings, "
-        'all live. `relation = "attempts"` in run.toml makes them attempts of one training.',
+        "f#1, f#2, f#3 and f#4 cover the same steps and end at the same step. They were taken as separate "
+        'trainings, all live. `relation = "attempts"` in run.toml makes them attempts of one training.',
     )
 
 
@@ -205,8 +205,8 @@ def test_blocks_out_of_order_are_sorted_with_a_doubt():
     timeline = stitch(one_file(range(500, 1000), range(500)))
     assert (names(timeline), joins(timeline), alive(timeline)) == (["f"], NONE, [("f", 0, 999)])
     assert timeline.doubts == (
-        "f: blocks of rows are out of order, and no step is in two of them: taken as one attempt, sorted. "
-        '`relation = "attempts"` in run.toml cuts the log where the step goes back.',
+        "Blocks of rows of f are out of order, and no step is in two of them, so they were sorted as one "
+        'attempt. `relation = "attempts"` in run.toml cuts the log where the step goes back.',
     )
     cut = stitch(one_file(range(500, 1000), range(500)), relation="attempts")
     assert names(cut) == ["f#1", "f#2"]
@@ -235,8 +235,8 @@ def test_ranks_that_write_one_log_together_are_sorted_with_a_doubt():
     timeline = stitch({"loss": (steps, course(steps))})
     assert names(timeline) == ["data"]
     assert timeline.doubts == (
-        "data: the step goes back in 100 of 800 rows: taken as rows out of order and sorted. If several "
-        "processes wrote this log, name the log of one of them in `paths` of run.toml.",
+        "The step of data goes back in 100 of 800 rows, which were taken to be out of order and sorted. "
+        "If several processes wrote this log, name the log of one of them in `paths` of run.toml.",
     )
 
 

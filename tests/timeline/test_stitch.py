@@ -81,8 +81,9 @@ def test_a_branch_that_was_given_up_is_dead_and_its_trunk_lives():
     ]
     assert alive(timeline) == [("trunk", 0, 1000), ("trunk-2", 1001, 1499)]
     assert timeline.doubts == (
-        "trunk-2 starts later than branch ended: taken as going on from an earlier attempt that reached its "
-        "first step, which leaves branch dead. `order` in run.toml makes each attempt follow the one before.",
+        "trunk-2 starts later than branch ended, and was taken to go on from an earlier attempt that reached "
+        "its first step, which leaves branch dead. `order` in run.toml makes each attempt follow the one "
+        "before.",
     )
     told = stitch(logs, order=["trunk", "branch", "trunk-2"])
     assert joins(told) == [
@@ -106,7 +107,7 @@ def test_a_relaunch_throws_everything_away():
     assert joins(timeline) == [("relaunch", "a", "b", 999, 0, 999)]
     assert alive(timeline) == [("b", 0, 1999)]
     assert timeline.doubts == (
-        "b: the step starts again; taken as a relaunch that replaces a. "
+        "The step starts again in b. That was taken for a relaunch that replaces a. "
         '`relation = "seeds"` in run.toml keeps both live.',
     )
     assert stitch([log("a", UP, start=0), log("b", range(2000), 1, HOUR)], relation="attempts").doubts == ()
@@ -120,7 +121,7 @@ def test_a_counter_that_begins_anew_while_the_loss_goes_on_throws_nothing_away()
     assert (joins(timeline), alive(timeline)) == (NONE, [("a", 0, 999), ("b", 0, 499)])
     assert timeline.doubts == (
         "a and b cover the same steps and the loss or the data go on where the step starts again (a next "
-        "stage, or a new counter?): taken as separate trainings, both live. "
+        "stage, or a new counter?). They were taken as separate trainings, both live. "
         '`relation = "attempts"` in run.toml makes them attempts of one training.',
     )
 
@@ -135,8 +136,8 @@ def test_weeks_apart_from_start_to_the_same_end_are_seeds():
     timeline = stitch([log("a", UP, start=0), log("b", UP, seed=1, start=weeks)])
     assert (joins(timeline), alive(timeline)) == (NONE, [("a", 0, 999), ("b", 0, 999)])
     assert timeline.doubts == (
-        "a and b cover the same steps and end at the same step: taken as separate trainings, both live. "
-        '`relation = "attempts"` in run.toml makes them attempts of one training.',
+        "a and b cover the same steps and end at the same step. They were taken as separate trainings, both "
+        'live. `relation = "attempts"` in run.toml makes them attempts of one training.',
     )
     joined = stitch([log("a", UP, start=0), log("b", UP, seed=1, start=weeks)], relation="attempts")
     assert (joins(joined), alive(joined)) == ([("relaunch", "a", "b", 999, 0, 999)], [("b", 0, 999)])

@@ -127,9 +127,9 @@ def test_restarts_of_two_seeds_that_interleave_go_each_to_their_own(way):
 def test_seeds_that_nothing_tells_apart_are_a_doubt():
     doubts = stitch(seeds(lambda one, k: one)).doubts
     assert [d for d in doubts if "may belong to any" in d] == [
-        "a2 may belong to any of several trainings: no process, seed, folder or level of the loss tells; "
-        "taken as going on from b1, the latest. Give each training a run of its own and name its logs in "
-        "`paths` of run.toml."
+        "a2 may belong to any of several trainings, and no process, seed, folder or level of the loss says "
+        "to which. It was taken to go on from b1, the latest. Give each training a run of its own and name "
+        "its logs in `paths` of run.toml."
     ]
 
 

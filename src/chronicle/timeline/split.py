@@ -32,18 +32,18 @@ _ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_
 _OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
 
 _BLOCKS = (
-    "{name}: blocks of rows are out of order, and no step is in two of them: taken as one attempt, sorted. "
-    '`relation = "attempts"` in run.toml cuts the log where the step goes back.'
+    "Blocks of rows of {name} are out of order, and no step is in two of them, so they were sorted as one "
+    'attempt. `relation = "attempts"` in run.toml cuts the log where the step goes back.'
 )
 _SORTED = (
-    "{name}: the step goes back in {down} of {rows} rows: taken as rows out of order and sorted. If several "
-    "processes wrote this log, name the log of one of them in `paths` of run.toml."
+    "The step of {name} goes back in {down} of {rows} rows, which were taken to be out of order and sorted. "
+    "If several processes wrote this log, name the log of one of them in `paths` of run.toml."
 )
 
 
 _PAUSED = (
-    "{name}: goes on at step {steps} after a pause as long as that of a launch, or with a clock that begins "
-    "anew: taken as a resume. It may have been a hang."
+    "{name} goes on at step {steps} after a pause as long as that of a launch, or with a clock that begins "
+    "anew, which was taken for a resume. It may have been a hang."
 )
 
 

@@ -40,12 +40,12 @@ APART = {
 }
 _NO_TRIAL = ("evaluation", "goes on")  # reasons that speak of no seed and no trial of a sweep
 _ANY_HOME = (
-    "{after.name} may belong to any of several trainings: no process, seed, folder or level of the loss "
-    "tells; taken as going on from {before.name}, the latest. Give each training a run of its own and name "
-    "its logs in `paths` of run.toml."
+    "{after.name} may belong to any of several trainings, and no process, seed, folder or level of the loss "
+    "says to which. It was taken to go on from {before.name}, the latest. Give each training a run of its "
+    "own and name its logs in `paths` of run.toml."
 )
 _LEFT = (
-    "{after.name} starts later than {before.name} ended: taken as going on from an earlier attempt that "
+    "{after.name} starts later than {before.name} ended, and was taken to go on from an earlier attempt that "
     "reached its first step, which leaves {before.name} dead. `order` in run.toml makes each attempt follow "
     "the one before."
 )
@@ -115,7 +115,7 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
         if names and words:
             both = "both" if len(set(names)) == 2 else "all"
             yield (
-                f"{_listed(names)} cover the same steps and {words}: taken as separate trainings, "
+                f"{_listed(names)} cover the same steps and {words}. They were taken as separate trainings, "
                 f'{both} live. `relation = "attempts"` in run.toml makes them attempts of one training.'
             )
     again = [(courses[j.before].name, courses[j.after].name) for t in trainings for j in t.relaunches]
@@ -124,7 +124,7 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
         if len(again) == 1:
             what, both = f"a relaunch that replaces {again[0][0]}", "both"
         yield (
-            f"{_listed([after for _, after in again])}: the step starts again; taken as {what}. "
+            f"The step starts again in {_listed([after for _, after in again])}. That was taken for {what}. "
             f'`relation = "seeds"` in run.toml keeps {both} live.'
         )
 
