@@ -33,3 +33,14 @@ def test_a_site_is_called_by_the_title_of_the_workspace(tmp_path):
     build_site("mkdocs", config, out, strict=False, epoch=0)
     assert "<title>elsewhere</title>" in (out / "index.html").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "mkdocs.yml", "out"]
+
+
+def test_source_maps_of_the_theme_are_not_published_and_those_of_a_run_are_left(tmp_path):
+    config, out = tmp_path / "mkdocs.yml", tmp_path / "out"
+    config.write_text("site_name: elsewhere\ntheme: material\nplugins: []\n")
+    (tmp_path / "docs" / "runs").mkdir(parents=True)
+    (tmp_path / "docs" / "index.md").write_text("# Home\n")
+    (tmp_path / "docs" / "runs" / "log.map").write_text("{}")
+    build_site("mkdocs", config, out, strict=False, epoch=0)
+    assert (out / "assets" / "javascripts").is_dir()
+    assert [path.relative_to(out).as_posix() for path in out.rglob("*.map")] == ["runs/log.map"]

@@ -97,6 +97,8 @@ def build_site(
             raise OSError(int(refused[1]), refused[2], refused[3])
         tail = "\n".join(lines[-15:])
         raise SiteError(f"{engine} failed (exit {code}):\n{tail}")
+    for source_map in new_site.glob("assets/*s/**/*.map"):  # of the theme, for its makers
+        source_map.unlink()
     return printed.strip()
 
 
