@@ -15,6 +15,7 @@ import numpy as np
 from chronicle.classify import kernel
 from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
+from chronicle.classify.kernel import stretches
 from chronicle.classify.kernel.memory import Memory
 from chronicle.classify.measure import median
 from chronicle.classify.thresholds import Thresholds
@@ -106,9 +107,10 @@ class Detector:
         """Take many logged values."""
         # other layouts would be other types to numba, and compiled for half a minute
         samples = values.tolist() if self.engine is plain else np.require(values, np.float64, ("C", "W"))
+        run = stretches.run if self.engine is plain else self.engine.run
         events, i = [], 0
         while i < len(samples):
-            i = self.engine.run(self.memory, samples, i)
+            i = run(self.memory, samples, i)
             events += self._drain()
         return events
 

@@ -189,7 +189,9 @@ def watch(mem: Memory, y: float, before: float, i: float) -> None:
     z, k, value, fall = climb(mem, y, i)
     # none of three samples is near the tail: nothing that asks for its edge could hold
     calm = z <= 2.0 and state[at.Z] <= 2.0 and state[at.Z_BEFORE] <= 2.0
-    edge = 0.0 if calm else max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
+    edge = (
+        0.0 if calm else max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q[at.FRESH])
+    )
     onset = -1.0
     if k < 0 and not calm and state[at.SEEN] > 8.0:
         onset = two_of_three(mem, y, reference, z, edge, i)
@@ -278,7 +280,9 @@ def lone_spike(
 ) -> None:
     """The sample before this one stood alone: far beyond the tail, ordinary before and after."""
     state, cfg = mem.state, mem.config
-    need = (cfg[at.LONE_SPARSE] if cfg[at.SPARSE] > 0.0 else cfg[at.LONE_DENSE]) * warming(mem.levels[0])
+    need = (cfg[at.LONE_SPARSE] if cfg[at.SPARSE] > 0.0 else cfg[at.LONE_DENSE]) * warming(
+        mem.levels[0][at.FRESH]
+    )
     least = cfg[at.RISE] * (3.0 if cfg[at.SPARSE] > 0.0 else 10.0)
     alone = z < max(3.0, 0.25 * state[at.Z]) and state[at.Z_BEFORE] < 3.0
     if alone and state[at.Z] > max(edge, need) and before - reference > least:
