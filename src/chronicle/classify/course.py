@@ -28,6 +28,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, inflation, median, positive, running, wiggle
@@ -35,6 +36,9 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
 MOST = 96  # medians a course is fitted to: more cost time and tell no more of five parameters
+GLANCE = 64  # medians that tell whether there is anything to explain
+EARLY, LATE = 0.15, 0.7  # of the log: it waits for longer, or stops before, or nobody asks
+MOST_SORTED = 10_000  # samples that are sorted in one go
 MOST_TOLD = 256  # medians that explanations compete for: more change no winner
 FEWEST = 12  # medians of a course that five parameters do not simply follow
 NU, ROUNDS = 4.0, 4  # degrees of freedom of the Student-t weights, and how often they are set
@@ -117,9 +121,37 @@ def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floa
     even = np.linspace(0, x[-1], most // 2, endpoint=False)
     later = np.geomspace(max(x[1], 1.0), x[-1], most // 2, endpoint=False)
     edges = np.unique(np.r_[np.searchsorted(x, np.r_[even, later]), n])
-    parts = list(pairwise(edges))
-    middle = [(a + b - 1) // 2 for a, b in parts]
-    return steps[middle], np.array([median(y[a:b]) for a, b in parts]), np.diff(edges).astype(float)
+    sizes, first = np.diff(edges), edges[:-1]
+    middle = first + (sizes - 1) // 2
+    if n > MOST_SORTED:
+        level = np.array([median(y[a:b]) for a, b in pairwise(edges)])
+    else:  # by bin, then by size: complex numbers are sorted like that
+        row = np.sort(np.repeat(np.arange(len(first)), sizes) + 1j * y).imag
+        level = np.where(sizes % 2, row[middle], (row[middle] + row[first + sizes // 2]) / 2)
+    return steps[middle], level, sizes.astype(float)
+
+
+def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
+    """Whether a course may be another one than a descent that goes on: whether it stands still at either
+    end, or rises from its first level. It is told by a few medians, since most runs only descend."""
+    x, level, samples = medians_of(steps, y, GLANCE)
+    t, noise = (x - x[0]) / max(x[-1] - x[0], 1.0), wiggle(y)
+
+    def falls(first: NDArray[np.bool_], last: NDArray[np.bool_], share: float) -> bool:
+        error = MEDIAN_ERROR * noise * (1 / samples[first].sum() + 1 / samples[last].sum()) ** 0.5
+        fall = median(level[first]) - median(level[last])
+        return fall >= max(limits.moved, limits.single_t * error, share * (level[0] - level[-1]))
+
+    parts = (
+        t < EARLY / 3,
+        (t >= EARLY * 2 / 3) & (t < EARLY),
+        (t >= LATE) & (t < (1 + 2 * LATE) / 3),
+        t >= (2 + LATE) / 3,
+    )
+    if not all(part.any() for part in parts):
+        return True
+    climbs = level.max() - level[:3].min() >= SURE * noise
+    return bool(climbs) or not falls(*parts[:2], 0.1) or not falls(*parts[2:], 0.0)
 
 
 def in_units(level: Floats) -> Floats:

@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, Contest, compete
+from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, Contest, compete, in_doubt
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
@@ -118,9 +118,10 @@ def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
 
 
 def course_of(view: View, loss: Series) -> Contest | None:
-    """The competition over a loss, held once a run; None for a short log."""
+    """The competition over a loss, held once a run; None for a short log, and where it only descends."""
     steps, y = positive(loss)
-    return view.once(("contest", loss), lambda: compete(steps, y) if len(y) >= LEAST else None)
+    asked = len(y) >= LEAST and view.once(("doubt", loss), lambda: in_doubt(steps, y, view.thresholds))
+    return view.once(("contest", loss), lambda: compete(steps, y)) if asked else None
 
 
 def settled(contest: Contest, after: float, moved: float) -> bool:
