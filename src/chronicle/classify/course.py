@@ -150,7 +150,7 @@ def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
     )
     if not all(part.any() for part in parts):
         return True
-    climbs = level.max() - level[:3].min() >= SURE * noise
+    climbs = running(level, SOON).max() - level[:3].min() >= SURE * noise
     return bool(climbs) or not falls(*parts[:2], 0.1) or not falls(*parts[2:], 0.0)
 
 
