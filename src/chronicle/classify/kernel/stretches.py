@@ -18,7 +18,7 @@ from chronicle.classify.kernel.memory import Memory, Row
 from chronicle.classify.kernel.step import learn_tail, step, tail_edge, two_of_three
 
 SINGLY = 4  # samples that are judged one by one where a stretch ended
-SHORTEST, LONGEST = 32, 4096  # samples of a stretch that is tried
+SHORTEST, LONGEST = 64, 4096  # samples of a stretch that is tried
 UNFROZEN = 32.0  # equal values in a row that may be frozen
 
 # of each sample: over the reference, under it [noise scales], over the mean [log]
