@@ -99,7 +99,7 @@ def test_medians_are_those_of_each_bin(samples: int) -> None:
 
 T = np.linspace(0, 1, 600)
 COURSES = {
-    "descends": 2 + 6 * (1 + T / 0.03) ** -0.5,
+    "descends": 8 * (1 + T / 0.03) ** -0.5,
     "stops": 2 + 6 * (1 + np.minimum(T, 0.4) / 0.03) ** -0.5,
     "waits": 2 + 6 * np.exp(-np.maximum(T - 0.3, 0) / 0.1),
     "climbs": 2 + 2 * np.exp(-T / 0.4) - np.exp(-T / 0.01),
