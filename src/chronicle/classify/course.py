@@ -150,7 +150,8 @@ def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
     )
     if not all(part.any() for part in parts):
         return True
-    climbs = running(level, SOON).max() - level[:3].min() >= SURE * noise
+    calm = running(level, SOON)
+    climbs = calm.max() - calm[0] >= SURE * noise / 2
     return bool(climbs) or not falls(*parts[:2], 0.1) or not falls(*parts[2:], 0.0)
 
 

@@ -40,7 +40,7 @@ PROVED = 0.98  # confidence where the noise proves it: five standard errors and 
 
 def find(view: View) -> Iterator[Finding]:
     honest: dict[str, tuple[Resume, float]] = {}  # of attempts with a replay: its line, the step of its end
-    proofs = rereads(view)
+    proofs = view.once(("rereads",), lambda: rereads(view))
     for attempt in view.attempts:
         joins, proof = resumes(view, attempt), proofs.get(attempt.index)
         jumps = ((join, jump(join, view.thresholds)) for join in (*joins, *further(joins, honest)))
