@@ -22,7 +22,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
 READ_FROM = 100_000  # samples: below, plain Python is done before numba is imported
-COMPILE_FROM = 1_500_000  # samples that plain Python judges in the time of compiling
+COMPILE_FROM = 3_000_000  # samples that plain Python judges in the time of compiling
 _judged = Counter[str]()  # samples, in this process
 
 
@@ -43,6 +43,11 @@ SHAPES: tuple[tuple[int, ...], ...] = (
     *((at.STATE,), (at.LEVELS, at.LEVEL), (at.RING,), (at.SLOTS, at.EVENT), (at.WARM, 2), (at.CONFIG,)),
     (at.ROWS, at.OUT),
 )
+INDICES = {"onset": at.ONSET, "peak": at.PEAK, "opened": at.OPENED}
+LOGS = {
+    "height": at.HEIGHT, "residual": at.RESIDUAL, "noise": at.NOISE_SCALE, "score": at.SCORE,
+    "last": at.LAST_OVER, "abruptness": at.ABRUPT, "growth": at.GROWTH, "falling": at.FALLING,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -149,24 +154,11 @@ class Detector:
 
 def event(row: Any) -> Event:
     """A row of kernel output as an Event."""
-    f = [float(x) for x in row]
-    return Event(
-        kind=KINDS[int(f[at.KIND])],
-        onset=int(f[at.ONSET]),
-        peak=int(f[at.PEAK]),
-        end=None if f[at.END] < 0 else int(f[at.END]),
-        height=f[at.HEIGHT],
-        residual=f[at.RESIDUAL],
-        noise=f[at.NOISE_SCALE],
-        score=f[at.SCORE],
-        level_samples=4 ** int(f[at.SEEN_BY]),
-        into_nan=f[at.INTO_NAN] > 0,
-        abruptness=f[at.ABRUPT],
-        growth=f[at.GROWTH],
-        falling=f[at.FALLING],
-        last=f[at.LAST_OVER],
-        opened=int(f[at.OPENED]),
-    )
+    kind, seen_by, end = KINDS[int(row[at.KIND])], int(row[at.SEEN_BY]), row[at.END]
+    indices = {name: int(row[place]) for name, place in INDICES.items()}
+    logs = {name: float(row[place]) for name, place in LOGS.items()}
+    over = None if end < 0 else int(end)
+    return Event(kind, end=over, level_samples=4**seen_by, into_nan=row[at.INTO_NAN] > 0, **indices, **logs)
 
 
 def engine_for(samples: int) -> Any:

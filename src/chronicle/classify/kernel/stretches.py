@@ -13,6 +13,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel.events import follow_pending
 from chronicle.classify.kernel.levels import added, calm_excursion, set_level, warming
 from chronicle.classify.kernel.memory import Memory, Row
 from chronicle.classify.kernel.step import learn_tail, step, tail_edge, two_of_three
@@ -40,8 +41,8 @@ def run(mem: Memory, values: Row, start_at: int) -> int:
 
 
 def is_calm(state: Row) -> bool:
-    """Whether nothing is open or on trial, in a series of positive values."""
-    is_open = state[at.ACTIVE] + state[at.PENDING] + state[at.BAD_COUNT] + state[at.DOMAIN]
+    """Whether no event is active and no fall on trial, in a series of positive values."""
+    is_open = state[at.ACTIVE] + state[at.BAD_COUNT] + state[at.DOMAIN]
     settled = state[at.STARTED] > 0.0 and state[at.DROP_ONSET] < 0.0
     return settled and is_open == 0.0 and state[at.SAME_COUNT] < UNFROZEN
 
@@ -52,15 +53,16 @@ def pass_over(mem: Memory, values: Row) -> int:
     stirs, leasts = stirred(mem.state, ys)
     calm, passed = len(ys), -1
     while 0 < calm != passed:
-        passed, trial = calm, mem._replace(state=list(mem.state), levels=[list(q) for q in mem.levels])
+        passed, copies = calm, ([list(row) for row in rows] for rows in (mem.levels, mem.open))
+        trial = mem._replace(state=list(mem.state), levels=next(copies), open=next(copies))
         fed = pyramid(trial, ys[:passed], leasts)
         passed = len(fed[0].seen)
-        calm = min(passed, first_alarm(trial, fed)) if passed else 0
+        calm = min(passed, first_alarm(trial, ys, fed)) if passed else 0
     if calm:
         follow(trial, values[:calm], ys[:calm], stirs[calm - 1])
         mem.state[:] = trial.state
-        for q, later in zip(mem.levels, trial.levels, strict=True):
-            q[:] = later
+        for row, later in zip(mem.levels + mem.open, trial.levels + trial.open, strict=True):
+            row[:] = later
     return calm
 
 
@@ -139,13 +141,17 @@ def pyramid(mem: Memory, ys: Row, leasts: Row) -> list[Fed]:
     return fed
 
 
-def first_alarm(mem: Memory, fed: list[Fed]) -> int:
+def first_alarm(mem: Memory, ys: Row, fed: list[Fed]) -> int:
     """The first sample at which anything could happen (or one after the stretch)."""
-    start, calm = mem.state[at.INDEX], tail(mem, fed[0])
+    start, quiet = mem.state[at.INDEX], mem.state[at.PENDING] == 0.0
+    calm = min(tail(mem, fed[0]), len(ys) if quiet else pending(mem, ys, fed[0]))
     for k, level in enumerate(fed):
         ups = weighed(mem, fed) if k == 0 else [up for up, _, _ in level.seen]
         first = start + level.offset - at.BLOCK[k] + 1.0
-        alarms = [rises(level, mem.config, ups, first), falls(level, mem.config, first) if k <= 2 else None]
+        alarms = [
+            rises(level, mem.config, ups, first),
+            falls(level, mem.config, first) if quiet and k <= 2 else None,
+        ]
         calm = min([calm, *(level.offset + j * level.every for j in alarms if j is not None)])
     return calm
 
@@ -271,4 +277,16 @@ def tail(mem: Memory, finest: Fed) -> int:
             if state[at.Z] > edge or two_of_three(mem, over, 0.0, z, edge, 2.0) >= 0.0:
                 return j
             learn_tail(mem, z, edge, False)
+    return len(finest.seen)
+
+
+def pending(mem: Memory, ys: Row, finest: Fed) -> int:
+    """Follow the events that are pending; returns the samples before one at which one of them is over."""
+    start, events = mem.state[at.INDEX], mem.state[at.PENDING]
+    for j in range(len(finest.seen)):
+        finest.q[at.NOISE] = finest.noises[j]
+        follow_pending(mem, ys[j], start + j)
+        if mem.state[at.PENDING] < events:
+            return j
+    finest.q[at.NOISE] = finest.noises[-1]
     return len(finest.seen)
