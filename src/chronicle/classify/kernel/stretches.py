@@ -49,8 +49,7 @@ def is_calm(state: Row) -> bool:
 
 def pass_over(mem: Memory, values: Row) -> int:
     """Take values as long as nothing can happen; returns how many."""
-    ys = readings(mem, values)
-    stirs, leasts = stirred(mem.state, ys)
+    ys, stirs, leasts = readings(mem, values)
     calm, passed = len(ys), -1
     while 0 < calm != passed:
         passed, copies = calm, ([list(row) for row in rows] for rows in (mem.levels, mem.open))
@@ -66,31 +65,25 @@ def pass_over(mem: Memory, values: Row) -> int:
     return calm
 
 
-def readings(mem: Memory, values: Row) -> Row:
-    """The values in log units, up to one that is not positive, or may be frozen."""
-    sign, same, count, ys = mem.config[at.SIGN], mem.state[at.SAME_VALUE], mem.state[at.SAME_COUNT], []
-    log, highest = math.log, math.inf
+def readings(mem: Memory, values: Row) -> tuple[Row, Row, Row]:
+    """The values in log units, up to one that is not positive or may be frozen; at each of them how restless
+    they are, and the least noise for that (see `step.stir`)."""
+    sign, same, count = mem.config[at.SIGN], mem.state[at.SAME_VALUE], mem.state[at.SAME_COUNT]
+    stir, before, log, exp, highest = mem.state[at.STIR], mem.state[at.LAST], math.log, math.exp, math.inf
+    ys, stirs, leasts = [], [], []
     for value in values:
         count = count + 1.0 if value == same else 1.0
         if not 1e-12 < value < highest or count >= UNFROZEN:
             break
-        same = value
-        ys.append(sign * log(value))
-    return ys
-
-
-def stirred(state: Row, ys: Row) -> tuple[Row, Row]:
-    """How restless the samples are at each of them, and the least noise for that, as in `step.stir`."""
-    stir, before, log, exp = state[at.STIR], state[at.LAST], math.log, math.exp
-    stirs, leasts = [], []
-    for y in ys:
+        same, y = value, sign * log(value)
         jump = abs(y - before)
         moved = log(jump if jump > 1e-12 else 1e-12) - stir
         stir += 0.05 * (-2.0 if moved < -2.0 else 3.0 if moved > 3.0 else moved)
+        ys.append(y)
         stirs.append(stir)
         leasts.append(exp(stir) / (0.75 * 1.5))
         before = y
-    return stirs, leasts
+    return ys, stirs, leasts
 
 
 def follow(mem: Memory, values: Row, ys: Row, stir: float) -> None:
