@@ -140,7 +140,7 @@ def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
     def falls(first: NDArray[np.bool_], last: NDArray[np.bool_], share: float) -> bool:
         error = MEDIAN_ERROR * noise * (1 / samples[first].sum() + 1 / samples[last].sum()) ** 0.5
         fall = median(level[first]) - median(level[last])
-        return fall >= max(limits.moved, limits.single_t * error, share * (level[0] - level[-1]))
+        return bool(fall >= max(limits.moved, limits.single_t * error, share * (level[0] - level[-1])))
 
     parts = (
         t < EARLY / 3,

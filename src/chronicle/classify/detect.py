@@ -44,9 +44,9 @@ SHAPES: tuple[tuple[int, ...], ...] = (
     (at.ROWS, at.OUT),
 )
 INDICES = {"onset": at.ONSET, "peak": at.PEAK, "opened": at.OPENED}
-LOGS = {
+NUMBERS = {
     "height": at.HEIGHT, "residual": at.RESIDUAL, "noise": at.NOISE_SCALE, "score": at.SCORE,
-    "last": at.LAST_OVER, "abruptness": at.ABRUPT, "growth": at.GROWTH, "falling": at.FALLING,
+    "abruptness": at.ABRUPT, "growth": at.GROWTH, "falling": at.FALLING, "last": at.LAST_OVER,
 }  # fmt: skip
 
 
@@ -111,7 +111,7 @@ class Detector:
     def extend(self, values: Floats) -> list[Event]:
         """Take many logged values."""
         # other layouts would be other types to numba, and compiled for half a minute
-        samples = values.tolist() if self.engine is plain else np.require(values, np.float64, ("C", "W"))
+        samples: Any = values.tolist() if self.engine is plain else np.require(values, np.float64, ("C", "W"))
         run = stretches.run if self.engine is plain else self.engine.run
         events, i = [], 0
         while i < len(samples):
@@ -154,11 +154,11 @@ class Detector:
 
 def event(row: Any) -> Event:
     """A row of kernel output as an Event."""
-    kind, seen_by, end = KINDS[int(row[at.KIND])], int(row[at.SEEN_BY]), row[at.END]
-    indices = {name: int(row[place]) for name, place in INDICES.items()}
-    logs = {name: float(row[place]) for name, place in LOGS.items()}
-    over = None if end < 0 else int(end)
-    return Event(kind, end=over, level_samples=4**seen_by, into_nan=row[at.INTO_NAN] > 0, **indices, **logs)
+    named: dict[str, Any] = {name: int(row[place]) for name, place in INDICES.items()}
+    named |= {name: float(row[place]) for name, place in NUMBERS.items()}
+    end, seen_by = (int(row[place]) for place in (at.END, at.SEEN_BY))
+    named |= {"end": None if end < 0 else end, "level_samples": 4**seen_by}
+    return Event(kind=KINDS[int(row[at.KIND])], into_nan=bool(row[at.INTO_NAN] > 0), **named)
 
 
 def engine_for(samples: int) -> Any:

@@ -110,8 +110,8 @@ class Fed(NamedTuple):
     every: int
     offset: int
     ready: int  # samples until its evidence counts
-    fresh: float  # before the first
-    count: float
+    fresh: float  # samples before the first, since it was last set to a new level, and ever
+    known: float
     collected: int
     seen: Seen
     noises: Row  # before each sample, and after the last
@@ -207,13 +207,13 @@ def groups(q: Row, samples: Row) -> Row:
 def weighed(mem: Memory, fed: list[Fed]) -> Row:
     """How far the samples of level 0 lie over the reference, each as `levels.kinship` weighs it."""
     finest, coarser = fed[0], mem.levels[1]
-    noises, count = (
-        (fed[1].noises, fed[1].count) if len(fed) > 1 else ([coarser[at.NOISE]], coarser[at.COUNT])
-    )
+    noises, known = [coarser[at.NOISE]], coarser[at.COUNT]
+    if len(fed) > 1:
+        noises, known = fed[1].noises, fed[1].known
     ups = []
     for j, (up, _, _) in enumerate(finest.seen):
-        known = (finest.collected + j) // at.GROUP
-        worth = noises[known] / (0.8 * finest.noises[j]) if count + known >= 24.0 else 1.0
+        more = (finest.collected + j) // at.GROUP
+        worth = noises[more] / (0.8 * finest.noises[j]) if known + more >= 24.0 else 1.0
         ups.append(up / (1.0 if worth < 1.0 else 2.0 if worth > 2.0 else worth))
     return ups
 
