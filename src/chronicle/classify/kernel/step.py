@@ -128,6 +128,13 @@ def emit_stretch(mem: Memory, kind: float, first: float, last: float, samples: f
 
 def replay(mem: Memory) -> None:
     """Scale the first samples together, then judge them one by one: short logs are judged as well."""
+    first = scale(mem)
+    for j in range(len(first)):
+        judge(mem, first[j], mem.warm[j][1])
+
+
+def scale(mem: Memory) -> list[float]:
+    """The first samples in log units (asinh units where not all are positive), and by them the noise."""
     state, count = mem.state, int(mem.state[at.WARMED])
     positive = True
     for j in range(count):
@@ -142,8 +149,7 @@ def replay(mem: Memory) -> None:
     state[at.SHORT] = first[0]
     state[at.LAST] = first[0]
     state[at.STARTED] = 1.0
-    for j in range(count):
-        judge(mem, first[j], mem.warm[j][1])
+    return first
 
 
 def judge(mem: Memory, y: float, i: float) -> None:

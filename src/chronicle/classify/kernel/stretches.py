@@ -16,7 +16,7 @@ from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel.events import follow_pending
 from chronicle.classify.kernel.levels import added, calm_excursion, set_level, warming
 from chronicle.classify.kernel.memory import Memory, Row
-from chronicle.classify.kernel.step import learn_tail, step, tail_edge, two_of_three
+from chronicle.classify.kernel.step import learn_tail, scale, step, tail_edge, two_of_three
 
 SINGLY = 4  # samples that are judged one by one where a stretch ended
 SHORTEST, LONGEST = 64, 4096  # samples of a stretch that is tried
@@ -29,6 +29,8 @@ Seen = list[tuple[float, float, float]]
 def run(mem: Memory, values: Row, start_at: int) -> int:
     """What `step.run` does, faster where nothing happens."""
     i, length = start_at, SHORTEST
+    if mem.state[at.INDEX] == 0.0 and len(values) - i >= at.WARM:
+        warm_up(mem, values[i : i + at.WARM])
     while i < len(values) and mem.state[at.EMITTED] < 0.5 * at.ROWS:
         passed = pass_over(mem, values[i : i + length]) if is_calm(mem.state) else 0
         i += passed
@@ -38,6 +40,14 @@ def run(mem: Memory, values: Row, start_at: int) -> int:
             i = min(i + SINGLY, len(values))
         length = min(max(2 * passed, SHORTEST), LONGEST)
     return i
+
+
+def warm_up(mem: Memory, values: Row) -> None:
+    """Scale the first samples together, before any is judged, if all are positive."""
+    if all(0.0 < value < math.inf for value in values):
+        mem.warm[:] = [[value, float(j)] for j, value in enumerate(values)]
+        mem.state[at.WARMED] = float(len(values))
+        scale(mem)
 
 
 def is_calm(state: Row) -> bool:
@@ -159,7 +169,7 @@ def references(q: Row, cfg: Row, k: int, samples: Row, leasts: Row) -> tuple[See
     seen, noises, clipped = [(0.0, 0.0, 0.0)] * begins, [noise] * (1 + begins), samples[:begins]
     most, most_trend, swallow = cfg[at.MEMORY], cfg[at.TREND_MEMORY], cfg[at.SWALLOW]
     settled, clip, exp = 12.0 if k else 32.0, math.inf if k else cfg[at.CLIP], math.exp
-    for y, least in zip(samples[begins:], repeat(0.0) if k else leasts, strict=False):
+    for y, least in zip(samples[begins:], repeat(0.0) if k else leasts[begins:], strict=False):
         if least > noise:
             break
         ahead = 2.0 * mean - mean2
