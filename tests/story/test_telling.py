@@ -15,6 +15,7 @@ from chronicle.model import (
     Event,
     EventKind,
     Fault,
+    Finding,
     JoinKind,
     Note,
     Place,
@@ -56,6 +57,28 @@ def test_what_several_rules_saw_of_one_rise_is_one_happening() -> None:
 def test_a_consequence_is_a_happening_of_its_own() -> None:
     spike, nan = finding("divergence-after-spike", 100, None), finding("nan-inf", 300, None)
     assert groups(spike, nan) == [[("divergence-after-spike", 100)], [("nan-inf", 300)]]
+
+
+def test_a_divergence_that_goes_on_is_one_happening() -> None:
+    def rise(start: int, height_log: float, residual_log: float) -> Finding:
+        found = finding("divergence-no-spike", start, None)
+        return replace(found, evidence={"height_log": height_log, "residual_log": residual_log})
+
+    assert groups(rise(100, 4.0, 2.0), rise(300, 9.0, 9.0)) == [
+        [("divergence-no-spike", 100), ("divergence-no-spike", 300)]
+    ]
+    came_down = [[("divergence-no-spike", 100)], [("divergence-no-spike", 300)]]
+    assert groups(rise(100, 4.0, 1.9), rise(300, 9.0, 9.0)) == came_down
+    loss = np.concatenate([np.full(100, 2.0), np.full(200, 6.0), np.linspace(7.0, 50.0, 100)])
+    event = next(
+        e
+        for e in told(run(np.arange(400), loss), diagnosis(rise(100, 1.1, 1.1), rise(300, 2.1, 2.1))).values()
+        if e.patterns
+    )
+    assert event.sentence == (
+        "The loss turned upwards at step 100, without a spike, and rose from 2.00 to 50.00."
+        " It came in 2 stages."
+    )
 
 
 def test_a_property_of_the_log_and_the_speed_are_not_mixed_with_the_loss() -> None:

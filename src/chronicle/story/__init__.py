@@ -17,6 +17,7 @@ from chronicle.story.measured import Happening as Happening
 from chronicle.story.measured import RunView
 from chronicle.story.measured import axis_of as axis_of
 from chronicle.story.measured import happenings as happenings
+from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.measured import ranked as ranked
 from chronicle.story.telling import events
 from chronicle.workspace.config import RunConfig

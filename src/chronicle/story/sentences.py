@@ -22,6 +22,7 @@ from chronicle.story.measured import (
     RunView,
     Teller,
     Words,
+    is_cut,
     percent,
     plainly,
     share,
@@ -369,7 +370,7 @@ def _calm(t: Teller) -> Words:
     ends_of = known[np.diff(steps[known], append=-np.inf) < 0]  # the last rows of trainings beside each other
     rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
     first, last = values[rows].tolist()
-    least = "at least " if t.run.is_cut(values, int(rows[0])) else ""
+    least = "at least " if is_cut(values, int(rows[0]), t.run.edge) else ""
     ends = t.number("first", first, f"{least}{plainly(first)}"), t.number("last", last, plainly(last))
     span = t.run.axis.places(*steps[rows].tolist())
     unit = t.run.unit(t.finding.metric)

@@ -34,7 +34,7 @@ from chronicle.model import (
     Role,
     Track,
 )
-from chronicle.story.measured import RISES, Happening, RunView, happenings, stated
+from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, stated
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
 from chronicle.timeline.courses import wall_clock
@@ -231,7 +231,9 @@ def _of_group(run: RunView, group: Happening) -> Event:
         numbers += further
     same = [p for p in group.parts if p.pattern == lead.pattern and p.metric == lead.metric]
     if len(same) > 1:
-        sentences.append(f"It peaked {'twice' if len(same) == 2 else f'{count(len(same))} times'}.")
+        often = "twice" if len(same) == 2 else f"{count(len(same))} times"
+        stages = f"It came in {count(len(same))} stages."
+        sentences.append(stages if lead.pattern in DIVERGES else f"It peaked {often}.")
     live = lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)
     if not live:
         sentences.append("This branch was discarded later.")
