@@ -115,9 +115,21 @@ GOLDEN = [
         "nothing by it: it stands at 0.448.",
     ),
     (
+        "lab-kl-blow-up",
+        "1",
+        "The objective fell from 0.628 to 0.0329 from step 900 on, while the divergence from the reference "
+        "grew from 1.99 to 26.49.",
+    ),
+    (
+        "lab-clip-saturation",
+        "2",
+        "The gradient was clipped at 100 % of the steps from step 0 on; its norm was 0.189 in the "
+        "median.",
+    ),
+    (
         "lab-reward-hacked",
         "1",
-        "The validation score fell from 0.581 to 0.0329 after step 150, while the objective rose from 0.809 "
+        "The validation score fell from 0.581 to 0.0329 after step 225, while the objective rose from 0.899 "
         "to 2.00.",
     ),
     (
@@ -227,7 +239,7 @@ GOLDEN = [
     (
         "lab-loss-scale",
         "1",
-        "The loss jumped from 1.80 to 161.7 at step 654 and did not come down again. The loss"
+        "The loss jumped from 1.80 to 483.7 at step 654 and did not come down again. The loss"
         " scale was halved 9 times from step 654 on, down to 32.",
     ),
     (

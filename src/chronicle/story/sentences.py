@@ -187,6 +187,23 @@ def _longer(t: Teller) -> Words:
     return Words(sentence, f"length {before} → {now} from {t.start}")
 
 
+def _ran_away(t: Teller) -> Words:
+    best, last = t.say("best", "best_level", plainly), t.say("last", "last_level", plainly)
+    before, now = t.say("before", "divergence_before", plainly), t.say("now", "divergence_now", plainly)
+    sentence = (
+        f"{t.what} fell from {best} to {last} from {t.start} on, while the divergence from the reference"
+    )
+    return Words(f"{sentence} grew from {before} to {now}", f"{best} → {last} from {t.start}, divergence up")
+
+
+def _clipped(t: Teller) -> Words:
+    often = t.say("clipped", "clipped_share", share)
+    sentence = f"the gradient was clipped at {often} of the steps from {t.start} on"
+    if t.has("usual_norm"):
+        sentence += f"; its norm was {t.say('norm', 'usual_norm', plainly)} in the median"
+    return Words(sentence, f"{often} of the steps clipped")
+
+
 def _judges_differ(t: Teller) -> Words:
     best, now = t.say("best", "best_score", plainly), t.say("now", "last_score", plainly)
     then, rose = t.say("then", "objective_then", plainly), t.say("rose", "objective_now", plainly)
@@ -415,6 +432,7 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
     "spike-no-full-recovery": _lasting_spike,
     "divergence-after-spike": _divergence_after,
     "divergence-no-spike": _divergence,
+    "kl-blow-up": _ran_away,
     "failed-run": _failed,
     "nan-inf": _nan,
     "loss-scale-collapse": _loss_scale,
@@ -422,6 +440,7 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
     "grokking": _grokking,
     "repeat-data": _repeated,
     "reinitialised": _reinitialised,
+    "clip-saturation": _clipped,
     "quantised-loss": _quantised,
 }
 """The sentence of each pattern; a test holds that none is missing."""
