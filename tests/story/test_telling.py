@@ -314,6 +314,29 @@ def test_what_came_shortly_before_a_finding_is_named_the_nearest_first() -> None
     assert told(faulty(replace(fault, at_step=20)), diagnosis(SPIKE))["rise-a1-100"].causes == ()
 
 
+def test_the_story_tells_a_cause_before_its_consequence_and_faults_before_the_restart() -> None:
+    steps, rate = np.arange(900), np.where(np.arange(900) < 300, 1e-3, 1e-2)
+    series_of = (
+        series("loss", steps, np.where(steps < 305, falling(900), 9.0)),
+        series("lr", steps, rate, Role.LEARNING_RATE),
+    )
+    found = diagnosis(finding("divergence-after-spike", 305, None))
+    story = tell(stitch([attempt("a.csv", *series_of)]), found)
+    assert story.paragraphs[0].startswith(
+        "The learning rate rose from 0.001 to 0.01 at step 300. The loss jumped from"
+    )
+
+
+def test_what_was_found_often_is_told_in_its_place() -> None:
+    severe = [replace(finding("level-shift", at, at + 20), severity=at / 1000) for at in (100, 300, 500, 700)]
+    words = tell(LONG, diagnosis(*severe)).paragraphs[0]
+    assert words == (
+        "The loss rose from 2.39 to 2.40 at step 300 and stayed up until step 320. “Level shift” was found twice"
+        " more, over steps 100 to 500. The loss rose from 2.04 to 2.07 at step 700 and stayed up until step 720."
+        " The log ends at step 899."
+    )
+
+
 def changing(values: Sequence[float], role: Role, name: str) -> dict[str, Event]:
     steps = np.arange(len(values))
     log = attempt("a.csv", series("loss", steps, falling(len(values))), series(name, steps, values, role))

@@ -183,7 +183,7 @@ def _settled(t: Teller) -> Words:
 def _longer(t: Teller) -> Words:
     before, now = t.say("before", "length_before", plainly), t.say("now", "length_now", plainly)
     sentence = f"the answers grew from a mean length of {before} to {now} from {t.start} on, and the"
-    sentence += f" objective gained nothing by it: it stands at {t.say('level', 'objective_level', plainly)}"
+    sentence += f" objective gained nothing by it: it stood at {t.say('level', 'objective_level', plainly)}"
     return Words(sentence, f"length {before} → {now} from {t.start}")
 
 
@@ -214,9 +214,9 @@ def _judges_differ(t: Teller) -> Words:
 
 def _few_experts(t: Teller) -> Words:
     busy = t.say("busiest", "busiest_times", times)
-    sentence = f"the router sends {busy} the mean load to its busiest expert from {t.start} on"
+    sentence = f"the router sent {busy} the mean load to its busiest expert from {t.start} on"
     if t.has("idle_share"):
-        sentence += f", and {t.say('idle', 'idle_share', share)} of the experts get almost nothing"
+        sentence += f", and {t.say('idle', 'idle_share', share)} of the experts got almost nothing"
     return Words(sentence, f"busiest expert at {busy} the mean from {t.start}")
 
 
