@@ -298,8 +298,8 @@ def test_what_came_first_is_told_first() -> None:
         assert 0 < faults.index(fault) < faults.index(f"The run went back from step {place}")
     assert "preemption on nid001. The run went on at step 801" in faults
     assert attempts.startswith(
-        "None of 8 attempts held. “Resume spike” was found twice, over 3\u202f476 to 5\u202f182 million tokens. "
-        "After the restart at 15\u202f689 million tokens"
+        "None of 8 attempts held. “Resume spike” was found twice, over 3\u202f476 to 5\u202f182 million"
+        " tokens. After the restart at 15\u202f689 million tokens"
     )
 
 

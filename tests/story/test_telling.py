@@ -331,9 +331,9 @@ def test_what_was_found_often_is_told_in_its_place() -> None:
     severe = [replace(finding("level-shift", at, at + 20), severity=at / 1000) for at in (100, 300, 500, 700)]
     words = tell(LONG, diagnosis(*severe)).paragraphs[0]
     assert words == (
-        "The loss rose from 2.39 to 2.40 at step 300 and stayed up until step 320. “Level shift” was found twice"
-        " more, over steps 100 to 500. The loss rose from 2.04 to 2.07 at step 700 and stayed up until step 720."
-        " The log ends at step 899."
+        "The loss rose from 2.39 to 2.40 at step 300 and stayed up until step 320. “Level shift” was found"
+        " twice more, over steps 100 to 500. The loss rose from 2.04 to 2.07 at step 700 and stayed up until"
+        " step 720. The log ends at step 899."
     )
 
 
