@@ -275,6 +275,8 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(rewards, Role.OBJECTIVE)
     parts = (name for name in _named(roles, Role.PART_LOSS) if name not in given)
     roles |= {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
+    unsaid = (name for name in _named(roles, Role.OTHER, Role.PART_LOSS) if name not in given)
+    roles |= {n: Role.POLICY_KL for n in unsaid if re.search(aliases.FROM_REFERENCE, plain(n))}
     return _totals(roles, Role.OBJECTIVE, Role.SCORE)
 
 
