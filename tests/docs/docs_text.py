@@ -16,7 +16,6 @@ from pathlib import Path
 import click
 
 from chronicle import errors
-from chronicle.__main__ import exit_code_of
 from chronicle.classify.patterns import PATTERNS
 from chronicle.cli import CONTEXT, cli
 from chronicle.metrics.aliases import ALIASES
@@ -56,8 +55,7 @@ def error_table() -> str:
     rows = ["| error | meaning | exit code |", "| --- | --- | --- |"]
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, errors.ChronicleError):
-            code = exit_code_of(kind.__new__(kind))
-            rows.append(f"| `{name}` | {' '.join(kind.__doc__.split())} | {code} |")
+            rows.append(f"| `{name}` | {' '.join(kind.__doc__.split())} | {kind.exit_code} |")
     return "\n".join(rows) + "\n"
 
 

@@ -27,7 +27,7 @@ import orjson
 
 from chronicle.build.engines import stamps, write_bytes
 from chronicle.build.site import MARKER, lacking
-from chronicle.errors import os_message
+from chronicle.errors import message_of
 from chronicle.workspace.folders import RunFolder, Workspace
 from chronicle.workspace.locks import Say, locked
 from chronicle.workspace.notes import BESIDE, NOTES
@@ -338,7 +338,7 @@ def _of_run(run: RunFolder) -> Iterator[Flaw]:
         where = f"{run.notes_file}@{err.start}"
         yield Flaw(where, "is no UTF-8; a page shows a sign in its place. Remedy: save it as UTF-8")
     except OSError as err:
-        yield Flaw(run.run_id, os_message(err))
+        yield Flaw(run.run_id, message_of(err))
 
 
 def _of_entry(folder: Path) -> Iterator[Flaw]:

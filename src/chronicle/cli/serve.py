@@ -15,7 +15,7 @@ from chronicle.build import Report, build, places
 from chronicle.build.engines import stamp_of
 from chronicle.build.sources import spread
 from chronicle.build.store import inputs
-from chronicle.errors import ChronicleError, UsageError, os_message
+from chronicle.errors import ChronicleError, UsageError, message_of
 from chronicle.workspace.folders import Workspace
 from chronicle.workspace.locks import Say
 
@@ -101,7 +101,7 @@ def rebuild_if_changed(workspace: Workspace, engine: str | None, before: State, 
         try:
             say(f"built again: {len(_build(workspace, engine, say).entries)} runs")
         except (ChronicleError, OSError) as err:
-            say(f"error: {os_message(err) if isinstance(err, OSError) else err}")
+            say(f"error: {message_of(err)}")
     return now
 
 
