@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple
 
 from chronicle.build.part import NEVER, NOT_NOW
@@ -188,7 +189,7 @@ def write_tree(
         if not target.startswith(f"{folder}{os.sep}") or "\0" in path:
             raise UsageError(f"{path!r} leads out of {folder}: nothing is written there")
         _put(Path(target), content, folder.parent)
-        now[target[len(f"{folder}{os.sep}") :].replace(os.sep, "/")] = [*(stamp_of(target) or ())]
+        now[target[len(f"{folder}{os.sep}") :].replace(os.sep, "/")] = stamp_of(target)
     for path in standing.keys() - links - now.keys():
         remove_file(folder, path)
     return now
@@ -227,10 +228,10 @@ def share(source: str | Path, target: str | Path) -> None:
         shutil.copy2(source, target)
 
 
-def stamp_of(file: str | Path) -> tuple[int, int] | None:
-    """Size and time (ns) of a file, by which a change is seen; None for one that is gone."""
+def stamp_of(file: str | Path, *, follow: bool = True) -> list[int]:
+    """Size and time (ns) of a file, by which a change is seen; none of what is no file."""
     try:
-        stat = os.stat(file)
+        stat = os.stat(file, follow_symlinks=follow)
     except OSError:
-        return None
-    return stat.st_size, stat.st_mtime_ns
+        return []
+    return [stat.st_size, stat.st_mtime_ns] if S_ISREG(stat.st_mode) else []
