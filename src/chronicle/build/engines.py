@@ -166,13 +166,10 @@ def write_tree(
 ) -> Stamps:
     """Makes ``folder`` hold exactly ``files``: a relative path, and text, bytes or a file to copy.
 
-    None is the content of a file that is there as it should be. Files that are not among them are removed.
-    A file beside ``folder``, which a build has made, is linked and not copied: one that people write never
-    is, since whoever edits the copy would edit theirs. ``standing`` is what `stamps` says of the folder, if
-    it was asked. Returns what it says afterwards.
-
-    Raises:
-        UsageError: a path that leads out of ``folder``.
+    None is the content of a file that is there as it should be. Files that are not among them are removed. A
+    file beside ``folder``, which a build has made, is linked and not copied: one that people write never is,
+    since whoever edits the copy would edit theirs. ``standing`` is what `stamps` says of the folder, if it
+    was asked. Returns what it says afterwards. Raises UsageError: a path that leads out of ``folder``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
@@ -219,8 +216,7 @@ def _put(target: Path, content: str | bytes | Path, made_here: Path) -> None:
 def share(source: str | Path, target: str | Path) -> None:
     """Gives a file a second name, or copies it where it can have none; its time stays as it is.
 
-    Raises:
-        OSError: there is no such file, or it cannot be copied.
+    Raises OSError: there is no such file, or it cannot be copied.
     """
     try:
         os.link(source, target)  # a thousand runs have ten thousand figures: no need to hold them twice

@@ -114,8 +114,7 @@ class Product:
 def produce(product: Product) -> Outcome:
     """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised.
 
-    Raises:
-        OSError: the store cannot be written.
+    Raises OSError: the store cannot be written.
     """
     run, folder = product.run, product.folder
     try:
@@ -158,8 +157,7 @@ def _make(product: Product) -> Outcome:
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
     """Reads, stitches and classifies a run; also what was wrong with single logs of it.
 
-    Raises:
-        ChronicleError: nothing of the run could be read, or its configuration is wrong.
+    Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
     """
     timeline, problems = stitched(run, config)
     with contained(_logs_of(run)):
@@ -227,8 +225,7 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
 def thresholds(config: WorkspaceConfig) -> Thresholds:
     """The classifier's thresholds with those of chronicle.toml.
 
-    Raises:
-        ConfigError: a name that it does not have, or a rate of false alarms that was not measured.
+    Raises ConfigError: a name that it does not have, or a rate of false alarms that was not measured.
     """
     valid = [field.name for field in fields(DEFAULTS)]
     for name in config.thresholds:
@@ -331,8 +328,7 @@ class Run:
     def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
         """The run read, stitched and classified, and what was wrong with single logs of it.
 
-        Raises:
-            ChronicleError: nothing of the run could be read, or its configuration is wrong.
+        Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
         """
         return diagnose(self.folder, self.settings)
 

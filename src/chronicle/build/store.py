@@ -86,7 +86,7 @@ def changed_unseen(memory: Path) -> list[Path]:
 
 
 class Memory(NamedTuple):
-    """Of each input of a run its `Marks` at ``at_ns`` and its SHA-256, and the hash of the source of who looked."""
+    """Each input of a run: its `Marks` at ``at_ns``, with its SHA-256; ``code`` is of who looked."""
 
     seen: Mapping[str, list[Any]] = {}
     at_ns: int = 0
@@ -267,10 +267,8 @@ class Flaw(NamedTuple):
 def check(workspace: Workspace, say: Say) -> list[Flaw]:
     """What is damaged in a workspace: its runs, the entries that are kept, the site, and what git holds.
 
-    Waits for a build that is at work; ``say`` is told so.
-
-    Raises:
-        OSError: the mark of a damaged entry cannot be removed.
+    Waits for a build that is at work; ``say`` is told so. Raises OSError: the mark of a damaged entry cannot
+    be removed.
     """
     build = workspace.root / "build"
     entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())

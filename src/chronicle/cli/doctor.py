@@ -112,8 +112,7 @@ class Report:
 def examine(path: Path) -> Report:
     """The report of one log: a file, packed or not, or a folder that is read as one run.
 
-    Raises:
-        NothingToRead: there is no such file.
+    Raises NothingToRead: there is no such file.
     """
     with watched() as logs:
         reading = read_all(path)

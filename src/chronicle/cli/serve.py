@@ -71,8 +71,7 @@ class Site(SimpleHTTPRequestHandler):
 def serve(workspace: Workspace, port: int, engine: str | None, say: Say) -> None:
     """Builds, serves on the loopback address, and polls for changes until interrupted.
 
-    Raises:
-        UsageError: the port is taken, or this user may not open it.
+    Raises UsageError: the port is taken, or this user may not open it.
     """
     report = _build(workspace, engine, say)
     handler = partial(Site, directory=str(report.site))

@@ -126,8 +126,7 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
 def outside(note: Note, entry: Entry | None) -> str:
     """Why a note speaks of nothing that the last build of its run shows; else empty.
 
-    Raises:
-        UsageError: an event that the run does not have; the message names those it has.
+    Raises UsageError: an event that the run does not have; the message names those it has.
     """
     if entry is None:
         return ""
@@ -217,10 +216,8 @@ def explain(
 ) -> Iterator[str]:
     """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
 
-    ``pages`` are those of the gallery by id, which name the causes.
-
-    Raises:
-        UsageError: there is no such event; the message names those there are.
+    ``pages`` are those of the gallery by id, which name the causes. Raises UsageError: there is no such
+    event; the message names those there are.
     """
     if which in BY_ID and which not in diagnosis.patterns:
         yield from _not_named(diagnosis, story, which)

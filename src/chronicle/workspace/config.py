@@ -166,9 +166,8 @@ class RunConfig:
 def load(kind: type[T], file: Path, name: str = "") -> T:
     """Reads a TOML file into ``kind``; a missing file gives the defaults.
 
-    Raises:
-        ConfigError: unreadable, no TOML, an unknown key, a value of the wrong type. It names the file,
-            the key and the nearest valid one.
+    Raises ConfigError: unreadable, no TOML, an unknown key, a value of the wrong type. It names the file, the
+    key and the nearest valid one.
     """
     name = name or file.name
     try:
