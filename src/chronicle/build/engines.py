@@ -79,25 +79,22 @@ def build_site(
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
     values = {"site_dir": os.path.relpath(new_site, config.parent), "site_name": as_html(title)}
+    listed, module = new_site.with_name(LISTED), row.module
     with _config(config, values) as file:
         command = ["build", "--config-file", str(file), "--clean", *(["--strict"] if strict else [])]
-        if changed is None:
-            code, printed = run_module(row.module, command, environment, config.parent)
-        else:
-            listed = new_site.with_name(LISTED)
+        if changed is not None:
             paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
             write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
-            part = [row.module, str(listed), *command]
-            code, printed = run_module(PART, part, environment, config.parent)
-            listed.unlink()
-            if code in (NEVER, NOT_NOW):
-                raise NotInParts(code == NEVER)
+            module, command = PART, [row.module, str(listed), *command]
+        code, printed = run_module(module, command, environment, config.parent)
+    listed.unlink(missing_ok=True)
+    if changed is not None and code in (NEVER, NOT_NOW):
+        raise NotInParts(code == NEVER)
     if code:
         lines = printed.strip().splitlines()
         for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
             raise OSError(int(refused[1]), refused[2], refused[3])
-        tail = "\n".join(lines[-15:])
-        raise SiteError(f"{engine} failed (exit {code}):\n{tail}")
+        raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
     for source_map in new_site.glob("assets/*s/**/*.map"):  # of the theme, for its makers
         source_map.unlink()
     return printed.strip()
@@ -138,27 +135,19 @@ def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
 
     A link is no file of ours, whatever it leads to, and has no size and time.
     """
-    files: Stamps = {}
-    _add_stamps(str(folder), "", hidden, files)
-    return files
+    files = files_below(str(folder), hidden)
+    return {path: stamp_of(file) if file.is_file(follow_symlinks=False) else [] for path, file in files}
 
 
-def _add_stamps(folder: str, within: str, hidden: bool, files: Stamps) -> None:
-    try:
-        entries = [*os.scandir(folder)]
-    except FileNotFoundError:
-        return
-    for entry in entries:
-        name = entry.name
-        if name[0] == "." and not hidden:
+def files_below(folder: str, hidden: bool = True, within: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """What is no folder below a folder, by its path from there; nothing of a folder that is not there."""
+    for entry in [*os.scandir(folder)] if os.path.isdir(folder) else ():
+        if entry.name[0] == "." and not hidden:
             continue
         if entry.is_dir(follow_symlinks=False):
-            _add_stamps(entry.path, f"{within}{name}/", hidden, files)
-        elif entry.is_file(follow_symlinks=False):
-            stat = entry.stat()
-            files[within + name] = [stat.st_size, stat.st_mtime_ns]
+            yield from files_below(entry.path, hidden, f"{within}{entry.name}/")
         else:
-            files[within + name] = []
+            yield within + entry.name, entry
 
 
 def write_tree(
@@ -182,11 +171,11 @@ def write_tree(
         if content is None:
             now[path] = standing[path]
             continue
-        target = os.path.normpath(os.path.join(folder, path))
-        if not target.startswith(f"{folder}{os.sep}") or "\0" in path:
+        target = Path(os.path.normpath(folder / path))
+        if target == folder or not target.is_relative_to(folder) or "\0" in path:
             raise UsageError(f"{path!r} leads out of {folder}: nothing is written there")
-        _put(Path(target), content, folder.parent)
-        now[target[len(f"{folder}{os.sep}") :].replace(os.sep, "/")] = stamp_of(target)
+        _put(target, content, folder.parent)
+        now[target.relative_to(folder).as_posix()] = stamp_of(target)
     for path in standing.keys() - links - now.keys():
         remove_file(folder, path)
     return now
@@ -224,10 +213,10 @@ def share(source: str | Path, target: str | Path) -> None:
         shutil.copy2(source, target)
 
 
-def stamp_of(file: str | Path, *, follow: bool = True) -> list[int]:
+def stamp_of(file: str | Path | os.DirEntry[str], *, follow: bool = True) -> list[int]:
     """Size and time (ns) of a file, by which a change is seen; none of what is no file."""
     try:
-        stat = os.stat(file, follow_symlinks=follow)
+        stat = file.stat() if isinstance(file, os.DirEntry) else os.stat(file, follow_symlinks=follow)
     except OSError:
         return []
     return [stat.st_size, stat.st_mtime_ns] if S_ISREG(stat.st_mode) else []

@@ -17,31 +17,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from chronicle.build.engines import (
-    ENGINES,
-    LISTED,
-    NotInParts,
-    Stamps,
-    build_site,
-    remove_file,
-    share,
-    stamps,
-    write_bytes,
-)
+from chronicle.build.engines import ENGINES, LISTED, NotInParts, Stamps, build_site
+from chronicle.build.engines import files_below, remove_file, share, stamps, write_bytes
 from chronicle.build.site import clear, lacking, put_in_place
 from chronicle.build.store import code_sha256
 from chronicle.workspace.locks import remove
 
 MEMORY = "build/made.json"
-_RENDERERS = (
-    "mkdocs",
-    "properdocs",
-    "mkdocs-material",
-    "markdown",
-    "pymdown-extensions",
-    "jinja2",
-    "pygments",
-)
+_RENDERERS = "mkdocs properdocs mkdocs-material markdown pymdown-extensions jinja2 pygments".split()
 
 
 class SiteRecord(NamedTuple):
@@ -68,11 +51,10 @@ def last_record(root: Path) -> SiteRecord:
         record = SiteRecord(*json.loads((root / MEMORY).read_bytes()))
         rows = [*record.docs.items(), *record.site.items()]
         right = all(
-            isinstance(stamp, list) and not path.startswith("/") and ".." not in path.split("/")
-            for path, stamp in rows
+            isinstance(row, list) and path[0] != "/" and ".." not in path.split("/") for path, row in rows
         )
         return record if right and isinstance(record.parts, dict) else SiteRecord()
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, IndexError):
         return SiteRecord()
 
 
@@ -87,7 +69,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     clear(new_site, out)
     new_site.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
     # All that every page is rendered with: mkdocs.yml, the engine, its packages, our own source.
-    versions = {distribution: _version(distribution) for distribution in _RENDERERS}
+    versions = {d.name: d.version for name in _RENDERERS for d in metadata.distributions(name=name)}
     ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
     now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
     changed = _changed(before.docs, now.docs, docs)
@@ -120,23 +102,14 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     return printed
 
 
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def _changed(before: Stamps, now: Stamps, docs: Path) -> set[str]:
     """Files of ``docs`` that are not as they were, gone ones too, and pages that name what came or went."""
     came_or_went = {path for path in now.keys() ^ before.keys() if path.endswith(".md")}
     changed = {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
-    if came_or_went:
-        others = [
-            path for path in now.keys() - changed if path.endswith(".md") and not path.startswith("runs/")
-        ]
-        texts = {path: (docs / path).read_text("utf-8") for path in others}
-        changed |= {path for path, text in texts.items() if any(page in text for page in came_or_went)}
+    others = now.keys() - changed if came_or_went else ()
+    for path in (path for path in others if path.endswith(".md") and not path.startswith("runs/")):
+        text = (docs / path).read_text("utf-8")
+        changed |= {path for page in came_or_went if page in text}
     return changed
 
 
@@ -150,10 +123,8 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
     """
     again = {*map(_page_of, changed)}
     standing = {*map(_page_of, before.docs)} - again
-    there: dict[str, int] = {}
-    here: dict[str, int] = {}
-    for folder, inodes in ((new_site, there), (out, here)):
-        _add_inodes(str(folder), "", inodes)
+    files = (files_below(str(folder)) for folder in (new_site, out))
+    there, here = ({path: file.inode() for path, file in below} for below in files)
     for path in there.keys() - (standing & here.keys()):
         remove_file(new_site, path)
     for path in before.site.keys() - again:
@@ -162,15 +133,6 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
             (share if path in standing else shutil.copy2)(source, target)
-
-
-def _add_inodes(folder: str, within: str, inodes: dict[str, int]) -> None:
-    """The number of every file below a folder; none of a folder there is not. A link has its own."""
-    for entry in os.scandir(folder) if os.path.isdir(folder) else ():
-        if entry.is_dir(follow_symlinks=False):
-            _add_inodes(entry.path, f"{within}{entry.name}/", inodes)
-        else:
-            inodes[within + entry.name] = entry.inode()
 
 
 def _page_of(path: str) -> str:

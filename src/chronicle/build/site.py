@@ -59,13 +59,6 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
         raise SiteError(f"the site engine made no {named}; the site of the last build is left as it is")
     (new_site / MARKER).touch()
     out.parent.mkdir(parents=True, exist_ok=True)
-    if not out.exists():
-        try:
-            new_site.rename(out)
-            return
-        except OSError as err:
-            if err.errno != errno.EXDEV:
-                raise
     try:
         is_spare = new_site.stat().st_dev == out.parent.stat().st_dev
         spare = new_site if is_spare else shutil.copytree(new_site, _beside(out))
@@ -88,12 +81,13 @@ def clear(new_site: Path, out: Path) -> None:
 
     What people hid goes on in ``out``; ``new_site`` may hold anything else afterwards.
     """
-    if not out.exists() and _away(new_site).is_dir():  # killed between two steps
-        _away(new_site).rename(out)
-    for left in (new_site, _away(new_site), _beside(out)):
+    away, beside = _away(new_site), _beside(out)
+    if not out.exists() and away.is_dir():  # killed between two steps
+        away.rename(out)
+    for left in (new_site, away, beside):
         hidden_to(out, left)
-    remove(_away(new_site))
-    remove(_beside(out))
+    for left in (away, beside):
+        remove(left)
 
 
 def hidden_to(out: Path, old: Path) -> None:
