@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
@@ -24,7 +23,15 @@ from chronicle.build.store import code_sha256
 from chronicle.workspace.locks import remove
 
 MEMORY = "build/made.json"
-_RENDERERS = "mkdocs properdocs mkdocs-material markdown pymdown-extensions jinja2 pygments".split()
+_RENDERERS = (
+    "mkdocs",
+    "properdocs",
+    "mkdocs-material",
+    "markdown",
+    "pymdown-extensions",
+    "jinja2",
+    "pygments",
+)
 
 
 class SiteRecord(NamedTuple):

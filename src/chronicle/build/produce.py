@@ -51,9 +51,8 @@ _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has e
 @dataclass(frozen=True)
 class Outcome:
     """What became of one run: what is listed of its entry (`chronicle.pages.happened.listed`), or what is
-    wrong with its logs.
+    wrong with its logs. ``remarks`` are no problems.
 
-    ``remarks`` are no problems.
     ``files``, below ``folder``, belong to its page, with size, time and hash of each where it is kept for the
     next build; ``names`` are the hosts and users that its texts number, which are not published.
     """
@@ -93,13 +92,9 @@ class Product:
 
     def cached(self) -> Outcome | None:
         """The entry made before, if it was made from just this; an unusable cache counts as none."""
-        if self.run.problem:
-            return None
         try:
-            files = kept(self.folder, self.key())
-            if not files:
-                return None
-            return self.outcome(files, cached=True)
+            files = {} if self.run.problem else kept(self.folder, self.key())
+            return self.outcome(files, cached=True) if files else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -246,7 +241,9 @@ def _write(
     key: str,
     redact: Redactor,
 ) -> Entry:
+    """Writes the entry, its figures, its points as a table, and as the script of the interactive view."""
     from chronicle.figures import draw
+    from chronicle.figures.interactive import view_script
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
@@ -264,25 +261,6 @@ def _write(
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
-    row = {"entry": entry_json(listed(entry)), "names": redact.names}
-    (folder / ROW).write_text(json.dumps(row, ensure_ascii=False), "utf-8", errors="replace")
-    _write_data(folder, timeline, diagnosis, entry, config.tokens_per_step)
-    return entry
-
-
-def _write_data(
-    folder: Path, timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float
-) -> None:
-    """The entry, its points as a table, and as the script of the interactive view."""
-    from chronicle.figures.interactive import view_script
-
-    text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
-    (folder / ENTRY).write_text(text, "utf-8", errors="replace")
-    every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
-    thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
-    frame = replace(timeline, series=thinned).frame()
-    packed = {"method": "gzip", "mtime": 0}  # an eighth of the bytes, and no time of the build in them
-    frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace", compression=packed)
     script = view_script(
         timeline,
         diagnosis,
@@ -290,17 +268,28 @@ def _write_data(
         title=entry.title,
         headline=entry.headline,
         facts=(*entry.facts, *entry.costs),
-        tokens_per_step=tokens_per_step,
+        tokens_per_step=config.tokens_per_step,
     )
-    (folder / _VIEW).write_text(script, "utf-8", errors="replace")
+    row = {"entry": entry_json(listed(entry)), "names": redact.names}
+    whole = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
+    for name, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, script)):
+        (folder / name).write_text(text, "utf-8", errors="replace")
+    _write_points(folder / _DATA, timeline)
+    return entry
+
+
+def _write_points(file: Path, timeline: Timeline) -> None:
+    every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
+    thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
+    frame = replace(timeline, series=thinned).frame()
+    packed = {"method": "gzip", "mtime": 0}  # an eighth of the bytes, and no time of the build in them
+    frame.to_csv(file, index=False, lineterminator="\n", errors="replace", compression=packed)
 
 
 def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
     """The axis that the whole run is drawn over, or None and why it is drawn over steps."""
-    if axis == "step":
-        return None, []
     try:
-        return on_axis(timeline, axis, tokens_per_step=tokens_per_step), []
+        return None if axis == "step" else on_axis(timeline, axis, tokens_per_step=tokens_per_step), []
     except UsageError as err:
         return None, [f"drawn over steps: {err}"]
 
