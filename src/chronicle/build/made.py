@@ -16,8 +16,18 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from chronicle.build.engines import ENGINES, LISTED, NotInParts, Stamps, build_site
-from chronicle.build.engines import files_below, remove_file, share, stamps, write_bytes
+from chronicle.build.engines import (
+    ENGINES,
+    LISTED,
+    NotInParts,
+    Stamps,
+    build_site,
+    files_below,
+    remove_file,
+    share,
+    stamps,
+    write_bytes,
+)
 from chronicle.build.site import clear, lacking, put_in_place
 from chronicle.build.store import code_sha256
 from chronicle.workspace.locks import remove

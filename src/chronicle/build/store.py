@@ -97,7 +97,7 @@ class Memory(NamedTuple):
         before = self.seen.get(file)
         if before is None or before[:-1] != marks or not _HAS_CHANGE_TIME:  # a look may have missed a change
             return False
-        return max(before[1:3]) + _RACY_NS < self.at_ns
+        return bool(max(before[1:3]) + _RACY_NS < self.at_ns)
 
     def digest(self, file: str, marks: Marks, seen: Rows | None = None) -> str:
         """The hash of a file, the known one if it looks the same; a word if it has none. Adds to ``seen``."""

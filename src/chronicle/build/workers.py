@@ -46,8 +46,8 @@ def run_module(
     Nothing is imported from ``folder``, which may be that of a stranger.
     """
     command = [sys.executable, "-P", "-c", _WATCHED, module, *arguments]
-    pipe = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(command, env=dict(environment), cwd=folder, **pipe) as process:
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, env=dict(environment), cwd=folder, text=True, **pipes) as process:
         try:
             assert process.stdout  # a pipe
             printed = process.stdout.read()
