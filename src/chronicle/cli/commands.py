@@ -273,6 +273,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
     each metric, the lines not understood, attempts and faults. A folder is read as one run.
     """
+    from chronicle.build.schema import to_json
     from chronicle.build.sources import must_exist
     from chronicle.cli.doctor import examine, report_lines
     from chronicle.cli.terminal import say_passed_over
@@ -283,12 +284,12 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     reports = [examine(path) for path in paths if path not in aside]
     for report in reports:
         if as_json:
-            _echo_json(report.to_json())
+            _echo_json(to_json(report))
         else:
             click.echo("\n".join(report_lines(report)))
-    if reports and not any(report.attempts or report.problem for report in reports):
+    if reports and not any(report["attempts"] or report["problem"] for report in reports):
         raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
-    sys.exit(int(any(report.problem or not report.attempts for report in reports)))
+    sys.exit(int(any(report["problem"] or not report["attempts"] for report in reports)))
 
 
 @cli.command(short_help="Build the gallery of the workspace, or of any logs.")
