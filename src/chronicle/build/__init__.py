@@ -20,13 +20,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import Stamps, stamps, write_bytes, write_tree
-from chronicle.build.made import SiteRecord, last_record, make_site
+from chronicle.build.engines import Stamps, code_sha256, stamps, write_bytes, write_tree
 from chronicle.build.produce import READ_ON, Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
-from chronicle.build.site import claim
+from chronicle.build.site import SiteRecord, claim, last_record, make_site
 from chronicle.build.sources import only_machines, remedy, runs_concerned
-from chronicle.build.store import ENTRY, code_sha256, newest
+from chronicle.build.store import ENTRY, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Attempt, Entry

@@ -6,6 +6,7 @@ and the same mkdocs.yml are therefore kept buildable with properdocs and zensica
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -13,6 +14,7 @@ import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -220,3 +222,13 @@ def stamp_of(file: str | Path | os.DirEntry[str], *, follow: bool = True) -> lis
     except OSError:
         return []
     return [stat.st_size, stat.st_mtime_ns] if S_ISREG(stat.st_mode) else []
+
+
+@cache
+def code_sha256() -> str:
+    """SHA-256 over chronicle's own source: another version of it may say or draw something else."""
+    package = Path(__file__).parent.parent
+    total = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        total.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    return total.hexdigest()

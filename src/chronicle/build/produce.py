@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from chronicle.build.engines import code_sha256
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.schema import entry_from_json, entry_json
 from chronicle.build.sources import expand, no_logs, passed_over
-from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, code_sha256, damaged, fingerprint, keep, kept
+from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import (

@@ -18,14 +18,13 @@ import os
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple
 
 import orjson
 
-from chronicle.build.engines import stamp_of, stamps, write_bytes
+from chronicle.build.engines import code_sha256, stamp_of, stamps, write_bytes
 from chronicle.build.site import MARKER, lacking
 from chronicle.errors import message_of
 from chronicle.workspace.folders import RunFolder, Workspace
@@ -203,16 +202,6 @@ def manifest(folder: Path) -> tuple[str, Rows]:
     return "", {}
 
 
-@cache
-def code_sha256() -> str:
-    """SHA-256 over chronicle's own source: another version of it may say or draw something else."""
-    package = Path(__file__).parent.parent
-    total = hashlib.sha256()
-    for file in sorted(package.rglob("*.py")):
-        total.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
-    return total.hexdigest()
-
-
 def inputs(run: RunFolder) -> dict[str, Marks]:
     """Every file below the logs of a run, and its own run.toml, notes and label, by its path, sorted."""
     marks_of: dict[str, Marks] = {}
@@ -253,19 +242,9 @@ def _add_below(log: str, marks_of: dict[str, Marks], entered: set[tuple[int, int
             marks_of[entry.path] = _marks(entry)
 
 
-class Flaw(NamedTuple):
-    """What is not as it was written, and what to do; not ``is_damage`` if that is only worth knowing."""
-
-    where: str
-    what: str
-    is_damage: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.what}"
-
-
-def check(workspace: Workspace, say: Say) -> list[Flaw]:
-    """What is damaged in a workspace: its runs, the entries that are kept, the site, and what git holds.
+def check(workspace: Workspace, say: Say) -> tuple[list[str], list[str]]:
+    """What is damaged in a workspace, with what to do: its runs, the entries that are kept, the site, and what
+    git holds; and what is only worth knowing.
 
     Waits for a build that is at work; ``say`` is told so. Raises OSError: the mark of a damaged entry cannot
     be removed.
@@ -276,66 +255,65 @@ def check(workspace: Workspace, say: Say) -> list[Flaw]:
         flaws = [flaw for run in workspace.runs() for flaw in _of_run(run)]
         flaws += [flaw for folder in entries for flaw in _of_entry(folder)]
         flaws += _of_site((workspace.root / workspace.config.out).resolve(), build / "docs", entries)
-    return [*flaws, *_of_git(workspace)]
+    return [*flaws, *_damage_of_git(workspace.root)], _changed_since_commit(workspace)
 
 
-def _of_run(run: RunFolder) -> Iterator[Flaw]:
+def _of_run(run: RunFolder) -> Iterator[str]:
     if run.problem:
-        yield Flaw(run.run_id, str(run.problem))
+        yield f"{run.run_id}: {run.problem}"
     for root, folders, names in os.walk(run.folder or ""):
         for path in (Path(root) / name for name in (*folders, *names)):
             if path.is_symlink() and not path.exists():
-                yield Flaw(str(path), "is a link to what does not exist. Remedy: mend the link or remove it")
+                yield f"{path}: is a link to what does not exist. Remedy: mend the link or remove it"
             elif path.is_file() and not os.access(path, os.R_OK):
-                yield Flaw(str(path), "cannot be read. Remedy: check its permissions")
+                yield f"{path}: cannot be read. Remedy: check its permissions"
     try:
         if run.notes_file and run.notes_file.is_file():
             run.notes_file.read_text("utf-8-sig")
     except UnicodeDecodeError as err:
-        where = f"{run.notes_file}@{err.start}"
-        yield Flaw(where, "is no UTF-8; a page shows a sign in its place. Remedy: save it as UTF-8")
+        what = "is no UTF-8; a page shows a sign in its place"
+        yield f"{run.notes_file}@{err.start}: {what}. Remedy: save it as UTF-8"
     except OSError as err:
-        yield Flaw(run.run_id, message_of(err))
+        yield f"{run.run_id}: {message_of(err)}"
 
 
-def _of_entry(folder: Path) -> Iterator[Flaw]:
+def _of_entry(folder: Path) -> Iterator[str]:
     spoiled, unseen = damaged(folder), changed_unseen(folder)
     for name in spoiled:
         what = "holds something else than what was written" if (folder / name).exists() else "is missing"
-        yield Flaw(str(folder / name), f"{what}. {_AGAIN}")
+        yield f"{folder / name}: {what}. {_AGAIN}"
     for log in unseen:
         what = "changed, and its size and times did not: a disk that fails, or a tool that hides what it does"
         remedy = "compare it with a copy of yours; the next build reads it again"
-        yield Flaw(str(log), f"{what}. Remedy: {remedy}")
+        yield f"{log}: {what}. Remedy: {remedy}"
     if spoiled or unseen:
         forget(folder)
 
 
-def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[Flaw]:
+def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:
     if not (site / MARKER).exists():
         return
     for page in lacking(stamps(site), stamps(docs)):
-        yield Flaw(str(site / page), f"is missing. {_AGAIN}")
+        yield f"{site / page}: is missing. {_AGAIN}"
     for path, row in (
         (f"runs/{e.name}/{name}", row) for e in entries for name, row in manifest(e)[1].items()
     ):
         if (site / path).is_file() and (docs / path).is_file() and sha256_of(site / path) != row[2]:
-            yield Flaw(str(site / path), f"is not what was kept of the run. {_AGAIN}")
+            yield f"{site / path}: is not what was kept of the run. {_AGAIN}"
 
 
-def _of_git(workspace: Workspace) -> Iterator[Flaw]:
-    """What git says of its own objects, and which files of runs are not as it holds them."""
-    fsck = _git(workspace.root, "fsck", "--no-progress", "--no-dangling")
-    if fsck is None or fsck.returncode == 128:  # no git, or no repository
-        return
-    if fsck.returncode:
+def _damage_of_git(root: Path) -> Iterator[str]:
+    fsck = _git(root, "fsck", "--no-progress", "--no-dangling")
+    if fsck and fsck.returncode not in (0, 128):  # 128: no repository
         errors = (fsck.stderr or fsck.stdout).strip().splitlines() or ["git fsck failed"]
-        yield Flaw(str(workspace.root), f"what git holds is damaged ({errors[0]}). Remedy: clone it anew")
+        yield f"{root}: what git holds is damaged ({errors[0]}). Remedy: clone it anew"
+
+
+def _changed_since_commit(workspace: Workspace) -> list[str]:
     names = ["--no-ext-diff", "--name-only", "-z", "--relative", "HEAD", "--"]
     status = _git(workspace.root, "diff", *names, workspace.config.runs)
-    for name in status.stdout.split("\0") if status and not status.returncode else []:
-        if name:
-            yield Flaw(name, "differs from what git holds (`git diff` shows how)", is_damage=False)
+    changed = status.stdout.split("\0") if status and not status.returncode else []
+    return [f"{name}: differs from what git holds (`git diff` shows how)" for name in changed if name]
 
 
 def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:

@@ -362,11 +362,9 @@ def check() -> None:
     from chronicle.cli import terminal
 
     workspace = workspace_here()
-    findings = look_at(workspace, terminal.say)
-    for finding in findings:
-        if not finding.is_damage:
-            click.echo(terminal.printable(str(finding)))
-    damage = [str(finding) for finding in findings if finding.is_damage]
+    damage, remarks = look_at(workspace, terminal.say)
+    for remark in remarks:
+        click.echo(terminal.printable(remark))
     terminal.complain(*damage)
     if not damage:
         click.echo(f"all is whole in {terminal.printable(str(workspace.root))}")

@@ -41,7 +41,7 @@ Numbered = Sequence[tuple[int, str]]
 
 
 def examine(path: Path) -> dict[str, Any]:
-    """The report that ``--json`` prints of one log: a file, packed or not, or a folder that is read as one run.
+    """The report that ``--json`` prints of one log: a file, packed or not, or a folder read as one run.
 
     ``problem`` is why nothing was read, ``doubts`` what makes it doubtful that this is the log of a training,
     ``kinds`` are the kinds of lines of console text, the most frequent first, and ``lines`` how many were
