@@ -12,8 +12,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from stat import S_ISREG
@@ -80,16 +79,19 @@ def build_site(
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
-    values = {"site_dir": os.path.relpath(new_site, config.parent), "site_name": as_html(title)}
-    listed, module = new_site.with_name(LISTED), row.module
-    with _config(config, values) as file:
-        command = ["build", "--config-file", str(file), "--clean", *(["--strict"] if strict else [])]
-        if changed is not None:
-            paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
-            write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
-            module, command = PART, [row.module, str(listed), *command]
+    ours = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
+    listed, module, place = new_site.with_name(LISTED), row.module, os.path.relpath(new_site, config.parent)
+    command = ["build", "--config-file", str(ours), "--clean", *(["--strict"] if strict else [])]
+    if changed is not None:
+        paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
+        write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
+        module, command = PART, [row.module, str(listed), *command]
+    try:
+        write_bytes(ours, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
         code, printed = run_module(module, command, environment, config.parent)
-    listed.unlink(missing_ok=True)
+    finally:
+        for file in (ours, listed):
+            file.unlink(missing_ok=True)
     if changed is not None and code in (NEVER, NOT_NOW):
         raise NotInParts(code == NEVER)
     if code:
@@ -102,18 +104,12 @@ def build_site(
     return printed.strip()
 
 
-@contextmanager
-def _config(config: Path, values: Mapping[str, str]) -> Iterator[Path]:
-    """A mkdocs.yml that is like ``config`` but for these values, beside it: paths in it are relative."""
+def _settings(config: str, **values: str) -> bytes:
+    """A mkdocs.yml that is like ``config`` but for these values, those that say something."""
     known = {key: value for key, value in values.items() if value}
-    lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?", "", config.read_text("utf-8"), flags=re.MULTILINE)
+    lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?", "", config, flags=re.MULTILINE)
     settings = "".join(f"{key}: {json.dumps(value)}\n" for key, value in known.items())
-    file = config.with_name(f".{config.name}.chronicle.yml")
-    try:
-        write_bytes(file, f"{lines.rstrip()}\n{settings}".encode())
-        yield file
-    finally:
-        file.unlink(missing_ok=True)
+    return f"{lines.rstrip()}\n{settings}".encode()
 
 
 def write_bytes(file: Path, data: bytes) -> bool:

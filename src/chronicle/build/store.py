@@ -243,8 +243,7 @@ def _add_below(log: str, marks_of: dict[str, Marks], entered: set[tuple[int, int
 
 
 def check(workspace: Workspace, say: Say) -> tuple[list[str], list[str]]:
-    """What is damaged in a workspace, with what to do: its runs, the entries that are kept, the site, and what
-    git holds; and what is only worth knowing.
+    """What is damaged of a workspace, its runs, kept entries, site and git, and what is only worth knowing.
 
     Waits for a build that is at work; ``say`` is told so. Raises OSError: the mark of a damaged entry cannot
     be removed.

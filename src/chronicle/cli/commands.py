@@ -340,7 +340,8 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             progress=progress,
             say=terminal.say,
         )
-    terminal.complain(*(terminal.of_run(*problem) for problem in report.unreadable))
+    for run_id, problem in report.unreadable:  # a single log is often called as its run is
+        terminal.complain(problem if problem.startswith(f"{run_id}:") else f"{run_id}: {problem}")
     terminal.say(*report.remarks)
     if options["verbose"] and report.engine_output:
         click.echo(report.engine_output, err=True)
