@@ -36,7 +36,7 @@ from chronicle.pages.happened import listed
 from chronicle.readers import local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import tell
-from chronicle.timeline import OnAxis, on_axis, stitch
+from chronicle.timeline import on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, shown
 from chronicle.workspace.locks import remove
@@ -248,7 +248,11 @@ def _write(
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
-    x, warnings = _over(timeline, config.x or product.config.x, config.tokens_per_step)
+    x, axis, warnings = None, config.x or product.config.x, list[str]()
+    try:  # the axis that the whole run is drawn over
+        x = None if axis == "step" else on_axis(timeline, axis, tokens_per_step=config.tokens_per_step)
+    except UsageError as err:
+        warnings = [f"drawn over steps: {err}"]
     story = tell(timeline, diagnosis, config, notes)
     entry = make_entry(
         run.run_id,
@@ -285,14 +289,6 @@ def _write_points(file: Path, timeline: Timeline) -> None:
     frame = replace(timeline, series=thinned).frame()
     packed = {"method": "gzip", "mtime": 0}  # an eighth of the bytes, and no time of the build in them
     frame.to_csv(file, index=False, lineterminator="\n", errors="replace", compression=packed)
-
-
-def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
-    """The axis that the whole run is drawn over, or None and why it is drawn over steps."""
-    try:
-        return None if axis == "step" else on_axis(timeline, axis, tokens_per_step=tokens_per_step), []
-    except UsageError as err:
-        return None, [f"drawn over steps: {err}"]
 
 
 def _read_entry(folder: Path) -> Entry:

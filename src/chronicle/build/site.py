@@ -24,20 +24,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import (
-    ENGINES,
-    LISTED,
-    NotInParts,
-    Stamps,
-    build_site,
-    code_sha256,
-    files_below,
-    remove_file,
-    share,
-    stamps,
-    write_bytes,
-    write_tree,
-)
+from chronicle.build import engines
 from chronicle.errors import SiteError, UsageError
 from chronicle.workspace.locks import remove
 
@@ -71,8 +58,8 @@ class SiteRecord(NamedTuple):
     epoch: int = 0
     key: str = ""
     in_parts: bool | None = None
-    docs: Stamps = {}
-    site: Stamps = {}
+    docs: engines.Stamps = {}
+    site: engines.Stamps = {}
     parts: Mapping[str, str] = {}
 
 
@@ -98,20 +85,20 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     names = "build/next", "build/docs", MEMORY, "mkdocs.yml"
     new_site, docs, memory, config = (root / name for name in names)
     clear(new_site, out)
-    new_site.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
+    new_site.with_name(engines.LISTED).unlink(missing_ok=True)  # of a build that was killed
     # All that every page is rendered with: mkdocs.yml, the engine, its packages, our own source.
     versions = {d.name: d.version for name in _RENDERERS for d in metadata.distributions(name=name)}
-    ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
+    ours = now.engine, now.title, now.strict, engines.code_sha256(), config.read_bytes()
     now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
     changed = _changed(before.docs, now.docs, docs)
-    same = before.key == now.key and before.site == stamps(out)
+    same = before.key == now.key and before.site == engines.stamps(out)
     if same and before.in_parts and not changed and before.epoch == now.epoch:
         return ""
     site = partial(
-        build_site, now.engine, config, new_site, title=now.title, strict=now.strict, epoch=now.epoch
+        engines.build_site, now.engine, config, new_site, title=now.title, strict=now.strict, epoch=now.epoch
     )
     in_parts, printed = before.in_parts if before.key == now.key else None, None
-    if not ENGINES[now.engine].in_parts:
+    if not engines.ENGINES[now.engine].in_parts:
         in_parts = False
     if same and in_parts is not False:
         _carry_over(before, changed, out, new_site)
@@ -120,20 +107,20 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
             for path in changed & now.docs.keys():
                 if not path.endswith(".md"):  # no page, and therefore the same in a site
                     (new_site / path).parent.mkdir(parents=True, exist_ok=True)
-                    share(docs / path, new_site / path)
-        except NotInParts as err:
+                    engines.share(docs / path, new_site / path)
+        except engines.NotInParts as err:
             in_parts = False if err.args[0] else None
     if printed is None:
         remove(new_site)
         printed = site()
-    now = now._replace(site=stamps(new_site), in_parts=in_parts)
+    now = now._replace(site=engines.stamps(new_site), in_parts=in_parts)
     memory.unlink(missing_ok=True)  # until the new one is in its place nothing is known
     put_in_place(new_site, out, lacking(now.site, now.docs))
-    write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
+    engines.write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
 
 
-def _changed(before: Stamps, now: Stamps, docs: Path) -> set[str]:
+def _changed(before: engines.Stamps, now: engines.Stamps, docs: Path) -> set[str]:
     """Files of ``docs`` that are not as they were, gone ones too, and pages that name what came or went."""
     came_or_went = {path for path in now.keys() ^ before.keys() if path.endswith(".md")}
     changed = {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
@@ -154,16 +141,16 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
     """
     again = {*map(_page_of, changed)}
     standing = {*map(_page_of, before.docs)} - again
-    files = (files_below(str(folder)) for folder in (new_site, out))
+    files = (engines.files_below(str(folder)) for folder in (new_site, out))
     there, here = ({path: file.inode() for path, file in below} for below in files)
     for path in there.keys() - (standing & here.keys()):
-        remove_file(new_site, path)
+        engines.remove_file(new_site, path)
     for path in before.site.keys() - again:
         source, target = out / path, new_site / path
         if path not in standing or there.get(path) != here.get(path):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
-            (share if path in standing else shutil.copy2)(source, target)
+            (engines.share if path in standing else shutil.copy2)(source, target)
 
 
 def _page_of(path: str) -> str:
@@ -182,7 +169,7 @@ def claim(out: Path) -> None:
         raise UsageError(f"{out} is a file. Name a folder with --out")
 
 
-def lacking(site: Stamps, docs: Stamps) -> list[str]:
+def lacking(site: engines.Stamps, docs: engines.Stamps) -> list[str]:
     """Pages that ``docs`` has, and a site made of it has not: its home, and those of the runs."""
     pages = [p for p in docs if p == "index.md" or (p.startswith("runs/") and p.endswith("/index.md"))]
     wanted = [f"{page[:-3]}.html" for page in pages]
@@ -214,7 +201,7 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
         # Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half.
         files = [file for file in new_site.rglob("*") if file.is_file()]
         content = [(file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files]
-        write_tree(out, content, stamps(out))
+        engines.write_tree(out, content, engines.stamps(out))
         spare, is_spare = new_site, False
     hidden_to(out, spare)
     for left in () if is_spare else (spare, new_site):

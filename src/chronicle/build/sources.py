@@ -136,27 +136,21 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
     ``entries`` holds what was kept of each by the last build: a folder that looks as it did then, when it
     held one run, is not looked into.
     """
-    return told_apart(_spread(runs, entries))
-
-
-def _spread(runs: Iterable[RunFolder], entries: Path | None) -> Iterator[RunFolder]:
-    runs = list(runs)
+    runs, found = list(runs), list[RunFolder]()
     folders = [run for run in runs if entries and run.logs == (run.folder,)]
     known = {run.run_id for run in folders if entries and looks_known(run, entries / run.run_id)}
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, [run for run in runs if run.run_id not in known])
-        for run in runs:
-            if run.run_id in known:
-                yield run
-                continue
-            run = next(fetched)
-            files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
+        for run in (run if run.run_id in known else next(fetched) for run in runs):
+            logs = () if run.run_id in known else run.logs
+            files = [file for log in logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
             stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
             for file, held in stores.items():
-                yield from (replace(run, run_id=safe_id(r.run_id), logs=(file,), only=r.only) for r in held)
+                found += [replace(run, run_id=safe_id(r.run_id), logs=(file,), only=r.only) for r in held]
             rest = tuple(file for file in files if file not in stores and file not in run.own_files)
             if not stores or rest:
-                yield replace(run, logs=rest) if stores else run
+                found.append(replace(run, logs=rest) if stores else run)
+    return told_apart(found)
 
 
 def _with_logs(run: RunFolder) -> RunFolder:

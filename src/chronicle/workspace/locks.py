@@ -96,13 +96,13 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        _leave(folder)
+        _leave(folder, _mine.pop(folder, -1))
 
 
 def leave_nothing() -> None:
     """Removes the scratch folders of this process, for one that ends at once."""
     for folder in list(_mine):
-        _leave(folder)
+        _leave(folder, _mine.pop(folder))
 
 
 def sweep(place: Path | None = None) -> int:
@@ -127,9 +127,8 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _leave(folder: Path) -> None:
+def _leave(folder: Path, held: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    held = _mine.pop(folder, -1)
     if held >= 0:
         os.close(held)
 
@@ -151,8 +150,7 @@ def _removed_if_free(folder: Path) -> bool:
         return False
     if held is None or held < 0:  # where a folder has no lock, nobody can tell
         return False
-    shutil.rmtree(folder, ignore_errors=True)
-    os.close(held)
+    _leave(folder, held)
     return True
 
 
