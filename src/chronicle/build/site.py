@@ -146,11 +146,11 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
     for path in there.keys() - (standing & here.keys()):
         engines.remove_file(new_site, path)
     for path in before.site.keys() - again:
-        source, target = out / path, new_site / path
         if path not in standing or there.get(path) != here.get(path):
+            target = new_site / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
-            (engines.share if path in standing else shutil.copy2)(source, target)
+            (engines.share if path in standing else shutil.copy2)(out / path, target)
 
 
 def _page_of(path: str) -> str:
