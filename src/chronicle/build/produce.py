@@ -17,7 +17,7 @@ import orjson
 from chronicle.build.engines import code_sha256
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
-from chronicle.build.schema import entry_from_json, entry_json
+from chronicle.build.schema import entry_from_json, to_json
 from chronicle.build.sources import expand, no_logs, passed_over
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
@@ -183,6 +183,15 @@ def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
         return None, "not built"
 
 
+def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
+    """What the last build said of those of the runs that it read. Raises NothingToRead where it read none."""
+    entries = [last_entry(root, run.run_id)[0] for run in runs]
+    built = [entry for entry in entries if entry is not None]
+    if not built:
+        raise NothingToRead("no run was built yet. Remedy: chronicle build")
+    return built
+
+
 def last_points(root: Path, run_id: str) -> pd.DataFrame:
     """The points that the last build kept of a run, in long form. Raises OSError where it kept none."""
     import pandas as pd
@@ -275,8 +284,8 @@ def _write(
         facts=(*entry.facts, *entry.costs),
         tokens_per_step=config.tokens_per_step,
     )
-    row = {"entry": entry_json(listed(entry)), "names": redact.names}
-    whole = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
+    row = {"entry": to_json(listed(entry)), "names": redact.names}
+    whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     for name, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, script)):
         (folder / name).write_text(text, "utf-8", errors="replace")
     _write_points(folder / _DATA, timeline)

@@ -44,14 +44,8 @@ def diagnosis_json(
     return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis), **lists}
 
 
-def entry_json(entry: Entry) -> dict[str, Any]:
-    """The content of entry.json."""
-    result: dict[str, Any] = to_json(entry)
-    return result
-
-
 def entry_from_json(data: Mapping[str, Any]) -> Entry:
-    """The entry that `entry_json` wrote: who kept it knows by its hash that it is as it was written.
+    """The entry that `to_json` wrote: who kept it knows by its hash that it is as it was written.
 
     Raises ValueError: another schema version, or not an entry at all.
     """

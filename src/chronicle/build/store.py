@@ -37,7 +37,6 @@ KEPT = "kept.json"  # the key of an entry, and the hashes of its files
 MEMORY = "inputs.json"  # the hash of each input, with what it looked like then
 Rows = dict[str, list[Any]]  # of each file its size, time (ns) and SHA-256
 Marks = list[int] | str  # size, times of content and inode (ns), inode, device; a word for what is not hashed
-_PIECE = 1 << 18
 _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
 _HAS_CHANGE_TIME = os.name == "posix"  # elsewhere that field holds when a file was made
 _AGAIN = "Remedy: chronicle build, which makes it again"
@@ -135,11 +134,8 @@ def _marks(file: str | os.DirEntry[str]) -> Marks:
 
 def sha256_of(file: str | Path) -> str:
     """The hash of a file's content. Raises OSError."""
-    total = hashlib.sha256()
     with open(file, "rb", buffering=0) as stream:
-        while piece := stream.read(_PIECE):  # most files are one
-            total.update(piece)
-    return total.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def keep(folder: Path, key: str, files: Iterable[str]) -> Rows:

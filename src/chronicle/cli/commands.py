@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import chronicle
-from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, ConfigError, MissingExtra, NotALog, NothingToRead, UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -159,21 +159,17 @@ def export(first: datetime | None, last: datetime | None, run: Path | None, find
         return
     if finding or dark:
         raise UsageError("--finding and --dark go with --png RUN")
-    from chronicle.build.produce import last_entry
+    from chronicle.build.produce import last_entries
     from chronicle.pages.chronology import markdown
 
     workspace = workspace_here()
-    entries = [last_entry(workspace.root, run.run_id)[0] for run in workspace.runs()]
-    built = [entry for entry in entries if entry is not None]
-    if not built:
-        raise NothingToRead("no run was built yet. Remedy: chronicle build")
+    built = last_entries(workspace.root, workspace.runs())
     click.echo(markdown(built, *(day.date().isoformat() if day else "" for day in (first, last))), nl=False)
 
 
 def _export_png(run: Path, finding: str, dark: bool) -> None:
     """Writes the figure of each run that a path holds into the current folder, and says where."""
     from chronicle.cli.terminal import printable
-    from chronicle.errors import MissingExtra
 
     if find_spec("matplotlib") is None:
         raise MissingExtra("chronicle export --png", "site", "matplotlib")
@@ -257,9 +253,8 @@ def compare(runs: tuple[Path, ...]) -> None:
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
     if len(compared) > comparing.MOST:
-        raise UsageError(
-            f"there are {len(compared)} runs. Remedy: name no more than {comparing.MOST} of them"
-        )
+        remedy = f"name no more than {comparing.MOST} of them"
+        raise UsageError(f"there are {len(compared)} runs. Remedy: {remedy}")
     click.echo("\n".join(comparing.lines(compared)))
     sys.exit(int(judged.unreadable))
 
