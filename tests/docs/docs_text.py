@@ -20,7 +20,7 @@ from chronicle.classify.patterns import PATTERNS
 from chronicle.cli import CONTEXT, cli
 from chronicle.metrics.aliases import ALIASES
 from chronicle.readers.side_files import SIDE_FILES
-from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig, default_of
+from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -44,7 +44,7 @@ def keys(kind: type) -> str:
         meta = field.metadata
         words = [f"`{choice}`" for choice in map(str, meta["choices"]) if choice]
         meaning = meta["doc"] + (f" One of {', '.join(words)}." if words else "")
-        value = default_of(field)
+        value = getattr(kind(), field.name)
         default = "–" if dataclasses.is_dataclass(value) else f"`{json.dumps(value, ensure_ascii=False)}`"
         rows.append(f"| `{field.name}` | {default} | {meta['unit'] or '–'} | {meaning} |")
     return "\n".join(rows) + "\n"

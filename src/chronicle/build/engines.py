@@ -133,8 +133,7 @@ def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
 
     A link is no file of ours, whatever it leads to, and has no size and time.
     """
-    files = files_below(str(folder), hidden)
-    return {path: stamp_of(file) if file.is_file(follow_symlinks=False) else [] for path, file in files}
+    return {path: stamp_of(file.path, follow=False) for path, file in files_below(str(folder), hidden)}
 
 
 def files_below(folder: str, hidden: bool = True, within: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -211,10 +210,10 @@ def share(source: str | Path, target: str | Path) -> None:
         shutil.copy2(source, target)
 
 
-def stamp_of(file: str | Path | os.DirEntry[str], *, follow: bool = True) -> list[int]:
+def stamp_of(file: str | Path, *, follow: bool = True) -> list[int]:
     """Size and time (ns) of a file, by which a change is seen; none of what is no file."""
     try:
-        stat = file.stat() if isinstance(file, os.DirEntry) else os.stat(file, follow_symlinks=follow)
+        stat = os.stat(file, follow_symlinks=follow)
     except OSError:
         return []
     return [stat.st_size, stat.st_mtime_ns] if S_ISREG(stat.st_mode) else []

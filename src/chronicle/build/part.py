@@ -28,12 +28,14 @@ _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 def main(engine: str, listed: str, *arguments: str) -> None:
     """Runs the command of an engine; ``listed`` is a JSON file: what changed below docs, and all of docs."""
     changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
-    command = import_module(f"{engine}.__main__")
+    command, plugins = import_module(f"{engine}.__main__"), import_module(f"{engine}.plugins")
     commands: Any = import_module(f"{engine}.commands.build")
     whole_build = commands.build
+    last = plugins.event_priority(-50)  # between the index and its copy as a script
+    own = {"changed": changed, "on_post_build": last(ChangedPages.on_post_build)}
 
     def build(config: Any, **options: Any) -> None:
-        config.plugins["chronicle"] = _plugin(engine, changed)
+        config.plugins["chronicle"] = type("ChangedPages", (ChangedPages, plugins.BasePlugin), own)()
         whole_build(config, **options)
 
     commands.build = build
@@ -46,8 +48,7 @@ def main(engine: str, listed: str, *arguments: str) -> None:
 class ChangedPages:
     """Renders what changed, the home page (it may tell the date), and pages that their text gives a title."""
 
-    def __init__(self, changed: Collection[str]) -> None:
-        self.changed = changed
+    changed: frozenset[str]
 
     def on_pre_build(self, *, config: Any) -> None:
         if not _pages_are_apart(config, self.changed):
@@ -103,13 +104,6 @@ def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:
 
     pages = [known(path) for path in docs if path.endswith(".md")]
     return Pages(sorted(pages, key=files.file_sort_key))
-
-
-def _plugin(engine: str, changed: Collection[str]) -> Any:
-    plugins = import_module(f"{engine}.plugins")
-    last = plugins.event_priority(-50)  # between the index and its copy as a script
-    events = {"on_post_build": last(ChangedPages.on_post_build)}
-    return type("ChangedPages", (ChangedPages, plugins.BasePlugin), events)(changed)
 
 
 def _is_rendered(file: Any) -> bool:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -192,12 +191,11 @@ def printable(text: str) -> str:
 
 
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
-_NO_PAGES: Mapping[str, PatternPage] = MappingProxyType({})
 _LEVELS = ("before_loss", "peak_loss")  # evidence that stands in the event's sentence
 
 
 def explain(
-    diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] = _NO_PAGES
+    diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] | None = None
 ) -> Iterator[str]:
     """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
 
@@ -220,7 +218,7 @@ def explain(
             yield f"   shortly before: {'; '.join(event.causes)}"
         for part in event.parts:
             yield from _finding(by_id[part])
-        page = pages.get(event.patterns[0])
+        page = (pages or {}).get(event.patterns[0])
         if page is not None and page.verdict is not Verdict.GOOD:
             yield from _advised(advice(event, page))
         yield ""

@@ -11,10 +11,9 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from chronicle.errors import UsageError
 from chronicle.workspace.folders import RUN_CONFIG, Workspace, address_of, safe_id, shown
@@ -23,8 +22,7 @@ from chronicle.workspace.locks import scratch
 _OWN_KEYS = ("title", "project", "description", "source", "licence")
 
 
-@dataclass(frozen=True)
-class Added:
+class Added(NamedTuple):
     """The folder of the run that was made, and what in the logs was no file to copy."""
 
     folder: Path

@@ -195,10 +195,10 @@ def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any)
         if word not in valid:
             raise ConfigError(file, f"{within}{word}", unknown(str(word), valid))
     for word in (word for word in specs if word in valid):
-        value = table.get(word)
-        if value is not None or default_of(specs[word]) is MISSING:
+        value, spec = table.get(word), specs[word]
+        if value is not None or spec.default is spec.default_factory is MISSING:
             known[word] = value = _checked(hints[word], value, file, within + word)
-            choices = specs[word].metadata.get("choices")
+            choices = spec.metadata.get("choices")
             for chosen in value.values() if isinstance(value, Mapping) else [value]:
                 if choices and chosen not in choices:
                     valid_words = ", ".join(repr(str(c)) for c in choices)
@@ -216,12 +216,6 @@ def nearest(word: str, valid: Iterable[str], otherwise: str) -> str:
     """``Did you mean 'kick'?``, or ``otherwise`` where no valid word is near."""
     near = difflib.get_close_matches(word, list(valid), 1, 0.5)
     return f"Did you mean {near[0]!r}?" if near else otherwise
-
-
-def default_of(spec: Field[Any]) -> Any:
-    """The default value of a key; MISSING where there is none."""
-    factory = spec.default_factory
-    return spec.default if factory is MISSING else factory()
 
 
 @cache
